@@ -1,0 +1,47 @@
+"""`Chunk`: what every codec makes of an input record, and what the session reads."""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+
+class ProviderPart(msgspec.Struct, frozen=True):
+    """Provider content that is not text, reasoning or a call: a signature, a refusal, a citation."""
+
+    kind: str
+    value: Any
+    id: str | UnsetType = UNSET
+
+
+class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A piece of one message. Fields apply in this order; unknown ones are ignored."""
+
+    conversation_id: str | None = None
+    """If present it must equal the record's key."""
+    message_id: str | None = None
+    """Absent: the conversation's open unnamed message."""
+    choice: int | UnsetType = UNSET
+    """Absent: 0; for a `control` without it, all choices."""
+    seq: int | None = None
+    """Position of the chunk in (message, choice)."""
+    open: dict[str, Any] | None = None
+    """Options of the message, on its first chunk."""
+    reasoning: str = ""
+    """Reasoning that the provider already separated."""
+    delta: str = ""
+    """Model text; runs through the message's format."""
+    tool_calls: list[dict[str, Any]] = []
+    """OpenAI tool-call deltas from a provider's native tool stream."""
+    part: ProviderPart | None = None
+    """Other provider content."""
+    usage: dict[str, Any] | None = None
+    """Token counts."""
+    finish_reason: str | None = None
+    """Sets the reason."""
+    end: bool | UnsetType = UNSET
+    """Ends the message. In the native codec a `finish_reason` ends it unless this is false."""
+    control: Literal["cancel", "timeout"] | None = None
+    """Ends the message early."""
+    error: str | None = None
+    """The provider failed: an `error` event `upstream` with this text."""

@@ -1,0 +1,103 @@
+"""Every error that tokenmill raises, and what the caller does next.
+
+- `TokenmillError`                 never raised itself; `action` says what to do
+  - `RecordError`      dead-letter  this record can't be used; send it to the dead-letter topic and go on
+    - `Undecodable`                 bytes that the codec can't read
+    - `BadKey`                      no key, not UTF-8, too long, or it disagrees with `conversation_id`
+    - `UnknownCodec`                the header `tm-codec` names none
+    - `BadOpen`                     unknown option, unknown format or a value of the wrong type in `open`
+    - `Orphan`                      a later chunk of a message that was never opened
+    - `TooLarge`                    over the cap of one record
+  - `SnapshotError`    replay       a snapshot can't be used; rebuild the state from the log
+  - `ConfigError`      stop         the configuration is wrong; `problems` says everything that is
+  - `FatalError`       stop         the process can't go on safely; exit and let the supervisor restart it
+  - `Unavailable`      retry        a broker or store does not answer now; try again after a pause
+
+Model output is not in this list: odd text becomes an `error` event, never an exception.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal, TypeAlias
+
+Action: TypeAlias = Literal["dead-letter", "replay", "stop", "retry"]
+
+
+class TokenmillError(Exception):
+    """Base of all errors; `action` tells the caller what to do next."""
+
+    action: ClassVar[Action]
+
+
+class RecordError(TokenmillError):
+    """A record that can't be used. `code` goes into `tm-error-code` and into a metric's label."""
+
+    action = "dead-letter"
+    code: ClassVar[str] = "record"
+
+
+class Undecodable(RecordError):
+    """The codec can't read the record's value."""
+
+    code = "undecodable"
+
+
+class BadKey(RecordError):
+    """The record has no usable key."""
+
+    code = "bad-key"
+
+
+class UnknownCodec(RecordError):
+    """The header `tm-codec` names no codec."""
+
+    code = "unknown-codec"
+
+
+class BadOpen(RecordError):
+    """The options of a message are wrong."""
+
+    code = "bad-open"
+
+
+class Orphan(RecordError):
+    """A chunk with `seq` > 0 of a message that is not open."""
+
+    code = "orphan"
+
+
+class TooLarge(RecordError):
+    """The record is over the cap of one input record."""
+
+    code = "too-large"
+
+
+RECORD_ERRORS: tuple[type[RecordError], ...] = (Undecodable, BadKey, UnknownCodec, BadOpen, Orphan, TooLarge)
+"""Every reason for a dead letter: bounds the metric's label."""
+
+
+class SnapshotError(TokenmillError):
+    """A snapshot is missing, unreadable or of another schema version."""
+
+    action = "replay"
+
+
+class ConfigError(TokenmillError):
+    """The configuration is wrong; all problems at once, one sentence each, the key's name first."""
+
+    action = "stop"
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems: tuple[str, ...] = tuple(problems)
+
+
+class FatalError(TokenmillError):
+    """Going on could lose or double events; the process must end."""
+
+    action = "stop"
+
+
+class Unavailable(TokenmillError):
+    """A system outside does not answer now."""
+
+    action = "retry"

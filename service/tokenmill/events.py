@@ -1,0 +1,207 @@
+"""The closed set of native events: what every parser emits and every dialect reads.
+
+Rules of this file:
+
+1. These structs are the contract of the `events` topic. A field is added, never renamed or removed.
+2. Events are frozen. The parser makes them without their envelope (`conversation_id` to `time`); the session knows
+   the envelope and dialects write it. A consumer decodes a record with `decode_event` and finds both together.
+3. Names follow the part names of the AI SDK's stream protocol.
+4. `seq` is 0-based and contiguous for each (message, choice). Events about a message whose state is gone have none.
+"""
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+Encoding: TypeAlias = Literal["json", "xml", "python", "text"]
+Problem: TypeAlias = Literal["unknown-tool", "schema-mismatch"]
+ErrorCode: TypeAlias = Literal[
+    "malformed-call",
+    "unfinished-call",
+    "unknown-tool",
+    "schema-mismatch",
+    "gap",
+    "limit",
+    "upstream",
+    "state-lost",
+    "reconfigured",
+]
+FinishReason: TypeAlias = Literal["stop", "tool-calls", "length", "content-filter", "error", "cancelled", "timeout"]
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="type"):
+    """The envelope that all events share."""
+
+    conversation_id: str = ""
+    """Key of the input records."""
+    message_id: str = ""
+    """One assistant answer in the conversation."""
+    choice: int = 0
+    """Which of n alternative answers; omitted when 0."""
+    seq: int | UnsetType = UNSET
+    """Position among the events of (message, choice)."""
+    time: int | UnsetType = UNSET
+    """Milliseconds since the epoch: the timestamp of the input record that caused the event."""
+
+    @property
+    def type(self) -> str:
+        """The event's name on the wire."""
+        return str(self.__struct_config__.tag)
+
+
+class MessageStart(Event, frozen=True, tag="message-start"):
+    """First event of a message and choice."""
+
+    model: str = ""
+    format: str | list[str] = ""
+
+
+class TextStart(Event, frozen=True, tag="text-start"):
+    """A block of visible text begins."""
+
+    id: str
+
+
+class TextDelta(Event, frozen=True, tag="text-delta"):
+    """More of a block of visible text."""
+
+    id: str
+    delta: str
+
+
+class TextEnd(Event, frozen=True, tag="text-end"):
+    """A block of visible text is complete."""
+
+    id: str
+
+
+class ReasoningStart(Event, frozen=True, tag="reasoning-start"):
+    """A block of reasoning begins."""
+
+    id: str
+
+
+class ReasoningDelta(Event, frozen=True, tag="reasoning-delta"):
+    """More of a block of reasoning."""
+
+    id: str
+    delta: str
+
+
+class ReasoningEnd(Event, frozen=True, tag="reasoning-end"):
+    """A block of reasoning is complete."""
+
+    id: str
+
+
+class ToolInputStart(Event, frozen=True, tag="tool-input-start"):
+    """A call's name and id are known; its arguments are still arriving."""
+
+    id: str
+    name: str
+    encoding: Encoding
+
+
+class ToolInputDelta(Event, frozen=True, tag="tool-input-delta"):
+    """More source text of the argument region, verbatim, never repaired."""
+
+    id: str
+    delta: str
+
+
+class ArgumentDelta(Event, frozen=True, tag="argument-delta"):
+    """More decoded text of one string argument."""
+
+    id: str
+    argument: str
+    delta: str
+
+
+class ToolInputEnd(Event, frozen=True, tag="tool-input-end"):
+    """The source of a call is complete; exactly one `tool-call` or `error` of its id follows."""
+
+    id: str
+
+
+class ToolCall(Event, frozen=True, tag="tool-call"):
+    """A complete call.
+
+    `arguments` is coerced by the tool's schema; `repaired` says that its source was not valid and was read leniently.
+    A call with a `problem` follows the `error` of the same id and should not be executed.
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    repaired: bool = False
+    problem: Problem | UnsetType = UNSET
+
+
+class Part(Event, frozen=True, tag="part"):
+    """Provider content that is not text, reasoning or a call, in its place."""
+
+    kind: str
+    value: Any
+    id: str | UnsetType = UNSET
+
+
+class Error(Event, frozen=True, tag="error"):
+    """Something in this message went wrong; the stream goes on.
+
+    With an `id` it voids the `tool-input-*` and `argument-delta` events of that id, unless a `tool-call` follows.
+    """
+
+    code: ErrorCode
+    message: str
+    id: str | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+    raw: str | UnsetType = UNSET
+
+
+class Finish(Event, frozen=True, tag="finish"):
+    """Last event of a message and choice."""
+
+    reason: FinishReason
+    raw_reason: str | UnsetType = UNSET
+    usage: dict[str, Any] | UnsetType = UNSET
+
+
+class ToolResult(Event, frozen=True, tag="tool-result"):
+    """What a tool answered; on its own topic, without `seq`."""
+
+    id: str
+    name: str
+    result: Any = UNSET
+    error: str | UnsetType = UNSET
+    elapsed_ms: int = 0
+
+
+AnyEvent: TypeAlias = (
+    MessageStart
+    | TextStart
+    | TextDelta
+    | TextEnd
+    | ReasoningStart
+    | ReasoningDelta
+    | ReasoningEnd
+    | ToolInputStart
+    | ToolInputDelta
+    | ArgumentDelta
+    | ToolInputEnd
+    | ToolCall
+    | Part
+    | Error
+    | Finish
+    | ToolResult
+)
+
+EVENT_TYPES: tuple[type[Event], ...] = AnyEvent.__args__  # type: ignore[attr-defined] # a union knows its members
+"""Every event class, in the order of this file."""
+
+_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+
+
+def decode_event(data: bytes | str) -> AnyEvent:
+    """One JSON payload of the native dialect as an event. Raises `msgspec.DecodeError` if it is none."""
+    return _decoder.decode(data)

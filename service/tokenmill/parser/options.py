@@ -1,0 +1,72 @@
+"""Options of a message: what `open` may say and what `[parser]` gives as default.
+
+Read once when the message opens and pinned in its state; unknown keys and wrong types are refused by name.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from tokenmill.errors import BadOpen
+
+
+class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Every option with its default; None means "the format's own"."""
+
+    format: str | list[str] = "plain"
+    """A format's name, or several: they live at once and the earliest marker wins."""
+    tools: list[dict[str, Any]] = []
+    """OpenAI tool list. None given: any name is a tool where the body is JSON."""
+    original_schemas: dict[str, dict[str, Any]] = {}
+    """Tool name → JSON schema, used for coercion instead of the tool's own."""
+    tool_choice: Literal["auto", "none", "required"] | dict[str, Any] = "auto"
+    model: str = ""
+    provider: str = ""
+    conversation_hash: str = ""
+    start: Literal["text", "reasoning", "header"] | None = None
+    """Where the stream begins: a prompt may have opened the reasoning already."""
+    parse: Literal["all", "tools", "reasoning", "none"] = "all"
+    """Which layers are parsed; the markers of the others stay text."""
+    start_tag: str | None = None
+    end_tag: str | None = None
+    markers_suffix: str = ""
+    """Checkpoint suffix inside every marker, as in `<think:6124c78e>`."""
+    on_broken: Literal["text", "drop"] = "text"
+    on_unfinished: Literal["text", "drop"] = "text"
+    unknown_tool: Literal["call", "text", "drop"] | None = None
+    calls_in_reasoning: Literal["honour", "ignore"] | None = None
+    text_after_calls: Literal["keep", "drop"] = "keep"
+    stream_tool_input: bool | None = None
+    """None: on if any output asks for it."""
+    content_arguments: list[str] = []
+    """`tool.argument` names whose decoded text is streamed as `argument-delta`; `*` stands for any."""
+    min_delta_chars: int = 0
+    """Argument deltas are held until they have this many characters."""
+    text_mode: Literal["immediate", "smart", "passthrough", "placeholder"] = "immediate"
+    max_buffer_chars: int = 200
+    placeholder_text: str = "[Working...]"
+    json_patterns: list[str] = []
+    json_profile: str = ""
+    id_prefix: str = ""
+    segment_end_metadata: bool = False
+
+
+_FIELDS = {field.name: field for field in msgspec.structs.fields(Options)}
+
+
+def read_options(values: Mapping[str, Any], defaults: Options | None = None) -> Options:
+    """`values` over `defaults`. Raises `BadOpen` that names every key that is unknown or of the wrong type."""
+    read, problems = {}, []
+    for key, value in values.items():
+        field = _FIELDS.get(key)
+        if field is None:
+            problems.append(f"unknown option {key!r}; known are {', '.join(_FIELDS)}")
+            continue
+        try:
+            read[key] = msgspec.convert(value, field.type)
+        except msgspec.ValidationError as problem:
+            problems.append(f"option {key!r}: {problem}")
+    if problems:
+        raise BadOpen("; ".join(problems))
+    return msgspec.structs.replace(defaults or Options(), **read)

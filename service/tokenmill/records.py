@@ -1,0 +1,56 @@
+"""Records as the pure core sees them: what comes from the input topic and what goes to the output topics."""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+Headers: TypeAlias = Sequence[tuple[str, bytes]]
+
+
+class Record(Protocol):
+    """An input record. aiokafka's `ConsumerRecord` is one, so the worker copies nothing."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> Headers: ...
+
+
+class InputRecord(msgspec.Struct, frozen=True):
+    """An input record made by us: in tests, and where a dump of a topic is read."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes]] = []
+
+
+class Output(msgspec.Struct, frozen=True, gc=False):
+    """A record for the partition of `topic` that has the number of the input partition, with the input's timestamp."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes]]
+
+
+def header(headers: Headers, name: str) -> bytes | None:
+    """The last value of a header, or None: producers that add a header twice mean the later one."""
+    for key, value in reversed(headers):
+        if key == name:
+            return value
+    return None
