@@ -196,7 +196,7 @@ AnyEvent: TypeAlias = (
     | ToolResult
 )
 
-EVENT_TYPES: tuple[type[Event], ...] = AnyEvent.__args__  # type: ignore[attr-defined] # a union knows its members
+EVENT_TYPES: tuple[type[Event], ...] = AnyEvent.__args__
 """Every event class, in the order of this file."""
 
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)

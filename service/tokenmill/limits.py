@@ -46,7 +46,8 @@ DETAIL_BYTES = 16 * KIB
 
 ENDED_OFFSETS = 10_000
 """For how many records of its partition an ended message is remembered, so that late chunks do not open it again.
-A quarter to half a second at full load; the memory is part of the low-water mark, so it also bounds a replay from below."""
+A quarter to half a second at full load; the memory is part of the low-water mark, so it also bounds a replay from
+below."""
 
 SNAPSHOT_PAGE_FIELDS = 500
 """Fields in one Redis command of a snapshot: about a millisecond of the server's single thread."""
