@@ -1,0 +1,46 @@
+"""The commands, one file each. A command is imported when it is used, so that `tokenmill parse` starts fast."""
+
+from importlib import import_module
+
+import click
+
+COMMANDS: dict[str, str] = {
+    "demo": "The whole flow on this machine, with nothing installed: broker, Redis, worker, sample streams.",
+    "worker": "Run the service: tokens in, events out.",
+    "parse": "Parse model text or a captured stream into events, without a broker.",
+    "publish": "Put model text on the tokens topic.",
+    "tail": "Follow a conversation's events, or everything on a topic.",
+    "topics": "Create the topics.",
+    "formats": "The formats models write in, with a sample of each and what becomes of it.",
+    "codecs": "The codecs input records may be in, with a sample of each.",
+    "dialects": "The dialects events can be written in, with a sample of each.",
+    "config": "Check the configuration.",
+    "bench": "Measure the parser, or a whole worker, beside a reference.",
+}
+"""Name → summary, in the order of the help. `tokenmill.commands.NAME` has the click command as `command`."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are asked for, and not for its own help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
+        """Every command's name, in the order of `COMMANDS`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- click's signature
+        """The command of this name, or None if there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"tokenmill.commands.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- click's
+        """The list of commands in the help."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="tokenmill")
+def tokenmill() -> None:
+    """tokenmill: the raw token stream of a language model in, clean events out."""
