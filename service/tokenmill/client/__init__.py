@@ -1,0 +1,8 @@
+"""Typed helpers for users' own code: publish a model's text as chunks, follow the events that come of it."""
+
+from tokenmill.client.connection import Connection
+from tokenmill.client.follow import Follower
+from tokenmill.client.publish import MessagePublisher, Publisher
+from tokenmill.client.repeats import Repeats
+
+__all__ = ["Connection", "Follower", "MessagePublisher", "Publisher", "Repeats"]

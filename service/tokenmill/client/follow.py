@@ -1,0 +1,126 @@
+"""Follow a topic of outputs, repeats dropped."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Self
+
+import msgspec
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+
+from tokenmill.client.connection import Connection, unavailable
+from tokenmill.client.repeats import Repeats
+from tokenmill.errors import Unavailable
+from tokenmill.events import AnyEvent, decode_event
+
+POLL_MS = 200
+"""How long one poll waits for records: the delay with which a limit of time is noticed, not a delay of events."""
+
+START_DEADLINE_S = 30.0
+
+
+class Follower:
+    """Reads all partitions of a topic without a consumer group, so that it disturbs nobody.
+
+        async with Follower(Connection("localhost:9092"), conversation_id="conversation-7") as follower:
+            async for event in follower.events():
+                print(event)
+
+    Args:
+        connection: where Kafka is.
+        topic: what to follow.
+        conversation_id: only records of this conversation; None: of all.
+        from_beginning: start with the oldest record that the topic holds, instead of the next one that comes.
+        until_end: stop at what was the topic's end when the block was entered.
+        repeats: what drops records that come again; None: they are delivered again.
+
+    Raises `Unavailable` if Kafka does not answer or the topic does not exist.
+    """
+
+    def __init__(
+        self,
+        connection: Connection | None = None,
+        *,
+        topic: str = "events",
+        conversation_id: str | None = None,
+        from_beginning: bool = False,
+        until_end: bool = False,
+        repeats: Repeats | None = None,
+    ) -> None:
+        self.connection = connection or Connection()
+        self.topic = topic
+        self._key = conversation_id.encode() if conversation_id is not None else None
+        self._from_beginning = from_beginning
+        self._until_end = until_end
+        self._repeats = repeats
+        self._ends: dict[TopicPartition, int] = {}
+        self._consumer: AIOKafkaConsumer | None = None
+
+    async def __aenter__(self) -> Self:
+        # A reader of exactly-once output must not see what was rolled back; other topics have no transactions.
+        consumer = AIOKafkaConsumer(isolation_level="read_committed", **self.connection.arguments())
+        with unavailable(f"connecting to Kafka at {self.connection.bootstrap_servers}"):
+            await consumer.start()
+        self._consumer = consumer
+        try:
+            with unavailable(f"looking up the partitions of {self.topic!r}"):
+                async with asyncio.timeout(START_DEADLINE_S):
+                    await self._place(consumer)
+        except BaseException:
+            await consumer.stop()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._consumer is not None:
+            await self._consumer.stop()
+
+    async def records(self) -> AsyncIterator[ConsumerRecord]:
+        """Records as they come, each partition in order; ends only with `until_end`."""
+        consumer = self._started()
+        while not await self._at_end(consumer):
+            with unavailable(f"reading {self.topic!r}"):
+                batches = await consumer.getmany(timeout_ms=POLL_MS)
+            for partition, batch in batches.items():
+                for record in batch:
+                    if self._wanted(partition, record):
+                        yield record
+
+    async def events(self) -> AsyncIterator[AnyEvent]:
+        """The same as native events. Records of another dialect, and tombstones, are passed over."""
+        async for record in self.records():
+            try:
+                yield decode_event(record.value or b"")
+            except msgspec.DecodeError:
+                continue
+
+    async def _place(self, consumer: AIOKafkaConsumer) -> None:
+        known = await consumer._client.fetch_all_metadata()  # noqa: SLF001 -- no public call waits for metadata
+        numbers = known.partitions_for_topic(self.topic)
+        if not numbers:
+            raise Unavailable(f"the topic {self.topic!r} does not exist; `tokenmill topics create` makes it")
+        partitions = [TopicPartition(self.topic, number) for number in sorted(numbers)]
+        consumer.assign(partitions)
+        self._ends = await consumer.end_offsets(partitions)
+        starts = await consumer.beginning_offsets(partitions) if self._from_beginning else self._ends
+        for partition, offset in starts.items():
+            consumer.seek(partition, offset)
+
+    async def _at_end(self, consumer: AIOKafkaConsumer) -> bool:
+        if not self._until_end:
+            return False
+        return all([await consumer.position(partition) >= end for partition, end in self._ends.items()])
+
+    def _wanted(self, partition: TopicPartition, record: ConsumerRecord) -> bool:
+        if self._until_end and record.offset >= self._ends[partition]:
+            return False
+        if self._key is not None and record.key != self._key:
+            return False
+        return self._repeats is None or self._repeats.fresh(record.key, record.headers)
+
+    def _started(self) -> AIOKafkaConsumer:
+        if self._consumer is None:
+            raise RuntimeError("a Follower reads inside its `async with` block")
+        return self._consumer

@@ -1,0 +1,150 @@
+"""Publish messages as native chunks, each with its `seq`, so that losses and repeats on the way are noticed."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+import msgspec
+from aiokafka import AIOKafkaProducer
+
+from tokenmill.client.connection import Connection, unavailable
+
+FLUSH_DEADLINE_S = 60.0
+"""For how long a publisher waits for its last acknowledgements."""
+
+
+class Publisher:
+    """Puts records on the tokens topic. Keys choose the partition by murmur2, as the Java client does.
+
+        async with Publisher(Connection("localhost:9092")) as publisher:
+            message = publisher.message("conversation-7", open={"format": "hermes", "tools": tools})
+            async for text in model:
+                await message.text(text)
+            await message.finish("stop")
+
+    Sending does not wait for the broker's acknowledgement; `flush` does, and so do `finish` and the end of the block.
+    Raises `Unavailable` when Kafka refuses a record or does not answer.
+    """
+
+    def __init__(self, connection: Connection | None = None, *, topic: str = "tokens") -> None:
+        self.connection = connection or Connection()
+        self.topic = topic
+        self._producer: AIOKafkaProducer | None = None
+        self._pending: set[asyncio.Future[Any]] = set()
+        self._failure: BaseException | None = None
+
+    async def __aenter__(self) -> Self:
+        # aiokafka's default partitioner is the murmur2 of the Java client; idempotence keeps a partition's order.
+        self._producer = AIOKafkaProducer(enable_idempotence=True, **self.connection.arguments())
+        with unavailable(f"connecting to Kafka at {self.connection.bootstrap_servers}"):
+            await self._producer.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if problem is None:
+                await self.flush()
+        finally:
+            if self._producer is not None:
+                await self._producer.stop()
+
+    def message(
+        self,
+        conversation_id: str,
+        message_id: str | None = None,
+        *,
+        choice: int = 0,
+        open: Mapping[str, Any] | None = None,  # noqa: A002 -- the field's name in a chunk
+    ) -> "MessagePublisher":
+        """A new message. `open` are its options; without `message_id` it gets a random one."""
+        return MessagePublisher(self, conversation_id, message_id or uuid4().hex, choice=choice, open=open)
+
+    async def send(
+        self,
+        key: str,
+        value: bytes | None,
+        headers: Iterable[tuple[str, bytes]] = (),
+        *,
+        partition: int | None = None,
+    ) -> None:
+        """Send one record as it is, without waiting for its acknowledgement. `partition` only if not by key."""
+        if self._producer is None:
+            raise RuntimeError("a Publisher sends inside its `async with` block")
+        self._raise_failure()
+        with unavailable(f"publishing to {self.topic!r}"):
+            future = await self._producer.send(
+                self.topic, value, key=key.encode(), headers=list(headers), partition=partition
+            )
+        self._pending.add(future)
+        future.add_done_callback(self._settle)
+
+    async def flush(self) -> None:
+        """Wait until every record sent so far is acknowledged."""
+        if self._pending:
+            with unavailable(f"waiting for Kafka to acknowledge what was published to {self.topic!r}"):
+                async with asyncio.timeout(FLUSH_DEADLINE_S):
+                    await asyncio.wait(set(self._pending))
+        self._raise_failure()
+
+    def _settle(self, future: asyncio.Future[Any]) -> None:
+        self._pending.discard(future)
+        if not future.cancelled() and self._failure is None:
+            self._failure = future.exception()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            with unavailable(f"publishing to {self.topic!r}"):
+                raise self._failure
+
+
+class MessagePublisher:
+    """One message (and choice): its chunks in order. Made by `Publisher.message`."""
+
+    def __init__(
+        self,
+        publisher: Publisher,
+        conversation_id: str,
+        message_id: str,
+        *,
+        choice: int,
+        open: Mapping[str, Any] | None,  # noqa: A002 -- the field's name in a chunk
+    ) -> None:
+        self.conversation_id = conversation_id
+        self.message_id = message_id
+        self.choice = choice
+        self._publisher = publisher
+        self._open = {"open": dict(open)} if open else {}
+        self._seq = 0
+
+    async def text(self, delta: str) -> None:
+        """More model text, as the model wrote it; it runs through the message's format."""
+        await self.chunk({"delta": delta})
+
+    async def reasoning(self, delta: str) -> None:
+        """More reasoning that the provider already separated."""
+        await self.chunk({"reasoning": delta})
+
+    async def finish(self, reason: str = "stop", usage: Mapping[str, Any] | None = None) -> None:
+        """End the message and wait until all of it is acknowledged."""
+        counts = {"usage": dict(usage)} if usage else {}
+        await self.chunk({**counts, "finish_reason": reason, "end": True})
+        await self._publisher.flush()
+
+    async def cancel(self) -> None:
+        """End the message early; it finishes as `cancelled`. Waits for the acknowledgement."""
+        await self.chunk({"control": "cancel"})
+        await self._publisher.flush()
+
+    async def chunk(self, fields: Mapping[str, Any]) -> None:
+        """Any chunk of this message, by its fields in the native codec."""
+        identity = {"conversation_id": self.conversation_id, "message_id": self.message_id, "seq": self._seq}
+        choice = {"choice": self.choice} if self.choice else {}
+        value = msgspec.json.encode({**identity, **choice, **self._open, **fields})
+        # The topic's own codec may be another one.
+        await self._publisher.send(self.conversation_id, value, [("tm-codec", b"native")])
+        self._open = {}
+        self._seq += 1
