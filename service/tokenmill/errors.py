@@ -11,6 +11,7 @@
   - `SnapshotError`    replay       a snapshot can't be used; rebuild the state from the log
   - `ConfigError`      stop         the configuration is wrong; `problems` says everything that is
   - `FatalError`       stop         the process can't go on safely; exit and let the supervisor restart it
+  - `MissingServer`    stop         a server for tests, benchmarks or the demo can't be started; says what to install
   - `Unavailable`      retry        a broker or store does not answer now; try again after a pause
 
 Model output is not in this list: odd text becomes an `error` event, never an exception.
@@ -93,6 +94,12 @@ class ConfigError(TokenmillError):
 
 class FatalError(TokenmillError):
     """Going on could lose or double events; the process must end."""
+
+    action = "stop"
+
+
+class MissingServer(TokenmillError):
+    """A server that tokenmill starts for itself can't be started on this machine."""
 
     action = "stop"
 

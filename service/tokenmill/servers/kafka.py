@@ -1,0 +1,138 @@
+"""One Apache Kafka broker (KRaft, without ZooKeeper) from the jars of `deploy/kafka-test-server/pom.xml`.
+
+Needs `java` (17 or later) and `mvn`. Maven copies the jars once into `build/` of the checkout; later starts use those.
+"""
+
+import base64
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tokenmill.errors import MissingServer
+from tokenmill.servers.process import Server, free_port
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+POM = CHECKOUT / "deploy" / "kafka-test-server" / "pom.xml"
+BUILD = CHECKOUT / "build" / "kafka-test-server"
+
+JARS_S = 600
+"""Seconds for the first download of about 45 MB."""
+
+SETTINGS: Mapping[str, str] = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "broker.heartbeat.interval.ms": "200",
+    "broker.session.timeout.ms": "1500",  # a killed broker comes back after the controller has given up its old self
+    "auto.create.topics.enable": "false",  # a test that forgets a topic should hear of it
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "500",  # takeover after a kill takes one session
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
+"""One node that holds everything and never waits for others."""
+
+
+def missing_tools() -> list[str]:
+    """Which programs have to be installed before a broker can be started."""
+    return [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
+
+
+def kafka_jars() -> Path:
+    """Folder with Kafka's jars, filled by Maven at the first call. Raises `MissingServer` that says what to install."""
+    if not POM.exists():
+        raise MissingServer(f"Kafka is started from a checkout of tokenmill only: there is no {POM}")
+    folder = BUILD / hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
+    if folder.exists():
+        return folder
+    if missing := missing_tools():
+        raise MissingServer(f"no Kafka to start: install {' and '.join(missing)} (Debian: default-jre-headless, maven)")
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=BUILD) as unfinished:
+        _copy_jars(Path(unfinished) / "jars")
+        _publish(Path(unfinished) / "jars", folder)
+    return folder
+
+
+def _copy_jars(folder: Path) -> None:
+    goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
+    command = ["mvn", "--quiet", "--batch-mode", "--file", str(POM), *goal]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=JARS_S, check=False)
+    if run.returncode:
+        raise MissingServer(f"mvn can't fetch Kafka's jars: {(run.stdout + run.stderr).strip()[-2_000:]}")
+
+
+def _publish(jars: Path, folder: Path) -> None:
+    """Rename in one step, so that a folder that exists is complete; another process may have been faster."""
+    try:
+        jars.rename(folder)
+    except OSError:
+        if not folder.exists():
+            raise
+
+
+class KafkaServer(Server):
+    """A broker on the loopback interface; data and log stay in `folder`. `settings` go over `SETTINGS`."""
+
+    name = "Kafka"
+    start_s = 60.0
+
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None, heap: str = "512m") -> None:
+        super().__init__(folder)
+        self._settings = {**SETTINGS, **(settings or {})}
+        self._heap = heap
+        self._formatted_for = 0
+
+    @property
+    def bootstrap(self) -> str:
+        """What `kafka.bootstrap_servers` of the configuration takes."""
+        return f"127.0.0.1:{self.port}"
+
+    def command(self) -> Sequence[str]:
+        properties = self.folder / "server.properties"
+        data = self.folder / "data"
+        if self._formatted_for != self.port:
+            shutil.rmtree(data, ignore_errors=True)
+            self._write_properties(properties, data)
+            self._format(properties)
+            self._formatted_for = self.port
+        return [*_java(self._heap), "-XX:+UseSerialGC", "kafka.Kafka", str(properties)]
+
+    def _write_properties(self, path: Path, data: Path) -> None:
+        controller = f"127.0.0.1:{free_port()}"
+        settings = {
+            **self._settings,
+            "controller.quorum.voters": f"{self._settings['node.id']}@{controller}",
+            "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
+            "log.dirs": str(data),
+        }
+        path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+
+    def _format(self, properties: Path) -> None:
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        tool = ["-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)]
+        run = subprocess.run([*_java("128m"), *tool], capture_output=True, text=True, timeout=60, check=False)
+        if run.returncode:
+            raise MissingServer(f"Kafka's storage can't be formatted: {(run.stdout + run.stderr).strip()[-2_000:]}")
+
+    def ready(self) -> bool:
+        """The broker says in its own log when its listener, bound before, is served."""
+        return b"Kafka Server started" in self.log.read_bytes()
+
+
+def _java(heap: str) -> list[str]:
+    if shutil.which("java") is None:
+        raise MissingServer("no Kafka to start: install java (Debian: default-jre-headless)")
+    jars = f"{kafka_jars()}{os.sep}*"
+    return ["java", f"-Xmx{heap}", "-cp", jars]

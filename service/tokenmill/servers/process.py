@@ -1,0 +1,128 @@
+"""A server as a child process: started on a free port, watched until it is ready, stopped by its own pid."""
+
+import signal
+import socket
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tokenmill.errors import MissingServer
+
+POLL_S = 0.05
+"""Between two looks at a server that is starting: small against the seconds that it takes."""
+
+STOP_S = 15.0
+"""For an orderly stop; a broker with little data needs one or two seconds."""
+
+ATTEMPTS = 3
+"""A free port may be taken by another process before the server binds it; three times in a row is something else."""
+
+LOG_CHARS = 2_000
+"""The end of a log that is quoted in an error: a Java exception with its cause."""
+
+
+def free_port() -> int:
+    """A TCP port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Server(ABC):
+    """One server of ours. `start` after `stop` or `kill` goes on with the same port and data."""
+
+    name: str
+    start_s: float = 30.0
+    """Seconds until a starting server is given up."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @abstractmethod
+    def command(self) -> Sequence[str]:
+        """Prepare the folder for `port` and return the command line."""
+
+    @abstractmethod
+    def ready(self) -> bool:
+        """Whether the process that we started, and not another on the same port, answers."""
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running server."""
+        if self._process is None:
+            raise RuntimeError(f"{self.name} is not running")
+        return self._process.pid
+
+    @property
+    def log(self) -> Path:
+        """What this run of the server printed."""
+        return self.folder / "server.log"
+
+    def start(self) -> None:
+        """Start and wait until it is ready. Raises `MissingServer` with the end of its log if it is not."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        attempts = 1 if self.port else ATTEMPTS
+        for attempt in range(1, attempts + 1):
+            self.port = self.port if attempts == 1 else free_port()
+            if self._run():
+                return
+            self.kill()
+            if attempt == attempts:
+                raise MissingServer(f"{self.name} does not start: {self._log_end()}")
+
+    def _run(self) -> bool:
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(self.command(), cwd=self.folder, stdout=log, stderr=subprocess.STDOUT)
+        deadline = time.monotonic() + self.start_s
+        while time.monotonic() < deadline and self._process.poll() is None:
+            if self.ready():
+                return True
+            time.sleep(POLL_S)
+        return False
+
+    def _log_end(self) -> str:
+        return self.log.read_text(errors="replace")[-LOG_CHARS:].strip() or "it printed nothing"
+
+    def stop(self) -> None:
+        """End it in an orderly way; kill it if that takes too long."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once, as a crash does."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is None:
+            return
+        self._process.send_signal(how)
+        try:
+            self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def freeze(self) -> None:
+        """Stop answering without closing a connection, as a stalled machine does."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Go on after `freeze`."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()

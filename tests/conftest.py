@@ -1,0 +1,49 @@
+"""Fixtures that all tests share: a Kafka and a Redis for the run, and private ones to break."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.support.servers import any_kafka, any_redis
+from tokenmill.servers import KafkaServer, RedisServer
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Bootstrap servers of a Kafka that all tests share; use `unique` in the names of topics and groups."""
+    with any_kafka(tmp_path_factory.mktemp("kafka")) as bootstrap:
+        yield bootstrap
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of a Redis that all tests share; use `unique` as the prefix of keys and never flush it."""
+    with any_redis(tmp_path_factory.mktemp("redis")) as url:
+        yield url
+
+
+@pytest.fixture
+def unique() -> str:
+    """A short text that no other test has, for names on shared servers."""
+    return uuid4().hex[:8]
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """A running Redis of the test's own, to flush, freeze, kill and start again."""
+    with RedisServer(tmp_path / "redis") as server:
+        yield server
+
+
+@pytest.fixture
+def start_kafka(tmp_path: Path) -> Iterator[Callable[..., KafkaServer]]:
+    """Start a Kafka of the test's own, with settings of its own, to freeze, kill and start again."""
+    numbers = count()
+    with ExitStack() as stack:
+        yield lambda **settings: stack.enter_context(
+            KafkaServer(tmp_path / f"kafka-{next(numbers)}", {k.replace("_", "."): v for k, v in settings.items()})
+        )

@@ -1,0 +1,79 @@
+"""A broker from jars takes records, survives a crash, and says what is missing where it can't start."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from tokenmill.errors import MissingServer
+from tokenmill.servers import KafkaServer, kafka
+
+StartKafka = Callable[..., KafkaServer]
+
+
+async def create_topic(bootstrap: str, name: str) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        await admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
+    finally:
+        await admin.close()
+
+
+async def send(bootstrap: str, topic: str, value: bytes) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all") as producer:
+        await producer.send_and_wait(topic, value)
+
+
+async def read(bootstrap: str, topic: str, number: int) -> list[bytes | None]:
+    async with AIOKafkaConsumer(topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer:
+        return [(await consumer.getone()).value for _ in range(number)]
+
+
+@pytest.mark.integration
+async def test_records_survive_a_crash(start_kafka: StartKafka) -> None:
+    """After a kill and a start on the same folder and port the acknowledged records are still there."""
+    server = start_kafka()
+    await create_topic(server.bootstrap, "tokens")
+    await send(server.bootstrap, "tokens", b"before")
+    first_pid, bootstrap = server.pid, server.bootstrap
+
+    server.kill()
+    server.start()
+
+    assert server.pid != first_pid
+    assert server.bootstrap == bootstrap
+    await send(server.bootstrap, "tokens", b"after")
+    assert await read(server.bootstrap, "tokens", 2) == [b"before", b"after"]
+
+
+@pytest.mark.integration
+async def test_the_shared_broker_takes_records(kafka: str, unique: str) -> None:
+    """Whatever broker the run uses, a test can make a topic on it and read back what it wrote."""
+    await create_topic(kafka, unique)
+    await send(kafka, unique, b"hello")
+    assert await read(kafka, unique, 1) == [b"hello"]
+
+
+@pytest.mark.integration
+def test_a_wrong_setting_is_said(tmp_path: Path) -> None:
+    """A broker that ends while it starts is an error that quotes what it said."""
+    with pytest.raises(MissingServer, match=r"process\.roles"):
+        KafkaServer(tmp_path, {"process.roles": "cook"}).start()
+
+
+def test_missing_tools_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without java and mvn the error says what to install."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(kafka, "BUILD", tmp_path)
+    with pytest.raises(MissingServer, match=r"install java"):
+        KafkaServer(tmp_path / "data").start()
+
+
+def test_without_a_checkout_there_are_no_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pom lies in the checkout; an installed wheel says so."""
+    monkeypatch.setattr(kafka, "POM", tmp_path / "pom.xml")
+    with pytest.raises(MissingServer, match="from a checkout"):
+        kafka.kafka_jars()
