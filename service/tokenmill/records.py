@@ -40,9 +40,11 @@ class InputRecord(msgspec.Struct, frozen=True):
 
 
 class Output(msgspec.Struct, frozen=True, gc=False):
-    """A record for the partition of `topic` that has the number of the input partition, with the input's timestamp."""
+    """A record for the partition of `topic` that has the number of the input partition."""
 
     topic: str
+    timestamp: int
+    """The input record's own."""
     key: bytes | None
     value: bytes | None
     headers: list[tuple[str, bytes]]

@@ -1,0 +1,106 @@
+"""A circuit breaker around a store: while it does not answer, nobody waits for it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+from tokenmill.errors import Unavailable
+from tokenmill.store.base import Head, HeadChanged, Place, Snapshot, SnapshotStore
+
+T = TypeVar("T")
+
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 30.0
+
+
+class Breaker:
+    """Open after a failure, for a pause that doubles with each further one. Then one call may try."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._pause = FIRST_PAUSE_S
+        self._closed_at = 0.0
+
+    @property
+    def open(self) -> bool:
+        """Whether calls should be refused now."""
+        return self._clock() < self._closed_at
+
+    def succeeded(self) -> None:
+        """A call came through."""
+        self._pause = FIRST_PAUSE_S
+        self._closed_at = 0.0
+
+    def failed(self) -> None:
+        """A call did not come through."""
+        self._closed_at = self._clock() + self._pause
+        self._pause = min(2 * self._pause, LONGEST_PAUSE_S)
+
+
+class GuardedStore:
+    """A `SnapshotStore` over another one: refuses at once while the breaker is open, and bounds every operation."""
+
+    def __init__(
+        self,
+        store: SnapshotStore,
+        *,
+        deadline: float,
+        failed: Callable[[str, Exception], None],
+        breaker: Breaker | None = None,
+    ) -> None:
+        """`deadline` in seconds bounds one whole operation; `failed` hears of each that did not come through."""
+        self._store = store
+        self._deadline = deadline
+        self._failed = failed
+        self._breaker = breaker or Breaker()
+
+    async def load(self, topic: str, partition: int) -> Snapshot | None:
+        """As `SnapshotStore.load`."""
+        return await self._guard("load", self._store.load, topic, partition)
+
+    async def head(self, topic: str, partition: int) -> Head | None:
+        """As `SnapshotStore.head`."""
+        return await self._guard("head", self._store.head, topic, partition)
+
+    async def write_full(
+        self, topic: str, partition: int, base: Head | None, place: Place, meta: bytes, fields: Mapping[bytes, bytes]
+    ) -> Head:
+        """As `SnapshotStore.write_full`."""
+        return await self._guard("write", self._store.write_full, topic, partition, base, place, meta, fields)
+
+    async def write_delta(
+        self,
+        topic: str,
+        partition: int,
+        base: Head,
+        place: Place,
+        meta: bytes,
+        changed: Mapping[bytes, bytes],
+        removed: Sequence[bytes],
+    ) -> Head:
+        """As `SnapshotStore.write_delta`."""
+        return await self._guard(
+            "write", self._store.write_delta, topic, partition, base, place, meta, changed, removed
+        )
+
+    async def close(self) -> None:
+        """As `SnapshotStore.close`."""
+        await self._store.close()
+
+    async def _guard(self, op: str, call: Callable[..., Awaitable[T]], *args: object) -> T:
+        if self._breaker.open:
+            raise Unavailable(f"snapshot store: not tried, {op} failed a moment ago")
+        try:
+            async with asyncio.timeout(self._deadline):
+                result = await call(*args)
+        except HeadChanged:
+            # It did answer: another writer was there first, or an answer was lost.
+            self._breaker.succeeded()
+            raise
+        except (Unavailable, TimeoutError) as problem:
+            self._breaker.failed()
+            self._failed(op, problem)
+            raise Unavailable(f"snapshot store: {op}: {problem!r}") from problem
+        self._breaker.succeeded()
+        return result

@@ -1,0 +1,214 @@
+"""Snapshots in Redis: one hash of fields and one small head a partition, in one cluster slot.
+
+    <prefix>:{<group>:<topic>:<partition>}:head           generation, epoch, offset, fields, meta [, writing]
+    <prefix>:{<group>:<topic>:<partition>}:<generation>   field -> value
+
+Every command is a page of bounded size, has a short time-out and is tried at most twice. A write that was applied
+though its answer was lost is found out by the next one: a delta names exactly the write it builds on (`delta.lua`), and
+a full write replaces exactly the head it knows (`switch.lua`).
+"""
+
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ReadOnlyError, RedisError
+
+from tokenmill.errors import Unavailable
+from tokenmill.limits import SNAPSHOT_PAGE_BYTES, SNAPSHOT_PAGE_FIELDS
+from tokenmill.store.base import Head, HeadChanged, Place, Snapshot
+
+CONNECTIONS = 8
+"""Restores run side by side after a rebalance; one writer task needs one."""
+
+HEALTH_CHECK_S = 15
+"""Load balancers cut idle connections without a word."""
+
+UNFINISHED_TTL_MS = 10 * 60 * 1000
+"""How long a generation lives whose writer never came to make it the head."""
+
+LOAD_TRIES = 3
+"""How often a reader starts again because the head changed under it. It changes every few seconds at most."""
+
+_SCRIPTS = files("tokenmill.store")
+
+
+class RedisStore:
+    """A `SnapshotStore` in Redis 6.2 or later, or Valkey. Times are in seconds."""
+
+    def __init__(
+        self, url: str, *, group: str, prefix: str = "tokenmill", timeout: float = 0.25, ttl: float = 86_400
+    ) -> None:
+        pool = BlockingConnectionPool.from_url(
+            url,
+            max_connections=CONNECTIONS,
+            timeout=timeout,
+            socket_timeout=timeout,
+            socket_connect_timeout=timeout,
+            retry=Retry(NoBackoff(), 1),
+            health_check_interval=HEALTH_CHECK_S,
+        )
+        self._redis: Redis = Redis(connection_pool=pool)
+        self._space = f"{prefix}:{{{group}:"
+        self._ttl_ms = int(ttl * 1000)
+        self._delta = self._redis.register_script(_SCRIPTS.joinpath("delta.lua").read_text())
+        self._switch = self._redis.register_script(_SCRIPTS.joinpath("switch.lua").read_text())
+
+    async def load(self, topic: str, partition: int) -> Snapshot | None:
+        """The whole snapshot; starts again when the head changes meanwhile."""
+        for _ in range(LOAD_TRIES):
+            async with self._translated():
+                head, meta, complete = await self._read_head(topic, partition)
+                if head is None or not complete:
+                    return None
+                fields = await self._read_fields(self._key(topic, partition, head.generation))
+                again, _, complete = await self._read_head(topic, partition)
+            if again == head and complete:
+                return Snapshot(head, meta, fields) if len(fields) == head.fields else None
+        return None
+
+    async def head(self, topic: str, partition: int) -> Head | None:
+        """The head alone, complete or not."""
+        async with self._translated():
+            return (await self._read_head(topic, partition))[0]
+
+    async def write_full(
+        self, topic: str, partition: int, base: Head | None, place: Place, meta: bytes, fields: Mapping[bytes, bytes]
+    ) -> Head:
+        """Write a new generation page by page, then make it the head."""
+        head = Head(f"{place.epoch}-{place.offset}-{secrets.token_hex(4)}", place.epoch, place.offset, len(fields))
+        key = self._key(topic, partition, head.generation)
+        base_key = self._key(topic, partition, base.generation if base else "none")
+        known: list[str | int] = [base.generation, base.epoch, base.offset] if base else ["", "", ""]
+        async with self._translated():
+            for page in pages(fields):
+                async with self._redis.pipeline(transaction=False) as pipe:
+                    pipe.hset(key, items=page)
+                    pipe.pexpire(key, UNFINISHED_TTL_MS)
+                    await pipe.execute()
+            answer = await self._switch(
+                keys=[self._key(topic, partition, "head"), key, base_key],
+                args=[*known, head.generation, head.epoch, head.offset, head.fields, meta, self._ttl_ms],
+            )
+        _check(answer)
+        return head
+
+    async def write_delta(
+        self,
+        topic: str,
+        partition: int,
+        base: Head,
+        place: Place,
+        meta: bytes,
+        changed: Mapping[bytes, bytes],
+        removed: Sequence[bytes],
+    ) -> Head:
+        """Apply changes page by page; between the first and the last page readers see no snapshot."""
+        keys = [self._key(topic, partition, "head"), self._key(topic, partition, base.generation)]
+        known: list[str | int] = [base.generation, base.epoch, base.offset, base.fields]
+        token = secrets.token_hex(8)
+        parts: list[tuple[Sequence[bytes], list[bytes]]] = [(page, []) for page in _slices(removed)]
+        parts += [((), page) for page in pages(changed)]
+        parts = parts or [((), [])]
+        async with self._translated():
+            for number, (gone, page) in enumerate(parts):
+                first, last = "first" if number == 0 else "", "last" if number == len(parts) - 1 else ""
+                answer = await self._delta(
+                    keys=keys,
+                    args=[
+                        *known,
+                        token,
+                        first,
+                        last,
+                        place.epoch,
+                        place.offset,
+                        meta if last else b"",
+                        self._ttl_ms,
+                        len(gone),
+                        *gone,
+                        *page,
+                    ],
+                )
+                _check(answer)
+        return Head(base.generation, place.epoch, place.offset, int(answer[1]))
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._redis.aclose()
+        await self._redis.connection_pool.disconnect()
+
+    def _key(self, topic: str, partition: int, name: str) -> str:
+        return f"{self._space}{topic}:{partition}}}:{name}"
+
+    async def _read_head(self, topic: str, partition: int) -> tuple[Head | None, bytes, bool]:
+        names = ["generation", "epoch", "offset", "fields", "meta", "writing"]
+        values = await _reply(self._redis.hmget(self._key(topic, partition, "head"), names))
+        head = _head(values)
+        return head, values[4] or b"", values[5] is None
+
+    async def _read_fields(self, key: str) -> dict[bytes, bytes]:
+        fields: dict[bytes, bytes] = {}
+        cursor = 0
+        while True:
+            cursor, page = await _reply(self._redis.hscan(key, cursor, count=SNAPSHOT_PAGE_FIELDS))
+            fields.update(page)
+            if cursor == 0:
+                return fields
+
+    @asynccontextmanager
+    async def _translated(self) -> AsyncIterator[None]:
+        """All that can go wrong with a server becomes `Unavailable`."""
+        try:
+            yield
+        except ReadOnlyError as problem:
+            # A replica answers behind the name of its master: connect again, the name may lead elsewhere now.
+            await self._redis.connection_pool.disconnect()
+            raise Unavailable(f"redis: {problem}") from problem
+        except (RedisError, OSError) as problem:
+            raise Unavailable(f"redis: {problem!r}") from problem
+
+
+def pages(fields: Mapping[bytes, bytes]) -> Iterator[list[bytes]]:
+    """Fields and values in turn, in lists that keep both caps of a page (one field alone may be over)."""
+    page: list[bytes] = []
+    size = 0
+    for field, value in fields.items():
+        length = len(field) + len(value)
+        if page and (len(page) == 2 * SNAPSHOT_PAGE_FIELDS or size + length > SNAPSHOT_PAGE_BYTES):
+            yield page
+            page, size = [], 0
+        page += (field, value)
+        size += length
+    if page:
+        yield page
+
+
+def _slices(removed: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    for start in range(0, len(removed), SNAPSHOT_PAGE_FIELDS):
+        yield removed[start : start + SNAPSHOT_PAGE_FIELDS]
+
+
+def _check(answer: Sequence[Any]) -> None:
+    if answer[0] == b"ok":
+        return
+    if answer[0] == b"torn":
+        raise Unavailable("redis: fields of a new generation are missing")
+    raise HeadChanged(_head(answer[1:]))
+
+
+def _head(values: Sequence[bytes | None]) -> Head | None:
+    # A Lua table ends at its first nil, so an answer may be shorter than asked.
+    if len(values) < 4 or any(value is None for value in values[:4]):  # noqa: PLR2004 -- the four fields of a head
+        return None
+    generation, epoch, offset, fields = (value or b"" for value in values[:4])
+    return Head(generation.decode(), int(epoch), int(offset), int(fields))
+
+
+async def _reply(call: Awaitable[Any] | Callable[..., Any]) -> Any:
+    """redis-py types one class for both of its flavours; here every call is awaitable."""
+    return await call  # type: ignore[misc] # see the docstring
