@@ -1,0 +1,50 @@
+"""Codec `native`: one chunk a record, as JSON or, with header `content-type: application/msgpack`, as MessagePack."""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import UNSET
+
+from tokenmill.codecs.chunk import Chunk
+from tokenmill.errors import Undecodable
+from tokenmill.records import InputRecord, Record, header
+
+CONTENT_TYPE = "content-type"
+MSGPACK = b"application/msgpack"
+
+_json = msgspec.json.Decoder(Chunk)
+_msgpack = msgspec.msgpack.Decoder(Chunk)
+
+
+class NativeCodec:
+    """The service's own chunks."""
+
+    name = "native"
+    summary = "tokenmill's own chunks: JSON, or MessagePack with the header content-type: application/msgpack"
+    sample: Sequence[InputRecord] = tuple(
+        InputRecord("tokens", 0, offset, 1_760_000_000_000 + offset, b"c1", value)
+        for offset, value in enumerate(
+            (
+                b'{"message_id":"m1","seq":0,"open":{"format":"hermes"},"delta":"Hel"}',
+                b'{"message_id":"m1","seq":1,"delta":"lo"}',
+                b'{"message_id":"m1","seq":2,"finish_reason":"stop"}',
+            )
+        )
+    )
+
+    def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
+        """The record's chunk. Nothing is remembered."""
+        value, headers = record.value, record.headers
+        if value is None:
+            raise Undecodable("the value is null; a native chunk is a JSON object")
+        packed = headers and header(headers, CONTENT_TYPE) == MSGPACK
+        try:
+            chunk = _msgpack.decode(value) if packed else _json.decode(value)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+            raise Undecodable(f"not a native chunk: {problem}") from problem
+        if chunk.finish_reason is not None and chunk.end is UNSET:
+            chunk = msgspec.structs.replace(chunk, end=True)
+        return state, (chunk,)
+
+
+NATIVE = NativeCodec()

@@ -1,0 +1,46 @@
+"""Codec `text`: a record's value is UTF-8 text as the model wrote it, cut anywhere, even inside a character.
+
+The header `tm-message-id` may name the message. A null or empty value ends it. Bytes that are not UTF-8 become U+FFFD.
+"""
+
+from collections.abc import Sequence
+from codecs import getincrementaldecoder
+
+from tokenmill.codecs.chunk import Chunk
+from tokenmill.errors import Undecodable
+from tokenmill.records import InputRecord, Record, header
+
+MESSAGE_ID = "tm-message-id"
+
+_Decoder = getincrementaldecoder("utf-8")
+
+
+class TextCodec:
+    """Plain text; the state is the bytes of a character that is not complete."""
+
+    name = "text"
+    summary = "UTF-8 text, cut anywhere; an empty value ends the message; header tm-message-id names it"
+    sample: Sequence[InputRecord] = tuple(
+        InputRecord("tokens", 0, offset, 1_760_000_000_000 + offset, b"c1", value)
+        for offset, value in enumerate((b"Na\xc3", b"\xafve", None))
+    )
+
+    def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
+        """The record's text, as far as its characters are complete."""
+        headers = record.headers
+        message_id = _message_id(header(headers, MESSAGE_ID)) if headers else None
+        decoder = _Decoder("replace")
+        if not record.value:
+            return b"", (Chunk(message_id=message_id, delta=decoder.decode(state, final=True), end=True),)
+        delta = decoder.decode(state + record.value)
+        return decoder.getstate()[0], (Chunk(message_id=message_id, delta=delta),)
+
+
+def _message_id(value: bytes | None) -> str | None:
+    try:
+        return value.decode() if value else None
+    except UnicodeDecodeError as problem:
+        raise Undecodable(f"the header {MESSAGE_ID} is not UTF-8") from problem
+
+
+TEXT = TextCodec()

@@ -1,0 +1,20 @@
+"""Output dialects: one file each, one line each in this list."""
+
+from tokenmill.dialects.dialect import Dialect, Envelope
+from tokenmill.dialects.native import NATIVE
+from tokenmill.errors import ConfigError
+
+__all__ = ["DIALECTS", "Dialect", "Envelope", "find_dialect"]
+
+DIALECTS: tuple[Dialect, ...] = (NATIVE,)
+"""Every dialect; the first is the default."""
+
+_BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
+
+
+def find_dialect(name: str) -> Dialect:
+    """The dialect of that name. Raises `ConfigError`."""
+    dialect = _BY_NAME.get(name)
+    if dialect is None:
+        raise ConfigError([f"outputs: unknown dialect {name!r}; known are {', '.join(_BY_NAME)}"])
+    return dialect

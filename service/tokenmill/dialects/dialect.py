@@ -1,0 +1,63 @@
+"""What a dialect is: the last step of the flow, from a native event to the payloads that a client reads."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from tokenmill.events import Event
+from tokenmill.parser import Options
+
+
+class Envelope:
+    """What all events of one message and choice share, with the bytes of it that never change made once."""
+
+    __slots__ = ("choice", "conversation_id", "created", "message_id", "native", "options")
+
+    def __init__(self, conversation_id: str, message_id: str, choice: int, created: int, options: Options) -> None:
+        self.conversation_id = conversation_id
+        self.message_id = message_id
+        self.choice = choice
+        self.created = created
+        """Milliseconds since the epoch: timestamp of the record that opened the message."""
+        self.options = options
+        self.native = _native_fields(conversation_id, message_id, choice)
+        """The envelope's constant fields as they stand in a JSON object of the native dialect."""
+
+
+def _native_fields(conversation_id: str, message_id: str, choice: int) -> bytes:
+    """`,"conversation_id":…,"message_id":…` and `,"choice":…` where it is not 0."""
+    fields = {"conversation_id": conversation_id, "message_id": message_id}
+    encoded = b"," + msgspec.json.encode(fields)[1:-1]
+    return encoded + b',"choice":%d' % choice if choice else encoded
+
+
+class Dialect(Protocol):
+    """Renders events for a kind of client.
+
+    A dialect keeps what it must remember of a message in a state: a msgspec struct that the partition's snapshot holds.
+    A new dialect is one file with an object of this shape and one line in the list of this package.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the configuration calls it."""
+
+    @property
+    def summary(self) -> str:
+        """One sentence for `tokenmill dialects` and the reference."""
+
+    @property
+    def state_type(self) -> type[msgspec.Struct] | None:
+        """The struct of the state, made without arguments when a message opens; None: nothing need be remembered."""
+
+    @property
+    def streams_tool_input(self) -> bool:
+        """Whether clients of this dialect read `tool-input-delta`s."""
+
+    def encode(self, state: Any, envelope: Envelope, event: Event, seq: int | None, time: int) -> Sequence[bytes]:
+        """The payloads of one event, none to several.
+
+        `seq` is the event's position, None where state was lost; `time` is in milliseconds since the epoch. Changes
+        `state` in place.
+        """

@@ -1,0 +1,43 @@
+"""`Mark`: what a commit says about the state behind it, in the offset's metadata string."""
+
+import msgspec
+
+from tokenmill.limits import COMMIT_METADATA_BYTES
+
+
+class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Enough to rebuild the state from the log, and to notice if that went wrong."""
+
+    offset: int
+    """The committed offset: all records below it are done."""
+    low_water: int
+    """A replay from here to `offset`, starting with nothing, gives the same state."""
+    fingerprint: str
+    """`SessionSettings.fingerprint()` of the writer."""
+    count: int = 0
+    """Open and lost messages, each choice for itself."""
+    digest: int = 0
+    """Hash of them and of how far each has come."""
+    unseen_until: int = 0
+    """Messages first seen below this offset without their opening were already announced as lost."""
+    foreign_until: int = 0
+    """Messages opened below this offset were opened under another configuration: a replay can't rebuild them."""
+    announced_from: int = 0
+    """Of those, the ones opened from this offset on were already announced as lost."""
+
+    def encode(self) -> str:
+        """The metadata string."""
+        text = msgspec.json.encode(self).decode()
+        assert len(text) <= COMMIT_METADATA_BYTES  # eight numbers
+        return text
+
+    @classmethod
+    def decode(cls, text: str | None) -> "Mark | None":
+        """The mark in a metadata string, or None where there is none: a group made by hand, or another program."""
+        try:
+            return _decoder.decode(text or "")
+        except msgspec.DecodeError:
+            return None
+
+
+_decoder: msgspec.json.Decoder[Mark] = msgspec.json.Decoder(Mark)

@@ -1,0 +1,60 @@
+"""What of the configuration the pure core needs, and its fingerprint."""
+
+from hashlib import blake2b
+
+import msgspec
+
+from tokenmill.codecs import find_codec
+from tokenmill.dialects import find_dialect
+from tokenmill.limits import ENDED_OFFSETS, Limits
+from tokenmill.parser import Options
+
+EVENTS_VERSION = 1
+"""Raised whenever the same input gives other events or other state: a replay by a newer worker would not fit then."""
+
+
+class OutputSpec(msgspec.Struct, frozen=True):
+    """One output topic: who reads it decides the dialect and the events."""
+
+    topic: str
+    dialect: str = "native"
+    events: frozenset[str] | None = None
+    """Types of events that go there; None: all."""
+    clean_calls_only: bool = False
+    """Of `tool-call` events only those without a `problem`: what a tool runner may execute."""
+
+
+class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything besides the log that decides what comes out of a partition."""
+
+    defaults: Options = Options()
+    """Options of messages whose `open` does not say them."""
+    codec: str = "native"
+    """Codec of records without the header `tm-codec`."""
+    outputs: tuple[OutputSpec, ...] = (OutputSpec("events"),)
+    limits: Limits = Limits()
+    dlq: str = "tokens.dlq"
+    ended_offsets: int = ENDED_OFFSETS
+    """For how many records of the partition an ended message is remembered."""
+
+    def fingerprint(self) -> str:
+        """A short hash of what changes events. Names of topics do not, nor does the order of an event filter."""
+        outputs = [
+            (spec.dialect, sorted(spec.events) if spec.events is not None else None, spec.clean_calls_only)
+            for spec in self.outputs
+        ]
+        content = (EVENTS_VERSION, self.resolved_defaults(), self.codec, outputs, self.limits, self.ended_offsets)
+        return blake2b(msgspec.msgpack.encode(content), digest_size=8).hexdigest()
+
+    def resolved_defaults(self) -> Options:
+        """The defaults with `stream_tool_input` decided: on if any output's dialect reads it."""
+        if self.defaults.stream_tool_input is not None:
+            return self.defaults
+        asked = any(find_dialect(spec.dialect).streams_tool_input for spec in self.outputs)
+        return msgspec.structs.replace(self.defaults, stream_tool_input=asked)
+
+    def check(self) -> None:
+        """Raise `UnknownCodec`, `ConfigError` or `BadOpen` for a name that does not exist."""
+        find_codec(self.codec)
+        for spec in self.outputs:
+            find_dialect(spec.dialect)

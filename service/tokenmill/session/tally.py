@@ -1,0 +1,31 @@
+"""Counts of what a partition did, in plain dictionaries: the host drains them, no metrics library is called per token."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+
+class Tally:
+    """Counters since the last drain. Every label is bounded: names of codecs, formats and events, and codes of ours."""
+
+    __slots__ = ("chunks", "dead_letters", "dropped", "events", "opened", "parse_errors", "tool_calls")
+
+    def __init__(self) -> None:
+        self.chunks: defaultdict[str, int] = defaultdict(int)
+        """By codec."""
+        self.events: defaultdict[str, int] = defaultdict(int)
+        """By type."""
+        self.parse_errors: defaultdict[tuple[str, str, str], int] = defaultdict(int)
+        """By format, stage and reason."""
+        self.tool_calls: defaultdict[tuple[str, str], int] = defaultdict(int)
+        """By format and outcome."""
+        self.dead_letters: defaultdict[str, int] = defaultdict(int)
+        """By error code."""
+        self.dropped: defaultdict[str, int] = defaultdict(int)
+        """Chunks without effect, by reason: duplicate, late, no-message, stale-timeout, lost."""
+        self.opened: list[int] = []
+        """Timestamps of the records that opened a message, in milliseconds since the epoch."""
+
+    def __iter__(self) -> Iterator[tuple[str, defaultdict[str, int]]]:
+        """The plain counters by name."""
+        for name in ("chunks", "events", "dead_letters", "dropped"):
+            yield name, getattr(self, name)
