@@ -1,0 +1,8 @@
+"""What can be seen of a worker from outside: metrics, logs, hooks."""
+
+from tokenmill.observe.hooks import Hooks
+from tokenmill.observe.logs import setup_logs
+from tokenmill.observe.numbers import Histogram, Numbers, exposition
+from tokenmill.observe.table import METRICS, RESTORE_SOURCES, Metric
+
+__all__ = ["METRICS", "RESTORE_SOURCES", "Histogram", "Hooks", "Metric", "Numbers", "exposition", "setup_logs"]

@@ -1,0 +1,29 @@
+"""Hooks: an empty class. Subclass it, override what you need, and give it to the worker.
+
+Hooks are called once for a batch, a commit or a restore, never for a token, and must return at once.
+"""
+
+
+class Hooks:
+    """What a worker tells whoever listens: tracing, tests, an own audit."""
+
+    def assigned(self, partitions: int) -> None:
+        """The group gave this worker so many partitions; their state is not restored yet."""
+
+    def restored(self, topic: str, partition: int, source: str, offset: int) -> None:
+        """A partition is live from this offset on; `source` is one of `RESTORE_SOURCES`."""
+
+    def processed(self, topic: str, partition: int, records: int) -> None:
+        """A batch of records was parsed; its outputs are on their way."""
+
+    def committing(self, offsets: dict[tuple[str, int], int]) -> None:
+        """Everything below these offsets is acknowledged and is about to be committed."""
+
+    def committed(self, offsets: dict[tuple[str, int], int]) -> None:
+        """The commit succeeded."""
+
+    def snapshot_written(self, topic: str, partition: int, offset: int) -> None:
+        """The store has this partition's state as of a committed offset."""
+
+    def draining(self) -> None:
+        """The worker takes no more input."""

@@ -1,0 +1,132 @@
+"""The numbers behind the metrics, and how Prometheus reads them.
+
+Counting must cost nothing for each token: the session counts in plain integers, which are moved here when somebody asks
+for the metrics; latencies of a whole batch go into a histogram with one binary search a bucket.
+"""
+
+import platform
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import TypeAlias
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.core import Metric as Family
+from prometheus_client.registry import Collector
+
+from tokenmill.observe.table import BY_NAME, METRICS, Metric
+
+Labels: TypeAlias = tuple[str, ...]
+Reading: TypeAlias = Iterable[tuple[Labels, float]]
+
+_TALLIES = {metric.tally: metric.name for metric in METRICS if metric.tally}
+
+
+class Histogram:
+    """Counts by bucket, filled a batch at a time."""
+
+    __slots__ = ("bounds", "count", "cumulative", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.cumulative = [0] * len(bounds)
+        self.count = 0
+        self.total = 0.0
+
+    def observe(self, seconds: float) -> None:
+        """One value."""
+        self.count += 1
+        self.total += seconds
+        for index in range(bisect_left(self.bounds, seconds), len(self.bounds)):
+            self.cumulative[index] += 1
+
+    def observe_since(self, timestamps: list[int], now: float) -> None:
+        """How long ago each of these was, in milliseconds since the epoch like `now`. Sorts the list in place."""
+        if not timestamps:
+            return
+        timestamps.sort()
+        self.count += len(timestamps)
+        # A producer's clock may be ahead of ours; nothing takes less than no time.
+        future = len(timestamps) - bisect_left(timestamps, now)
+        self.total += (now * len(timestamps) - sum(timestamps)) / 1000 if not future else self._past(timestamps, now)
+        for index, bound in enumerate(self.bounds):
+            self.cumulative[index] += len(timestamps) - bisect_left(timestamps, now - bound * 1000)
+
+    @staticmethod
+    def _past(timestamps: list[int], now: float) -> float:
+        return sum(now - timestamp for timestamp in timestamps if timestamp < now) / 1000
+
+
+class Numbers(Collector):
+    """All numbers of one worker. Names and labels are those of the table; anything else is a bug and raises."""
+
+    def __init__(self) -> None:
+        self._counters: dict[str, defaultdict[Labels, float]] = defaultdict(lambda: defaultdict(float))
+        self._gauges: dict[str, Callable[[], Reading]] = {}
+        self._before: list[Callable[[], None]] = []
+        self.histograms = {row.name: Histogram(row.buckets) for row in METRICS if row.kind == "histogram"}
+        self.read("tokenmill_build_info", lambda: [((version("tokenmill"), platform.python_version()), 1)])
+
+    def add(self, name: str, *labels: str, by: float = 1) -> None:
+        """Count something that happened."""
+        if len(labels) != len(BY_NAME[name].labels):
+            raise ValueError(f"{name} has the labels {BY_NAME[name].labels}")
+        self._counters[name][labels] += by
+
+    def drain(self, tally: Mapping[str, dict[str | Labels, int]]) -> None:
+        """Move the session's counts here: each dictionary is read and emptied."""
+        for field, counts in tally.items():
+            counter = self._counters[_TALLIES[field]]
+            for label, count in counts.items():
+                counter[label if isinstance(label, tuple) else (label,)] += count
+            counts.clear()
+
+    def read(self, name: str, reading: Callable[[], Reading]) -> None:
+        """A gauge: `reading` is called when somebody looks."""
+        BY_NAME[name]
+        self._gauges[name] = reading
+
+    def before_reading(self, call: Callable[[], None]) -> None:
+        """Have something done each time before the numbers are read."""
+        self._before.append(call)
+
+    def value(self, name: str, *labels: str) -> float:
+        """What a counter or gauge says now."""
+        if name in self._gauges:
+            return dict(self._gauges[name]()).get(labels, 0)
+        return self._counters[name][labels]
+
+    def collect(self) -> Iterator[Family]:
+        """For `prometheus_client`: every row of the table."""
+        for call in self._before:
+            call()
+        for metric in METRICS:
+            yield self._family(metric)
+
+    def _family(self, metric: Metric) -> Family:
+        if metric.kind == "histogram":
+            histogram = self.histograms[metric.name]
+            buckets = [(str(b), float(c)) for b, c in zip(histogram.bounds, histogram.cumulative, strict=True)]
+            buckets.append(("+Inf", float(histogram.count)))
+            return HistogramMetricFamily(metric.name, metric.help, buckets=buckets, sum_value=histogram.total)
+        family: Family
+        if metric.kind == "gauge":
+            family = gauge = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
+            for labels, value in self._gauges.get(metric.name, tuple)():
+                gauge.add_metric(labels, value)
+            return family
+        family = counter = CounterMetricFamily(metric.name, metric.help, labels=metric.labels)
+        known = metric.known if metric.labels else ((),)
+        for labels, value in {**dict.fromkeys(known, 0), **self._counters[metric.name]}.items():
+            counter.add_metric(labels, value)
+        return family
+
+
+def exposition(numbers: Numbers) -> Callable[[], bytes]:
+    """What `/metrics` answers: the table's metrics, and the process's own (memory, CPU, files)."""
+    registry = CollectorRegistry()
+    registry.register(numbers)
+    ProcessCollector(registry=registry)
+    return lambda: generate_latest(registry)

@@ -1,0 +1,164 @@
+"""Every metric of the worker, as data: exposition, reference page and dashboards are made from these rows.
+
+Adding a metric is one row here and one place that counts it. No label may take values without a bound: conversations,
+messages, models and error texts are none.
+"""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from tokenmill.errors import RECORD_ERRORS
+from tokenmill.events import EVENT_TYPES
+
+Kind: TypeAlias = Literal["counter", "gauge", "histogram"]
+
+LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+"""Seconds. The promise is about tens of milliseconds; the long end shows a backlog being worked off."""
+
+WORK_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+"""Seconds. For restores, from a cache hit to the replay of a long log."""
+
+RESTORE_SOURCES = ("memory", "redis", "replay", "empty")
+"""Where a partition's state came from: kept through a rebalance, the store, the log alone, or there was none."""
+
+
+class Metric(msgspec.Struct, frozen=True):
+    """One row: `name` as it is exposed, its labels in order, and what it says."""
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+    tally: str = ""
+    """The field of the session's `Tally` that this counter drains."""
+    known: tuple[tuple[str, ...], ...] = ()
+    """Label values that are exposed as 0 before anything happened."""
+    buckets: tuple[float, ...] = ()
+    """Upper bounds of a histogram."""
+
+
+def _each(values: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    return tuple((value,) for value in values)
+
+
+METRICS: tuple[Metric, ...] = (
+    # ------------------------------------------------------------------------------------------ what goes through
+    Metric(
+        "tokenmill_chunks_consumed_total",
+        "counter",
+        "Chunks that codecs made of input records.",
+        ("codec",),
+        tally="chunks",
+    ),
+    Metric(
+        "tokenmill_events_produced_total",
+        "counter",
+        "Native events made, before any dialect.",
+        ("type",),
+        tally="events",
+        known=_each(tuple(str(event.__struct_config__.tag) for event in EVENT_TYPES if event.__name__ != "ToolResult")),
+    ),
+    Metric(
+        "tokenmill_parse_errors_total",
+        "counter",
+        "Error events by format, stage and reason.",
+        ("format", "stage", "reason"),
+        tally="parse_errors",
+    ),
+    Metric(
+        "tokenmill_tool_calls_total",
+        "counter",
+        "Tool calls by what became of them.",
+        ("format", "outcome"),
+        tally="tool_calls",
+    ),
+    Metric(
+        "tokenmill_dead_letters_total",
+        "counter",
+        "Input records sent to the dead-letter topic.",
+        ("reason",),
+        tally="dead_letters",
+        known=_each(tuple(error.code for error in RECORD_ERRORS)),
+    ),
+    Metric(
+        "tokenmill_chunks_dropped_total",
+        "counter",
+        "Chunks that changed nothing: repeated, late, or of a message that is not open.",
+        ("reason",),
+        tally="dropped",
+    ),
+    Metric("tokenmill_records_consumed_total", "counter", "Input records processed, silent replays not included."),
+    Metric("tokenmill_records_replayed_total", "counter", "Input records read again to rebuild state."),
+    Metric("tokenmill_records_produced_total", "counter", "Output records acknowledged by the broker.", ("topic",)),
+    Metric("tokenmill_timeouts_written_total", "counter", "Control records written because a message was idle."),
+    # ------------------------------------------------------------------------------------------------------- time
+    Metric(
+        "tokenmill_chunk_to_event_latency_seconds",
+        "histogram",
+        "From a chunk's record timestamp until everything it caused was acknowledged.",
+        buckets=LATENCY_BUCKETS,
+    ),
+    Metric(
+        "tokenmill_time_to_first_event_seconds",
+        "histogram",
+        "From the timestamp of a message's first record until its first events were acknowledged.",
+        buckets=LATENCY_BUCKETS,
+    ),
+    Metric("tokenmill_event_loop_lag_seconds", "gauge", "How late the event loop last woke the watchdog."),
+    # ------------------------------------------------------------------------------------------------ what is held
+    Metric("tokenmill_open_messages", "gauge", "Messages that are open on the partitions of this worker."),
+    Metric("tokenmill_state_bytes", "gauge", "About how much memory open messages take."),
+    Metric("tokenmill_unacknowledged_bytes", "gauge", "Output that the broker has not acknowledged yet."),
+    Metric(
+        "tokenmill_consumer_lag_records",
+        "gauge",
+        "Records between the last processed one and the end of the partition.",
+        ("topic", "partition"),
+    ),
+    Metric("tokenmill_assigned_partitions", "gauge", "Input partitions that this worker owns."),
+    Metric("tokenmill_replaying_partitions", "gauge", "Owned partitions whose state is not restored yet."),
+    # ---------------------------------------------------------------------------------------------------- recovery
+    Metric(
+        "tokenmill_restores_total",
+        "counter",
+        "Partitions made ready after an assignment, by the source of their state.",
+        ("source",),
+        known=_each(RESTORE_SOURCES),
+    ),
+    Metric(
+        "tokenmill_restore_seconds",
+        "histogram",
+        "From the assignment of a partition until it was live.",
+        buckets=WORK_BUCKETS,
+    ),
+    Metric("tokenmill_replay_mismatches_total", "counter", "Replays whose state is not the one that was committed."),
+    Metric("tokenmill_records_lost_total", "counter", "Records that the topic dropped before they were processed."),
+    Metric("tokenmill_rebalances_total", "counter", "Times that the group gave this worker its partitions."),
+    # --------------------------------------------------------------------------------------------- Kafka and Redis
+    Metric(
+        "tokenmill_commits_total",
+        "counter",
+        "Offset commits of this worker.",
+        ("outcome",),
+        known=_each(("done", "failed")),
+    ),
+    Metric(
+        "tokenmill_snapshots_total",
+        "counter",
+        "Snapshots of a partition written to the store.",
+        ("kind", "outcome"),
+        known=tuple((kind, outcome) for kind in ("full", "delta") for outcome in ("done", "failed", "overtaken")),
+    ),
+    Metric(
+        "tokenmill_redis_errors_total",
+        "counter",
+        "Operations on the snapshot store that failed.",
+        ("op",),
+        known=_each(("load", "head", "write")),
+    ),
+    Metric("tokenmill_build_info", "gauge", "Always 1; the labels say what runs.", ("version", "python")),
+)
+"""All metrics, in the order in which they are exposed."""
+
+BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}
