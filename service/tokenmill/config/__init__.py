@@ -1,0 +1,10 @@
+"""Settings: one TOML file, every key also as an environment variable `TOKENMILL_SECTION__KEY`.
+
+Nothing is guessed: an unknown key, a wrong type or a contradiction is refused with the key's name, and everything that
+is wrong is said at once.
+"""
+
+from tokenmill.config.read import load_config
+from tokenmill.config.sections import Config, ExtraOutput, Kafka, ParserSection, Redis, Section, Topics, Worker
+
+__all__ = ["Config", "ExtraOutput", "Kafka", "ParserSection", "Redis", "Section", "Topics", "Worker", "load_config"]

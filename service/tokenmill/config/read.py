@@ -1,0 +1,139 @@
+"""From a TOML file and environment variables to a `Config`, or to the list of everything that is wrong."""
+
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tokenmill.config.relations import contradictions
+from tokenmill.config.sections import Config, ExtraOutput
+from tokenmill.errors import ConfigError
+
+PREFIX = "TOKENMILL_"
+FILE_VARIABLE = "TOKENMILL_CONFIG"
+OUTPUTS_VARIABLE = "TOKENMILL_OUTPUTS"
+"""The one list of tables; its variable holds JSON."""
+
+_FIELDS = {field.name: field for field in msgspec.structs.fields(Config)}
+_SECTIONS = {name: field.type for name, field in _FIELDS.items() if name != "outputs"}
+
+
+class _Text(NamedTuple):
+    """The value of an environment variable."""
+
+    variable: str
+    text: str
+
+
+def load_config(path: Path | None, environ: Mapping[str, str]) -> Config:
+    """Settings of the file at `path`, or that `TOKENMILL_CONFIG` names, if any; the environment goes over the file.
+
+    Raises `ConfigError` with every problem.
+    """
+    reader = _Reader()
+    if path is None and environ.get(FILE_VARIABLE):
+        path = Path(environ[FILE_VARIABLE])
+    values = reader.file(path) if path else {}
+    config = reader.config(_overlay(values, environ))
+    if reader.problems:
+        raise ConfigError(reader.problems)
+    return config
+
+
+def _overlay(values: dict[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    """Variables over the file. Those without `__` are not settings: TOKENMILL_CONFIG, Kubernetes' service links, ..."""
+    result = {name: dict(table) if isinstance(table, dict) else table for name, table in values.items()}
+    for variable, text in environ.items():
+        section, separator, key = variable.removeprefix(PREFIX).lower().partition("__")
+        if not variable.startswith(PREFIX) or not separator:
+            continue
+        table = result.setdefault(section, {})
+        if isinstance(table, dict):
+            table[key] = _Text(variable, text)
+    if OUTPUTS_VARIABLE in environ:
+        result["outputs"] = _Text(OUTPUTS_VARIABLE, environ[OUTPUTS_VARIABLE])
+    return result
+
+
+class _Reader:
+    """Collects problems while it reads; a key with a problem keeps its default."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self._broken: set[str] = set()
+
+    def _problem(self, key: str, sentence: str) -> None:
+        self.problems.append(f"{key}: {sentence}")
+        self._broken.add(key)
+
+    def file(self, path: Path) -> dict[str, Any]:
+        try:
+            return tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            self._problem(str(path), f"can't be read: {error.strerror}")
+        except UnicodeDecodeError:
+            self._problem(str(path), "is not UTF-8")
+        except tomllib.TOMLDecodeError as error:
+            self._problem(str(path), f"is not TOML: {error}")
+        return {}
+
+    def config(self, values: Mapping[str, Any]) -> Config:
+        for name in values:
+            if name not in _FIELDS:
+                self._problem(name, _unknown("section", name, _FIELDS))
+        sections = {name: kind(**self._table(name, kind, values.get(name, {}))) for name, kind in _SECTIONS.items()}
+        config = Config(**sections, outputs=self._outputs(values.get("outputs", [])))
+        for keys, sentence in contradictions(config):
+            if not self._broken.intersection(keys):  # what was refused already is said once
+                self.problems.append(sentence)
+        return config
+
+    def _table(self, path: str, kind: Any, table: object) -> dict[str, Any]:
+        """The values of a table that `kind` takes."""
+        if not isinstance(table, dict):
+            self._problem(path, "must be a table")
+            return {}
+        fields = {field.name: field for field in msgspec.structs.fields(kind)}
+        read = {}
+        for key, value in table.items():
+            if key not in fields:
+                self._problem(f"{path}.{key}", _unknown("key", key, fields))
+                continue
+            try:
+                read[key] = _convert(value, fields[key].type)
+            except msgspec.MsgspecError as error:
+                source = f" (from {value.variable})" if isinstance(value, _Text) else ""
+                self._problem(f"{path}.{key}", f"{error}{source}")
+        return read
+
+    def _outputs(self, value: object) -> list[ExtraOutput]:
+        try:
+            tables: list[dict[str, Any]] = _convert(value, list[dict[str, Any]])
+        except msgspec.MsgspecError:
+            self._problem("outputs", "must be a list of tables with `topic`, `dialect` and `events`")
+            return []
+        outputs = []
+        for number, table in enumerate(tables):
+            read = self._table(f"outputs[{number}]", ExtraOutput, table)
+            if "topic" not in table:
+                self._problem(f"outputs[{number}].topic", "is missing")
+            elif "topic" in read:
+                outputs.append(ExtraOutput(**read))
+        return outputs
+
+
+def _convert(value: object, kind: Any) -> Any:
+    """A file's value as it is; a variable's text as `kind`, where what begins like a JSON list or object is one."""
+    if not isinstance(value, _Text):
+        return msgspec.convert(value, kind)
+    if kind is not str and value.text.lstrip()[:1] in {"[", "{"}:
+        return msgspec.convert(msgspec.json.decode(value.text), kind)
+    return msgspec.convert(value.text, kind, strict=False)
+
+
+def _unknown(what: str, name: str, known: Mapping[str, object]) -> str:
+    near = get_close_matches(name, known, 1)
+    return f"unknown {what}; did you mean {near[0]}?" if near else f"unknown {what}; known are {', '.join(known)}"

@@ -1,0 +1,113 @@
+"""What has to hold between settings: each relation names its keys and says in a sentence what is wrong."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from tokenmill.config.sections import Config
+from tokenmill.events import EVENT_TYPES
+from tokenmill.limits import KIB
+
+Contradiction: TypeAlias = tuple[tuple[str, ...], str]
+
+ESCAPED = 6
+"""Bytes of the longest JSON escape of a character: a delta of only such ones has to fit into an output record."""
+
+ENVELOPE_BYTES = 8 * KIB
+"""What an output record holds beside its text: ids of 1 KiB each, in the payload, the key and the headers."""
+
+PRODUCER_ID_S = 7 * 86_400
+"""How long Kafka keeps a producer's id; a snapshot's epoch must not outlive it."""
+
+_TYPES = [str(event.__struct_config__.tag) for event in EVENT_TYPES]
+
+
+def contradictions(config: Config) -> Iterator[Contradiction]:
+    """Every relation that does not hold."""
+    yield from _group(config)
+    yield from _security(config)
+    yield from _topics(config)
+    yield from _outputs(config)
+    yield from _sizes(config)
+    yield from _times(config)
+    yield from _not_yet(config)
+
+
+def _group(config: Config) -> Iterator[Contradiction]:
+    kafka = config.kafka
+    if kafka.heartbeat_interval_ms * 3 > kafka.session_timeout_ms:
+        yield _pair(
+            "kafka.heartbeat_interval_ms",
+            "kafka.session_timeout_ms",
+            "must be at most a third of {}, or one lost heartbeat ends the membership",
+        )
+    if kafka.session_timeout_ms > kafka.rebalance_timeout_ms:
+        yield _pair("kafka.session_timeout_ms", "kafka.rebalance_timeout_ms", "must be at most {}")
+    if kafka.rebalance_timeout_ms >= kafka.request_timeout_ms:
+        yield _pair(
+            "kafka.rebalance_timeout_ms",
+            "kafka.request_timeout_ms",
+            "must be less than {}: joining a group is a request that waits for the rebalance",
+        )
+
+
+def _security(config: Config) -> Iterator[Contradiction]:
+    kafka = config.kafka
+    sasl = kafka.security_protocol.startswith("SASL")
+    for name in ("sasl_username", "sasl_password"):
+        if sasl != bool(getattr(kafka, name)):
+            yield _pair(f"kafka.{name}", "kafka.security_protocol", "is needed where {} is SASL_…, and only there")
+    if bool(kafka.ssl_certfile) != bool(kafka.ssl_keyfile):
+        yield _pair("kafka.ssl_certfile", "kafka.ssl_keyfile", "comes together with {}")
+    for name in ("ssl_cafile", "ssl_certfile"):
+        if getattr(kafka, name) and not kafka.security_protocol.endswith("SSL"):
+            yield _pair(f"kafka.{name}", "kafka.security_protocol", "has no effect where {} is without SSL")
+
+
+def _topics(config: Config) -> Iterator[Contradiction]:
+    names = {f"topics.{key}": getattr(config.topics, key) for key in config.topics.__struct_fields__}
+    names |= {f"outputs[{number}].topic": output.topic for number, output in enumerate(config.outputs)}
+    for topic, uses in Counter(names.values()).items():
+        if topic and uses > 1:
+            keys = tuple(key for key, name in names.items() if name == topic)
+            yield keys, f"{keys[-1]}: the topic {topic!r} is also {' and '.join(keys[:-1])}; each needs its own"
+
+
+def _outputs(config: Config) -> Iterator[Contradiction]:
+    for number, output in enumerate(config.outputs):
+        for name in output.events:
+            if name not in _TYPES:
+                key = f"outputs[{number}].events"
+                yield (key,), f"{key}: no event is of type {name!r}; known are {', '.join(_TYPES)}"
+
+
+def _sizes(config: Config) -> Iterator[Contradiction]:
+    limits = config.limits
+    if limits.delta_chars * ESCAPED + ENVELOPE_BYTES > limits.output_bytes:
+        yield _pair(
+            "limits.delta_chars",
+            "limits.output_bytes",
+            f"must be less than {{}} by a factor of {ESCAPED}, so that a delta fits however JSON escapes it",
+        )
+    if limits.call_chars + ENVELOPE_BYTES > limits.output_bytes:
+        yield _pair("limits.call_chars", "limits.output_bytes", "must fit {}")
+
+
+def _times(config: Config) -> Iterator[Contradiction]:
+    if config.redis.ttl_s <= config.worker.snapshot_interval_s:
+        yield _pair("redis.ttl_s", "worker.snapshot_interval_s", "must be longer than {}")
+    if config.redis.ttl_s >= PRODUCER_ID_S:
+        yield ("redis.ttl_s",), "redis.ttl_s: must be below 7 days, the time for which Kafka keeps a producer's id"
+    if config.worker.commit_interval_ms >= config.worker.stall_timeout_s * 1_000:
+        yield _pair("worker.commit_interval_ms", "worker.stall_timeout_s", "must be shorter than {}")
+
+
+def _not_yet(config: Config) -> Iterator[Contradiction]:
+    if config.worker.delivery != "at-least-once":
+        yield ("worker.delivery",), "worker.delivery: exactly-once is not in this version; only at-least-once is"
+    if config.topics.completions:
+        yield ("topics.completions",), "topics.completions: completions are not in this version; leave it empty"
+
+
+def _pair(key: str, other: str, sentence: str) -> Contradiction:
+    return (key, other), f"{key}: {sentence.format(other)}"

@@ -1,0 +1,147 @@
+"""Every setting: what it means, its unit, its default and why that.
+
+Seconds (`_s`) are for people to wait, milliseconds (`_ms`) for what Kafka calls so. A secret is never part of a `repr`.
+"""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from tokenmill.limits import Limits
+from tokenmill.parser.options import Options
+
+Positive: TypeAlias = Annotated[float, Meta(gt=0)]
+PositiveInt: TypeAlias = Annotated[int, Meta(gt=0)]
+TopicName: TypeAlias = Annotated[str, Meta(pattern=r"^(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}$")]
+
+SECRETS = frozenset({"sasl_password", "ssl_password", "url"})
+"""Keys whose value is shown to nobody; a Redis URL may hold a password."""
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One table of the file."""
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Names and values, secrets masked."""
+        values = [(name, getattr(self, name)) for name in self.__struct_fields__]
+        return [(name, "***" if name in SECRETS and value else value) for name, value in values]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"{type(self).__name__}({shown})"
+
+
+class Kafka(Section, frozen=True, kw_only=True):
+    """How the broker is reached, and the place of this process in the consumer group."""
+
+    bootstrap_servers: str = "localhost:9092"
+    """Comma-separated `host:port`."""
+    group_id: str = "tokenmill"
+    """Workers of one group share the partitions."""
+    group_instance_id: str | None = None
+    """Static membership: a name that outlives a restart, such as the pod's. A rolling restart then moves no partition.
+    Two processes with the same one would fight."""
+    client_id: str = "tokenmill"
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
+    sasl_username: str = ""
+    sasl_password: str = ""
+    ssl_cafile: str = ""
+    """Empty: the system's certificate authorities."""
+    ssl_certfile: str = ""
+    """Of this client, where the broker asks for one."""
+    ssl_keyfile: str = ""
+    ssl_password: str = ""
+    """Of the key file."""
+    session_timeout_ms: PositiveInt = 30_000
+    """Silence after which the broker gives a member's partitions to others: takeover after a crash takes this long."""
+    heartbeat_interval_ms: PositiveInt = 3_000
+    rebalance_timeout_ms: PositiveInt = 60_000
+    """How long the others wait for a member to finish what is in flight."""
+    request_timeout_ms: PositiveInt = 90_000
+    """Longer than the rebalance timeout: joining a group is an ordinary request that waits for the rebalance."""
+    startup_timeout_s: Positive = 300
+    """How long an unreachable broker is tried at start before the process ends with exit code 1."""
+
+
+class Redis(Section, frozen=True, kw_only=True):
+    """Where snapshots are kept. Redis is a cache: nothing is lost without it, recovery takes longer."""
+
+    url: str = "redis://localhost:6379/0"
+    """`redis://`, `rediss://` (TLS) or `unix://`, with user and password if need be."""
+    timeout_s: Positive = 0.25
+    """Of one command: a slow Redis is given up soon and never slows the token path."""
+    ttl_s: PositiveInt = 86_400
+    """Keys that nobody writes any more expire after this time; below the 7 days that Kafka keeps a producer's id."""
+    key_prefix: str = "tokenmill"
+
+
+class Topics(Section, frozen=True, kw_only=True):
+    """Names of the topics. The outputs need as many partitions as `tokens` has."""
+
+    tokens: TopicName = "tokens"
+    """Input: chunks, keyed by conversation id."""
+    events: TopicName = "events"
+    """Output: every event, in the native dialect."""
+    tool_calls: TopicName = "tool-calls"
+    """Output: complete calls without a problem, for tool runners."""
+    tool_results: TopicName = "tool-results"
+    """What the tool runners answer."""
+    completions: TopicName | Literal[""] = ""
+    """Output: complete answers; off while empty."""
+    dlq: TopicName = "tokens.dlq"
+    """Dead letters: rejected records, unchanged, with the reason in their headers."""
+
+
+class ParserSection(Options, frozen=True, kw_only=True):
+    """Codec of the input topic, and what a message's `open` leaves out."""
+
+    codec: str = "native"
+    """How records are read that have no header `tm-codec`."""
+
+    @property
+    def options(self) -> Options:
+        """Only the options: the defaults of every message."""
+        return Options(**{name: getattr(self, name) for name in Options.__struct_fields__})
+
+
+class Worker(Section, frozen=True, kw_only=True):
+    """How the worker works."""
+
+    delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
+    bind: str = "0.0.0.0"  # noqa: S104 # metrics and health are asked for from outside the pod
+    """Address of the web endpoints."""
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
+    """Port of `/metrics`, `/healthz` and `/readyz`; 0 takes a free one."""
+    commit_interval_ms: PositiveInt = 100
+    """Between two commits of a partition's offset: what a crash makes the next owner publish again."""
+    snapshot_interval_s: Positive = 10
+    """Between two snapshots of a partition: what a crash makes the next owner parse again, silently."""
+    idle_timeout_s: Positive = 900
+    """A message without a chunk for this long is finished with reason `timeout`."""
+    shutdown_timeout_s: Positive = 25
+    """From SIGTERM to exit; below the 30 s that Kubernetes gives by default."""
+    stall_timeout_s: Positive = 60
+    """Lag without progress for this long ends the process with exit code 1, for the supervisor to restart it."""
+
+
+class ExtraOutput(Section, frozen=True, kw_only=True):
+    """One more topic that events are written to."""
+
+    topic: TopicName
+    dialect: str = "native"
+    events: list[str] = []
+    """Types of the events to write; empty: all."""
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """All settings, each with its default."""
+
+    kafka: Kafka = Kafka()
+    redis: Redis = Redis()
+    topics: Topics = Topics()
+    parser: ParserSection = ParserSection()
+    limits: Limits = Limits()
+    worker: Worker = Worker()
+    outputs: list[ExtraOutput] = []

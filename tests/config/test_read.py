@@ -1,0 +1,151 @@
+"""Settings come from defaults, a file and the environment, in this order; all that is wrong is said at once."""
+
+from pathlib import Path
+
+import pytest
+
+from tokenmill.config import Config, ExtraOutput, load_config
+from tokenmill.errors import ConfigError
+
+
+def load(tmp_path: Path, toml: str, environ: dict[str, str] | None = None) -> Config:
+    path = tmp_path / "tokenmill.toml"
+    path.write_text(toml)
+    return load_config(path, environ or {})
+
+
+def problems(tmp_path: Path, toml: str, environ: dict[str, str] | None = None) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as raised:
+        load(tmp_path, toml, environ)
+    return raised.value.problems
+
+
+def test_nothing_given_means_the_defaults() -> None:
+    """Without a file and variables every setting has its default."""
+    assert load_config(None, {"PATH": "/bin"}) == Config()
+
+
+def test_the_environment_goes_over_the_file(tmp_path: Path) -> None:
+    """A variable wins over the same key of the file; other keys of the section stay."""
+    config = load(
+        tmp_path, '[kafka]\ngroup_id = "a"\nclient_id = "b"\n[worker]\nport = 1', {"TOKENMILL_KAFKA__GROUP_ID": "c"}
+    )
+    assert (config.kafka.group_id, config.kafka.client_id, config.worker.port) == ("c", "b", 1)
+
+
+def test_a_variable_names_the_file(tmp_path: Path) -> None:
+    """TOKENMILL_CONFIG is used where no path is given."""
+    path = tmp_path / "settings.toml"
+    path.write_text('[topics]\ntokens = "raw"')
+    assert load_config(None, {"TOKENMILL_CONFIG": str(path)}).topics.tokens == "raw"
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "section", "key", "value"),
+    [
+        ("TOKENMILL_WORKER__PORT", "9090", "worker", "port", 9090),
+        ("TOKENMILL_REDIS__TIMEOUT_S", "0.5", "redis", "timeout_s", 0.5),
+        ("TOKENMILL_KAFKA__GROUP_INSTANCE_ID", "pod-1", "kafka", "group_instance_id", "pod-1"),
+        ("TOKENMILL_KAFKA__GROUP_ID", "[x", "kafka", "group_id", "[x"),
+        ("TOKENMILL_PARSER__FORMAT", "hermes", "parser", "format", "hermes"),
+        ("TOKENMILL_PARSER__FORMAT", '["hermes", "plain"]', "parser", "format", ["hermes", "plain"]),
+        ("TOKENMILL_PARSER__STREAM_TOOL_INPUT", "false", "parser", "stream_tool_input", False),
+        ("TOKENMILL_PARSER__CONTENT_ARGUMENTS", '["write.content"]', "parser", "content_arguments", ["write.content"]),
+        ("TOKENMILL_LIMITS__CALLS", "7", "limits", "calls", 7),
+    ],
+)
+def test_text_of_a_variable_becomes_the_type_of_its_key(
+    variable: str, text: str, section: str, key: str, value: object
+) -> None:
+    """Numbers, booleans, lists and names are read from text."""
+    config = load_config(None, {variable: text})
+    assert getattr(getattr(config, section), key) == value
+
+
+def test_outputs_come_from_the_file_or_as_json_from_a_variable(tmp_path: Path) -> None:
+    """More outputs are a list of tables; the variable replaces the list."""
+    toml = '[[outputs]]\ntopic = "a"\n[[outputs]]\ntopic = "b"\nevents = ["finish"]'
+    assert load(tmp_path, toml).outputs == [ExtraOutput(topic="a"), ExtraOutput(topic="b", events=["finish"])]
+    assert load(tmp_path, toml, {"TOKENMILL_OUTPUTS": '[{"topic": "c"}]'}).outputs == [ExtraOutput(topic="c")]
+
+
+def test_variables_that_are_no_settings_are_left_alone() -> None:
+    """Kubernetes sets TOKENMILL_PORT and the like for a service called tokenmill."""
+    environ = {"TOKENMILL_PORT": "tcp://10.0.0.1:8080", "TOKENMILL_SERVICE_HOST": "10.0.0.1", "OTHER__KEY": "1"}
+    assert load_config(None, environ) == Config()
+
+
+def test_everything_wrong_is_said_at_once_by_name(tmp_path: Path) -> None:
+    """Unknown sections and keys, wrong types and values, wherever they come from, in one error."""
+    toml = """
+        surprise = 1
+        worker = "fast"
+        [kafka]
+        grup_id = "x"
+        session_timeout_ms = "long"
+        [limitz]
+        [parser]
+        on_broken = "explode"
+        [[outputs]]
+        dialect = "native"
+        [[outputs]]
+        topic = "no spaces"
+    """
+    assert problems(tmp_path, toml, {"TOKENMILL_REDIS__TTL_S": "day", "TOKENMILL_NOPE__KEY": "1"}) == (
+        "surprise: unknown section; known are kafka, redis, topics, parser, limits, worker, outputs",
+        "limitz: unknown section; did you mean limits?",
+        "nope: unknown section; known are kafka, redis, topics, parser, limits, worker, outputs",
+        "kafka.grup_id: unknown key; did you mean group_id?",
+        "kafka.session_timeout_ms: Expected `int`, got `str`",
+        "redis.ttl_s: Expected `int`, got `str` (from TOKENMILL_REDIS__TTL_S)",
+        "parser.on_broken: Invalid enum value 'explode'",
+        "worker: must be a table",
+        "outputs[0].topic: is missing",
+        r"outputs[1].topic: Expected `str` matching regex '^(?!\\.{1,2}$)[a-zA-Z0-9._-]{1,249}$'",
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "toml"),
+    [
+        ("worker.port", "[worker]\nport = 70000"),
+        ("worker.idle_timeout_s", "[worker]\nidle_timeout_s = 0"),
+        ("topics.tokens", '[topics]\ntokens = ""'),
+        ("topics.dlq", '[topics]\ndlq = ".."'),
+        ("outputs", "outputs = 1"),
+        ("outputs", "[outputs]\ntopic = 'a'"),
+    ],
+)
+def test_values_out_of_range_are_refused(tmp_path: Path, key: str, toml: str) -> None:
+    """A number outside its range, an impossible topic name, a list that is none."""
+    assert [problem.split(":")[0] for problem in problems(tmp_path, toml)] == [key]
+
+
+def test_a_refused_key_is_not_blamed_again_by_a_relation(tmp_path: Path) -> None:
+    """What could not be read has its default, which must not make up a contradiction."""
+    toml = "[kafka]\nrequest_timeout_ms = 'x'\nrebalance_timeout_ms = 200000"
+    assert problems(tmp_path, toml) == ("kafka.request_timeout_ms: Expected `int`, got `str`",)
+
+
+def test_json_of_a_variable_that_is_broken_is_said() -> None:
+    """A list that is cut off names its variable."""
+    with pytest.raises(ConfigError, match=r"parser\.content_arguments: .*TOKENMILL_PARSER__CONTENT_ARGUMENTS"):
+        load_config(None, {"TOKENMILL_PARSER__CONTENT_ARGUMENTS": '["a"'})
+
+
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    """Missing, not TOML, not UTF-8: the file's name and why."""
+    missing, broken, binary = tmp_path / "missing", tmp_path / "broken", tmp_path / "binary"
+    broken.write_text("kafka = ")
+    binary.write_bytes(b"\xff")
+    for path, why in ((missing, "No such file"), (broken, "not TOML"), (binary, "not UTF-8")):
+        with pytest.raises(ConfigError, match=f"{path.name}: .*{why}"):
+            load_config(path, {})
+
+
+@pytest.mark.parametrize("variable", ["TOKENMILL_KAFKA__SASL_PASSWORD", "TOKENMILL_REDIS__URL"])
+def test_secrets_are_in_no_message(variable: str) -> None:
+    """Neither an error nor a repr shows a secret."""
+    with pytest.raises(ConfigError) as raised:
+        load_config(None, {variable: "hunter2", "TOKENMILL_KAFKA__SASL_USERNAME": "u", "TOKENMILL_WORKER__PORT": "x"})
+    assert "hunter2" not in str(raised.value)

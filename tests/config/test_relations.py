@@ -1,0 +1,58 @@
+"""Every relation between settings, each with the smallest configuration that breaks it."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tokenmill.config import Config
+from tokenmill.config.relations import contradictions
+
+SASL = {"security_protocol": "SASL_SSL", "sasl_username": "u", "sasl_password": "p"}
+
+
+def config(**sections: Any) -> Config:
+    return msgspec.convert(sections, Config)
+
+
+def test_the_defaults_hold() -> None:
+    """Nothing has to be configured for a consistent whole."""
+    assert list(contradictions(Config())) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "broken"),
+    [
+        (("kafka.heartbeat_interval_ms", "kafka.session_timeout_ms"), {"kafka": {"heartbeat_interval_ms": 10_001}}),
+        (("kafka.session_timeout_ms", "kafka.rebalance_timeout_ms"), {"kafka": {"session_timeout_ms": 60_001}}),
+        (("kafka.rebalance_timeout_ms", "kafka.request_timeout_ms"), {"kafka": {"rebalance_timeout_ms": 90_000}}),
+        (("kafka.sasl_username", "kafka.security_protocol"), {"kafka": SASL | {"sasl_username": ""}}),
+        (("kafka.sasl_password", "kafka.security_protocol"), {"kafka": {"sasl_password": "p"}}),
+        (
+            ("kafka.ssl_certfile", "kafka.ssl_keyfile"),
+            {"kafka": {"security_protocol": "SSL", "ssl_certfile": "c.pem"}},
+        ),
+        (("kafka.ssl_cafile", "kafka.security_protocol"), {"kafka": {"ssl_cafile": "ca.pem"}}),
+        (("topics.tokens", "topics.dlq"), {"topics": {"dlq": "tokens"}}),
+        (("topics.events", "outputs[0].topic"), {"outputs": [{"topic": "events"}]}),
+        (("outputs[0].events",), {"outputs": [{"topic": "o", "events": ["finished"]}]}),
+        (("limits.delta_chars", "limits.output_bytes"), {"limits": {"delta_chars": 200_000}}),
+        (("limits.call_chars", "limits.output_bytes"), {"limits": {"call_chars": 1_000_000}}),
+        (("redis.ttl_s", "worker.snapshot_interval_s"), {"redis": {"ttl_s": 10}}),
+        (("redis.ttl_s",), {"redis": {"ttl_s": 7 * 86_400}}),
+        (("worker.commit_interval_ms", "worker.stall_timeout_s"), {"worker": {"stall_timeout_s": 0.1}}),
+        (("worker.delivery",), {"worker": {"delivery": "exactly-once"}}),
+        (("topics.completions",), {"topics": {"completions": "completions"}}),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_broken_relation_names_its_keys(keys: tuple[str, ...], broken: dict[str, Any]) -> None:
+    """One sentence a relation; it begins with a key and names the others."""
+    ((blamed, sentence),) = contradictions(config(**broken))
+    assert blamed == keys
+    assert all(key in sentence for key in keys)
+
+
+def test_sasl_with_all_it_needs_holds() -> None:
+    """Protocol, user and password together are fine."""
+    assert list(contradictions(config(kafka=SASL))) == []
