@@ -1,0 +1,86 @@
+# From a fresh clone `make demo` and `make test` do everything: they make .venv, install what requirements.lock pins, run.
+# Needed: make and Python 3.11 or later; for the tests also a Docker daemon, or java and mvn (see docs/contributing.md).
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PYTHONS := python3.11 python3.12 python3.13 python3 python
+PYTEST_ARGS ?=
+
+.PHONY: help
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: $(INSTALLED) ## The whole flow on this machine: embedded broker and Redis, a worker, sample streams
+	@$(BIN)/tokenmill demo
+
+.PHONY: test
+test: lint types layers gen-check unit ## Everything that has to pass
+
+.PHONY: lint
+lint: $(INSTALLED) ## Style and formatting
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+.PHONY: types
+types: $(INSTALLED) ## Type check, strict
+	$(BIN)/mypy
+
+.PHONY: layers
+layers: $(INSTALLED) ## Imports go one way; the pure packages reach no I/O
+	$(BIN)/lint-imports --no-timings
+
+.PHONY: gen-check
+gen-check: $(INSTALLED) ## Generated files are up to date
+	$(BIN)/python -m tokenmill.gen --check
+
+.PHONY: unit
+unit: $(INSTALLED) ## The tests: make unit PYTEST_ARGS="tests/parser -x"
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+.PHONY: coverage
+coverage: $(INSTALLED) ## The tests with branch coverage
+	$(BIN)/pytest --cov $(PYTEST_ARGS)
+
+.PHONY: format
+format: $(INSTALLED) ## Format the code and apply safe fixes
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+.PHONY: gen
+gen: $(INSTALLED) ## Write the generated files again
+	$(BIN)/python -m tokenmill.gen
+
+.PHONY: bench
+bench: $(INSTALLED) ## The benchmarks, each beside its reference
+	$(BIN)/tokenmill bench parser
+	$(BIN)/tokenmill bench pipeline
+
+.PHONY: install
+install: $(INSTALLED) ## .venv with tokenmill and everything for development
+
+.PHONY: lock
+lock: $(INSTALLED) ## Pin the newest versions that pyproject.toml allows (needs uv)
+	uv pip compile pyproject.toml --extra demo --group dev --universal --python-version 3.11 --upgrade --quiet \
+	    --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock
+
+.PHONY: clean
+clean: ## Remove everything that was made here
+	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@python=""; for name in $(PYTHONS); do \
+	    if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$$name; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then echo "tokenmill needs Python 3.11 or later; looked for: $(PYTHONS)" >&2; exit 1; fi; \
+	[ -x $(BIN)/python ] || $$python -m venv $(VENV) || { \
+	    echo "$$python can't make virtual environments; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@touch $@
