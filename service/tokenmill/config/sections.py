@@ -69,7 +69,8 @@ class Redis(Section, frozen=True, kw_only=True):
     """Where snapshots are kept. Redis is a cache: nothing is lost without it, recovery takes longer."""
 
     url: str = "redis://localhost:6379/0"
-    """`redis://`, `rediss://` (TLS) or `unix://`, with user and password if need be."""
+    """`redis://`, `rediss://` (TLS) or `unix://`, with user and password if need be. `memory://` keeps snapshots in the
+    worker, for a machine without Redis: recovery is by replay then."""
     timeout_s: Positive = 0.25
     """Of one command: a slow Redis is given up soon and never slows the token path."""
     ttl_s: PositiveInt = 86_400
@@ -122,6 +123,10 @@ class Worker(Section, frozen=True, kw_only=True):
     """A message without a chunk for this long is finished with reason `timeout`."""
     shutdown_timeout_s: Positive = 25
     """From SIGTERM to exit; below the 30 s that Kubernetes gives by default."""
+    state_mib: PositiveInt = 2_048
+    """Open messages of all partitions together; above it input pauses and the longest idle messages are closed."""
+    log_format: Literal["plain", "json"] = "plain"
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     stall_timeout_s: Positive = 60
     """Lag without progress for this long ends the process with exit code 1, for the supervisor to restart it."""
 
