@@ -1,14 +1,14 @@
 """Follow a topic of outputs, repeats dropped."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from types import TracebackType
 from typing import Self
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
-from tokenmill.client.connection import Connection, unavailable
+from tokenmill.client.connection import Connection, stopped, unavailable
 from tokenmill.client.repeats import Repeats
 from tokenmill.errors import Unavailable
 from tokenmill.events import AnyEvent, decode_event
@@ -67,7 +67,7 @@ class Follower:
                 async with asyncio.timeout(START_DEADLINE_S):
                     await self._place(consumer)
         except BaseException:
-            await consumer.stop()
+            await stopped(consumer.stop())
             raise
         return self
 
@@ -75,9 +75,9 @@ class Follower:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._consumer is not None:
-            await self._consumer.stop()
+            await stopped(self._consumer.stop())
 
-    async def records(self) -> AsyncIterator[ConsumerRecord]:
+    async def records(self) -> AsyncGenerator[ConsumerRecord]:
         """Records as they come, each partition in order; ends only with `until_end`."""
         consumer = self._started()
         while not await self._at_end(consumer):
@@ -88,7 +88,7 @@ class Follower:
                     if self._wanted(partition, record):
                         yield record
 
-    async def events(self) -> AsyncIterator[AnyEvent]:
+    async def events(self) -> AsyncGenerator[AnyEvent]:
         """The same as native events. Records of another dialect, and tombstones, are passed over."""
         async for record in self.records():
             try:

@@ -9,7 +9,7 @@ from uuid import uuid4
 import msgspec
 from aiokafka import AIOKafkaProducer
 
-from tokenmill.client.connection import Connection, unavailable
+from tokenmill.client.connection import Connection, stopped, unavailable
 
 FLUSH_DEADLINE_S = 60.0
 """For how long a publisher waits for its last acknowledgements."""
@@ -50,7 +50,7 @@ class Publisher:
                 await self.flush()
         finally:
             if self._producer is not None:
-                await self._producer.stop()
+                await stopped(self._producer.stop())
 
     def message(
         self,

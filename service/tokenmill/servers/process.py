@@ -60,6 +60,11 @@ class Server(ABC):
         return self._process.pid
 
     @property
+    def alive(self) -> bool:
+        """Whether the process that was started still runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def log(self) -> Path:
         """What this run of the server printed."""
         return self.folder / "server.log"
@@ -74,7 +79,7 @@ class Server(ABC):
                 return
             self.kill()
             if attempt == attempts:
-                raise MissingServer(f"{self.name} does not start: {self._log_end()}")
+                raise MissingServer(f"{self.name} does not start: {self.log_end()}")
 
     def _run(self) -> bool:
         with self.log.open("wb") as log:
@@ -86,7 +91,8 @@ class Server(ABC):
             time.sleep(POLL_S)
         return False
 
-    def _log_end(self) -> str:
+    def log_end(self) -> str:
+        """The last lines that it printed: what it died of."""
         return self.log.read_text(errors="replace")[-LOG_CHARS:].strip() or "it printed nothing"
 
     def stop(self) -> None:

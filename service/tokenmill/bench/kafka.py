@@ -1,0 +1,52 @@
+"""What the pipeline benchmark asks of Kafka: topics, the load, and how far a consumer group has come."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import TopicAlreadyExistsError
+
+from tokenmill.bench.load import PARTITIONS, Load
+from tokenmill.errors import Unavailable
+
+BATCH_BYTES = 256 * 1024
+
+IN_FLIGHT = 64
+"""Batches sent before the oldest acknowledgement is waited for."""
+
+
+async def create_topics(admin: AIOKafkaAdminClient, names: Sequence[str]) -> None:
+    """Create topics that are not there."""
+    answer = await admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in names])
+    for name, code, *message in answer.topic_errors:
+        if code not in {0, TopicAlreadyExistsError.errno}:
+            raise Unavailable(f"creating the topic {name!r}: error {code} {message}")
+
+
+async def preload(bootstrap: str, topic: str, load: Load) -> None:
+    """Put the whole load on the topic, in record batches."""
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True, max_batch_size=BATCH_BYTES)
+    await producer.start()
+    try:
+        batches = [producer.create_batch() for _ in range(PARTITIONS)]
+        sent: list[asyncio.Future[Any]] = []
+        for partition, key, value in load:
+            if batches[partition].append(key=key, value=value, timestamp=None) is None:
+                sent.append(await producer.send_batch(batches[partition], topic, partition=partition))
+                batches[partition] = producer.create_batch()
+                batches[partition].append(key=key, value=value, timestamp=None)
+            if len(sent) >= IN_FLIGHT:
+                await sent.pop(0)
+        sent += [await producer.send_batch(batch, topic, partition=number) for number, batch in enumerate(batches)]
+        await asyncio.gather(*sent)
+    finally:
+        await producer.stop()
+
+
+async def committed(admin: AIOKafkaAdminClient, group: str, topic: str) -> int:
+    """Records of a topic that a group has committed; 0 if it has not yet."""
+    partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+    offsets = await admin.list_consumer_group_offsets(group, partitions=partitions)
+    return sum(max(0, offset.offset) for offset in offsets.values())

@@ -1,0 +1,76 @@
+"""The load of the pipeline benchmark: many conversations at once, most of their text plain, some of it tool calls."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tokenmill.bench.texts import call_text, chunks_of, plain_text
+from tokenmill.parser import Options
+from tokenmill.records import InputRecord, Output
+from tokenmill.session import Partition, SessionSettings
+
+PARTITIONS = 4
+
+OPEN_AT_ONCE = 1_000
+"""Conversations that grow at the same time."""
+
+PLAIN_CHARS = 640
+CALL_CHARS = 160
+"""A message is about 200 chunks, a quarter of them in a tool call: what an agent's turn looks like."""
+
+MEAN_SAMPLE = 20_000
+"""Records from which the mean size of an event is taken."""
+
+
+class Load(msgspec.Struct, frozen=True):
+    """So many records, spread over conversations and partitions."""
+
+    records: int
+
+    def chunk(self, number: int) -> tuple[int, bytes, bytes]:
+        """Partition, key and value of one record. Consecutive records belong to different conversations."""
+        generation, position = divmod(number, OPEN_AT_ONCE * MESSAGE_CHUNKS)
+        step, conversation = divmod(position, OPEN_AT_ONCE)
+        key = b"conversation-%d-%d" % (generation, conversation)
+        return conversation % PARTITIONS, key, _VALUES[step]
+
+    def __iter__(self) -> Iterator[tuple[int, bytes, bytes]]:
+        return map(self.chunk, range(self.records))
+
+
+def _values() -> list[bytes]:
+    """The chunks of one message as native JSON; all messages say the same, and each parser knows only its own."""
+    texts = chunks_of(plain_text(PLAIN_CHARS) + call_text("hermes", CALL_CHARS))
+    last = len(texts)
+    fields = [{"message_id": "m1", "seq": seq, "delta": text} for seq, text in enumerate(texts)]
+    return [
+        msgspec.json.encode(chunk) for chunk in [*fields, {"message_id": "m1", "seq": last, "finish_reason": "stop"}]
+    ]
+
+
+_VALUES = _values()
+MESSAGE_CHUNKS = len(_VALUES)
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """What the service makes of the load, computed without a broker."""
+
+    outputs_per_record: float
+    mean_output_bytes: float
+    """Value and headers, without the key."""
+
+
+def shape_of(load: Load) -> Shape:
+    """Run the first records through one partition and measure what comes out."""
+    partition = Partition(SessionSettings(defaults=Options(format="hermes")), "tokens", 0)
+    out: list[Output] = []
+    taken = min(load.records, MEAN_SAMPLE)
+    partition.process(_records(load, taken), out)
+    size = sum(len(one.value or b"") + sum(len(name) + len(value) for name, value in one.headers) for one in out)
+    return Shape(len(out) / taken, size / len(out))
+
+
+def _records(load: Load, count: int) -> Iterator[InputRecord]:
+    for number in range(count):
+        _, key, value = load.chunk(number)
+        yield InputRecord("tokens", 0, number, 1_760_000_000_000, key, value)

@@ -1,0 +1,122 @@
+"""Events as lines that a person reads: one line a block, in colour and growing as it comes where somebody looks."""
+
+from typing import TypeAlias
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from tokenmill import events
+
+BLOCKS: dict[str, tuple[str, str]] = {"text": ("text", ""), "reasoning": ("reasoning", "dim italic")}
+"""First word of a block's event types → label, style."""
+
+LABEL_WIDTH = 11
+"""Of the longest label and a space."""
+
+BlockKey: TypeAlias = tuple[str, str, int, str]
+
+
+class EventPrinter:
+    """Prints events. `live`: the delta of a block is printed when it comes, else the block when it is complete.
+
+    With `names` every line begins with its conversation: for several that are followed at once.
+    """
+
+    def __init__(self, console: Console, *, live: bool, names: bool = False) -> None:
+        self._console = console
+        self._live = live
+        self._names = names
+        self._held: dict[BlockKey, list[str]] = {}
+        self._growing: BlockKey | None = None
+
+    def show(self, event: events.AnyEvent) -> None:
+        """Print one event, or hold it until its block is complete."""
+        match event:
+            case events.TextStart() | events.ReasoningStart():
+                self._more(event, event.id, "")
+            case events.ToolInputStart():
+                self._more(event, event.id, f"{event.name} ")
+            case events.TextDelta() | events.ReasoningDelta() | events.ToolInputDelta():
+                self._more(event, event.id, event.delta)
+            case events.TextEnd() | events.ReasoningEnd() | events.ToolInputEnd():
+                self._end(event, event.id)
+            case events.ArgumentDelta():
+                pass  # the decoded copy of what tool-input-delta shows
+            case _:
+                self._break()
+                label, style, said = _sentence(event)
+                self._print(self._head(event, label, style).append(said, style))
+
+    def _more(self, event: events.AnyEvent, block: str, text: str) -> None:
+        key = (event.conversation_id, event.message_id, event.choice, block)
+        if not self._live:
+            self._held.setdefault(key, []).append(text)
+            return
+        label, style = _label(event)
+        line = Text()
+        if self._growing != key:
+            self._break()
+            line = self._head(event, label, style)
+            self._growing = key
+        self._print(line.append(_indent(text), style), end="")
+
+    def _end(self, event: events.AnyEvent, block: str) -> None:
+        if self._live:
+            self._break()
+            return
+        key = (event.conversation_id, event.message_id, event.choice, block)
+        label, style = _label(event)
+        self._print(self._head(event, label, style).append(_indent("".join(self._held.pop(key, []))), style))
+
+    def _break(self) -> None:
+        """End the line that grows."""
+        if self._growing is not None:
+            self._console.print()
+            self._growing = None
+
+    def _head(self, event: events.AnyEvent, label: str, style: str) -> Text:
+        head = Text()
+        if self._names:
+            head.append(f"{event.conversation_id}  ", "bold")
+        return head.append("  ").append(f"{label:<{LABEL_WIDTH}}", style)
+
+    def _print(self, line: Text, end: str = "\n") -> None:
+        self._console.print(line, end=end, soft_wrap=True)
+
+
+def _label(event: events.AnyEvent) -> tuple[str, str]:
+    return BLOCKS.get(event.type.split("-")[0], ("input", "cyan"))
+
+
+def _indent(text: str) -> str:
+    return text.replace("\n", "\n" + " " * (LABEL_WIDTH + 2))
+
+
+def _sentence(event: events.AnyEvent) -> tuple[str, str, str]:
+    """Label, style and text of an event that is no part of a block."""
+    label, style, said = event.type, "", ""
+    match event:
+        case events.MessageStart(format=format_):
+            label, style, said = "start", "dim", format_ if isinstance(format_, str) else ", ".join(format_)
+        case events.ToolCall():
+            label, style, said = "call", "bold yellow" if event.problem else "bold cyan", _call(event)
+        case events.Error(code=code, message=message):
+            label, style, said = "error", "bold red", f"{code}: {message}"
+        case events.Finish(reason=reason, usage=usage):
+            label, style, said = "finish", "green", reason + (f"  {compact(usage)}" if usage else "")
+        case events.Part(kind=kind, value=value):
+            label, style, said = "part", "magenta", f"{kind} {compact(value)}"
+        case events.ToolResult(name=name):
+            label, style, said = "result", "bold magenta", f"{name} {event.error or compact(event.result)}"
+    return label, style, said
+
+
+def _call(event: events.ToolCall) -> str:
+    notes = ["repaired"] * event.repaired + [event.problem] * bool(event.problem)
+    return f"{event.name} {compact(event.arguments)}" + (f"  ({', '.join(map(str, notes))})" if notes else "")
+
+
+def compact(value: object) -> str:
+    """A value as JSON on one line, characters as they are."""
+    return msgspec.json.encode(value).decode()

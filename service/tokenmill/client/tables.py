@@ -1,0 +1,42 @@
+"""Tables: drawn where a person looks, plain aligned columns where a program reads."""
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+Row = Sequence[str]
+
+
+def print_table(console: Console, columns: Row, rows: Sequence[Row], *, title: str = "", right: int = 0) -> None:
+    """Print rows under their columns; the last `right` columns are figures and stand to the right."""
+    if console.is_terminal:
+        console.print(_drawn(columns, rows, title, right))
+        return
+    if title:
+        console.print(title, markup=False, highlight=False, soft_wrap=True)
+    for line in _plain([columns, *rows], right):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _drawn(columns: Row, rows: Sequence[Row], title: str, right: int) -> Table:
+    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, column in enumerate(columns):
+        figures = number >= len(columns) - right
+        table.add_column(column, justify="right" if figures else "left", no_wrap=figures)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _plain(lines: Sequence[Row], right: int) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    left = len(widths) - right
+    return [
+        "  ".join(
+            cell.ljust(width) if number < left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]

@@ -1,0 +1,121 @@
+"""`tokenmill bench`."""
+
+import platform
+from importlib.metadata import version
+
+import click
+import msgspec
+from rich.console import Console
+
+from tokenmill.bench.parser import Line, Report, run_parser
+from tokenmill.bench.pipeline import SIDES, Pipeline, Run, run_pipeline
+from tokenmill.client.tables import print_table
+
+PACKAGES = ("tokenmill", "aiokafka", "msgspec", "redis", "uvloop")
+"""Their versions are part of a result."""
+
+BUSY = 0.9
+"""A process that uses more than this of one processor has nothing left to give."""
+
+
+@click.group()
+def command() -> None:
+    """Measure the parser, or a whole worker, beside a reference.
+
+    Machines differ and are shared, so what counts is the ratio to a reference that runs in turns with it.
+    """
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
+
+
+@command.command("parser")
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Of these the median counts.")
+@click.option("--long", is_flag=True, help="Also calls of a million characters.")
+@as_json
+def parser(*, rounds: int, long: bool, as_json: bool) -> None:
+    """Parse plain text and tool calls of growing length, in chunks of four characters.
+
+    The reference, a loop: `str.find` of a marker's first character and an append for each chunk.
+    """
+    report = run_parser(rounds=rounds, long=long, progress=_progress)
+    _print_json(report) if as_json else _print_parser(report)
+
+
+@command.command("pipeline")
+@click.option("--bootstrap", metavar="HOST:PORT", help="A Kafka to use; else one is started (java and mvn needed).")
+@click.option("--records", type=click.IntRange(10_000), default=400_000, show_default=True)
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
+@as_json
+def pipeline(*, bootstrap: str | None, records: int, rounds: int, as_json: bool) -> None:
+    """Run a worker over a preloaded topic on a real Kafka, snapshots to a real Redis.
+
+    The reference, a pass-through: consume, one record of the mean event size per input in record batches, commits at
+    the same interval.
+    """
+    report = run_pipeline(bootstrap=bootstrap, records=records, rounds=rounds, progress=_progress)
+    _print_json(report, ratio=report.ratio) if as_json else _print_pipeline(report)
+
+
+def _progress(sentence: str) -> None:
+    click.echo(sentence, err=True)
+
+
+def conditions() -> dict[str, str]:
+    """What the figures depend on besides the code."""
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        **{package: version(package) for package in PACKAGES},
+    }
+
+
+def _print_json(report: msgspec.Struct, **derived: float) -> None:
+    results = {**msgspec.to_builtins(report), **derived, "conditions": conditions()}
+    click.echo(msgspec.json.format(msgspec.json.encode(results)))
+
+
+def _print_conditions(console: Console) -> None:
+    console.print("  ".join(f"{name} {value}" for name, value in conditions().items()), style="dim", soft_wrap=True)
+
+
+def _print_parser(report: Report) -> None:
+    console = Console(highlight=False)
+    columns = ("µs per chunk", "characters", "loop", "parser", "ratio", "slowest chunk")
+    print_table(console, columns, [_parser_row(line) for line in report.lines], right=5)
+    for name, exponent in report.growth.items():
+        console.print(f"total time of a call, {name}: grows with its length to the power of {exponent:.2f}")
+    _print_conditions(console)
+
+
+def _parser_row(line: Line) -> tuple[str, ...]:
+    microseconds = f"{line.loop_us:.3f}", f"{line.parser_us:.3f}"
+    return line.what, f"{line.chars:,}", *microseconds, f"{line.ratio:.1f}", f"{line.slowest_us:.0f}"
+
+
+def _print_pipeline(report: Pipeline) -> None:
+    console = Console(highlight=False)
+    rows = [
+        (side, *(f"{run.records_per_s:,.0f}" for run in report.runs[side]), f"{report.rate(side):,.0f}")
+        for side in SIDES
+    ]
+    rounds = [f"run {number + 1}" for number in range(len(report.runs[SIDES[0]]))]
+    print_table(console, ("records per second", *rounds, "median"), rows, right=len(rounds) + 1)
+    console.print(f"the worker reaches {report.ratio:.2f} of the pass-through", style="bold")
+    console.print(_limit(report.runs["worker"][-1]))
+    shape = report.shape
+    console.print(
+        f"{report.load.records:,} records on {report.partitions} partitions, {shape.outputs_per_record:.2f} outputs of "
+        f"{shape.mean_output_bytes:.0f} bytes for each, a commit every {report.commit_interval_ms} ms",
+        soft_wrap=True,
+    )
+    _print_conditions(console)
+
+
+def _limit(run: Run) -> str:
+    if run.processor is None:
+        return "what limits it: unknown, this system does not tell processor times"
+    said = f"processors busy: {run.processor:.2f} with the worker"
+    if run.broker_processor is not None:
+        said += f", {run.broker_processor:.2f} with the broker"
+    return said + ("; its one event loop is the limit" if run.processor > BUSY else "")

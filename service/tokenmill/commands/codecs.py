@@ -1,0 +1,19 @@
+"""`tokenmill codecs`."""
+
+import click
+
+from tokenmill.codecs import CODECS
+from tokenmill.commands.samples import choose, plain_console, print_records, print_title
+
+
+@click.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+def command(names: tuple[str, ...]) -> None:
+    """The codecs input records may be in, with a sample of each.
+
+    A sample is the records of one short message, one line each.
+    """
+    console = plain_console()
+    for codec in choose(CODECS, names):
+        print_title(console, codec.name, codec.summary)
+        print_records(console, codec.sample)

@@ -1,0 +1,35 @@
+"""`tokenmill dialects`."""
+
+from collections.abc import Iterator
+
+import click
+
+from tokenmill.commands.samples import choose, plain_console, print_source, print_title
+from tokenmill.dialects import DIALECTS, Dialect, Envelope
+from tokenmill.formats import FORMATS
+from tokenmill.parser import Options, Parser
+
+TIME_MS = 1_760_000_000_000
+"""A fixed time, so that the samples are the same each day."""
+
+
+@click.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+def command(names: tuple[str, ...]) -> None:
+    """The dialects events can be written in, with a sample of each.
+
+    A sample is the same short answer in all of them, one payload a line.
+    """
+    console = plain_console()
+    for dialect in choose(DIALECTS, names):
+        print_title(console, dialect.name, dialect.summary)
+        print_source(console, "\n".join(payload.decode() for payload in _sample(dialect)))
+
+
+def _sample(dialect: Dialect) -> Iterator[bytes]:
+    hermes = next(format_ for format_ in FORMATS if format_.name == "hermes")
+    parser = Parser(hermes)
+    envelope = Envelope("c1", "m1", 0, TIME_MS, Options(format="hermes"))
+    state = dialect.state_type() if dialect.state_type else None
+    for seq, event in enumerate(parser.feed(hermes.sample) + parser.finish()):
+        yield from dialect.encode(state, envelope, event, seq, TIME_MS)

@@ -1,0 +1,23 @@
+"""`tokenmill formats`."""
+
+import click
+
+from tokenmill.client.readable import EventPrinter
+from tokenmill.commands.samples import choose, plain_console, print_source, print_title
+from tokenmill.formats import FORMATS
+from tokenmill.parser import Parser
+
+
+@click.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+def command(names: tuple[str, ...]) -> None:
+    """The formats models write in, with a sample of each and the events that come of it."""
+    console = plain_console()
+    for format_ in choose(FORMATS, names):
+        print_title(console, format_.name, format_.summary)
+        print_source(console, format_.sample)
+        parser = Parser(format_)
+        printer = EventPrinter(console, live=False)
+        for event in parser.feed(format_.sample) + parser.finish():
+            printer.show(event)
+        console.print()

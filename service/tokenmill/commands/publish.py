@@ -1,0 +1,79 @@
+"""`tokenmill publish`."""
+
+import asyncio
+from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
+
+import click
+
+from tokenmill.client import Connection, MessagePublisher, Publisher
+from tokenmill.commands.reading import lines_of, pieces_of
+from tokenmill.commands.settings import configuration, kafka_options, message_options, opening
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"), default="-")
+@click.option("--conversation", metavar="ID", help="Conversation id, the records' key; else a random one.")
+@click.option("--message", metavar="ID", help="Message id; else a random one.")
+@message_options
+@click.option("--codec", metavar="NAME", help="FILE is a captured stream of this codec: each line is sent as a record.")
+@click.option("--chunk", type=click.IntRange(1), default=4, show_default=True, help="Characters in a chunk.")
+@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Chunks a second; else as fast as it goes.")
+@click.option("--finish", "reason", default="stop", show_default=True, help="Finish reason of the message.")
+@click.option("--open-ended", is_flag=True, help="Do not end the message.")
+@click.option("--topic", help="Topic, instead of the configured one.")
+@kafka_options
+def command(  # noqa: PLR0913 -- one for each option
+    *,
+    file: BinaryIO,
+    conversation: str | None,
+    message: str | None,
+    format_name: str | None,
+    tools: Path | None,
+    pairs: tuple[str, ...],
+    codec: str | None,
+    chunk: int,
+    rate: float | None,
+    reason: str,
+    open_ended: bool,
+    topic: str | None,
+    config_path: Path | None,
+    bootstrap: str | None,
+) -> None:
+    """Put model text from FILE or stdin on the tokens topic.
+
+    The text is cut into chunks, each a record of the native codec; all go to the partition of their conversation.
+    """
+    config = configuration(config_path, bootstrap)
+    options = opening(format_name, tools, pairs)
+    pause_s = 1 / rate if rate else 0.0
+    name = conversation or f"conversation-{uuid4().hex[:8]}"
+
+    async def run() -> None:
+        async with Publisher(Connection.of(config.kafka), topic=topic or config.topics.tokens) as publisher:
+            if codec is not None:
+                await _lines(publisher, file, name, codec, pause_s)
+                return
+            published = publisher.message(name, message, open=options or None)
+            await _text(published, file, chunk, pause_s)
+            if not open_ended:
+                await published.finish(reason)
+
+    asyncio.run(run())
+    click.echo(f"published {name}", err=True)
+
+
+async def _text(message: MessagePublisher, file: BinaryIO, chunk: int, pause_s: float) -> None:
+    pieces = pieces_of(file, chunk)
+    # In a thread: a pipe may take its time, and what was read is sent meanwhile.
+    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+        await message.text(piece)
+        await asyncio.sleep(pause_s)
+
+
+async def _lines(publisher: Publisher, file: BinaryIO, name: str, codec: str, pause_s: float) -> None:
+    lines = lines_of(file)
+    while (line := await asyncio.to_thread(next, lines, None)) is not None:
+        await publisher.send(name, line, [("tm-codec", codec.encode())])
+        await asyncio.sleep(pause_s)

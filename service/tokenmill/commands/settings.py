@@ -1,0 +1,90 @@
+"""What several commands share: the configuration and options of a message, from the command line."""
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from tokenmill.config import Config, load_config
+from tokenmill.parser import Options, read_options
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def config_option(function: Function) -> Function:
+    """`--config FILE`."""
+    return click.option(
+        "--config",
+        "config_path",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Configuration file (TOML); else the one that TOKENMILL_CONFIG names.",
+    )(function)
+
+
+def kafka_options(function: Function) -> Function:
+    """`--config FILE` and `--bootstrap HOST:PORT`."""
+    bootstrap = click.option("--bootstrap", metavar="HOST:PORT", help="Kafka, instead of the configured one.")
+    return config_option(bootstrap(function))
+
+
+def message_options(function: Function) -> Function:
+    """`--format`, `--tools` and `--open`: the options of a message."""
+    for option in (
+        click.option(
+            "--open", "pairs", metavar="KEY=VALUE", multiple=True, help="Any other option; VALUE may be JSON."
+        ),
+        click.option(
+            "--tools",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="File with the tools that the model was given: a JSON list as OpenAI takes it.",
+        ),
+        click.option(
+            "--format", "format_name", metavar="NAME", help="Format that the model writes: `tokenmill formats`."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def configuration(config_path: Path | None, bootstrap: str | None = None) -> Config:
+    """The configuration, with another Kafka if one is given. Raises `ConfigError`."""
+    config = load_config(config_path, os.environ)
+    # What aiokafka logs when a broker is away, these commands say in one sentence.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    if bootstrap is None:
+        return config
+    kafka = msgspec.structs.replace(config.kafka, bootstrap_servers=bootstrap)
+    return msgspec.structs.replace(config, kafka=kafka)
+
+
+def opening(format_name: str | None, tools: Path | None, pairs: Sequence[str]) -> dict[str, Any]:
+    """The `open` field that these options stand for, checked. Raises `BadOpen` and `click.BadParameter`."""
+    values = dict(_pair(pair) for pair in pairs)
+    if format_name is not None:
+        names = format_name.split(",")
+        values["format"] = names if len(names) > 1 else names[0]
+    if tools is not None:
+        values["tools"] = _json_file(tools)
+    read_options(values, Options())
+    return values
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="--open")
+    try:
+        return key, msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        return key, value
+
+
+def _json_file(path: Path) -> Any:
+    try:
+        return msgspec.json.decode(path.read_bytes())
+    except msgspec.DecodeError as problem:
+        raise click.BadParameter(f"{path} is not JSON: {problem}", param_hint="--tools") from problem

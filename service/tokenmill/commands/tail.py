@@ -1,0 +1,103 @@
+"""`tokenmill tail`."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import click
+import msgspec
+from aiokafka import ConsumerRecord
+from rich.console import Console
+
+from tokenmill.client import Connection, Follower, Repeats
+from tokenmill.client.readable import EventPrinter
+from tokenmill.commands.settings import configuration, kafka_options
+from tokenmill.errors import FatalError
+from tokenmill.events import decode_event
+from tokenmill.replay import record_to_json
+
+Show = Callable[[ConsumerRecord], None]
+
+
+@click.command()
+@click.argument("conversation", required=False)
+@click.option("--topic", help="Topic, instead of the configured one for events.")
+@click.option("--raw", is_flag=True, help="Whole records as JSON lines, repeats included.")
+@click.option("--from-beginning", is_flag=True, help="Start with the oldest record, not with the next one.")
+@click.option("--until-end", is_flag=True, help="Stop at the end that the topic has now.")
+@click.option("--until-finish", is_flag=True, help="Stop after the first finish event.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), help="Stop after so many seconds.")
+@kafka_options
+def command(  # noqa: PLR0913 -- one for each option
+    *,
+    conversation: str | None,
+    topic: str | None,
+    raw: bool,
+    from_beginning: bool,
+    until_end: bool,
+    until_finish: bool,
+    timeout_s: float | None,
+    config_path: Path | None,
+    bootstrap: str | None,
+) -> None:
+    """Follow the events of a CONVERSATION, or of all.
+
+    Where a person looks the events are shown readably, else as JSON lines. Records that a worker published a second
+    time are dropped. A timeout is a failure only where an end was waited for.
+    """
+    config = configuration(config_path, bootstrap)
+    follower = Follower(
+        Connection.of(config.kafka),
+        topic=topic or config.topics.events,
+        conversation_id=conversation,
+        from_beginning=from_beginning,
+        until_end=until_end,
+        repeats=None if raw else Repeats(),
+    )
+    show = _whole_records if raw else _events(names=conversation is None)
+    try:
+        asyncio.run(_follow(follower, show, until_finish=until_finish, timeout_s=timeout_s))
+    except TimeoutError as late:
+        if until_end or until_finish:
+            raise FatalError(f"the end did not come within {timeout_s:g} s") from late
+
+
+async def _follow(follower: Follower, show: Show, *, until_finish: bool, timeout_s: float | None) -> None:
+    async with follower, asyncio.timeout(timeout_s), aclosing(follower.records()) as records:
+        async for record in records:
+            show(record)
+            if until_finish and _is_finish(record):
+                return
+
+
+def _is_finish(record: ConsumerRecord) -> bool:
+    try:
+        return decode_event(record.value or b"").type == "finish"
+    except msgspec.DecodeError:
+        return False
+
+
+def _whole_records(record: ConsumerRecord) -> None:
+    click.echo(msgspec.json.encode(record_to_json(record)))
+
+
+def _events(*, names: bool) -> Show:
+    console = Console(highlight=False, emoji=False)
+    if not console.is_terminal:
+        return _payloads
+    printer = EventPrinter(console, live=True, names=names)
+
+    def show(record: ConsumerRecord) -> None:
+        try:
+            printer.show(decode_event(record.value or b""))
+        except msgspec.DecodeError:
+            _payloads(record)  # another dialect's
+
+    return show
+
+
+def _payloads(record: ConsumerRecord) -> None:
+    click.echo(record.value or b"null")
+    sys.stdout.flush()

@@ -1,0 +1,118 @@
+"""The demo: start everything, play the sample conversations, check what comes of them, sum up, clean up."""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from rich.console import Console
+
+from tokenmill.client import Connection, Follower, Publisher, Repeats
+from tokenmill.client.readable import EventPrinter
+from tokenmill.demo.broker import embedded_broker
+from tokenmill.demo.check import check, content
+from tokenmill.demo.collect import Collector
+from tokenmill.demo.metrics import Metrics
+from tokenmill.demo.samples import Sample, samples
+from tokenmill.demo.summary import Phase, print_summary
+from tokenmill.errors import FatalError
+from tokenmill.events import AnyEvent
+from tokenmill.servers import RedisServer
+from tokenmill.servers.worker import Settings, WorkerProcess
+
+TOPICS = ("tokens", "events", "tool-calls", "tool-results", "tokens.dlq")
+
+COPIES = 15
+"""Of every sample in the second part: enough that all partitions hold many open messages at the same time."""
+
+SHOW_S = 5.0
+"""How long the first part takes where somebody watches; else it takes no pauses."""
+
+ONE_DEADLINE_S = 20.0
+"""For one conversation; the first one also waits until the worker has joined its group."""
+
+ALL_DEADLINE_S = 30.0
+"""For the second part."""
+
+
+def run_demo(console: Console) -> None:
+    """Run it all; raises `FatalError` if an event is missing and `MissingServer` if something does not start."""
+    with tempfile.TemporaryDirectory(prefix="tokenmill-demo-") as scratch:
+        folder = Path(scratch)
+        console.print("[bold]tokenmill demo[/]: an embedded broker, an embedded Redis, one worker")
+        with embedded_broker(TOPICS) as bootstrap, RedisServer(folder / "redis") as redis:
+            console.print(f"  broker   {bootstrap}\n  redis    {redis.url}", highlight=False)
+            with WorkerProcess(folder / "worker", _settings(bootstrap, redis.url)) as worker:
+                console.print(f"  worker   http://127.0.0.1:{worker.port}/metrics", highlight=False)
+                asyncio.run(_play(console, Connection(bootstrap), worker))
+
+
+def _settings(bootstrap: str, redis_url: str) -> Settings:
+    return {
+        "kafka": {"bootstrap_servers": bootstrap},
+        "redis": {"url": redis_url},
+        "worker": {"snapshot_interval_s": 1},
+    }
+
+
+async def _play(console: Console, connection: Connection, worker: WorkerProcess) -> None:
+    chosen = samples()
+    live = console.is_terminal
+    printer = EventPrinter(console, live=live)
+    shown = {sample.name for sample in chosen}
+
+    def watch(event: AnyEvent) -> None:
+        if event.conversation_id in shown:
+            printer.show(event)
+
+    async with Publisher(connection) as publisher, _collecting(connection, watch) as collector:
+        pause_s = SHOW_S / sum(len(sample.chunks()) for sample in chosen) if live else 0
+        for sample in chosen:
+            await _show(console, sample, publisher, collector, pause_s)
+        alone = Phase.of("one at a time", collector)
+        await _crowd(console, chosen, publisher, collector)
+        crowd = Phase.of("all at once", collector, alone)
+    print_summary(console, [alone, crowd], Metrics(worker.metrics()))
+
+
+@asynccontextmanager
+async def _collecting(connection: Connection, watch: Callable[[AnyEvent], None]) -> AsyncIterator[Collector]:
+    """A collector that reads in the background; its failure ends the block."""
+    async with Follower(connection, from_beginning=True, repeats=Repeats()) as follower:
+        collector = Collector(follower, watch)
+        reading = asyncio.create_task(collector.run())
+        try:
+            yield collector
+        finally:
+            reading.cancel()
+            with suppress(asyncio.CancelledError):
+                await reading
+
+
+async def _show(console: Console, sample: Sample, publisher: Publisher, collector: Collector, pause_s: float) -> None:
+    """One conversation, its events printed as they come."""
+    console.print()
+    console.rule(f"[bold]{sample.name}[/]  {sample.about}", align="left")
+    console.print(sample.text, style="dim", markup=False, highlight=False)
+    console.print()
+    await sample.publish(publisher, sample.name, pause_s)
+    await collector.wait_for({sample.name}, ONE_DEADLINE_S)
+    check(sample, collector.events[sample.name])
+
+
+async def _crowd(console: Console, chosen: Sequence[Sample], publisher: Publisher, collector: Collector) -> None:
+    """Many copies of every conversation at the same time must say what the one alone said."""
+    copies = {f"{sample.name}-{number}": sample for sample in chosen for number in range(COPIES)}
+    console.print()
+    console.rule(f"[bold]{len(copies)} conversations at once[/]  {COPIES} copies of each", align="left")
+    started = time.monotonic()
+    await asyncio.gather(*(sample.publish(publisher, name) for name, sample in copies.items()))
+    await collector.wait_for(copies.keys(), ALL_DEADLINE_S)
+    took = time.monotonic() - started
+    for name, sample in copies.items():
+        check(sample, collector.events[name])
+        if content(collector.events[name]) != content(collector.events[sample.name]):
+            raise FatalError(f"the conversation {name!r} gave other events than {sample.name!r}, of the same chunks")
+    console.print(f"  every copy gave the same events as the one alone, in {took:.1f} s", highlight=False)
