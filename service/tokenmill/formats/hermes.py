@@ -1,0 +1,29 @@
+"""One JSON object a call, in a pair of tags; reasoning in a layer of its own.
+
+The object may stand on lines of its own, and several in a list. The closing tag may be missing at the end of the stream:
+a complete object is a complete call.
+"""
+
+from tokenmill.parser.bodies import JsonCall
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Call, Format, Region, Section
+
+HERMES = Format(
+    name="hermes",
+    summary="One JSON object with name and arguments in each `<tool_call>` pair.",
+    sample=(
+        "<think>I need the forecast.</think>I'll look it up.\n"
+        '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>'
+    ),
+    models=("Hermes 2/3", "Qwen2.5", "QwQ", "Qwen3", "Granite 4", "MiMo-VL", "Reka Edge", "Trinity"),
+    aliases=("qwen", "qwen25", "qwen3_json", "granite4", "trinity"),
+    regions=(Region(marker("<think>"), marker("</think>")),),
+    sections=(
+        Section(
+            open=marker("<tool_call>"),
+            close=marker("</tool_call>"),
+            calls=(Call(open=marker("{"), body=JsonCall()),),
+            framing=(marker("["), marker(","), marker("]")),
+        ),
+    ),
+)

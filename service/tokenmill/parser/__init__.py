@@ -1,0 +1,8 @@
+"""The parser core: pure, incremental, and the same for every format."""
+
+from tokenmill.parser.grammar import Grammar, options_key
+from tokenmill.parser.options import Options, read_options
+from tokenmill.parser.parser import Parser
+from tokenmill.parser.spec import Call, Format, Header, Region, Section
+
+__all__ = ["Call", "Format", "Grammar", "Header", "Options", "Parser", "Region", "Section", "options_key", "read_options"]

@@ -1,0 +1,7 @@
+"""Body grammars: how a call writes its arguments. One file each."""
+
+from tokenmill.parser.bodies.base import Body, Reader
+from tokenmill.parser.bodies.json_body import JsonArguments, JsonCall
+from tokenmill.parser.bodies.params import Params
+
+__all__ = ["Body", "JsonArguments", "JsonCall", "Params", "Reader"]

@@ -1,0 +1,41 @@
+"""What a body is: the grammar of a call's arguments, as data that compiles to a reader."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tokenmill.events import AnyEvent, Encoding
+from tokenmill.parser.body_state import BodyState
+from tokenmill.parser.markers import Marker
+
+if TYPE_CHECKING:
+    from tokenmill.parser.calls import Verdict
+    from tokenmill.parser.run import Run
+    from tokenmill.parser.state import OpenCall
+
+
+class Reader(Protocol):
+    """A compiled body: reads one call's source. All state is in the call."""
+
+    encoding: Encoding
+
+    def begin(self, call: "OpenCall") -> BodyState:
+        """The state in front of the body's first character."""
+
+    def quick(self, streams: bool, call: "OpenCall", text: str) -> "Sequence[AnyEvent] | None":
+        """The events of a chunk that is content through and through; None if it must be read with care."""
+
+    def step(self, run: "Run", call: "OpenCall", buffer: str, position: int) -> "tuple[int, Verdict]":
+        """Read on from `position`: the position read to, and what it means for the call.
+
+        What is not read although the call goes on is held back: it can still become a marker.
+        """
+
+    def result(self, run: "Run", call: "OpenCall") -> tuple[dict[str, Any], bool]:
+        """The arguments of a complete call and whether they were repaired. Raises `ValueError` with what is wrong."""
+
+
+class Body(Protocol):
+    """The data of a body; `stops` are markers that end it where it has no close of its own."""
+
+    def compile(self, stops: Sequence[Marker]) -> Reader:
+        """The reader of this body."""

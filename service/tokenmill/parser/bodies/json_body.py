@@ -1,0 +1,186 @@
+"""Calls as JSON: one object with name and arguments (`JsonCall`), or the arguments alone (`JsonArguments`).
+
+1. Only keys of the outermost object are the call's own: an argument called `name` names nobody.
+2. Keys may come in any order. Source that arrives before the name waits for it.
+3. Arguments that are a string holding JSON are unwrapped: their source is the string's content.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from tokenmill.events import AnyEvent, Encoding, ToolInputDelta
+from tokenmill.limits import NAME_CHARS
+from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.bodies.json_reading import Reading
+from tokenmill.parser.bodies.json_scan import JsonScan, Token
+from tokenmill.parser.body_state import JsonState
+from tokenmill.parser.calls import Verdict, begin, grow, wants
+from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.repair import decode_json, decode_string
+from tokenmill.parser.run import Run
+from tokenmill.parser.state import OpenCall
+
+class JsonCall(msgspec.Struct, frozen=True):
+    """One object with the tool's name and the arguments as values of its keys."""
+
+    name: tuple[str, ...] = ("name",)
+    arguments: tuple[str, ...] = ("arguments", "parameters")
+    id: tuple[str, ...] = ()
+
+    def compile(self, stops: Sequence[Marker]) -> Reader:
+        """The reader of this body."""
+        return _JsonReader(self, stops)
+
+
+class JsonArguments(msgspec.Struct, frozen=True):
+    """The object of arguments itself; the name came before it."""
+
+    def compile(self, stops: Sequence[Marker]) -> Reader:
+        """The reader of this body."""
+        return _JsonReader(None, stops)
+
+
+class _JsonReader:
+    encoding: Encoding = "json"
+
+    def __init__(self, keys: JsonCall | None, stops: Sequence[Marker]) -> None:
+        self._keys = keys
+        self._level = 0 if keys is None else 1
+        self._stops = Scanner([(stop, None) for stop in stops])
+        self._shallow = JsonScan(self._level, self._stops.firsts)
+        self._watching = JsonScan(self._level + 1, self._stops.firsts)
+
+    def begin(self, call: OpenCall) -> JsonState:
+        return JsonState()
+
+    def quick(self, streams: bool, call: OpenCall, text: str) -> Sequence[AnyEvent] | None:
+        state = call.body
+        assert isinstance(state, JsonState)
+        quote = state.quote
+        if not quote or state.escaped or state.capture or quote in text or "\\" in text:
+            return None
+        call.source.add(text)
+        if streams and state.begin >= 0 > state.end and call.begun and not call.dropped:
+            return [ToolInputDelta(call.id, text)]
+        return ()
+
+    def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
+        reading = Reading(run, call, buffer, position)
+        scan = self._watching if run.grammar.watches_arguments else self._shallow
+        while True:
+            position, token = scan.step(reading.state, buffer, position)
+            if token == Token.WATCHED:
+                hit = self._stops.at(buffer, position, final=run.final)
+                if hit is None:
+                    position = scan.skip(reading.state, position)
+                    continue
+                verdict = Verdict.MORE if hit.end < 0 else Verdict.FAILED
+            elif token in (Token.MORE, Token.BAD):
+                verdict = Verdict.MORE if token == Token.MORE else Verdict.FAILED
+            else:
+                verdict = self._token(reading, token, position)
+                if verdict is Verdict.MORE:
+                    continue
+            reading.pause(position)
+            return position, verdict
+
+    def _token(self, reading: Reading, token: Token, position: int) -> Verdict:
+        state = reading.state
+        level = len(state.stack)
+        if token == Token.KEY:
+            self._key(reading, level)
+        elif token == Token.BEGIN:
+            return self._value(reading, level, position)
+        elif level == 0:
+            return self._whole(reading, position)
+        elif level == 1 and self._level == 1:
+            return self._end(reading, position)
+        elif reading.call.growing is not None:
+            reading.end_growth()
+        return Verdict.MORE
+
+    def _whole(self, reading: Reading, position: int) -> Verdict:
+        """The JSON text is complete."""
+        if self._keys is None:
+            reading.end_arguments(position)
+        elif reading.state.name is not None and not reading.call.begun:
+            verdict = self._named(reading, position)
+            return Verdict.DONE if verdict is Verdict.MORE else verdict
+        return Verdict.DONE
+
+    def _key(self, reading: Reading, level: int) -> None:
+        state = reading.state
+        key = decode_string(state.text)
+        state.capture, state.text = False, ""
+        if level == self._level + 1:
+            state.argument = key
+        else:
+            state.key = key
+
+    def _value(self, reading: Reading, level: int, position: int) -> Verdict:
+        state, first = reading.state, reading.buffer[position]
+        if level == 0:
+            if first != "{":
+                return Verdict.FAILED
+            state.root = reading.base + position
+        if level == self._level and (self._keys is None or state.key in self._keys.arguments):
+            reading.begin_arguments(position, stringy=first in "\"'")
+        elif level == 1 and self._keys is not None:
+            state.capture = state.key in self._keys.name or state.key in self._keys.id
+        elif level == self._level + 1 and state.begin >= 0 > state.end and first in "\"'":
+            state.capture = wants(reading.run, reading.call, state.argument)
+            if state.capture:
+                grow(reading.run, reading.call, state.argument, "")
+        return Verdict.MORE
+
+    def _end(self, reading: Reading, position: int) -> Verdict:
+        """A value of the call object ended."""
+        state, keys = reading.state, self._keys
+        assert keys is not None
+        if state.key in keys.arguments:
+            reading.end_arguments(position)
+        elif state.capture:
+            text, state.capture, state.text = decode_string(state.text), False, ""
+            if state.key in keys.name and state.name is None:
+                state.name = text
+            elif state.key in keys.id and state.id is None:
+                state.id = text
+            if state.name is not None and not reading.call.begun and (state.id is not None or not keys.id):
+                return self._named(reading, position)
+        return Verdict.MORE
+
+    def _named(self, reading: Reading, position: int) -> Verdict:
+        state, call = reading.state, reading.call
+        assert state.name is not None
+        if not state.name or len(state.name) > NAME_CHARS:
+            return Verdict.FAILED
+        verdict = begin(reading.run, call, state.name, (state.id or "")[:NAME_CHARS], self.encoding)
+        if verdict is Verdict.MORE and state.begin >= 0:
+            reading.send_waiting(position)
+        return verdict
+
+    def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
+        state = call.body
+        assert isinstance(state, JsonState)
+        value, repaired = decode_json(call.source.text()[state.root :])
+        if self._keys is None:
+            return _object(value), repaired
+        if not isinstance(value, dict):
+            raise ValueError("a call is a JSON object")
+        arguments = next((value[key] for key in self._keys.arguments if key in value), None)
+        if isinstance(arguments, str):
+            arguments, again = decode_json(arguments) if arguments.strip() else (None, False)
+            repaired = repaired or again
+        if not call.begun:
+            raise ValueError("the call names no tool")
+        return _object(arguments), repaired
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError("the arguments are no JSON object")
+    return value

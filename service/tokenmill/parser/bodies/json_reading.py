@@ -1,0 +1,100 @@
+"""One pass of the JSON reader over a buffer: which part of it is argument source, and what is sent of it."""
+
+import re
+
+from tokenmill.parser.body_state import JsonState
+from tokenmill.parser.calls import end_growth, grow, send_source
+from tokenmill.parser.repair import decode_string
+from tokenmill.parser.run import Run
+from tokenmill.parser.state import OpenCall
+
+_HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
+_WHOLE_ESCAPES = re.compile(
+    r"(?:[^\\]++"
+    r"|\\[^u]"
+    r"|\\u(?=[0-9a-fA-F]{0,3}[^0-9a-fA-F])"  # not an escape after all
+    r"|\\u(?![dD][89abAB])[0-9a-fA-F]{4}"
+    rf"|{_HIGH}(?:\\u[0-9a-fA-F]{{4}}|(?=[^\\])|(?=\\[^u])|(?=\\u[0-9a-fA-F]{{0,3}}[^0-9a-fA-F]))"
+    r")*+",
+    re.DOTALL,
+)
+"""As much of a string's content as can be decoded whatever follows: no half escape, no half surrogate pair at its end."""
+
+
+class Reading:
+    """The context of one `step`; lives only as long as it. Offsets into the source are `base` + a position."""
+
+    __slots__ = ("base", "buffer", "call", "first", "region", "run", "state")
+
+    def __init__(self, run: Run, call: OpenCall, buffer: str, position: int) -> None:
+        assert isinstance(call.body, JsonState)
+        self.run = run
+        self.call = call
+        self.state = call.body
+        self.buffer = buffer
+        self.first = position
+        self.base = call.source.size - position
+        self.region = position if self.state.begin >= 0 > self.state.end else -1
+        """Where argument source that is still to be sent begins; -1 outside of the arguments."""
+
+    def begin_arguments(self, position: int, *, stringy: bool) -> None:
+        """The value of the arguments begins; `stringy` says that it is a string which holds JSON."""
+        self.state.begin = self.base + position
+        self.state.stringy = self.state.capture = stringy
+        self.state.text = ""
+        self.region = position
+
+    def end_arguments(self, position: int) -> None:
+        """The value of the arguments ended."""
+        self.state.end = self.base + position
+        if self.state.stringy:
+            self._unwrap(last=True)
+            self.state.capture = False
+        else:
+            self._send(position)
+        self.region = -1
+
+    def end_growth(self) -> None:
+        """The string argument that was growing ended."""
+        self._grow(last=True)
+        end_growth(self.run, self.call)
+        self.state.capture = False
+
+    def pause(self, position: int) -> None:
+        """Nothing more is read now: send what was read."""
+        if self.region < 0:
+            return
+        if self.state.stringy:
+            self._unwrap(last=False)
+        else:
+            self._send(position)
+        if self.call.growing is not None:
+            self._grow(last=False)
+
+    def send_waiting(self, position: int) -> None:
+        """The name came after the arguments: send their source."""
+        state = self.state
+        source = (self.call.source.text() + self.buffer[self.first : position])[state.begin : state.end]
+        send_source(self.run, self.call, decode_string(source[1:-1]) if state.stringy else source)
+
+    def _send(self, position: int) -> None:
+        if self.region >= 0:
+            send_source(self.run, self.call, self.buffer[self.region : position])
+            self.region = position
+
+    def _unwrap(self, *, last: bool) -> None:
+        send_source(self.run, self.call, self._decoded(last=last))
+
+    def _grow(self, *, last: bool) -> None:
+        assert self.call.growing is not None
+        grow(self.run, self.call, self.call.growing.argument, self._decoded(last=last))
+
+    def _decoded(self, *, last: bool) -> str:
+        """What can be decoded of the raw text captured so far; the rest waits."""
+        state = self.state
+        raw, state.text, state.tail = state.tail + state.text, "", ""
+        if not last:
+            whole = _WHOLE_ESCAPES.match(raw)
+            assert whole is not None  # the pattern matches the empty string, too
+            raw, state.tail = raw[: whole.end()], raw[whole.end() :]
+        return decode_string(raw)

@@ -1,0 +1,208 @@
+"""Follows a JSON text as it arrives, without building a value: the structure that a streaming reader must know.
+
+1. Each character is looked at once. Strings and deep nesting are skipped by one search for what ends them.
+2. Down to `depth` levels of nesting the scanner reports keys, and where values begin and end; below it only counts.
+3. It is lenient: what is not JSON is passed over, and the decoder judges the whole text at its end. Only a bracket that
+   closes another kind of bracket is an error here. Single quotes open strings, too: they never stand outside strings
+   in valid JSON.
+4. `watched` are characters that can begin a marker outside strings; the caller looks at them.
+5. While `capture` is set, raw string content is added to `text`; the caller takes it from there.
+"""
+
+import re
+from enum import IntEnum
+
+from tokenmill.limits import JSON_DEPTH, NAME_CHARS
+from tokenmill.parser.body_state import JsonState
+
+_CONTENT = {
+    '"': re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL),
+    "'": re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL),
+}
+_NOT_SPACE = re.compile(r"\S")
+_OPENER = {"}": "{", "]": "["}
+
+CAPTURE_CHARS = 6 * NAME_CHARS
+"""A captured key or name is no longer added to past this: each of its characters may be a six-character escape."""
+
+
+class Phase(IntEnum):
+    """What is expected next."""
+
+    VALUE = 0
+    BEGUN = 1
+    SCALAR = 2
+    KEY = 3
+    BARE_KEY = 4
+    COLON = 5
+    AFTER = 6
+    DEEP = 7
+
+
+class Token(IntEnum):
+    """What the scanner stopped at."""
+
+    MORE = 0
+    """The end of the buffer."""
+    KEY = 1
+    """A key is complete: its raw text is in `text`."""
+    BEGIN = 2
+    """A value begins at this position; its first character is still to be read."""
+    END = 3
+    """A value ended before this position."""
+    WATCHED = 4
+    """A watched character stands here, outside strings."""
+    BAD = 5
+    """A bracket that does not match, or nesting that is too deep."""
+
+
+class JsonScan:
+    """A scanner for one kind of body."""
+
+    __slots__ = ("_deep", "_depth", "_key_end", "_scalar_end", "_watched")
+
+    def __init__(self, depth: int, watched: str = "") -> None:
+        signs = re.escape(watched)
+        self._depth = depth
+        self._watched = watched
+        self._deep = re.compile(f"[\"'{{}}\\[\\]{signs}]")
+        self._scalar_end = re.compile(f"[,\\]}}{signs}]")
+        self._key_end = re.compile(f"[:,}}{signs}]")
+
+    def step(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token]:
+        """Read on from `position` to the next token: the position after it, and which it is."""
+        size = len(buffer)
+        while position < size:
+            if state.quote:
+                position, token = self._string(state, buffer, position)
+            elif state.phase == Phase.DEEP:
+                position, token = self._nested(state, buffer, position)
+            elif state.phase in (Phase.SCALAR, Phase.BARE_KEY):
+                position, token = self._bare(state, buffer, position)
+            else:
+                position, token = self._structure(state, buffer, position)
+            if token is not None:
+                return position, token
+        return size, Token.MORE
+
+    def skip(self, state: JsonState, position: int) -> int:
+        """Pass over a watched character that begins no marker."""
+        if state.phase in (Phase.VALUE, Phase.BEGUN):
+            state.phase = Phase.SCALAR
+        return position + 1
+
+    def _string(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
+        begin = position
+        if state.escaped:
+            state.escaped = False
+            position += 1
+        content = _CONTENT[state.quote].match(buffer, position)
+        assert content is not None  # the pattern matches the empty string, too
+        end = content.end()
+        if end < len(buffer) and buffer[end] == "\\":  # the buffer ends inside an escape
+            state.escaped = True
+            end += 1
+        if state.capture and len(state.text) <= CAPTURE_CHARS:
+            state.text += buffer[begin:end]
+        if end == len(buffer):
+            return end, None
+        state.quote = ""
+        if state.phase == Phase.DEEP:
+            return end + 1, None
+        if state.phase == Phase.KEY:
+            state.phase = Phase.COLON
+            return end + 1, Token.KEY
+        state.phase = Phase.AFTER
+        return end + 1, Token.END
+
+    def _nested(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
+        found = self._deep.search(buffer, position)
+        if found is None:
+            return len(buffer), None
+        position = found.start()
+        character = buffer[position]
+        if character in "\"'":
+            state.quote = character
+        elif character in "{[":
+            if len(state.stack) == JSON_DEPTH:
+                return position, Token.BAD
+            state.stack += character
+        elif character in "}]":
+            return self._close(state, character, position)
+        else:
+            return position, Token.WATCHED
+        return position + 1, None
+
+    def _bare(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
+        is_key = state.phase == Phase.BARE_KEY
+        found = (self._key_end if is_key else self._scalar_end).search(buffer, position)
+        end = found.start() if found else len(buffer)
+        if state.capture and len(state.text) <= CAPTURE_CHARS:
+            state.text += buffer[position:end]
+        if found is None:
+            return end, None
+        if buffer[end] in self._watched:
+            return end, Token.WATCHED
+        state.phase = Phase.COLON if is_key else Phase.AFTER
+        return end, Token.KEY if is_key else Token.END
+
+    def _structure(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
+        found = _NOT_SPACE.search(buffer, position)
+        if found is None:
+            return len(buffer), None
+        position = found.start()
+        character = buffer[position]
+        if character in self._watched:
+            return position, Token.WATCHED
+        if character in "}]" and state.phase != Phase.BEGUN:
+            return self._close(state, character, position)
+        if state.phase == Phase.VALUE and character != ",":
+            state.phase = Phase.BEGUN
+            return position, Token.BEGIN
+        if state.phase == Phase.BEGUN:
+            return self._begin(state, character, position)
+        if state.phase == Phase.KEY and character not in ",{[":
+            return self._key(state, character, position)
+        if character in ":,":
+            return self._separator(state, character, position)
+        if character in "\"'{[":  # a separator is missing: nesting must still be followed
+            state.phase = Phase.KEY if state.phase == Phase.AFTER and state.stack[-1:] == "{" else Phase.VALUE
+            return position, None
+        return position + 1, None
+
+    def _separator(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
+        if state.phase == Phase.COLON and character == ":":
+            state.phase = Phase.VALUE
+        elif state.phase == Phase.AFTER and character == ",":
+            state.phase = Phase.KEY if state.stack[-1:] == "{" else Phase.VALUE
+        return position + 1, None
+
+    def _key(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
+        state.capture, state.text = True, ""
+        if character in "\"'":
+            state.quote = character
+            return position + 1, None
+        state.phase = Phase.BARE_KEY
+        return position, None
+
+    def _begin(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
+        if character in "\"'":
+            state.quote = character
+        elif character in "{[":
+            state.stack += character
+            state.phase = Phase.KEY if character == "{" else Phase.VALUE
+            if len(state.stack) > self._depth:
+                state.phase = Phase.DEEP
+        else:
+            state.phase = Phase.SCALAR
+            return position, None
+        return position + 1, None
+
+    def _close(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
+        if state.stack[-1:] != _OPENER[character]:
+            return position, Token.BAD
+        state.stack = state.stack[:-1]
+        if len(state.stack) > self._depth:
+            return position + 1, None
+        state.phase = Phase.AFTER
+        return position + 1, Token.END

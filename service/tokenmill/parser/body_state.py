@@ -1,0 +1,62 @@
+"""The states of the bodies: plain data, one tagged struct for each kind."""
+
+from typing import TypeAlias
+
+import msgspec
+
+
+class JsonState(msgspec.Struct, tag="j", array_like=True):
+    """Where a JSON text stands. See `bodies.json_scan`."""
+
+    stack: str = ""
+    """Open brackets."""
+    phase: int = 0
+    quote: str = ""
+    """Quote of the open string."""
+    escaped: bool = False
+    """The character before was an escaping backslash."""
+    capture: bool = False
+    """The open string or scalar is wanted: its raw text is collected."""
+    text: str = ""
+    """Raw text captured so far."""
+    key: str = ""
+    """Key of the value at depth 1."""
+    argument: str = ""
+    """Key of the value at depth 2, where arguments are watched."""
+    name: str | None = None
+    id: str | None = None
+    root: int = 0
+    """Where the JSON text begins in the call's source."""
+    begin: int = -1
+    """Where the value of the arguments begins."""
+    end: int = -1
+    """Where it ends, exclusive."""
+    stringy: bool = False
+    """The arguments are a string that holds JSON."""
+    tail: str = ""
+    """Incomplete escape at the end of a string that is being decoded."""
+
+
+class ParamsState(msgspec.Struct, tag="p", array_like=True):
+    """Where tagged parameters stand. See `bodies.params`."""
+
+    begin: int = 0
+    """Where the argument region begins."""
+    key: str = ""
+    """Parameter whose value is open."""
+    tag: str = ""
+    """Text of an open tag so far."""
+    in_tag: bool = False
+    value: int = -1
+    """Where the open value begins; -1 between values."""
+    values: list[tuple[str, int, int]] = []
+    """Key, begin and end of each value."""
+    growth: int = 0
+    """Whether the open value is sent as it grows: a `params.Growth`."""
+    fresh: bool = False
+    """Nothing of the growing value was read yet."""
+    tail: str = ""
+    """Its last new line, which may be layout; or all of it while it can still be `null`."""
+
+
+BodyState: TypeAlias = JsonState | ParamsState

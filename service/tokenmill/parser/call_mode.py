@@ -1,0 +1,128 @@
+"""The mode inside a call: its header, then its body."""
+
+import re
+from collections.abc import Sequence
+
+from tokenmill.events import AnyEvent
+from tokenmill.limits import NAME_CHARS
+from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.calls import Verdict, begin, complete, fail
+from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.modes import TEXT, give_back, limit
+from tokenmill.parser.run import Run
+from tokenmill.parser.spec import Header
+from tokenmill.parser.state import OpenCall, State
+
+HEADER_CHARS = 2 * NAME_CHARS
+"""A header before it stops being one: a name, an id, and words around them."""
+
+
+class CallMode:
+    """Inside one kind of call."""
+
+    def __init__(self, section: int, reader: Reader, header: Header | None, call_chars: int) -> None:
+        self._section = section
+        self._reader = reader
+        self._call_chars = call_chars
+        self._pattern = re.compile(header.pattern, re.DOTALL) if header else None
+        ends: list[tuple[Marker, bool]] = []
+        if header:
+            ends = [(header.until, True), *([(header.before, False)] if header.before else ())]
+        self._header_end = Scanner(ends)
+
+    def quick(self, streams_input: bool, state: State, text: str) -> Sequence[AnyEvent] | None:
+        call = state.call
+        assert call is not None
+        if call.body is None or call.source.size + len(text) > self._call_chars:
+            return None
+        return self._reader.quick(streams_input, call, text)
+
+    def step(self, run: Run, buffer: str, position: int) -> int:
+        call = run.state.call
+        assert call is not None
+        if call.body is None:
+            if self._pattern is not None:
+                return self._header(run, call, buffer, position)
+            call.body = self._reader.begin(call)
+        room = self._call_chars - call.source.size
+        if len(buffer) - position <= room:
+            return self._body(run, call, buffer, position)
+        final, run.final = run.final, True  # whatever the chunks, the cap falls on the same character
+        stop = self._body(run, call, buffer[: position + room], position)
+        run.final = final
+        if run.state.call is call:
+            limit(run, f"a call is longer than {self._call_chars} characters")
+        return stop
+
+    def _header(self, run: Run, call: OpenCall, buffer: str, position: int) -> int:
+        hit = self._header_end.find(buffer, position, final=run.final)
+        stop = len(buffer) if hit is None else hit.start
+        room = HEADER_CHARS - len(call.header)
+        if stop - position > room:
+            call.source.add(buffer[position : position + room])
+            self._end(run, call, Verdict.TEXT)
+            return position + room
+        call.header += buffer[position:stop]
+        if hit is None or hit.value is None:
+            call.source.add(buffer[position:stop])
+            run.state.held = buffer[stop:]
+            return len(buffer)
+        end = hit.end if hit.value else stop
+        call.source.add(buffer[position:end])
+        verdict = self._name(run, call)
+        if verdict is Verdict.MORE:
+            call.body = self._reader.begin(call)
+            call.header = ""
+        else:
+            self._end(run, call, verdict)
+        return end
+
+    def _name(self, run: Run, call: OpenCall) -> Verdict:
+        assert self._pattern is not None
+        found = self._pattern.fullmatch(call.header)
+        if found is None or len(name := found["name"]) > NAME_CHARS:
+            return Verdict.FAILED if not call.bare else Verdict.TEXT
+        if call.bare and not run.grammar.declares(name):
+            return Verdict.TEXT
+        return begin(run, call, name, found.groupdict().get("id") or "", self._reader.encoding)
+
+    def _body(self, run: Run, call: OpenCall, buffer: str, position: int) -> int:
+        stop, verdict = self._reader.step(run, call, buffer, position)
+        call.source.add(buffer[position:stop])
+        if verdict is Verdict.MORE:
+            run.state.held = buffer[stop:]
+            return len(buffer)
+        self._end(run, call, verdict)
+        return stop
+
+    def _end(self, run: Run, call: OpenCall, verdict: Verdict) -> None:
+        state = run.state
+        if verdict is Verdict.LIMIT:
+            limit(run, f"there are more than {run.grammar.limits.calls} calls")
+            return
+        state.call = None
+        state.mode = self._section
+        problem = "this is not the grammar of a call"
+        if verdict is Verdict.DONE:
+            try:
+                arguments, repaired = self._reader.result(run, call)
+            except ValueError as error:
+                problem = str(error)
+            else:
+                complete(run, call, arguments, repaired=repaired)
+                state.answered, state.spoiled, state.origin = True, False, TEXT
+                return
+        if verdict is not Verdict.TEXT:
+            fail(run, call, "malformed-call", problem)
+        state.spoiled = True
+        give_back(run, call.source.text(), None if verdict is Verdict.TEXT else "malformed-call", begun=call.begun)
+        if call.bare:
+            state.mode = state.origin
+
+    def end(self, run: Run) -> None:
+        state = run.state
+        call, state.call = state.call, None
+        assert call is not None
+        fail(run, call, "unfinished-call", "the stream ended inside the call")
+        give_back(run, call.source.text(), "unfinished-call", begun=call.begun)
+        state.mode = state.origin

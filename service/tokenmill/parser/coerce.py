@@ -1,0 +1,82 @@
+"""One ladder from the text of a tagged parameter to a value of a type that its schema allows.
+
+1. No type known, or only `string`: the text itself, untouched.
+2. Otherwise the first that fits of null, integer, number, boolean, object, array; where none does, the text.
+3. Numbers keep their value: integers of any size stay exact, and what is not finite stays text.
+"""
+
+import math
+import re
+from collections.abc import Callable, Set
+from typing import Any
+
+import msgspec
+
+_INTEGER = re.compile(r"[+-]?\d{1,1000}\Z")
+"""Python refuses to read integers of more than 4,300 digits; a thousand are more than any tool takes."""
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+
+_NO = object()
+
+
+def _null(text: str) -> Any:
+    return None if text.lower() == "null" else _NO
+
+
+def _integer(text: str) -> Any:
+    return int(text) if _INTEGER.match(text) else _NO
+
+
+def _number(text: str) -> Any:
+    if _INTEGER.match(text):
+        return int(text)
+    if not _NUMBER.match(text):
+        return _NO
+    value = float(text)
+    return value if math.isfinite(value) else _NO
+
+
+def _boolean(text: str) -> Any:
+    return _BOOLEANS.get(text.lower(), _NO)
+
+
+def _json(kind: type) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            value = msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            return _NO
+        return value if isinstance(value, kind) else _NO
+
+    return read
+
+
+_LADDER: tuple[tuple[str, Callable[[str], Any]], ...] = (
+    ("null", _null),
+    ("integer", _integer),
+    ("number", _number),
+    ("boolean", _boolean),
+    ("object", _json(dict)),
+    ("array", _json(list)),
+)
+
+
+def coerce(text: str, types: Set[str]) -> Any:
+    """The value that `text` stands for, given every JSON type that the schema allows."""
+    if not types or types == {"string"}:
+        return text
+    if types == {"string", "null"}:  # white space is part of a text, and a text may be on its way already
+        return None if text.lower() == "null" else text
+    trimmed = text.strip()
+    for kind, read in _LADDER:
+        if kind in types and (value := read(trimmed)) is not _NO:
+            return value
+    return text
+
+
+def is_text(types: Set[str]) -> bool | None:
+    """Whether a value of these types is certainly text: None means unless it is `null`."""
+    if not types or types == {"string"}:
+        return True
+    return None if types == {"string", "null"} else False

@@ -1,0 +1,108 @@
+"""Compiles formats to modes.
+
+1. Mode 0 is visible text, mode 1 is text in which nothing is parsed any more. The others follow in the order of the
+   formats' regions, sections and calls, so that the same options always give the same numbers.
+2. Where several formats live at once, their markers are live at once: the earliest wins.
+3. Layers that `parse` leaves out are not compiled, so their markers are never found. Only where calls are left out but
+   end the reasoning, their opening still does, and stays text.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tokenmill.limits import Limits
+from tokenmill.parser.call_mode import CallMode
+from tokenmill.parser.markers import Marker
+from tokenmill.parser.modes import TEXT, Mode, Move, SectionMode, TextMode, To
+from tokenmill.parser.options import Options
+from tokenmill.parser.spec import Format, Region, Section
+
+
+class Compiled(NamedTuple):
+    """Modes by number, the one to begin in, and those whose text is reasoning."""
+
+    modes: Sequence[Mode]
+    start: int
+    reasoning: frozenset[int]
+
+
+class _Layout(NamedTuple):
+    """Which mode has which number."""
+
+    regions: dict[int, tuple[Format, Region]]
+    sections: dict[int, tuple[Format, Section]]
+    calls: dict[int, list[int]]
+    """Section mode → modes of its calls."""
+
+
+def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -> Compiled:
+    """The modes of one or several formats under these options."""
+    layout = _lay_out(options, formats)
+    tools = [entry for number in layout.sections for entry in _openings(layout, number)]
+    delta_chars = limits.delta_chars
+    in_text = [(region.open, Move(To.REGION, number)) for number, (_, region) in layout.regions.items()]
+    modes: list[Mode] = [
+        TextMode(TEXT, [*in_text, *tools], reasoning=False, delta_chars=delta_chars),
+        TextMode(1, (), reasoning=False, delta_chars=delta_chars),
+    ]
+    for number, (format_, region) in layout.regions.items():
+        live = [(region.close, Move(To.REGION, TEXT)), (region.open, Move(To.SWALLOWED))]
+        if (options.calls_in_reasoning or format_.calls_in_reasoning) == "honour":
+            live += tools or _left_out(options, format_)
+        modes.append(TextMode(number, live, reasoning=True, delta_chars=delta_chars))
+    for number, (_, section) in layout.sections.items():
+        modes.append(_section_mode(layout, number, section))
+        modes += [_call_mode(number, section, at, limits) for at in range(len(section.calls))]
+    return Compiled(modes, _start(options, formats, layout), frozenset(layout.regions))
+
+
+def _lay_out(options: Options, formats: Sequence[Format]) -> _Layout:
+    layout = _Layout({}, {}, {})
+    number = 2
+    for format_ in formats:
+        for region in format_.regions if options.parse in ("all", "reasoning") else ():
+            layout.regions[number] = (format_, region)
+            number += 1
+    with_tools = options.parse in ("all", "tools") and options.tool_choice != "none"
+    for format_ in formats:
+        for section in format_.sections if with_tools else ():
+            layout.sections[number] = (format_, section)
+            layout.calls[number] = list(range(number + 1, number + 1 + len(section.calls)))
+            number += 1 + len(section.calls)
+    return layout
+
+
+def _openings(layout: _Layout, number: int) -> list[tuple[Marker, Move]]:
+    """What opens a section, or one of its calls without it."""
+    _, section = layout.sections[number]
+    bare = zip(section.calls, layout.calls[number], strict=True) if section.bare else ()
+    return [(section.open, Move(To.SECTION, number)), *((call.open, Move(To.CALL, mode)) for call, mode in bare)]
+
+
+def _left_out(options: Options, format_: Format) -> list[tuple[Marker, Move]]:
+    """Openings of calls that are not parsed but end the reasoning all the same."""
+    if options.parse != "reasoning":
+        return []
+    return [(section.open, Move(To.ENDS_REASONING)) for section in format_.sections]
+
+
+def _section_mode(layout: _Layout, number: int, section: Section) -> Mode:
+    calls = list(zip(section.calls, layout.calls[number], strict=True))
+    live = [
+        (section.close, Move(To.CLOSED)),
+        (section.open, Move(To.SECTION, number)),
+        *((framing, Move(To.FRAMING)) for framing in section.framing),
+        *((call.open, Move(To.CALL, mode)) for call, mode in calls),
+    ]
+    return SectionMode(live, {mode: 0 if call.header else 1 for call, mode in calls})
+
+
+def _call_mode(number: int, section: Section, at: int, limits: Limits) -> Mode:
+    call = section.calls[at]
+    stops = [section.close, section.open, *(other.open for other in section.calls if other.header)]
+    return CallMode(number, call.body.compile(stops), call.header, limits.call_chars)
+
+
+def _start(options: Options, formats: Sequence[Format], layout: _Layout) -> int:
+    wanted = options.start or formats[0].start
+    return next(iter(layout.regions), TEXT) if wanted == "reasoning" else TEXT

@@ -1,0 +1,77 @@
+"""The compiled options of a message: the tables that the machine runs, and what is known of its tools.
+
+Made once for all messages with the same options, and never changed.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from tokenmill.limits import Limits
+from tokenmill.parser.compiler import compile_modes
+from tokenmill.parser.modes import Mode
+from tokenmill.parser.options import Options
+from tokenmill.parser.spec import Format, UnknownTool
+from tokenmill.parser.tools import Tool, read_tools
+
+_NO_TYPES: frozenset[str] = frozenset()
+
+
+class Grammar:
+    """Compiled options; immutable and shared."""
+
+    def __init__(self, options: Options, formats: Sequence[Format], limits: Limits, *, traced: bool = False) -> None:
+        self.options = options
+        self.limits = limits
+        self.traced = traced
+        """Spans of source are recorded among the events."""
+        self.unknown_tool: UnknownTool = options.unknown_tool or formats[0].unknown_tool
+        self.streams_input = options.stream_tool_input is not False
+        self.watches_arguments = bool(options.content_arguments)
+        self.format_names = [format_.name for format_ in formats]
+        self._tools = read_tools(options.tools, options.original_schemas)
+        self._content = frozenset(options.content_arguments)
+        compiled = compile_modes(options, formats, limits)
+        self.modes: Sequence[Mode] = compiled.modes
+        self.start: int = compiled.start
+        """Number of the mode in which the stream begins."""
+        self._reasoning_modes = compiled.reasoning
+
+    @cached_property
+    def key(self) -> str:
+        """Content hash of the options: what snapshots intern them by."""
+        return options_key(self.options)
+
+    def knows(self, name: str) -> bool:
+        """Whether a tool has this name; without a tool list any name is one."""
+        return not self._tools or name in self._tools
+
+    def declares(self, name: str) -> bool:
+        """Whether the tool list names this tool."""
+        return name in self._tools
+
+    def types(self, name: str, parameter: str) -> frozenset[str]:
+        """JSON types that a parameter may have; empty if nothing says."""
+        tool = self._tools.get(name)
+        return tool.types(parameter) if tool else _NO_TYPES
+
+    def mismatch(self, name: str, arguments: Mapping[str, Any]) -> str | None:
+        """Why the arguments do not fit the tool's schema, or None."""
+        tool = self._tools.get(name)
+        return tool.mismatch(arguments) if tool else None
+
+    def wants(self, name: str, argument: str) -> bool:
+        """Whether decoded deltas of this argument are asked for."""
+        return self.watches_arguments and not self._content.isdisjoint((f"{name}.{argument}", "*"))
+
+    def is_reasoning(self, mode: int) -> bool:
+        """Whether the mode's text is reasoning."""
+        return mode in self._reasoning_modes
+
+
+def options_key(options: Options) -> str:
+    """Content hash of options."""
+    return blake2b(msgspec.msgpack.encode(options), digest_size=12).hexdigest()

@@ -1,0 +1,107 @@
+"""Markers, and how they are found in a stream: nothing is held back but what can still become one.
+
+1. A scanner knows the markers that are live in one mode. The earliest wins; of several at one place the longest.
+2. Hold-back is exact: text waits only from the first place at which all that follows is a proper prefix of a live
+   marker. A complete marker waits too while a longer one can still follow.
+3. White space inside and before a marker is bounded, so what is held is bounded.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+INNER_SPACE = r"\s{0,8}"
+"""White space tolerated between a marker's words: models that write `< parameter = k >` use one or two."""
+
+LEADING_SPACE = r"\s{0,64}"
+"""White space before a marker that is framing: new lines and some indentation."""
+
+_WORD_OR_SIGN = re.compile(r"\w+|\W")
+
+T = TypeVar("T")
+
+
+class Marker(msgspec.Struct, frozen=True):
+    """A literal that switches the mode."""
+
+    spellings: tuple[str, ...]
+    spaces: bool = False
+    """White space is tolerated between its words and signs."""
+
+
+def marker(*spellings: str, spaces: bool = False) -> Marker:
+    """A marker by its spellings."""
+    return Marker(spellings, spaces)
+
+
+class Hit(NamedTuple, Generic[T]):
+    """What a scanner found: a marker at `start:end` with its `value`; or, with `end` -1, text to hold from `start`."""
+
+    start: int
+    end: int
+    value: T | None
+
+
+class Scanner(Generic[T]):
+    """The live markers of one mode, each with a value (what to do, or which it was)."""
+
+    __slots__ = ("_any_first", "_full", "_one_first", "_partial", "_values", "firsts")
+
+    def __init__(self, live: Sequence[tuple[Marker, T]], *, leading_space: bool = False) -> None:
+        spelled = [(atoms, value) for mark, value in live for atoms in _spelled(mark, leading_space)]
+        spelled.sort(key=lambda entry: -len(entry[0]))
+        self._values = [value for _, value in spelled]
+        self._full = re.compile("|".join(f"({''.join(atoms)})" for atoms, _ in spelled) or r"(?!)")
+        self._partial = re.compile("|".join(_prefixes(atoms) for atoms, _ in spelled) or r"(?!)")
+        self.firsts = "".join(sorted({text[0] for mark, _ in live for text in mark.spellings}))
+        self._one_first = self.firsts if len(self.firsts) == 1 else ""
+        self._any_first = re.compile(f"[{re.escape(self.firsts)}]" if self.firsts else r"(?!)")
+
+    def find(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
+        """The first marker from `position` on, or what to hold; `final` says that nothing follows the buffer."""
+        while True:
+            if self._one_first:
+                position = buffer.find(self._one_first, position)
+            else:
+                first = self._any_first.search(buffer, position)
+                position = first.start() if first else -1
+            if position < 0:
+                return None
+            hit = self.at(buffer, position, final=final)
+            if hit is not None:
+                return hit
+            position += 1
+
+    def at(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
+        """The marker that starts exactly at `position`, or what to hold, or None."""
+        if not final and self._partial.match(buffer, position):
+            return Hit(position, -1, None)
+        full = self._full.match(buffer, position)
+        if full is None:
+            return None
+        assert full.lastindex is not None  # every alternative is a group
+        return Hit(position, full.end(), self._values[full.lastindex - 1])
+
+
+def _spelled(mark: Marker, leading_space: bool) -> list[list[str]]:
+    """Each spelling as a list of patterns: single characters, and white space where it is tolerated."""
+    spelled = []
+    for text in mark.spellings:
+        atoms = [LEADING_SPACE] if leading_space else []
+        for word in _WORD_OR_SIGN.findall(text) if mark.spaces else [text]:
+            if mark.spaces and atoms and atoms[-1] != LEADING_SPACE:
+                atoms.append(INNER_SPACE)
+            atoms.extend(re.escape(character) for character in word)
+        spelled.append(atoms)
+    return spelled
+
+
+def _prefixes(atoms: Sequence[str]) -> str:
+    """A pattern for "the rest of the buffer is a proper prefix of this marker"."""
+    *rest, _last = atoms
+    pattern = r"\Z"
+    for atom in reversed(rest):
+        pattern = f"(?:\\Z|{atom}{pattern})"
+    return pattern.removeprefix(r"(?:\Z|").removesuffix(")") if rest else r"(?!)"

@@ -1,0 +1,219 @@
+"""The modes of the machine: what a stretch of the stream is, and which markers lead out of it.
+
+1. A mode is compiled once and keeps no state; all state is in `State`.
+2. `step` reads on from a position and always either reads something or changes the mode.
+3. `quick` answers for a chunk that is content through and through, which nearly all are.
+4. `end` says what becomes of the mode when the stream ends in it.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from tokenmill.events import AnyEvent, Error, ErrorCode, ReasoningDelta, TextDelta
+from tokenmill.limits import RAW_CHARS
+from tokenmill.parser.calls import fail
+from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.run import Run
+from tokenmill.parser.state import OpenCall, Source, State
+
+TEXT = 0
+"""Number of the mode of visible text."""
+
+UNPARSED = 1
+"""Number of the mode in which all is text: behind a limit."""
+
+FRAMING_CHARS = 1024
+"""Brackets, commas and white space of a section before a call: more is no framing."""
+
+
+class To(Enum):
+    """What a marker leads to."""
+
+    REGION = "a region of text begins or ends"
+    SWALLOWED = "the marker means nothing here"
+    SECTION = "a section begins"
+    CALL = "a call begins"
+    FRAMING = "a bracket or comma between calls"
+    CLOSED = "the section ends"
+    ENDS_REASONING = "the opening of a call that is not parsed"
+
+
+class Move(NamedTuple):
+    """A marker's meaning: what it leads to, and the number of the mode where that is."""
+
+    to: To
+    mode: int = TEXT
+
+
+class Mode(Protocol):
+    """One mode."""
+
+    def quick(self, streams_input: bool, state: State, text: str) -> Sequence[AnyEvent] | None:
+        """The events of a chunk that is content through and through; None if it must be read with care."""
+
+    def step(self, run: Run, buffer: str, position: int) -> int:
+        """Read on from `position`: the position read to. What must wait is put into `held`."""
+
+    def end(self, run: Run) -> None:
+        """The stream ends in this mode."""
+
+
+class TextMode:
+    """Visible text or reasoning."""
+
+    def __init__(self, number: int, live: Sequence[tuple[Marker, Move]], *, reasoning: bool, delta_chars: int) -> None:
+        self._number = number
+        self._reasoning = reasoning
+        self._scanner = Scanner(live)
+        self._firsts = self._scanner.firsts
+        self._delta = ReasoningDelta if reasoning else TextDelta
+        self._delta_chars = delta_chars
+
+    def quick(self, streams_input: bool, state: State, text: str) -> Sequence[AnyEvent] | None:  # noqa: ARG002
+        if not state.block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
+            return None
+        for first in self._firsts:
+            if first in text:
+                return None
+        return [self._delta(state.block, text)]
+
+    def step(self, run: Run, buffer: str, position: int) -> int:
+        hit = self._scanner.find(buffer, position, final=run.final)
+        stop = len(buffer) if hit is None else hit.start
+        run.put(buffer[position:stop], reasoning=self._reasoning)
+        if hit is None:
+            return stop
+        if hit.value is None:
+            run.state.held = buffer[stop:]
+            return len(buffer)
+        self._follow(run, hit.value, buffer[stop : hit.end])
+        return hit.end
+
+    def _follow(self, run: Run, move: Move, source: str) -> None:
+        state = run.state
+        if move.to is To.SECTION:
+            state.origin = self._number
+            open_section(state, move.mode, source)
+        elif move.to is To.CALL:
+            state.origin = self._number
+            open_call(state, move.mode, source, bare=True)
+        elif move.to is To.ENDS_REASONING:
+            state.mode = TEXT
+            run.put(source, reasoning=False)
+        else:
+            run.note("marker", source)
+            if move.to is To.REGION:
+                if self._reasoning and state.reasoning:
+                    run.close_block()
+                state.mode = move.mode
+
+    def end(self, run: Run) -> None:
+        pass
+
+
+class SectionMode:
+    """Between the calls of a section: framing, until a call or the section's close."""
+
+    def __init__(self, live: Sequence[tuple[Marker, Move]], opening_chars: dict[int, int]) -> None:
+        self._scanner = Scanner(live, leading_space=True)
+        self._opening_chars = opening_chars
+        """Call mode → characters of its opening that belong to the body."""
+
+    def quick(self, streams_input: bool, state: State, text: str) -> Sequence[AnyEvent] | None:  # noqa: ARG002
+        return None
+
+    def step(self, run: Run, buffer: str, position: int) -> int:
+        state = run.state
+        hit = self._scanner.at(buffer, position, final=run.final)
+        if hit is None:
+            if run.final and not buffer[position:].strip() and len(buffer) - position < FRAMING_CHARS:
+                state.pending += buffer[position:]
+                return len(buffer)
+            leave_section(run, "malformed-call", "no call follows its opening")
+            return position
+        if hit.value is None:
+            state.held = buffer[position:]
+            return len(buffer)
+        return self._follow(run, hit.value, buffer[position : hit.end], hit.end)
+
+    def _follow(self, run: Run, move: Move, source: str, end: int) -> int:
+        state = run.state
+        if move.to is To.CALL:
+            kept = self._opening_chars[move.mode]
+            open_call(state, move.mode, state.pending + source[: len(source) - kept], bare=False)
+            return end - kept
+        if move.to is To.FRAMING and len(state.pending) + len(source) <= FRAMING_CHARS:
+            state.pending += source
+            return end
+        if move.to is To.CLOSED:
+            state.pending += source
+            leave_section(run, "malformed-call", "the section holds no call", closed=True)
+            return end
+        leave_section(run, "malformed-call", "no call follows its opening", closed=move.to is To.SECTION)
+        if move.to is To.SECTION:
+            open_section(state, move.mode, source)
+            return end
+        return end - len(source)
+
+    def end(self, run: Run) -> None:
+        leave_section(run, "unfinished-call", "the stream ended where a call should follow", closed=True)
+
+
+def open_section(state: State, mode: int, source: str) -> None:
+    """A section begins: its opening waits for the first call."""
+    state.mode = mode
+    state.pending = source
+    state.answered = state.spoiled = False
+
+
+def open_call(state: State, mode: int, source: str, *, bare: bool) -> None:
+    """A call begins; `source` is all of it up to here, framing in front included."""
+    state.call = OpenCall(Source(), mode, bare=bare)
+    state.call.source.add(source)
+    state.pending = ""
+    state.mode = mode
+
+
+def leave_section(run: Run, code: ErrorCode, message: str, *, closed: bool = False) -> None:
+    """The section ends: what is pending is its framing (`closed`), or text that belongs to nothing."""
+    state = run.state
+    pending, state.pending = state.pending, ""
+    state.mode = state.origin
+    if not state.answered and not state.spoiled:
+        run.out.append(Error(code, message, raw=pending[:RAW_CHARS]))
+        give_back(run, pending, code)
+    elif closed and not state.spoiled:
+        run.note("marker", pending)
+    else:
+        give_back(run, pending, code)
+
+
+def give_back(run: Run, source: str, code: ErrorCode | None, *, begun: bool = False) -> None:
+    """Source that did not become a call comes out as what it stood in, unless the options drop it.
+
+    `code` is why; None if it never was a call. What was begun has ended the reasoning around it.
+    """
+    options = run.grammar.options
+    policy = options.on_unfinished if code == "unfinished-call" else options.on_broken
+    if code is not None and code != "limit" and policy == "drop":
+        run.note("dropped", source)
+        return
+    if begun:
+        run.state.origin = TEXT
+    run.put(source, reasoning=run.grammar.is_reasoning(run.state.origin))
+
+
+def limit(run: Run, message: str) -> None:
+    """A cap of the message was hit: parsing stops here, the rest is text."""
+    state = run.state
+    call, state.call = state.call, None
+    pending, state.pending = state.pending, ""
+    state.origin = TEXT
+    if call is None:
+        run.out.append(Error("limit", message))
+        give_back(run, pending, "limit")
+    else:
+        fail(run, call, "limit", message)
+        give_back(run, call.source.text(), "limit", begun=True)
+    state.mode = UNPARSED

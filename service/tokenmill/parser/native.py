@@ -1,0 +1,111 @@
+"""Calls that a provider's own tool stream delivers: OpenAI tool-call deltas, by index.
+
+1. A call begins when its name is known; its source is its `arguments` text, passed on verbatim.
+2. It is complete as soon as its JSON is; an empty one, or one that comes without arguments, when another begins or the
+   message ends.
+3. An index that comes back with another id is another call.
+4. What fails has no text in the model's own words, so an `error` is all that comes out.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tokenmill.limits import NAME_CHARS
+from tokenmill.parser.bodies import JsonArguments
+from tokenmill.parser.calls import Verdict, begin, complete, fail
+from tokenmill.parser.modes import UNPARSED, limit
+from tokenmill.parser.run import Run
+from tokenmill.parser.state import NativeCall, OpenCall, Source
+
+_READER = JsonArguments().compile(())
+
+
+def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
+    """One tool-call delta."""
+    if run.state.mode == UNPARSED:
+        return
+    function = delta.get("function")
+    function = function if isinstance(function, Mapping) else {}
+    wire_id, name = _text(delta.get("id"))[:NAME_CHARS], _text(function.get("name"))
+    native = _find(run, delta.get("index"), wire_id, name)
+    if native.complete:
+        return
+    call = native.call
+    if not call.begun:
+        call.id = call.id or wire_id
+        call.name = (call.name + name)[:NAME_CHARS]
+        if not call.name:
+            return
+        if begin(run, call, call.name, call.id, _READER.encoding) is Verdict.LIMIT:
+            limit(run, f"there are more than {run.grammar.limits.calls} calls")
+            return
+        native.complete = not call.begun  # a name that the options take for text
+    if arguments := _text(function.get("arguments")):
+        _read(run, native, arguments)
+
+
+def end_native(run: Run) -> None:
+    """The message ends: what is still open is complete without arguments, or unfinished."""
+    for native in run.state.native or ():
+        _end(run, native)
+    run.state.native = None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _find(run: Run, index: Any, wire_id: str, name: str) -> NativeCall:
+    """The call that a delta belongs to, open or new."""
+    known = run.state.native = run.state.native or []
+    if not isinstance(index, int):  # some servers leave it out: an id or a name then begins the next call
+        last = known[-1].index if known else -1
+        index = last + 1 if wire_id or name or last < 0 else last
+    for native in known:
+        if native.index == index:
+            if not wire_id or not native.call.id or native.call.id == wire_id:
+                return native
+            _end(run, native)
+            known.remove(native)
+            break
+    opened = NativeCall(index, OpenCall(Source()))
+    opened.call.body = _READER.begin(opened.call)
+    known.append(opened)
+    return opened
+
+
+def _read(run: Run, native: NativeCall, text: str) -> None:
+    call = native.call
+    room = run.grammar.limits.call_chars - call.source.size
+    stop, verdict = _READER.step(run, call, text[:room], 0)
+    call.source.add(text[:stop])
+    if verdict is Verdict.DONE:
+        _complete(run, native)
+    elif verdict is not Verdict.MORE:
+        native.complete = True
+        fail(run, call, "malformed-call", "the arguments are no JSON object")
+    elif len(text) > room:
+        native.complete = True
+        fail(run, call, "limit", f"a call is longer than {run.grammar.limits.call_chars} characters")
+        run.state.mode = UNPARSED
+
+
+def _complete(run: Run, native: NativeCall) -> None:
+    native.complete = True
+    try:
+        arguments, repaired = _READER.result(run, native.call)
+    except ValueError as problem:
+        fail(run, native.call, "malformed-call", str(problem))
+    else:
+        complete(run, native.call, arguments, repaired=repaired)
+
+
+def _end(run: Run, native: NativeCall) -> None:
+    call = native.call
+    if native.complete or not call.name:
+        return
+    native.complete = True
+    if call.source.text().strip():
+        fail(run, call, "unfinished-call", "the stream ended inside the call")
+    else:
+        complete(run, call, {}, repaired=False)

@@ -1,0 +1,160 @@
+"""The parser of one message and choice: text in, events out; all it knows can be encoded after every call."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from tokenmill.errors import SnapshotError
+from tokenmill.events import AnyEvent, Error, Finish, MessageStart, Part
+from tokenmill.parser.grammar import Grammar
+from tokenmill.parser.modes import UNPARSED, TextMode, limit
+from tokenmill.parser.native import end_native, read_delta
+from tokenmill.parser.reasons import finish_reason
+from tokenmill.parser.run import Run
+from tokenmill.parser.state import State, decode_state, encode_state
+
+UPSTREAM_CHARS = 1024
+"""What is quoted of a provider's own error and raw reason."""
+
+
+class Parser:
+    """Parses one message. Nothing here raises on what a model writes."""
+
+    __slots__ = ("grammar", "state")
+
+    grammar: Grammar
+    state: State
+
+    @classmethod
+    def of(cls, grammar: Grammar, identity: str) -> "Parser":
+        """A parser at the start of a message; `identity` is the text from which ids of calls are derived."""
+        parser = cls.__new__(cls)
+        parser.grammar = grammar
+        parser.state = State(identity, grammar.start)
+        return parser
+
+    @classmethod
+    def of_state(cls, grammar: Grammar, data: bytes) -> "Parser":
+        """The parser that `encode_state` encoded. Raises `SnapshotError`."""
+        parser = cls.__new__(cls)
+        parser.grammar = grammar
+        try:
+            parser.state = decode_state(data)
+        except msgspec.DecodeError as problem:
+            raise SnapshotError(f"a parser's state can't be read: {problem}") from problem
+        return parser
+
+    def encode_state(self) -> bytes:
+        """All that the parser knows, but for its grammar."""
+        return encode_state(self.state)
+
+    @property
+    def size(self) -> int:
+        """Characters held: what grows with the message while a call is open."""
+        state = self.state
+        calls = [native.call for native in state.native or ()]
+        calls += [state.call] if state.call else []
+        return len(state.held) + len(state.pending) + sum(call.source.size for call in calls)
+
+    def start(self) -> list[AnyEvent]:
+        """`message-start`, once; the other methods send it first if it was not asked for."""
+        if self.state.started:
+            return []
+        self.state.started = True
+        names = self.grammar.format_names
+        return [MessageStart(self.grammar.options.model, names[0] if len(names) == 1 else names)]
+
+    def feed(self, text: str) -> list[AnyEvent]:
+        """The events of more model text."""
+        state, grammar = self.state, self.grammar
+        if text and state.started and not state.held:
+            chars = state.chars + len(text)
+            if chars <= grammar.limits.message_chars:
+                events = grammar.modes[state.mode].quick(grammar.streams_input, state, text)
+                if events is not None:
+                    state.chars = chars
+                    return events
+        return self._feed(text)
+
+    def _feed(self, text: str) -> list[AnyEvent]:
+        events = self.start()
+        run = Run(self.grammar, self.state)
+        state, most = self.state, self.grammar.limits.message_chars
+        room = max(0, most - state.chars)
+        state.chars += len(text)
+        _read(run, text[:room])
+        if len(text) > room and state.mode != UNPARSED:
+            _settle(run)
+            limit(run, f"the message is longer than {most} characters")
+        _read(run, text[room:])
+        return events + cast("list[AnyEvent]", run.out)
+
+    def reasoning(self, text: str) -> list[AnyEvent]:
+        """The events of reasoning that the provider separated itself."""
+        run = self._beside()
+        run.put(text, reasoning=True)
+        return self._events(run)
+
+    def tool_calls(self, deltas: Sequence[Mapping[str, Any]]) -> list[AnyEvent]:
+        """The events of OpenAI tool-call deltas."""
+        run = self._beside()
+        for delta in deltas:
+            read_delta(run, delta)
+        return self._events(run)
+
+    def part(self, kind: str, value: Any, id: str | UnsetType = UNSET) -> list[AnyEvent]:  # noqa: A002 # the field's name
+        """Other provider content, in its place."""
+        run = self._beside()
+        run.out.append(Part(kind, value, id))
+        return self._events(run)
+
+    def fail(self, message: str) -> list[AnyEvent]:
+        """The provider failed: an `error` `upstream`."""
+        run = self._beside()
+        run.out.append(Error("upstream", message[:UPSTREAM_CHARS]))
+        return self._events(run)
+
+    def finish(self, reason: str | None = "stop", usage: Mapping[str, Any] | None = None) -> list[AnyEvent]:
+        """The message ends: all that was held comes out, then `finish`. `reason` is the provider's word or a native one."""
+        state = self.state
+        if state.finished:
+            return []
+        run = Run(self.grammar, state)
+        _settle(run)
+        self.grammar.modes[state.mode].end(run)
+        end_native(run)
+        run.close_block()
+        native = finish_reason(reason, called=state.complete > 0)
+        raw = reason[:UPSTREAM_CHARS] if reason and reason != native else UNSET
+        run.out.append(Finish(native, raw, UNSET if usage is None else dict(usage)))
+        events = self._events(run)
+        state.finished = True
+        return events
+
+    def _beside(self) -> Run:
+        """A run for content beside the model's text: text that waits to become a marker does not become one any more."""
+        run = Run(self.grammar, self.state)
+        if self.state.held and isinstance(self.grammar.modes[self.state.mode], TextMode):
+            _settle(run)
+        return run
+
+    def _events(self, run: Run) -> list[AnyEvent]:
+        return self.start() + cast("list[AnyEvent]", run.out)
+
+
+def _read(run: Run, text: str) -> None:
+    """Run the machine over what was held and `text`."""
+    state, modes = run.state, run.grammar.modes
+    buffer, state.held = state.held + text, ""
+    position, size = 0, len(buffer)
+    while position < size:
+        position = modes[state.mode].step(run, buffer, position)
+
+
+def _settle(run: Run) -> None:
+    """Nothing follows what is held."""
+    run.final = True
+    _read(run, "")
+    run.final = False

@@ -1,0 +1,19 @@
+"""Why a message ended: providers' words to the native ones."""
+
+from tokenmill.events import FinishReason
+
+_NATIVE: dict[str, FinishReason] = {
+    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "eos_token", "completed", "complete"), "stop"),
+    **dict.fromkeys(("tool-calls", "tool_calls", "tool_call", "tool_use", "function_call"), "tool-calls"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length", "incomplete"), "length"),
+    **dict.fromkeys(("content-filter", "content_filter", "safety", "refusal", "guardrail_intervened"), "content-filter"),
+    **dict.fromkeys(("error", "failed", "insufficient_system_resource"), "error"),
+    **dict.fromkeys(("cancelled", "canceled", "cancel", "abort"), "cancelled"),
+    **dict.fromkeys(("timeout",), "timeout"),
+}  # fmt: skip
+
+
+def finish_reason(raw: str | None, *, called: bool) -> FinishReason:
+    """The native reason; `called` says that a call was completed, which a plain stop does not tell."""
+    reason = _NATIVE.get((raw or "").lower(), "stop")
+    return "tool-calls" if called and reason == "stop" else reason

@@ -1,0 +1,61 @@
+"""JSON of models, read strictly where it is valid and leniently where it is not.
+
+What was read leniently is marked, and only the final `arguments` are affected: source deltas are never repaired.
+"""
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+
+def decode_json(text: str) -> tuple[Any, bool]:
+    """The value of a JSON text, and whether it had to be repaired. Raises `ValueError` if it can't be read.
+
+    Repaired are raw control characters inside strings, numbers that are not finite (they become strings) and halves of
+    surrogate pairs (they become U+FFFD).
+    """
+    try:
+        return msgspec.json.decode(text), False
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        pass
+    try:
+        value = json.loads(text, strict=False, parse_float=_finite, parse_constant=str)
+    except RecursionError:
+        raise ValueError("nesting is too deep") from None
+    return whole_characters(value), True
+
+
+def _finite(text: str) -> float | str:
+    value = float(text)
+    return value if math.isfinite(value) else text
+
+
+def whole_characters(value: Any) -> Any:
+    """`value` with every half of a surrogate pair replaced, so that it can be encoded."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _has_half(value) else value
+    if isinstance(value, dict):
+        return {whole_characters(key): whole_characters(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [whole_characters(item) for item in value]
+    return value
+
+
+def _has_half(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def decode_string(raw: str) -> str:
+    """The text of a JSON string's content (without its quotes), leniently: an unknown escape stands for itself."""
+    if "\\" not in raw:
+        return raw
+    try:
+        return whole_characters(json.loads(f'"{raw}"', strict=False))  # type: ignore[no-any-return] # a string literal
+    except ValueError:
+        return raw

@@ -1,0 +1,58 @@
+"""One step of a parser: the compiled grammar, the state it changes, and where events go."""
+
+from typing import TYPE_CHECKING
+
+from tokenmill.events import AnyEvent, ReasoningDelta, ReasoningEnd, ReasoningStart, TextDelta, TextEnd, TextStart
+from tokenmill.parser.spans import Span, SpanKind
+from tokenmill.parser.state import State
+
+if TYPE_CHECKING:
+    from tokenmill.parser.grammar import Grammar
+
+
+class Run:
+    """The context of one call of the parser; lives only as long as it."""
+
+    __slots__ = ("final", "grammar", "out", "state")
+
+    def __init__(self, grammar: "Grammar", state: State) -> None:
+        self.grammar = grammar
+        self.state = state
+        self.out: list[AnyEvent | Span] = []
+        self.final = False
+        """Nothing follows the buffer: nothing is held back."""
+
+    def put(self, text: str, *, reasoning: bool) -> None:
+        """Send `text` as visible text or as reasoning, opening and closing blocks as needed."""
+        if not text:
+            return
+        state = self.state
+        if state.complete and not reasoning and self.grammar.options.text_after_calls == "drop":
+            self.note("dropped", text)
+            return
+        if not state.block or state.reasoning != reasoning:
+            self.close_block()
+            state.block = f"{'r' if reasoning else 't'}{state.blocks}"
+            state.blocks += 1
+            state.reasoning = reasoning
+            self.out.append(ReasoningStart(state.block) if reasoning else TextStart(state.block))
+        delta = ReasoningDelta if reasoning else TextDelta
+        for piece in self.pieces(text):
+            self.out.append(delta(state.block, piece))
+
+    def close_block(self) -> None:
+        """End the open block, if any."""
+        state = self.state
+        if state.block:
+            self.out.append(ReasoningEnd(state.block) if state.reasoning else TextEnd(state.block))
+            state.block = ""
+
+    def pieces(self, text: str) -> list[str]:
+        """`text` in deltas of at most `delta_chars` characters."""
+        most = self.grammar.limits.delta_chars
+        return [text] if len(text) <= most else [text[at : at + most] for at in range(0, len(text), most)]
+
+    def note(self, kind: SpanKind, source: str) -> None:
+        """Record what became of source text that is not sent, if the grammar is traced."""
+        if self.grammar.traced and source:
+            self.out.append(Span(kind, source))

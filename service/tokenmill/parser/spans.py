@@ -1,0 +1,15 @@
+"""What became of each piece of the source: for `parse --explain`, and for the proof that no character is lost."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+
+SpanKind: TypeAlias = Literal["marker", "call", "dropped"]
+
+
+class Span(msgspec.Struct, frozen=True):
+    """Source text that came out neither as text nor as reasoning."""
+
+    kind: SpanKind
+    source: str

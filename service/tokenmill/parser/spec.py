@@ -1,0 +1,81 @@
+"""What a format is: plain data that `grammar` compiles and `machine` runs.
+
+A format names its markers and how they nest; it holds no code. The nesting is always the same:
+
+    text ── region (reasoning)
+         └─ section ── call ── header ── body
+
+1. A *marker* is a literal, with other spellings and tolerated white space. Nothing is held back but what can still
+   become a marker that is live in the current mode.
+2. A *region* is text of another kind between two markers.
+3. A *section* wraps calls: one or many. Where a format has a tag pair around each call, the pair is the section.
+4. A *call* has an opening (a marker, or the first character of its body), an optional header that names the tool, and a
+   *body*: the grammar of its arguments.
+"""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from tokenmill.parser.bodies import Body
+from tokenmill.parser.markers import Marker
+
+
+class Region(msgspec.Struct, frozen=True):
+    """Reasoning between two markers; a repeated opener inside it is swallowed."""
+
+    open: Marker
+    close: Marker
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What stands between the opening of a call and its body."""
+
+    until: Marker
+    """Ends the header and belongs to it."""
+    before: Marker | None = None
+    """Ends the header, too, and belongs to what follows."""
+    pattern: str = r"\s*(?P<name>\S+)\s*"
+    """What the header must look like as a whole: a regular expression with the groups `name` and, if any, `id`."""
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One call."""
+
+    open: Marker
+    body: Body
+    header: Header | None = None
+    """None: the opening is the first character of the body, which names the tool itself."""
+
+
+class Section(msgspec.Struct, frozen=True):
+    """The wrapper around calls."""
+
+    open: Marker
+    close: Marker
+    calls: tuple[Call, ...]
+    framing: tuple[Marker, ...] = ()
+    """What may stand around calls besides white space: brackets and commas of a list."""
+    bare: bool = False
+    """A call of a declared tool is also recognised without the section's opening."""
+
+
+UnknownTool: TypeAlias = Literal["call", "text", "drop"]
+CallsInReasoning: TypeAlias = Literal["honour", "ignore"]
+
+
+class Format(msgspec.Struct, frozen=True):
+    """The grammar in which a model writes reasoning and tool calls."""
+
+    name: str
+    summary: str
+    sample: str
+    """A complete answer in this format; shown by `tokenmill formats` and in the docs."""
+    models: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    """Names that other servers give this format's parser."""
+    regions: tuple[Region, ...] = ()
+    sections: tuple[Section, ...] = ()
+    start: Literal["text", "reasoning"] = "text"
+    unknown_tool: UnknownTool = "call"
+    calls_in_reasoning: CallsInReasoning = "ignore"

@@ -1,0 +1,115 @@
+"""The parser's state: plain data that can be encoded after every chunk, at any place in the text.
+
+Positions are characters counted from the start of the call's source. Modes and frames are numbers into the compiled
+grammar, which is the same wherever the message's options are the same.
+"""
+
+
+import msgspec
+
+from tokenmill.parser.body_state import BodyState
+
+
+class Growing(msgspec.Struct, array_like=True):
+    """A string argument whose decoded text is being sent."""
+
+    argument: str
+    waiting: str = ""
+    """Decoded text below `min_delta_chars`."""
+
+
+class Source(msgspec.Struct, array_like=True):
+    """The source of a call so far, in pieces: joined in two steps, so that adding to it stays cheap."""
+
+    size: int = 0
+    pieces: list[str] = []
+    blocks: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Append `text`."""
+        self.size += len(text)
+        self.pieces.append(text)
+        if len(self.pieces) == 1024:  # noqa: PLR2004 # pieces of a block: each character is copied twice in all
+            self.blocks.append("".join(self.pieces))
+            self.pieces.clear()
+
+    def text(self) -> str:
+        """All of it."""
+        return "".join(self.blocks) + "".join(self.pieces)
+
+
+class OpenCall(msgspec.Struct, array_like=True):
+    """A call whose source is still arriving."""
+
+    source: Source
+    frame: int = -1
+    """The grammar's mode of this call; -1 for a call of a provider's own tool stream."""
+    bare: bool = False
+    """It was found outside of a section, where only declared tools count."""
+    header: str = ""
+    """Text of the header so far."""
+    body: BodyState | None = None
+    """None until the header is read."""
+    name: str = ""
+    id: str = ""
+    begun: bool = False
+    """The name is accepted and the id fixed: the call can't become plain text without an `error`."""
+    dropped: bool = False
+    """An unknown tool whose call leaves no trace but an `error`."""
+    growing: Growing | None = None
+    grown: list[str] = []
+    """String arguments of which deltas were sent."""
+
+
+class NativeCall(msgspec.Struct, array_like=True):
+    """A call of a provider's own tool stream, by the provider's index."""
+
+    index: int
+    call: OpenCall
+    complete: bool = False
+
+
+class State(msgspec.Struct, array_like=True):
+    """What the parser knows of one message and choice."""
+
+    identity: str
+    """Text from which the ids of calls are derived."""
+    mode: int
+    held: str = ""
+    """Text that can still become a marker."""
+    pending: str = ""
+    """Framing of a section that goes to its next call, or becomes text if there is none."""
+    origin: int = 0
+    """Mode in which the open section was found."""
+    answered: bool = False
+    """The open section has had a complete call."""
+    spoiled: bool = False
+    """The last call of the open section failed: its closing is text, too."""
+    block: str = ""
+    """Id of the open text or reasoning block."""
+    reasoning: bool = False
+    """The open block is reasoning."""
+    blocks: int = 0
+    chars: int = 0
+    calls: int = 0
+    """Calls begun."""
+    complete: int = 0
+    """Calls completed."""
+    started: bool = False
+    finished: bool = False
+    call: OpenCall | None = None
+    native: list[NativeCall] | None = None
+
+
+def encode_state(state: State) -> bytes:
+    """The state as MessagePack."""
+    return msgspec.msgpack.encode(state)
+
+
+def decode_state(data: bytes) -> State:
+    """The inverse of `encode_state`. Raises `msgspec.DecodeError`."""
+    return _decoder.decode(data)
+
+
+_decoder: msgspec.msgpack.Decoder[State] = msgspec.msgpack.Decoder(State)
+
