@@ -9,8 +9,9 @@ from tokenmill.bench.clock import growth_exponent, medians
 from tokenmill.bench.texts import CALLS, CHUNK_CHARS, TOOLS, call_text, chunks_of, plain_text
 from tokenmill.errors import FatalError
 from tokenmill.events import ToolCall
+from tokenmill.formats import compile_grammar
 from tokenmill.limits import Limits
-from tokenmill.parser import Grammar, Parser, compile_grammar, read_options
+from tokenmill.parser import Grammar, Parser, read_options
 
 SIZES = (1_000, 10_000, 50_000, 200_000)
 LONG_SIZE = 1_000_000

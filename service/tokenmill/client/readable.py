@@ -29,6 +29,8 @@ class EventPrinter:
         self._names = names
         self._held: dict[BlockKey, list[str]] = {}
         self._growing: BlockKey | None = None
+        self._line_ends = ""
+        """Of the block that grows: printed when more follows."""
 
     def show(self, event: events.AnyEvent) -> None:
         """Print one event, or hold it until its block is complete."""
@@ -59,7 +61,10 @@ class EventPrinter:
             self._break()
             line = self._head(event, label, style)
             self._growing = key
-        self._print(line.append(_indent(text), style), end="")
+        text = self._line_ends + text
+        shown = text.rstrip("\n")
+        self._line_ends = text[len(shown) :]
+        self._print(line.append(_indent(shown), style), end="")
 
     def _end(self, event: events.AnyEvent, block: str) -> None:
         if self._live:
@@ -67,13 +72,14 @@ class EventPrinter:
             return
         key = (event.conversation_id, event.message_id, event.choice, block)
         label, style = _label(event)
-        self._print(self._head(event, label, style).append(_indent("".join(self._held.pop(key, []))), style))
+        text = "".join(self._held.pop(key, [])).rstrip("\n")
+        self._print(self._head(event, label, style).append(_indent(text), style))
 
     def _break(self) -> None:
         """End the line that grows."""
         if self._growing is not None:
             self._console.print()
-            self._growing = None
+            self._growing, self._line_ends = None, ""
 
     def _head(self, event: events.AnyEvent, label: str, style: str) -> Text:
         head = Text()

@@ -6,7 +6,7 @@ import click
 
 from tokenmill.commands.samples import choose, plain_console, print_source, print_title
 from tokenmill.dialects import DIALECTS, Dialect, Envelope
-from tokenmill.formats import FORMATS
+from tokenmill.formats import compile_grammar, find_format
 from tokenmill.parser import Options, Parser
 
 TIME_MS = 1_760_000_000_000
@@ -27,9 +27,9 @@ def command(names: tuple[str, ...]) -> None:
 
 
 def _sample(dialect: Dialect) -> Iterator[bytes]:
-    hermes = next(format_ for format_ in FORMATS if format_.name == "hermes")
-    parser = Parser(hermes)
-    envelope = Envelope("c1", "m1", 0, TIME_MS, Options(format="hermes"))
+    options = Options(format="hermes")
+    parser = Parser.of(compile_grammar(options), "sample")
+    envelope = Envelope("c1", "m1", 0, TIME_MS, options)
     state = dialect.state_type() if dialect.state_type else None
-    for seq, event in enumerate(parser.feed(hermes.sample) + parser.finish()):
+    for seq, event in enumerate(parser.feed(find_format("hermes").sample) + parser.finish()):
         yield from dialect.encode(state, envelope, event, seq, TIME_MS)

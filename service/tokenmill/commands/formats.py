@@ -4,8 +4,9 @@ import click
 
 from tokenmill.client.readable import EventPrinter
 from tokenmill.commands.samples import choose, plain_console, print_source, print_title
-from tokenmill.formats import FORMATS
-from tokenmill.parser import Parser
+from tokenmill.demo.tools import TOOLS
+from tokenmill.formats import FORMATS, compile_grammar
+from tokenmill.parser import Options, Parser
 
 
 @click.command()
@@ -16,7 +17,7 @@ def command(names: tuple[str, ...]) -> None:
     for format_ in choose(FORMATS, names):
         print_title(console, format_.name, format_.summary)
         print_source(console, format_.sample)
-        parser = Parser(format_)
+        parser = Parser.of(compile_grammar(Options(format=format_.name, tools=TOOLS)), "sample")
         printer = EventPrinter(console, live=False)
         for event in parser.feed(format_.sample) + parser.finish():
             printer.show(event)

@@ -6,34 +6,8 @@ from typing import Any, Literal
 import msgspec
 
 from tokenmill.client import Publisher
+from tokenmill.demo.tools import TOOLS
 from tokenmill.formats import FORMATS
-
-TOOLS: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "Weather forecast of a city.",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-                "required": ["city"],
-            },
-        },
-    },
-    {
-        "type": "function",
-        "function": {
-            "name": "write_file",
-            "description": "Write a file.",
-            "parameters": {
-                "type": "object",
-                "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
-                "required": ["path", "content"],
-            },
-        },
-    },
-]
 
 AWKWARD = r"""<think>Not a call: <tool_cal, </thin. Now a real one.</think>Writing it, 2 < 3 & <b>bold</b>.
 <tool_call>

@@ -1,0 +1,32 @@
+"""`tokenmill topics`."""
+
+import asyncio
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from tokenmill.client.tables import print_table
+from tokenmill.commands.settings import configuration, kafka_options
+from tokenmill.worker.topics import create_topics
+
+
+@click.group()
+def command() -> None:
+    """Create the topics."""
+
+
+@command.command("create")
+@click.option("--partitions", type=click.IntRange(1), default=4, show_default=True, help="Of each topic.")
+@click.option("--replication", type=click.IntRange(1), default=1, show_default=True, help="Copies of each partition.")
+@kafka_options
+def create(*, partitions: int, replication: int, config_path: Path | None, bootstrap: str | None) -> None:
+    """Create every topic of the configuration that is missing.
+
+    Can be repeated. A topic with fewer partitions gets more, one with more keeps them: a conversation stays on its
+    partition only while their number does not change, so choose it once and large enough.
+    """
+    config = configuration(config_path, bootstrap)
+    changes = asyncio.run(create_topics(config, partitions, replication))
+    rows = [(change.topic, change.outcome, str(change.partitions)) for change in changes]
+    print_table(Console(highlight=False), ("topic", "", "partitions"), rows, right=1)

@@ -1,0 +1,46 @@
+"""Dropping what was delivered before."""
+
+from tokenmill.client import Repeats
+
+
+def headers(seq: int, part: str = "1/1", message: str = "m1") -> list[tuple[str, bytes]]:
+    return [("tm-message-id", message.encode()), ("tm-seq", str(seq).encode()), ("tm-part", part.encode())]
+
+
+def test_an_event_that_comes_again_is_dropped() -> None:
+    """A worker that crashed publishes the last events of a message a second time."""
+    repeats = Repeats()
+    seen = [repeats.fresh(b"c1", headers(seq)) for seq in (0, 1, 2, 1, 2, 3)]
+    assert seen == [True, True, True, False, False, True]
+
+
+def test_parts_of_one_event_are_told_apart() -> None:
+    """A dialect may make several payloads of one event."""
+    repeats = Repeats()
+    seen = [repeats.fresh(b"c1", headers(4, part)) for part in ("1/2", "2/2", "1/2", "2/2")]
+    assert seen == [True, True, False, False]
+
+
+def test_messages_conversations_and_choices_have_their_own_positions() -> None:
+    """The same number in another message is another event."""
+    repeats = Repeats()
+    assert repeats.fresh(b"c1", headers(0))
+    assert repeats.fresh(b"c2", headers(0))
+    assert repeats.fresh(b"c1", headers(0, message="m2"))
+    assert repeats.fresh(b"c1", [*headers(0), ("tm-choice", b"1")])
+
+
+def test_records_without_a_number_always_pass() -> None:
+    """Notices of lost state and tool results have no place in a message's order."""
+    repeats = Repeats()
+    assert repeats.fresh(b"c1", [])
+    assert repeats.fresh(b"c1", [])
+
+
+def test_only_so_many_messages_are_remembered() -> None:
+    """Memory is bounded: the message that was quiet for longest is forgotten first."""
+    repeats = Repeats(remembered=2)
+    for message in ("m1", "m2", "m3"):
+        repeats.fresh(b"c1", headers(0, message=message))
+    assert repeats.fresh(b"c1", headers(0, message="m1"))
+    assert not repeats.fresh(b"c1", headers(0, message="m3"))

@@ -1,0 +1,26 @@
+"""Tables for people and for programs."""
+
+from io import StringIO
+
+from rich.console import Console
+
+from tokenmill.client.tables import print_table
+
+
+def printed(*, terminal: bool) -> str:
+    page = StringIO()
+    console = Console(file=page, width=60, force_terminal=terminal, color_system=None)
+    print_table(console, ["what", "count"], [["text", "7"], ["[reasoning]", "12"]], title="Events", right=1)
+    return page.getvalue()
+
+
+def test_a_program_gets_plain_aligned_columns() -> None:
+    """No lines, no colours, no markup: figures to the right, everything else to the left."""
+    assert printed(terminal=False) == "Events\nwhat         count\ntext             7\n[reasoning]     12\n"
+
+
+def test_a_person_gets_a_drawn_table() -> None:
+    """A rule stands under the head."""
+    page = printed(terminal=True)
+    assert "───" in page
+    assert "text" in page
