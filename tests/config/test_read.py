@@ -101,7 +101,7 @@ def test_everything_wrong_is_said_at_once_by_name(tmp_path: Path) -> None:
         "parser.on_broken: Invalid enum value 'explode'",
         "worker: must be a table",
         "outputs[0].topic: is missing",
-        r"outputs[1].topic: Expected `str` matching regex '^(?!\\.{1,2}$)[a-zA-Z0-9._-]{1,249}$'",
+        "outputs[1].topic: 'no spaces' is no name for a topic: 1 to 249 of letters, digits, '.', '_' and '-'",
     )
 
 

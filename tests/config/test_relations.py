@@ -35,7 +35,11 @@ def test_the_defaults_hold() -> None:
         (("kafka.ssl_cafile", "kafka.security_protocol"), {"kafka": {"ssl_cafile": "ca.pem"}}),
         (("topics.tokens", "topics.dlq"), {"topics": {"dlq": "tokens"}}),
         (("topics.events", "outputs[0].topic"), {"outputs": [{"topic": "events"}]}),
+        (("topics.tokens",), {"topics": {"tokens": ""}}),
+        (("outputs[0].topic",), {"outputs": [{"topic": ".."}]}),
         (("outputs[0].events",), {"outputs": [{"topic": "o", "events": ["finished"]}]}),
+        (("outputs[0].dialect",), {"outputs": [{"topic": "o", "dialect": "esperanto"}]}),
+        (("parser.codec",), {"parser": {"codec": "morse"}}),
         (("limits.delta_chars", "limits.output_bytes"), {"limits": {"delta_chars": 200_000}}),
         (("limits.call_chars", "limits.output_bytes"), {"limits": {"call_chars": 1_000_000}}),
         (("redis.ttl_s", "worker.snapshot_interval_s"), {"redis": {"ttl_s": 10}}),
@@ -51,6 +55,12 @@ def test_a_broken_relation_names_its_keys(keys: tuple[str, ...], broken: dict[st
     ((blamed, sentence),) = contradictions(config(**broken))
     assert blamed == keys
     assert all(key in sentence for key in keys)
+
+
+def test_an_unknown_format_is_refused() -> None:
+    """Options that no message could open with are refused at start."""
+    ((_, sentence),) = contradictions(config(parser={"format": ["hermes", "morse"]}))
+    assert sentence.startswith("parser: unknown format 'morse'; known are plain, ")
 
 
 def test_sasl_with_all_it_needs_holds() -> None:

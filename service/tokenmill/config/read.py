@@ -120,8 +120,7 @@ class _Reader:
             read = self._table(f"outputs[{number}]", ExtraOutput, table)
             if "topic" not in table:
                 self._problem(f"outputs[{number}].topic", "is missing")
-            elif "topic" in read:
-                outputs.append(ExtraOutput(**read))
+            outputs.append(ExtraOutput(**{"topic": "", **read}))
         return outputs
 
 

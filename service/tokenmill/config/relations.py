@@ -1,11 +1,16 @@
 """What has to hold between settings: each relation names its keys and says in a sentence what is wrong."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from tokenmill.codecs import find_codec
 from tokenmill.config.sections import Config
+from tokenmill.dialects import DIALECTS
+from tokenmill.errors import BadOpen, UnknownCodec
 from tokenmill.events import EVENT_TYPES
+from tokenmill.formats import compile_grammar
 from tokenmill.limits import KIB
 
 Contradiction: TypeAlias = tuple[tuple[str, ...], str]
@@ -19,6 +24,9 @@ ENVELOPE_BYTES = 8 * KIB
 PRODUCER_ID_S = 7 * 86_400
 """How long Kafka keeps a producer's id; a snapshot's epoch must not outlive it."""
 
+TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
+"""What the broker takes for a topic's name."""
+
 _TYPES = [str(event.__struct_config__.tag) for event in EVENT_TYPES]
 
 
@@ -28,6 +36,7 @@ def contradictions(config: Config) -> Iterator[Contradiction]:
     yield from _security(config)
     yield from _topics(config)
     yield from _outputs(config)
+    yield from _parser(config)
     yield from _sizes(config)
     yield from _times(config)
     yield from _not_yet(config)
@@ -67,18 +76,38 @@ def _security(config: Config) -> Iterator[Contradiction]:
 def _topics(config: Config) -> Iterator[Contradiction]:
     names = {f"topics.{key}": getattr(config.topics, key) for key in config.topics.__struct_fields__}
     names |= {f"outputs[{number}].topic": output.topic for number, output in enumerate(config.outputs)}
+    if not names["topics.completions"]:
+        del names["topics.completions"]  # off
+    for key, name in names.items():
+        if not TOPIC.fullmatch(name):
+            yield (key,), f"{key}: {name!r} is no name for a topic: 1 to 249 of letters, digits, '.', '_' and '-'"
     for topic, uses in Counter(names.values()).items():
-        if topic and uses > 1:
+        if uses > 1:
             keys = tuple(key for key, name in names.items() if name == topic)
             yield keys, f"{keys[-1]}: the topic {topic!r} is also {' and '.join(keys[:-1])}; each needs its own"
 
 
 def _outputs(config: Config) -> Iterator[Contradiction]:
+    dialects = [dialect.name for dialect in DIALECTS]
     for number, output in enumerate(config.outputs):
+        if output.dialect not in dialects:
+            key = f"outputs[{number}].dialect"
+            yield (key,), f"{key}: there is no dialect {output.dialect!r}; known are {', '.join(dialects)}"
         for name in output.events:
             if name not in _TYPES:
                 key = f"outputs[{number}].events"
                 yield (key,), f"{key}: no event is of type {name!r}; known are {', '.join(_TYPES)}"
+
+
+def _parser(config: Config) -> Iterator[Contradiction]:
+    try:
+        find_codec(config.parser.codec)
+    except UnknownCodec as error:
+        yield ("parser.codec",), f"parser.codec: {error}"
+    try:
+        compile_grammar(config.parser.options, config.limits)
+    except BadOpen as error:
+        yield ("parser.format",), f"parser: {error}"
 
 
 def _sizes(config: Config) -> Iterator[Contradiction]:

@@ -13,7 +13,6 @@ from tokenmill.parser.options import Options
 
 Positive: TypeAlias = Annotated[float, Meta(gt=0)]
 PositiveInt: TypeAlias = Annotated[int, Meta(gt=0)]
-TopicName: TypeAlias = Annotated[str, Meta(pattern=r"^(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}$")]
 
 SECRETS = frozenset({"sasl_password", "ssl_password", "url"})
 """Keys whose value is shown to nobody; a Redis URL may hold a password."""
@@ -43,20 +42,27 @@ class Kafka(Section, frozen=True, kw_only=True):
     """Static membership: a name that outlives a restart, such as the pod's. A rolling restart then moves no partition.
     Two processes with the same one would fight."""
     client_id: str = "tokenmill"
+    """Name of this client in the broker's logs and quotas."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    """With or without TLS, with or without a login."""
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
+    """How the login is made."""
     sasl_username: str = ""
+    """Needed for the SASL protocols."""
     sasl_password: str = ""
+    """Needed for the SASL protocols; better in `TOKENMILL_KAFKA__SASL_PASSWORD` than in a file."""
     ssl_cafile: str = ""
     """Empty: the system's certificate authorities."""
     ssl_certfile: str = ""
     """Of this client, where the broker asks for one."""
     ssl_keyfile: str = ""
+    """Of the certificate."""
     ssl_password: str = ""
     """Of the key file."""
     session_timeout_ms: PositiveInt = 30_000
     """Silence after which the broker gives a member's partitions to others: takeover after a crash takes this long."""
     heartbeat_interval_ms: PositiveInt = 3_000
+    """Between two signs of life to the group; at most a third of the session timeout."""
     rebalance_timeout_ms: PositiveInt = 60_000
     """How long the others wait for a member to finish what is in flight."""
     request_timeout_ms: PositiveInt = 90_000
@@ -76,22 +82,23 @@ class Redis(Section, frozen=True, kw_only=True):
     ttl_s: PositiveInt = 86_400
     """Keys that nobody writes any more expire after this time; below the 7 days that Kafka keeps a producer's id."""
     key_prefix: str = "tokenmill"
+    """First part of every key, so that several groups can share a Redis."""
 
 
 class Topics(Section, frozen=True, kw_only=True):
     """Names of the topics. The outputs need as many partitions as `tokens` has."""
 
-    tokens: TopicName = "tokens"
+    tokens: str = "tokens"
     """Input: chunks, keyed by conversation id."""
-    events: TopicName = "events"
+    events: str = "events"
     """Output: every event, in the native dialect."""
-    tool_calls: TopicName = "tool-calls"
+    tool_calls: str = "tool-calls"
     """Output: complete calls without a problem, for tool runners."""
-    tool_results: TopicName = "tool-results"
+    tool_results: str = "tool-results"
     """What the tool runners answer."""
-    completions: TopicName | Literal[""] = ""
+    completions: str = ""
     """Output: complete answers; off while empty."""
-    dlq: TopicName = "tokens.dlq"
+    dlq: str = "tokens.dlq"
     """Dead letters: rejected records, unchanged, with the reason in their headers."""
 
 
@@ -111,6 +118,7 @@ class Worker(Section, frozen=True, kw_only=True):
     """How the worker works."""
 
     delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
+    """Whether a crash may publish an event again, byte for byte the same, or not at all. Only the former is offered."""
     bind: str = "0.0.0.0"  # noqa: S104 # metrics and health are asked for from outside the pod
     """Address of the web endpoints."""
     port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
@@ -134,8 +142,10 @@ class Worker(Section, frozen=True, kw_only=True):
 class ExtraOutput(Section, frozen=True, kw_only=True):
     """One more topic that events are written to."""
 
-    topic: TopicName
+    topic: str
+    """Name of the topic."""
     dialect: str = "native"
+    """How events are written."""
     events: list[str] = []
     """Types of the events to write; empty: all."""
 

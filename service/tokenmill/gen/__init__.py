@@ -1,0 +1,23 @@
+"""Generated files: reference pages, JSON schemas, the sample configuration. Only a checkout has them.
+
+Each is made by a function from the lists and tables of the package, so that none of them can be forgotten or wrong.
+A new one is a function and one line in `FILES`.
+"""
+
+from collections.abc import Callable
+
+from tokenmill.gen import codecs, commands, dialects, events, formats, metrics, settings
+
+FILES: dict[str, Callable[[], str]] = {
+    "docs/reference/codecs.md": codecs.page,
+    "docs/reference/commands.md": commands.page,
+    "docs/reference/configuration.md": settings.page,
+    "docs/reference/dialects.md": dialects.page,
+    "docs/reference/events.md": events.page,
+    "docs/reference/events.schema.json": events.schema,
+    "docs/reference/chunk.schema.json": events.chunk_schema,
+    "docs/reference/formats.md": formats.page,
+    "docs/reference/metrics.md": metrics.page,
+    "deploy/tokenmill.toml": settings.sample,
+}
+"""Path in the checkout → what makes the file's text."""

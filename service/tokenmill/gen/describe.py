@@ -1,0 +1,49 @@
+"""The fields of a struct for readers: type and default from the class, the docstring below each from the source."""
+
+import ast
+import inspect
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tokenmill.gen.types import in_words
+
+
+class Described(NamedTuple):
+    """A field for a reader."""
+
+    name: str
+    type: str
+    default: Any
+    text: str
+
+
+def fields(struct: type[msgspec.Struct]) -> list[Described]:
+    """The fields of a struct in order, with the docstring below each, also where a base class has it."""
+    described = []
+    for field in msgspec.structs.fields(struct):
+        owner = next(base for base in struct.__mro__ if field.name in _docstrings(base))
+        text = _docstrings(owner)[field.name]
+        default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
+        described.append(Described(field.name, in_words(field.type), default, text))
+    return described
+
+
+@cache
+def _docstrings(owner: type) -> dict[str, str]:
+    """Field → its docstring as it stands in the source of the class."""
+    if owner in {msgspec.Struct, object} or not issubclass(owner, msgspec.Struct):
+        return {}
+    (definition,) = (node for node in ast.parse(inspect.getsource(owner)).body if isinstance(node, ast.ClassDef))
+    found = {}
+    for node, after in zip(definition.body, [*definition.body[1:], None], strict=True):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found[node.target.id] = _docstring(after)
+    return found
+
+
+def _docstring(node: ast.stmt | None) -> str:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return inspect.cleandoc(node.value.value)
+    return ""

@@ -1,0 +1,71 @@
+"""The page of the native events, and the JSON schemas of events and chunks."""
+
+import json
+from typing import Any
+
+import msgspec
+
+from tokenmill.codecs import Chunk
+from tokenmill.events import EVENT_TYPES, AnyEvent, Event
+from tokenmill.gen import describe, markdown
+
+ENVELOPE = {field.name for field in describe.fields(Event)}
+
+
+def page() -> str:
+    """The envelope, then every event."""
+    blocks = []
+    for event in EVENT_TYPES:
+        blocks += [f"## `{event.__struct_config__.tag}`", _text(event)]
+        if own := [field for field in describe.fields(event) if field.name not in ENVELOPE]:
+            blocks.append(_table(own))
+    return markdown.page(
+        "Events",
+        "What the topic `events` holds in the dialect `native`: one JSON object a record.\n"
+        "The same as a JSON schema: [events.schema.json](events.schema.json); of the input: "
+        "[chunk.schema.json](chunk.schema.json).\n"
+        "A field with a default may be left out; readers ignore fields that they do not know.",
+        "## The envelope",
+        f"{_text(Event)} Besides these, `type` is the event's name.",
+        _table(describe.fields(Event)),
+        *blocks,
+    )
+
+
+def schema() -> str:
+    """JSON schema of every event."""
+    return _schema(AnyEvent, "An event of tokenmill's native dialect")
+
+
+def chunk_schema() -> str:
+    """JSON schema of the native codec's chunk."""
+    return _schema(Chunk, "A chunk of tokenmill's native codec")
+
+
+def _schema(kind: Any, title: str) -> str:
+    (made,), definitions = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    whole = {
+        "$comment": "Generated from the code by `make gen`.",
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        **made,
+        "$defs": definitions,
+    }
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _text(event: type[Event]) -> str:
+    return " ".join((event.__doc__ or "").split())
+
+
+def _table(fields: list[describe.Described]) -> str:
+    return markdown.table(
+        ("field", "type", "default", "meaning"),
+        [(markdown.code(field.name), field.type, _default(field), field.text) for field in fields],
+    )
+
+
+def _default(field: describe.Described) -> str:
+    if field.default is msgspec.NODEFAULT:
+        return ""
+    return "absent" if field.default is msgspec.UNSET else markdown.code(msgspec.json.encode(field.default).decode())

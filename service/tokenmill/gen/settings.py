@@ -1,0 +1,83 @@
+"""The page of the settings and the sample configuration, both from the structs."""
+
+import textwrap
+from typing import Any
+
+import msgspec
+
+from tokenmill.config import Config, ExtraOutput
+from tokenmill.gen import describe, markdown
+
+WIDTH = 120
+
+HEAD = """\
+# Generated from the code by `make gen`. Every setting with its default: remove the # in front of what you change.
+# Use it with `tokenmill worker --config FILE` or TOKENMILL_CONFIG=FILE, check it with `tokenmill config check`.
+# Each key is also an environment variable TOKENMILL_SECTION__KEY, which goes over the file.
+"""
+
+
+def page() -> str:
+    """Every section as a table."""
+    blocks = []
+    for section, kind in _sections().items():
+        blocks += [f"## `[{section}]`", _summary(kind), _table(kind)]
+    return markdown.page(
+        "Configuration",
+        "One TOML file, named by `--config` or the variable `TOKENMILL_CONFIG`.\n"
+        "Every key is also an environment variable `TOKENMILL_SECTION__KEY` (`TOKENMILL_KAFKA__GROUP_ID`), which goes "
+        "over the file.\n"
+        "In a variable a list or table is written as JSON.\n"
+        "Unknown keys, wrong types and contradictions are refused at start, all at once, each with its name;\n"
+        "`tokenmill config check` says the same without starting anything.\n"
+        "A file with every setting is [deploy/tokenmill.toml](../../deploy/tokenmill.toml).",
+        *blocks,
+        "## `[[outputs]]`",
+        f"{_summary(ExtraOutput)} As many as needed; the variable `TOKENMILL_OUTPUTS` holds the whole list as JSON.",
+        _table(ExtraOutput),
+    )
+
+
+def sample() -> str:
+    """A configuration file in which every setting stands with its default, commented out."""
+    lines = [HEAD]
+    for section, kind in _sections().items():
+        lines += [f"[{section}]", *_comment(_summary(kind)), ""]
+        for field in describe.fields(kind):
+            lines += [*_comment(field.text), _assignment(field), ""]
+    lines += ["# [[outputs]]", *_comment(_summary(ExtraOutput))]
+    for field in describe.fields(ExtraOutput):
+        lines += [*_comment(field.text), _assignment(field)]
+    return "\n".join(lines) + "\n"
+
+
+def _sections() -> dict[str, Any]:
+    return {field.name: field.type for field in msgspec.structs.fields(Config) if field.name != "outputs"}
+
+
+def _summary(kind: type) -> str:
+    return " ".join((kind.__doc__ or "").split())
+
+
+def _table(kind: type[msgspec.Struct]) -> str:
+    rows = [(markdown.code(field.name), field.type, _default(field), field.text) for field in describe.fields(kind)]
+    return markdown.table(("key", "type", "default", "meaning"), rows)
+
+
+def _default(field: describe.Described) -> str:
+    return "" if field.default in (None, msgspec.NODEFAULT) else markdown.code(_toml(field.default))
+
+
+def _assignment(field: describe.Described) -> str:
+    if field.default in (None, msgspec.NODEFAULT):
+        return f"# {field.name} ="
+    return f"# {field.name} = {_toml(field.default)}"
+
+
+def _toml(value: object) -> str:
+    """A scalar, list or empty table: JSON writes them as TOML does."""
+    return msgspec.json.encode(value).decode()
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(" ".join(text.split()), WIDTH, initial_indent="# ", subsequent_indent="# ")
