@@ -18,6 +18,7 @@ HERMES = Format(
     models=("Hermes 2/3", "Qwen2.5", "QwQ", "Qwen3", "Granite 4", "MiMo-VL", "Reka Edge", "Trinity"),
     aliases=("qwen", "qwen25", "qwen3_json", "granite4", "trinity"),
     regions=(Region(marker("<think>"), marker("</think>")),),
+    strays=(marker("</think>"),),
     sections=(
         Section(
             open=marker("<tool_call>"),

@@ -19,6 +19,7 @@ QWEN3_XML = Format(
     models=("Qwen3-Coder", "Qwen3.5", "Qwen3.6", "Nemotron 3", "Granite 4.2", "Step-3.5", "MiniCPM-V", "Nanbeige"),
     aliases=("qwen3_coder", "nemotron_v3", "step3p5", "step5", "minicpmv", "nanbeige"),
     regions=(Region(marker("<think>"), marker("</think>")),),
+    strays=(marker("</think>"),),
     sections=(
         Section(
             open=marker("<tool_call>"),

@@ -1,7 +1,7 @@
 """The mode inside a call: its header, then its body."""
 
 import re
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tokenmill.events import AnyEvent
 from tokenmill.limits import NAME_CHARS
@@ -12,6 +12,9 @@ from tokenmill.parser.modes import TEXT, give_back, limit
 from tokenmill.parser.run import Run
 from tokenmill.parser.spec import Header
 from tokenmill.parser.state import OpenCall, State
+
+if TYPE_CHECKING:
+    from tokenmill.parser.grammar import Grammar
 
 HEADER_CHARS = 2 * NAME_CHARS
 """A header before it stops being one: a name, an id, and words around them."""
@@ -30,12 +33,12 @@ class CallMode:
             ends = [(header.until, True), *([(header.before, False)] if header.before else ())]
         self._header_end = Scanner(ends)
 
-    def quick(self, streams_input: bool, state: State, text: str) -> Sequence[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:
         call = state.call
         assert call is not None
         if call.body is None or call.source.size + len(text) > self._call_chars:
             return None
-        return self._reader.quick(streams_input, call, text)
+        return self._reader.quick(grammar, call, text)
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         call = run.state.call

@@ -39,10 +39,11 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     """The modes of one or several formats under these options."""
     layout = _lay_out(options, formats)
     tools = [entry for number in layout.sections for entry in _openings(layout, number)]
+    strays = [(stray, Move(To.SWALLOWED)) for format_ in formats if layout.regions for stray in format_.strays]
     delta_chars = limits.delta_chars
     in_text = [(region.open, Move(To.REGION, number)) for number, (_, region) in layout.regions.items()]
     modes: list[Mode] = [
-        TextMode(TEXT, [*in_text, *tools], reasoning=False, delta_chars=delta_chars),
+        TextMode(TEXT, [*in_text, *strays, *tools], reasoning=False, delta_chars=delta_chars),
         TextMode(1, (), reasoning=False, delta_chars=delta_chars),
     ]
     for number, (format_, region) in layout.regions.items():

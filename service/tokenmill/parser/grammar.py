@@ -26,6 +26,7 @@ class Grammar:
     def __init__(self, options: Options, formats: Sequence[Format], limits: Limits, *, traced: bool = False) -> None:
         self.options = options
         self.limits = limits
+        self.message_chars = limits.message_chars
         self.traced = traced
         """Spans of source are recorded among the events."""
         self.unknown_tool: UnknownTool = options.unknown_tool or formats[0].unknown_tool

@@ -8,7 +8,7 @@
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tokenmill.events import AnyEvent, Error, ErrorCode, ReasoningDelta, TextDelta
 from tokenmill.limits import RAW_CHARS
@@ -16,6 +16,9 @@ from tokenmill.parser.calls import fail
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, Source, State
+
+if TYPE_CHECKING:
+    from tokenmill.parser.grammar import Grammar
 
 TEXT = 0
 """Number of the mode of visible text."""
@@ -49,7 +52,7 @@ class Move(NamedTuple):
 class Mode(Protocol):
     """One mode."""
 
-    def quick(self, streams_input: bool, state: State, text: str) -> Sequence[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:
         """The events of a chunk that is content through and through; None if it must be read with care."""
 
     def step(self, run: Run, buffer: str, position: int) -> int:
@@ -70,13 +73,14 @@ class TextMode:
         self._delta = ReasoningDelta if reasoning else TextDelta
         self._delta_chars = delta_chars
 
-    def quick(self, streams_input: bool, state: State, text: str) -> Sequence[AnyEvent] | None:  # noqa: ARG002
-        if not state.block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
+    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002
+        block = state.block
+        if not block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
             return None
         for first in self._firsts:
             if first in text:
                 return None
-        return [self._delta(state.block, text)]
+        return [self._delta(block, text)]
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         hit = self._scanner.find(buffer, position, final=run.final)
@@ -120,7 +124,7 @@ class SectionMode:
         self._opening_chars = opening_chars
         """Call mode → characters of its opening that belong to the body."""
 
-    def quick(self, streams_input: bool, state: State, text: str) -> Sequence[AnyEvent] | None:  # noqa: ARG002
+    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002
         return None
 
     def step(self, run: Run, buffer: str, position: int) -> int:

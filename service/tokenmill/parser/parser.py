@@ -68,11 +68,12 @@ class Parser:
 
     def feed(self, text: str) -> list[AnyEvent]:
         """The events of more model text."""
-        state, grammar = self.state, self.grammar
-        if text and state.started and not state.held:
+        state = self.state
+        if text and not state.held:
+            grammar = self.grammar
             chars = state.chars + len(text)
-            if chars <= grammar.limits.message_chars:
-                events = grammar.modes[state.mode].quick(grammar.streams_input, state, text)
+            if chars <= grammar.message_chars:
+                events = grammar.modes[state.mode].quick(grammar, state, text)
                 if events is not None:
                     state.chars = chars
                     return events
@@ -81,7 +82,7 @@ class Parser:
     def _feed(self, text: str) -> list[AnyEvent]:
         events = self.start()
         run = Run(self.grammar, self.state)
-        state, most = self.state, self.grammar.limits.message_chars
+        state, most = self.state, self.grammar.message_chars
         room = max(0, most - state.chars)
         state.chars += len(text)
         _read(run, text[:room])

@@ -75,6 +75,8 @@ class Format(msgspec.Struct, frozen=True):
     aliases: tuple[str, ...] = ()
     """Names that other servers give this format's parser."""
     regions: tuple[Region, ...] = ()
+    strays: tuple[Marker, ...] = ()
+    """Markers of regions that mean nothing in visible text and are swallowed there."""
     sections: tuple[Section, ...] = ()
     start: Literal["text", "reasoning"] = "text"
     unknown_tool: UnknownTool = "call"

@@ -9,6 +9,7 @@ from tokenmill.parser.markers import Marker
 
 if TYPE_CHECKING:
     from tokenmill.parser.calls import Verdict
+    from tokenmill.parser.grammar import Grammar
     from tokenmill.parser.run import Run
     from tokenmill.parser.state import OpenCall
 
@@ -21,7 +22,7 @@ class Reader(Protocol):
     def begin(self, call: "OpenCall") -> BodyState:
         """The state in front of the body's first character."""
 
-    def quick(self, streams: bool, call: "OpenCall", text: str) -> "Sequence[AnyEvent] | None":
+    def quick(self, grammar: "Grammar", call: "OpenCall", text: str) -> list[AnyEvent] | None:
         """The events of a chunk that is content through and through; None if it must be read with care."""
 
     def step(self, run: "Run", call: "OpenCall", buffer: str, position: int) -> "tuple[int, Verdict]":

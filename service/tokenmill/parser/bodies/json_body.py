@@ -6,21 +6,24 @@
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tokenmill.events import AnyEvent, Encoding, ToolInputDelta
+from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_reading import Reading
-from tokenmill.parser.bodies.json_scan import JsonScan, Token
+from tokenmill.parser.bodies.json_scan import JsonScan, Phase, Token, ends_in_escape
 from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.calls import Verdict, begin, grow, wants
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.repair import decode_json, decode_string
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall
+if TYPE_CHECKING:
+    from tokenmill.parser.grammar import Grammar
+
 
 class JsonCall(msgspec.Struct, frozen=True):
     """One object with the tool's name and the arguments as values of its keys."""
@@ -55,16 +58,30 @@ class _JsonReader:
     def begin(self, call: OpenCall) -> JsonState:
         return JsonState()
 
-    def quick(self, streams: bool, call: OpenCall, text: str) -> Sequence[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
         state = call.body
         assert isinstance(state, JsonState)
         quote = state.quote
-        if not quote or state.escaped or state.capture or quote in text or "\\" in text:
+        if not quote or quote in text:
+            scan = self._watching if grammar.watches_arguments else self._shallow
+            if state.phase != Phase.DEEP or state.escaped or not scan.stays_nested(state, text):
+                return None
+        elif state.capture:
+            return self._quick_growth(grammar, call, state, text)
+        elif state.escaped or "\\" in text:
+            state.escaped = ends_in_escape(quote, text, escaped=state.escaped)
+        call.source.add(text)
+        if state.begin >= 0 > state.end and call.begun and grammar.streams_input and not call.dropped:
+            return [ToolInputDelta(call.id, text)]
+        return []
+
+    def _quick_growth(self, grammar: "Grammar", call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
+        growing = call.growing
+        if growing is None or state.tail or state.escaped or "\\" in text or grammar.options.min_delta_chars:
             return None
         call.source.add(text)
-        if streams and state.begin >= 0 > state.end and call.begun and not call.dropped:
-            return [ToolInputDelta(call.id, text)]
-        return ()
+        grown = ArgumentDelta(call.id, growing.argument, text)
+        return [ToolInputDelta(call.id, text), grown] if grammar.streams_input else [grown]
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         reading = Reading(run, call, buffer, position)

@@ -26,6 +26,13 @@ CAPTURE_CHARS = 6 * NAME_CHARS
 """A captured key or name is no longer added to past this: each of its characters may be a six-character escape."""
 
 
+def ends_in_escape(quote: str, text: str, *, escaped: bool) -> bool:
+    """Whether string content that holds no bare quote ends inside an escape; `escaped`: it begins inside one."""
+    content = _CONTENT[quote].match(text, int(escaped))
+    assert content is not None  # the pattern matches the empty string, too
+    return content.end() < len(text)
+
+
 class Phase(IntEnum):
     """What is expected next."""
 
@@ -84,6 +91,33 @@ class JsonScan:
             if token is not None:
                 return position, token
         return size, Token.MORE
+
+    def stays_nested(self, state: JsonState, text: str) -> bool:
+        """Read all of `text` at once if nothing in it ends the deep nesting; otherwise read nothing."""
+        quote, stack, escaped, position = state.quote, state.stack, False, 0
+        while position < len(text):
+            if quote:
+                content = _CONTENT[quote].match(text, position)
+                assert content is not None  # the pattern matches the empty string, too
+                position = content.end() + 1
+                if position <= len(text):
+                    escaped = text[position - 1] == "\\"
+                    quote = quote if escaped else ""
+                continue
+            found = self._deep.search(text, position)
+            if found is None:
+                break
+            character, position = found.group(), found.end()
+            if character in "\"'":
+                quote = character
+            elif character in "{[" and len(stack) < JSON_DEPTH:
+                stack += character
+            elif character in "}]" and len(stack) > self._depth + 1 and stack[-1] == _OPENER[character]:
+                stack = stack[:-1]
+            else:
+                return False
+        state.quote, state.stack, state.escaped = quote, stack, escaped
+        return True
 
     def skip(self, state: JsonState, position: int) -> int:
         """Pass over a watched character that begins no marker."""

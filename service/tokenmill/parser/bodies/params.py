@@ -8,11 +8,11 @@
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tokenmill.events import AnyEvent, Encoding, ToolInputDelta
+from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.body_state import ParamsState
@@ -21,6 +21,9 @@ from tokenmill.parser.coerce import coerce, is_text
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall
+
+if TYPE_CHECKING:
+    from tokenmill.parser.grammar import Grammar
 
 
 class Edge(IntEnum):
@@ -70,16 +73,31 @@ class _ParamsReader:
     def begin(self, call: OpenCall) -> ParamsState:
         return ParamsState(begin=call.source.size)
 
-    def quick(self, streams: bool, call: OpenCall, text: str) -> Sequence[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
         state = call.body
         assert isinstance(state, ParamsState)
-        if state.value < 0 or state.in_tag or state.growth:
+        if state.value < 0 or state.in_tag:
             return None
         for first in self._value.firsts:
             if first in text:
                 return None
+        if state.growth:
+            return self._quick_growth(grammar, call, state, text)
         call.source.add(text)
-        return [ToolInputDelta(call.id, text)] if streams and not call.dropped else ()
+        return [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
+
+    def _quick_growth(self, grammar: "Grammar", call: OpenCall, state: ParamsState, text: str) -> list[AnyEvent] | None:
+        if state.growth == Growth.UNDECIDED or state.fresh or grammar.options.min_delta_chars:
+            return None
+        call.source.add(text)
+        grown = state.tail + text
+        state.tail = "\n" if grown.endswith("\n") else ""
+        if state.tail:
+            grown = grown[:-1]
+        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if grammar.streams_input else []
+        if grown:
+            events.append(ArgumentDelta(call.id, state.key, grown))
+        return events
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
