@@ -1,7 +1,7 @@
 """One JSON object a call, in a pair of tags; reasoning in a layer of its own.
 
-The object may stand on lines of its own, and several in a list. The closing tag may be missing at the end of the stream:
-a complete object is a complete call.
+The object may stand on lines of its own, and several in a list. The closing tag may be missing at the end of the
+stream: a complete object is a complete call.
 """
 
 from tokenmill.parser.bodies import JsonCall

@@ -4,6 +4,6 @@ from tokenmill.parser.spec import Format
 
 PLAIN = Format(
     name="plain",
-    summary="No markers: everything is visible text. For models without tools, and for providers that separate calls and reasoning themselves.",
+    summary="No markers: everything is visible text. For models without tools and servers that parse.",
     sample="The capital of France is Paris.",
 )

@@ -5,4 +5,15 @@ from tokenmill.parser.options import Options, read_options
 from tokenmill.parser.parser import Parser
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
 
-__all__ = ["Call", "Format", "Grammar", "Header", "Options", "Parser", "Region", "Section", "options_key", "read_options"]
+__all__ = [
+    "Call",
+    "Format",
+    "Grammar",
+    "Header",
+    "Options",
+    "Parser",
+    "Region",
+    "Section",
+    "options_key",
+    "read_options",
+]

@@ -10,7 +10,16 @@ from enum import Enum
 from hashlib import blake2b
 from typing import Any
 
-from tokenmill.events import ArgumentDelta, Encoding, Error, ErrorCode, ToolCall, ToolInputDelta, ToolInputEnd, ToolInputStart
+from tokenmill.events import (
+    ArgumentDelta,
+    Encoding,
+    Error,
+    ErrorCode,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
 from tokenmill.limits import RAW_CHARS
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import Growing, OpenCall
@@ -60,9 +69,7 @@ def send_source(run: Run, call: OpenCall, text: str) -> None:
 
 def wants(run: Run, call: OpenCall, argument: str) -> bool:
     """Whether deltas of this argument are to be sent; a repeated argument is not sent twice."""
-    return (
-        call.begun and not call.dropped and run.grammar.wants(call.name, argument) and argument not in call.grown
-    )
+    return call.begun and not call.dropped and run.grammar.wants(call.name, argument) and argument not in call.grown
 
 
 def grow(run: Run, call: OpenCall, argument: str, text: str) -> None:

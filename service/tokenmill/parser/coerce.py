@@ -7,7 +7,8 @@
 
 import math
 import re
-from collections.abc import Callable, Set
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import msgspec
@@ -62,7 +63,7 @@ _LADDER: tuple[tuple[str, Callable[[str], Any]], ...] = (
 )
 
 
-def coerce(text: str, types: Set[str]) -> Any:
+def coerce(text: str, types: AbstractSet[str]) -> Any:
     """The value that `text` stands for, given every JSON type that the schema allows."""
     if not types or types == {"string"}:
         return text
@@ -75,7 +76,7 @@ def coerce(text: str, types: Set[str]) -> Any:
     return text
 
 
-def is_text(types: Set[str]) -> bool | None:
+def is_text(types: AbstractSet[str]) -> bool | None:
     """Whether a value of these types is certainly text: None means unless it is `null`."""
     if not types or types == {"string"}:
         return True

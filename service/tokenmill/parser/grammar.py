@@ -15,7 +15,7 @@ from tokenmill.parser.compiler import compile_modes
 from tokenmill.parser.modes import Mode
 from tokenmill.parser.options import Options
 from tokenmill.parser.spec import Format, UnknownTool
-from tokenmill.parser.tools import Tool, read_tools
+from tokenmill.parser.tools import read_tools
 
 _NO_TYPES: frozenset[str] = frozenset()
 

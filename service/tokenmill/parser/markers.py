@@ -50,7 +50,7 @@ class Scanner(Generic[T]):
     __slots__ = ("_any_first", "_full", "_one_first", "_partial", "_values", "firsts")
 
     def __init__(self, live: Sequence[tuple[Marker, T]], *, leading_space: bool = False) -> None:
-        spelled = [(atoms, value) for mark, value in live for atoms in _spelled(mark, leading_space)]
+        spelled = [(atoms, value) for mark, value in live for atoms in _spelled(mark, leading_space=leading_space)]
         spelled.sort(key=lambda entry: -len(entry[0]))
         self._values = [value for _, value in spelled]
         self._full = re.compile("|".join(f"({''.join(atoms)})" for atoms, _ in spelled) or r"(?!)")
@@ -85,7 +85,7 @@ class Scanner(Generic[T]):
         return Hit(position, full.end(), self._values[full.lastindex - 1])
 
 
-def _spelled(mark: Marker, leading_space: bool) -> list[list[str]]:
+def _spelled(mark: Marker, *, leading_space: bool) -> list[list[str]]:
     """Each spelling as a list of patterns: single characters, and white space where it is tolerated."""
     spelled = []
     for text in mark.spellings:

@@ -118,7 +118,7 @@ class Parser:
         return self._events(run)
 
     def finish(self, reason: str | None = "stop", usage: Mapping[str, Any] | None = None) -> list[AnyEvent]:
-        """The message ends: all that was held comes out, then `finish`. `reason` is the provider's word or a native one."""
+        """The message ends: what was held comes out, then `finish`. `reason` is the provider's word or a native one."""
         state = self.state
         if state.finished:
             return []
@@ -135,7 +135,7 @@ class Parser:
         return events
 
     def _beside(self) -> Run:
-        """A run for content beside the model's text: text that waits to become a marker does not become one any more."""
+        """A run for content beside the model's text: text that waits to become a marker does not become one."""
         run = Run(self.grammar, self.state)
         if self.state.held and isinstance(self.grammar.modes[self.state.mode], TextMode):
             _settle(run)

@@ -4,7 +4,6 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-
 SpanKind: TypeAlias = Literal["marker", "call", "dropped"]
 
 

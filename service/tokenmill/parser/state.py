@@ -4,7 +4,6 @@ Positions are characters counted from the start of the call's source. Modes and 
 grammar, which is the same wherever the message's options are the same.
 """
 
-
 import msgspec
 
 from tokenmill.parser.body_state import BodyState
@@ -112,4 +111,3 @@ def decode_state(data: bytes) -> State:
 
 
 _decoder: msgspec.msgpack.Decoder[State] = msgspec.msgpack.Decoder(State)
-

@@ -67,7 +67,8 @@ def _types(schema: Any, root: Mapping[str, Any], hops: int) -> set[str]:
         found = {_kind(value) for value in values} if isinstance(values, list) else set()
         found |= {_kind(schema["const"])} if "const" in schema else set()
     for combined in ("anyOf", "oneOf", "allOf"):
-        for part in schema.get(combined) if isinstance(schema.get(combined), list) else ():
+        parts = schema.get(combined)
+        for part in parts if isinstance(parts, list) else ():
             found |= _types(part, root, hops - 1)
     if isinstance(reference := schema.get("$ref"), str):
         found |= _types(_resolve(reference, root), root, hops - 1)

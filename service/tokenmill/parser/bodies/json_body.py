@@ -21,6 +21,7 @@ from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.repair import decode_json, decode_string
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall
+
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
 
@@ -55,7 +56,7 @@ class _JsonReader:
         self._shallow = JsonScan(self._level, self._stops.firsts)
         self._watching = JsonScan(self._level + 1, self._stops.firsts)
 
-    def begin(self, call: OpenCall) -> JsonState:
+    def begin(self, call: OpenCall) -> JsonState:  # noqa: ARG002 # other bodies note where they begin
         return JsonState()
 
     def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
@@ -178,14 +179,14 @@ class _JsonReader:
             reading.send_waiting(position)
         return verdict
 
-    def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
+    def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:  # noqa: ARG002 # needs no tools
         state = call.body
         assert isinstance(state, JsonState)
         value, repaired = decode_json(call.source.text()[state.root :])
         if self._keys is None:
             return _object(value), repaired
         if not isinstance(value, dict):
-            raise ValueError("a call is a JSON object")
+            raise ValueError("a call is a JSON object")  # noqa: TRY004 # what the source says is wrong, not a type
         arguments = next((value[key] for key in self._keys.arguments if key in value), None)
         if isinstance(arguments, str):
             arguments, again = decode_json(arguments) if arguments.strip() else (None, False)
@@ -199,5 +200,5 @@ def _object(value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ValueError("the arguments are no JSON object")
+        raise ValueError("the arguments are no JSON object")  # noqa: TRY004 # as above
     return value

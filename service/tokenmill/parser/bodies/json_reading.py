@@ -18,7 +18,7 @@ _WHOLE_ESCAPES = re.compile(
     r")*+",
     re.DOTALL,
 )
-"""As much of a string's content as can be decoded whatever follows: no half escape, no half surrogate pair at its end."""
+"""As much of a string's content as can be decoded whatever follows: no half escape, no half pair at its end."""
 
 
 class Reading:

@@ -188,36 +188,36 @@ class JsonScan:
         character = buffer[position]
         if character in self._watched:
             return position, Token.WATCHED
+        return self._sign(state, character, position)
+
+    def _sign(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
         if character in "}]" and state.phase != Phase.BEGUN:
             return self._close(state, character, position)
+        if state.phase == Phase.BEGUN:
+            return self._begin(state, character, position)
         if state.phase == Phase.VALUE and character != ",":
             state.phase = Phase.BEGUN
             return position, Token.BEGIN
-        if state.phase == Phase.BEGUN:
-            return self._begin(state, character, position)
         if state.phase == Phase.KEY and character not in ",{[":
-            return self._key(state, character, position)
-        if character in ":,":
-            return self._separator(state, character, position)
-        if character in "\"'{[":  # a separator is missing: nesting must still be followed
-            state.phase = Phase.KEY if state.phase == Phase.AFTER and state.stack[-1:] == "{" else Phase.VALUE
-            return position, None
-        return position + 1, None
+            return self._key(state, character, position), None
+        return self._separator(state, character, position), None
 
-    def _separator(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
-        if state.phase == Phase.COLON and character == ":":
-            state.phase = Phase.VALUE
-        elif state.phase == Phase.AFTER and character == ",":
-            state.phase = Phase.KEY if state.stack[-1:] == "{" else Phase.VALUE
-        return position + 1, None
+    def _separator(self, state: JsonState, character: str, position: int) -> int:
+        after = Phase.KEY if state.phase == Phase.AFTER and state.stack[-1:] == "{" else Phase.VALUE
+        if character in "\"'{[":  # the separator is missing: nesting must still be followed
+            state.phase = after
+            return position
+        if (state.phase == Phase.COLON and character == ":") or (state.phase == Phase.AFTER and character == ","):
+            state.phase = after
+        return position + 1
 
-    def _key(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
+    def _key(self, state: JsonState, character: str, position: int) -> int:
         state.capture, state.text = True, ""
         if character in "\"'":
             state.quote = character
-            return position + 1, None
+            return position + 1
         state.phase = Phase.BARE_KEY
-        return position, None
+        return position
 
     def _begin(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
         if character in "\"'":
