@@ -71,7 +71,7 @@ def test_the_input_of_a_call_shows_its_source() -> None:
 
 
 @pytest.mark.parametrize(
-    "event,line",
+    ("event", "line"),
     [
         (events.MessageStart(format="hermes"), "  start      hermes"),
         (events.MessageStart(format=["hermes", "qwen3_xml"]), "  start      hermes, qwen3_xml"),

@@ -2,9 +2,9 @@
 
 import asyncio
 import ssl
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import msgspec
 from aiokafka.errors import KafkaError
@@ -14,6 +14,13 @@ from tokenmill.errors import Unavailable
 
 STOP_DEADLINE_S = 10.0
 """For leaving in an orderly way: aiokafka's `stop` may hang or raise when its connection is broken."""
+
+
+class Client(Protocol):
+    """What aiokafka's clients have in common."""
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
 
 
 class Connection(msgspec.Struct, frozen=True):
@@ -65,8 +72,18 @@ def unavailable(doing: str) -> Iterator[None]:
         raise Unavailable(f"{doing}: {problem}") from problem
 
 
-async def stopped(stop: Coroutine[Any, Any, None]) -> None:
+async def started(client: Client, connection: Connection) -> None:
+    """Start a client; one that can't is stopped again. Raises `Unavailable`."""
+    try:
+        with unavailable(f"connecting to Kafka at {connection.bootstrap_servers}"):
+            await client.start()
+    except BaseException:
+        await stopped(client)
+        raise
+
+
+async def stopped(client: Client) -> None:
     """Let a client stop, within a deadline; nobody waits for what it could still say."""
     with suppress(TimeoutError, KafkaError):
         async with asyncio.timeout(STOP_DEADLINE_S):
-            await stop
+            await client.stop()

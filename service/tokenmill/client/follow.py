@@ -8,7 +8,7 @@ from typing import Self
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
-from tokenmill.client.connection import Connection, stopped, unavailable
+from tokenmill.client.connection import Connection, started, stopped, unavailable
 from tokenmill.client.repeats import Repeats
 from tokenmill.errors import Unavailable
 from tokenmill.events import AnyEvent, decode_event
@@ -59,15 +59,14 @@ class Follower:
     async def __aenter__(self) -> Self:
         # A reader of exactly-once output must not see what was rolled back; other topics have no transactions.
         consumer = AIOKafkaConsumer(isolation_level="read_committed", **self.connection.arguments())
-        with unavailable(f"connecting to Kafka at {self.connection.bootstrap_servers}"):
-            await consumer.start()
+        await started(consumer, self.connection)
         self._consumer = consumer
         try:
             with unavailable(f"looking up the partitions of {self.topic!r}"):
                 async with asyncio.timeout(START_DEADLINE_S):
                     await self._place(consumer)
         except BaseException:
-            await stopped(consumer.stop())
+            await stopped(consumer)
             raise
         return self
 
@@ -75,7 +74,7 @@ class Follower:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._consumer is not None:
-            await stopped(self._consumer.stop())
+            await stopped(self._consumer)
 
     async def records(self) -> AsyncGenerator[ConsumerRecord]:
         """Records as they come, each partition in order; ends only with `until_end`."""

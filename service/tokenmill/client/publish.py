@@ -9,7 +9,7 @@ from uuid import uuid4
 import msgspec
 from aiokafka import AIOKafkaProducer
 
-from tokenmill.client.connection import Connection, stopped, unavailable
+from tokenmill.client.connection import Connection, started, stopped, unavailable
 
 FLUSH_DEADLINE_S = 60.0
 """For how long a publisher waits for its last acknowledgements."""
@@ -37,9 +37,9 @@ class Publisher:
 
     async def __aenter__(self) -> Self:
         # aiokafka's default partitioner is the murmur2 of the Java client; idempotence keeps a partition's order.
-        self._producer = AIOKafkaProducer(enable_idempotence=True, **self.connection.arguments())
-        with unavailable(f"connecting to Kafka at {self.connection.bootstrap_servers}"):
-            await self._producer.start()
+        producer = AIOKafkaProducer(enable_idempotence=True, **self.connection.arguments())
+        await started(producer, self.connection)
+        self._producer = producer
         return self
 
     async def __aexit__(
@@ -50,7 +50,7 @@ class Publisher:
                 await self.flush()
         finally:
             if self._producer is not None:
-                await stopped(self._producer.stop())
+                await stopped(self._producer)
 
     def message(
         self,

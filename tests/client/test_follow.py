@@ -1,0 +1,95 @@
+"""Following a topic, on a real Kafka."""
+
+import asyncio
+from contextlib import aclosing
+
+import msgspec
+import pytest
+
+from tests.support.topics import make_topics, write_topic
+from tokenmill.client import Connection, Follower, Repeats
+from tokenmill.errors import Unavailable
+from tokenmill.events import Finish, TextDelta
+
+pytestmark = pytest.mark.integration
+
+Record = tuple[bytes, bytes | None, list[tuple[str, bytes]]]
+
+
+def delta(conversation: str, seq: int) -> Record:
+    """A record as the worker writes it."""
+    event = TextDelta("t0", str(seq), conversation_id=conversation, message_id="m1", seq=seq, time=1)
+    headers = [("tm-message-id", b"m1"), ("tm-choice", b"0"), ("tm-seq", str(seq).encode()), ("tm-part", b"1/1")]
+    return conversation.encode(), msgspec.json.encode(event), headers
+
+
+@pytest.fixture
+async def topic(kafka: str, unique: str) -> str:
+    await make_topics(kafka, f"events-{unique}")
+    return f"events-{unique}"
+
+
+async def seen(follower: Follower) -> list[tuple[str, str]]:
+    async with follower, asyncio.timeout(30):
+        return [
+            (event.conversation_id, event.delta) async for event in follower.events() if isinstance(event, TextDelta)
+        ]
+
+
+async def test_everything_up_to_the_end_is_read(kafka: str, topic: str) -> None:
+    """Each partition in order, and then it stops by itself."""
+    await write_topic(kafka, topic, [delta(f"c{number % 5}", number // 5) for number in range(50)])
+    got = await seen(Follower(Connection(kafka), topic=topic, from_beginning=True, until_end=True))
+    assert {name: [text for other, text in got if other == name] for name, _ in got} == {
+        f"c{number}": [str(seq) for seq in range(10)] for number in range(5)
+    }
+
+
+async def test_one_conversation_is_picked_out(kafka: str, topic: str) -> None:
+    """Others on the same partition are passed over."""
+    await write_topic(kafka, topic, [delta(f"c{number}", 0) for number in range(20)])
+    follower = Follower(Connection(kafka), topic=topic, conversation_id="c7", from_beginning=True, until_end=True)
+    assert await seen(follower) == [("c7", "0")]
+
+
+async def test_repeats_are_dropped_only_where_that_is_asked_for(kafka: str, topic: str) -> None:
+    """What a worker published twice is delivered once."""
+    await write_topic(kafka, topic, [delta("c1", seq) for seq in (0, 1, 0, 1, 2)])
+    for repeats, texts in ((Repeats(), "012"), (None, "01012")):
+        follower = Follower(Connection(kafka), topic=topic, from_beginning=True, until_end=True, repeats=repeats)
+        assert "".join(text for _, text in await seen(follower)) == texts
+
+
+async def test_an_empty_topic_is_at_its_end(kafka: str, topic: str) -> None:
+    """Nothing to wait for."""
+    assert await seen(Follower(Connection(kafka), topic=topic, from_beginning=True, until_end=True)) == []
+
+
+async def test_following_starts_with_the_next_record(kafka: str, topic: str) -> None:
+    """What is on the topic when the block is entered is not delivered; the first record after that is."""
+    await write_topic(kafka, topic, [delta("c1", 0)])
+    async with Follower(Connection(kafka), topic=topic) as follower, asyncio.timeout(30):
+        await write_topic(kafka, topic, [delta("c1", 1)])
+        async with aclosing(follower.records()) as records:
+            assert b'"seq":1' in (await anext(records)).value
+
+
+async def test_payloads_that_are_no_events_are_passed_over(kafka: str, topic: str) -> None:
+    """A topic may hold another dialect, or tombstones."""
+    finish = msgspec.json.encode(Finish("stop"))
+    await write_topic(kafka, topic, [(b"c1", b"[DONE]", []), (b"c1", None, []), (b"c1", finish, [])])
+    async with Follower(Connection(kafka), topic=topic, from_beginning=True, until_end=True) as follower:
+        assert [event.type async for event in follower.events()] == ["finish"]
+
+
+async def test_a_missing_topic_is_said_with_what_makes_it(kafka: str, unique: str) -> None:
+    """Nobody waits for a topic that does not exist."""
+    with pytest.raises(Unavailable, match="topics create"):
+        async with Follower(Connection(kafka), topic=f"nothing-{unique}"):
+            pass
+
+
+async def test_reading_outside_the_block_is_a_mistake_of_the_caller() -> None:
+    """There is no connection before and after it."""
+    with pytest.raises(RuntimeError, match="async with"):
+        await anext(Follower().records())

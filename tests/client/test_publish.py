@@ -1,0 +1,94 @@
+"""Publishing chunks, on a real Kafka."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.topics import PARTITIONS, make_topics, read_topic
+from tokenmill.client import Connection, Publisher
+from tokenmill.errors import Unavailable
+
+JAVA_HASHES = {"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536, "abc": 479470107}
+"""Key → murmur2, as in the tests of the Java client."""
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+async def publisher(kafka: str, unique: str) -> AsyncIterator[Publisher]:
+    await make_topics(kafka, f"tokens-{unique}")
+    async with Publisher(Connection(kafka), topic=f"tokens-{unique}") as publisher:
+        yield publisher
+
+
+async def chunks(publisher: Publisher) -> list[dict[str, Any]]:
+    await publisher.flush()
+    records = await read_topic(publisher.connection.bootstrap_servers, publisher.topic)
+    return [msgspec.json.decode(record.value) for record in records]
+
+
+async def test_a_message_becomes_numbered_chunks_with_its_options_first(publisher: Publisher) -> None:
+    """`open` is sent once, `seq` counts, and the last chunk ends the message."""
+    message = publisher.message("c1", "m1", open={"format": "hermes"})
+    await message.reasoning("Hm.")
+    await message.text("Hello")
+    await message.finish("stop", usage={"total_tokens": 3})
+    identity = {"conversation_id": "c1", "message_id": "m1"}
+    assert await chunks(publisher) == [
+        {**identity, "seq": 0, "open": {"format": "hermes"}, "reasoning": "Hm."},
+        {**identity, "seq": 1, "delta": "Hello"},
+        {**identity, "seq": 2, "usage": {"total_tokens": 3}, "finish_reason": "stop", "end": True},
+    ]
+
+
+async def test_choices_of_a_message_count_for_themselves(publisher: Publisher) -> None:
+    """Each alternative answer has its own `seq`, and says its number where it is not 0."""
+    first, second = (publisher.message("c1", "m1", choice=choice) for choice in (0, 1))
+    await first.text("a")
+    await second.text("b")
+    await second.cancel()
+    assert [(chunk.get("choice"), chunk["seq"], chunk.get("control")) for chunk in await chunks(publisher)] == [
+        (None, 0, None),
+        (1, 0, None),
+        (1, 1, "cancel"),
+    ]
+
+
+async def test_a_message_without_an_id_gets_one_of_its_own(publisher: Publisher) -> None:
+    """Two messages of a conversation are never taken for one."""
+    for _ in range(2):
+        await publisher.message("c1").text("a")
+    first, second = await chunks(publisher)
+    assert first["message_id"] != second["message_id"]
+
+
+async def test_a_conversation_stays_on_the_partition_that_java_clients_choose(publisher: Publisher) -> None:
+    """Keys are hashed with murmur2, as the Java client's default partitioner does."""
+    for key in JAVA_HASHES:
+        await publisher.send(key, b"{}")
+    await publisher.flush()
+    records = await read_topic(publisher.connection.bootstrap_servers, publisher.topic)
+    assert {record.key.decode(): record.partition for record in records} == {
+        key: (hash_ & 0x7FFFFFFF) % PARTITIONS for key, hash_ in JAVA_HASHES.items()
+    }
+
+
+async def test_a_refused_record_is_said(publisher: Publisher) -> None:
+    """A record over the broker's limit fails with a sentence, and is not tried again."""
+    with pytest.raises(Unavailable, match="tokens-"):
+        await publisher.send("c1", b"x" * 2_000_000)
+
+
+async def test_an_unreachable_broker_is_said_at_once() -> None:
+    """Nothing listens on port 1."""
+    with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1"):
+        async with Publisher(Connection("127.0.0.1:1")):
+            pass
+
+
+async def test_sending_outside_the_block_is_a_mistake_of_the_caller() -> None:
+    """There is no connection before and after it."""
+    with pytest.raises(RuntimeError, match="async with"):
+        await Publisher().send("c1", b"{}")

@@ -1,0 +1,50 @@
+"""Make topics, fill them and read them back, with plain clients."""
+
+from collections.abc import Iterable
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+PARTITIONS = 4
+
+
+async def make_topics(bootstrap: str, *names: str, partitions: int = PARTITIONS) -> None:
+    """Create topics and wait until they can be used."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        await admin.create_topics([NewTopic(name, partitions, 1) for name in names])
+    finally:
+        await admin.close()
+
+
+async def write_topic(
+    bootstrap: str, topic: str, records: Iterable[tuple[bytes, bytes | None, list[tuple[str, bytes]]]]
+) -> None:
+    """Key, value and headers of each record, in order."""
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
+    await producer.start()
+    try:
+        for key, value, headers in records:
+            await producer.send_and_wait(topic, value, key=key, headers=headers)
+    finally:
+        await producer.stop()
+
+
+async def read_topic(bootstrap: str, topic: str) -> list[ConsumerRecord]:
+    """Everything on a topic, partition by partition."""
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest")
+    await consumer.start()
+    try:
+        records: list[ConsumerRecord] = []
+        ends = await consumer.end_offsets(consumer.assignment())
+        for partition, end in ends.items():
+            await _read(consumer, partition, end, records)
+        return records
+    finally:
+        await consumer.stop()
+
+
+async def _read(consumer: AIOKafkaConsumer, partition: TopicPartition, end: int, records: list[ConsumerRecord]) -> None:
+    while await consumer.position(partition) < end:
+        records += (await consumer.getmany(partition, timeout_ms=1_000)).get(partition, [])
