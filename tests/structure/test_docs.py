@@ -1,0 +1,99 @@
+"""The documentation is true: links lead somewhere, code runs and prints what the page says, settings exist."""
+
+import doctest
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.structure.pages import Block, blocks, links, pages
+from tests.structure.tree import CHECKOUT, DOCS
+from tokenmill.config import load_config
+
+RUN_S = 60
+
+
+def name(block: Block) -> str:
+    return f"{block.page.relative_to(CHECKOUT)}:{block.line}"
+
+
+def by_page(language: str) -> list[list[Block]]:
+    """Blocks of a page together: a later one may build on an earlier one."""
+    found: dict[Path, list[Block]] = {}
+    for block in blocks(language):
+        found.setdefault(block.page, []).append(block)
+    return list(found.values())
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(CHECKOUT)))
+def test_links_lead_to_files(page: Path) -> None:
+    """Every relative link names a file or folder of the checkout."""
+    assert [target for target in links(page) if not (page.parent / target).exists()] == []
+
+
+def test_every_page_can_be_reached() -> None:
+    """From the README, by links."""
+    seen, waiting = set(), [CHECKOUT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in seen or not page.exists():
+            continue
+        seen.add(page)
+        waiting += [(page.parent / target).resolve() for target in links(page) if target.endswith(".md")]
+    assert set(DOCS.rglob("*.md")) <= seen
+
+
+@pytest.mark.parametrize("page", by_page("pycon"), ids=lambda page: str(page[0].page.relative_to(CHECKOUT)))
+def test_python_sessions_print_what_the_page_says(page: list[Block]) -> None:
+    """Blocks `pycon` of a page run in order, in one namespace."""
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    namespace: dict[str, object] = {}
+    for block in page:
+        test = doctest.DocTestParser().get_doctest(block.text, namespace, name(block), str(block.page), block.line)
+        complaints: list[str] = []
+        runner.run(test, out=complaints.append, clear_globs=False)
+        namespace = test.globs
+        assert complaints == []
+
+
+@pytest.mark.parametrize("block", blocks("python"), ids=name)
+def test_python_programs_run(block: Block, tmp_path: Path) -> None:
+    """Blocks `python` are whole programs that need no server: they end without an error."""
+    program = tmp_path / "program.py"
+    program.write_text(block.text)
+    run = subprocess.run(
+        [sys.executable, program], cwd=tmp_path, capture_output=True, text=True, timeout=RUN_S, check=False
+    )
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("block", blocks("console"), ids=name)
+def test_shell_sessions_print_what_the_page_says(block: Block, tmp_path: Path) -> None:
+    """Blocks `console`: lines after `$ ` are run, what follows up to the next is what they print."""
+    environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    for session in block.text.removeprefix("$ ").split("\n$ "):
+        command, _, printed = session.partition("\n")
+        while command.endswith("\\"):
+            more, _, printed = printed.partition("\n")
+            command = f"{command}\n{more}"
+        run = subprocess.run(
+            ["bash", "-c", command],
+            cwd=tmp_path,
+            env=environ,
+            text=True,
+            timeout=RUN_S,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        assert run.stdout.strip() == printed.strip(), command
+
+
+@pytest.mark.parametrize("block", blocks("toml"), ids=name)
+def test_settings_are_accepted(block: Block, tmp_path: Path) -> None:
+    """Blocks `toml` are configurations that the worker starts with."""
+    path = tmp_path / "tokenmill.toml"
+    path.write_text(block.text)
+    load_config(path, {})
