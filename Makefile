@@ -33,7 +33,7 @@ types: $(INSTALLED) ## Type check, strict
 
 .PHONY: layers
 layers: $(INSTALLED) ## Imports go one way; the pure packages reach no I/O
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 .PHONY: gen-check
 gen-check: $(INSTALLED) ## Generated files are up to date
