@@ -1,5 +1,6 @@
 """Fixtures that all tests share: a Kafka and a Redis for the run, and private ones to break."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -7,9 +8,14 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from hypothesis import settings
 
 from tests.support.servers import any_kafka, any_redis
 from tokenmill.servers import KafkaServer, RedisServer
+
+# Machines are shared and slow at times, so no example has a deadline; a check of a change finds the same every time.
+settings.register_profile("tests", deadline=None, print_blob=True, derandomize="CI" in os.environ)
+settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session")
