@@ -15,7 +15,7 @@ AWKWARD = r"""<think>Not a call: <tool_cal, </thin. Now a real one.</think>Writi
  {"path": "C:\\notes\\\"a\".md", "content": "caf\u00e9 \ud83d\ude00 {[\n\t</tool_cal 🎉"}}
 </tool_call>
 <tool_call>
-{"name": "get_weather", "arguments": {"city": "São Paulo", "days": "3"}}
+{"name": "get_weather", "arguments": {"city": "São Paulo", "days": 3}}
 </tool_call>"""
 
 MALFORMED = """One moment.

@@ -1,0 +1,81 @@
+"""`tokenmill parse --explain`: the source of every call beside what was made of it."""
+
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+import msgspec
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tokenmill.client.readable import compact
+from tokenmill.events import AnyEvent, Error, ToolCall
+from tokenmill.formats import find_format
+from tokenmill.limits import Limits
+from tokenmill.parser import Grammar, Options, Parser
+from tokenmill.parser.spans import Span
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """A piece of source text and what it became."""
+
+    source: str
+    made: list[str]
+
+
+def explain(options: Options, chunks: Iterable[str], reason: str | None) -> Iterator[Explained]:
+    """Parse a message and give each piece of source that came out neither as text nor as reasoning, or failed."""
+    names = [options.format] if isinstance(options.format, str) else options.format
+    parser = Parser.of(Grammar(options, [find_format(name) for name in names], Limits(), traced=True), "explain")
+    source, notes = "", []
+    for event in _traced(parser, chunks, reason):
+        match event:
+            case Span(kind="call"):
+                source = event.source
+            case Span(kind="dropped"):
+                yield Explained(event.source, ["dropped"])
+            case ToolCall():
+                yield Explained(source, [*notes, *_call(event)])
+                source, notes = "", []
+            case Error(raw=str(raw)):
+                yield Explained(raw, [_problem(event), "its source came out as text"])
+                source, notes = "", []
+            case Error():
+                notes.append(_problem(event))
+            case _:
+                pass  # text and reasoning are their own source
+
+
+def _traced(parser: Parser, chunks: Iterable[str], reason: str | None) -> Iterator[AnyEvent | Span]:
+    """A traced grammar puts spans among the events, which the parser's types leave out."""
+    for chunk in chunks:
+        yield from cast("list[AnyEvent | Span]", parser.feed(chunk))
+    yield from cast("list[AnyEvent | Span]", parser.finish(reason))
+
+
+def _call(event: ToolCall) -> list[str]:
+    lines = [f"call {event.name}"]
+    lines += [f"  {name} = {compact(value)}" for name, value in event.arguments.items()]
+    return lines + ["read leniently: its source is not valid"] * event.repaired
+
+
+def _problem(event: Error) -> str:
+    return f"error {event.code}: {event.message}"
+
+
+def print_explained(console: Console, pieces: Iterable[Explained]) -> None:
+    """Side by side where a person looks, else one under the other."""
+    for number, piece in enumerate(pieces, 1):
+        if console.is_terminal:
+            console.print(_side_by_side(piece))
+        else:
+            console.print(f"#{number} source", piece.source, f"#{number} made", *piece.made, sep="\n", soft_wrap=True)
+
+
+def _side_by_side(piece: Explained) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, expand=True, pad_edge=False)
+    table.add_column("source", ratio=1, overflow="fold")
+    table.add_column("made of it", ratio=1, overflow="fold")
+    table.add_row(Text(piece.source), Text("\n".join(piece.made)))
+    return table
