@@ -47,7 +47,7 @@ class CallMode:
             if self._pattern is not None:
                 return self._header(run, call, buffer, position)
             call.body = self._reader.begin(call)
-        room = self._call_chars - call.source.size
+        room = max(0, self._call_chars - call.source.size)
         if len(buffer) - position <= room:
             return self._body(run, call, buffer, position)
         final, run.final = run.final, True  # whatever the chunks, the cap falls on the same character

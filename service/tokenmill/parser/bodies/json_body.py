@@ -146,7 +146,9 @@ class _JsonReader:
         if level == self._level and (self._keys is None or state.key in self._keys.arguments):
             reading.begin_arguments(position, stringy=first in "\"'")
         elif level == 1 and self._keys is not None:
-            state.capture = state.key in self._keys.name or state.key in self._keys.id
+            if state.key in self._keys.name and first not in "\"'":
+                return Verdict.FAILED
+            state.capture = state.key in self._keys.name or (state.key in self._keys.id and first not in "{[")
         elif level == self._level + 1 and state.begin >= 0 > state.end and first in "\"'":
             state.capture = wants(reading.run, reading.call, state.argument)
             if state.capture:
