@@ -1,9 +1,12 @@
 """`Chunk`: what every codec makes of an input record, and what the session reads."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
+
+Number: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+"""What every language's JSON reader keeps exact."""
 
 
 class ProviderPart(msgspec.Struct, frozen=True):
@@ -21,9 +24,9 @@ class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
     """If present it must equal the record's key."""
     message_id: str | None = None
     """Absent: the conversation's open unnamed message."""
-    choice: int | UnsetType = UNSET
+    choice: Number | UnsetType = UNSET
     """Absent: 0; for a `control` without it, all choices."""
-    seq: int | None = None
+    seq: Number | None = None
     """Position of the chunk in (message, choice)."""
     open: dict[str, Any] | None = None
     """Options of the message, on its first chunk."""

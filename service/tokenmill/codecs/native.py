@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.codecs.chunk import Chunk
+from tokenmill.codecs.plain import check_plain
 from tokenmill.errors import Undecodable
 from tokenmill.records import InputRecord, Record, header
 
@@ -42,9 +43,19 @@ class NativeCodec:
             chunk = _msgpack.decode(value) if packed else _json.decode(value)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             raise Undecodable(f"not a native chunk: {problem}") from problem
+        if chunk.open or chunk.tool_calls or chunk.part is not None or chunk.usage:
+            _check_free_fields(chunk)
         if chunk.finish_reason is not None and chunk.end is UNSET:
             chunk = msgspec.structs.replace(chunk, end=True)
         return state, (chunk,)
+
+
+def _check_free_fields(chunk: Chunk) -> None:
+    """Raise `Undecodable` where a field of any content has some that can't be published or kept."""
+    part = chunk.part.value if chunk.part is not None else None
+    fields = {"open": chunk.open, "tool_calls": chunk.tool_calls, "part": part, "usage": chunk.usage}
+    for name, value in fields.items():
+        check_plain(value, name)
 
 
 NATIVE = NativeCodec()

@@ -3,8 +3,8 @@
 The header `tm-message-id` may name the message. A null or empty value ends it. Bytes that are not UTF-8 become U+FFFD.
 """
 
-from collections.abc import Sequence
 from codecs import getincrementaldecoder
+from collections.abc import Sequence
 
 from tokenmill.codecs.chunk import Chunk
 from tokenmill.errors import Undecodable

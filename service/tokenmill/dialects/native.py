@@ -1,4 +1,4 @@
-"""Dialect `native`: each event as one JSON object, exactly as `msgspec.json.encode` writes the struct with its envelope.
+"""Dialect `native`: each event as one JSON object, exactly as msgspec writes the struct with its envelope.
 
 The envelope's fields come last in the struct, so a payload is the event's own fields, the message's constant bytes, and
 two numbers. That costs half of what a new struct for each event would.

@@ -1,41 +1,124 @@
-"""`Partition`: the open messages of one Kafka partition, in offset order."""
+"""`Partition`: the open messages of one Kafka partition, in offset order.
+
+Rules of this file:
+
+1. What comes out of a record, and the state after it, are functions of the state before and the record alone. So is the
+   state at any offset of the log below it, however it was come by: live, from a snapshot, or by a replay.
+2. Nothing raises on what stands in a record: a record that can't be used becomes a dead letter.
+3. The host asks for `mark`, `idle` and `changes` between batches; they see whole records only.
+"""
 
 from collections.abc import Iterable, Mapping
+from heapq import nsmallest
 
+from tokenmill.errors import RecordError, SnapshotError
+from tokenmill.events import ErrorCode
 from tokenmill.records import Output, Record
-from tokenmill.session.idle import TimeoutControl
+from tokenmill.session.chunks import Chunks
+from tokenmill.session.dead_letters import dead_letter
+from tokenmill.session.idle import IdleWatch, TimeoutControl, timeout_control
+from tokenmill.session.intake import Intake
+from tokenmill.session.low_water import LowWater
 from tokenmill.session.mark import Mark
+from tokenmill.session.message import LOST, OPEN, Choice
+from tokenmill.session.messages import Messages
+from tokenmill.session.opening import Opener
+from tokenmill.session.outputs import Outputs
+from tokenmill.session.recovery import History, Replay, ReplayEnd, announcement
+from tokenmill.session.restore import Restored
 from tokenmill.session.settings import SessionSettings
-from tokenmill.session.snapshot import SnapshotWrite
+from tokenmill.session.snapshot import SCHEMA, Meta, SnapshotWrite, encode_meta
 from tokenmill.session.tally import Tally
+from tokenmill.session.unsaved import Unsaved
+
+MESSAGE_BYTES = 1536
+"""About what an open message takes beside the text that its parser holds."""
 
 
 class Partition:
     """State of one input partition: a function of the log below `offset`, and of nothing else."""
 
-    def __init__(self, settings: SessionSettings, topic: str, number: int, offset: int = 0) -> None:
+    def __init__(
+        self,
+        settings: SessionSettings,
+        topic: str,
+        number: int,
+        offset: int = 0,
+        *,
+        low_water: LowWater | None = None,
+    ) -> None:
         self.settings = settings
         self.topic = topic
         self.number = number
         self.offset = offset
         """The next offset to process."""
+        self.time = 0
+        """Timestamp of the last record, in milliseconds since the epoch."""
         self.tally = Tally()
+        self._fingerprint = settings.fingerprint()
+        self._history = History()
+        self._replay: Replay | None = None
+        self._low_water = low_water or LowWater()
+        self._messages = Messages(self._low_water, settings.ended_offsets)
+        self._outputs = Outputs(settings, number, self.tally)
+        self._intake = Intake(settings.codec, settings.limits.record_bytes, self._low_water, self.tally)
+        opener = Opener(settings, number, self._low_water)
+        self._chunks = Chunks(opener, self._messages, self._low_water, self._outputs, self.tally)
+        self._watch: IdleWatch | None = None
+        self._unsaved = Unsaved(self._messages, self._intake)
 
     # The hot path
 
     def process(self, records: Iterable[Record], out: list[Output]) -> None:
-        """Apply records in offset order and append what comes out. Records below `offset` are skipped; gaps are normal."""
-        raise NotImplementedError
+        """Apply records in offset order and append what comes out.
+
+        Records below `offset` are skipped; gaps between offsets are normal, where transactions are marked.
+        """
+        read, apply, messages = self._intake.read, self._chunks.apply, self._messages
+        for record in records:
+            offset = record.offset
+            if offset < self.offset:
+                continue
+            if offset >= messages.forget_at:
+                messages.forget(offset)
+            try:
+                chunks, root = read(record)
+                for chunk in chunks:
+                    apply(chunk, record, root, out)
+            except RecordError as problem:
+                self.tally.dead_letters[problem.code] += 1
+                out.append(dead_letter(record, problem, self.settings.dlq, self.settings.limits.output_bytes))
+            self.offset = offset + 1
+            self.time = record.timestamp
 
     def drain(self) -> Tally:
         """The counts since the last call."""
-        raise NotImplementedError
+        return self.tally.drain()
 
     # What a commit says
 
     def mark(self) -> Mark:
-        """What the commit of `offset` says of the state. Call it once a commit, with nothing processed in between."""
-        raise NotImplementedError
+        """What the commit of `offset` says of the state."""
+        self._settle()
+        low_water, history = self._low_water.at(self.offset), self._history
+        history.prune(low_water)
+        return Mark(
+            offset=self.offset,
+            low_water=low_water,
+            fingerprint=self._fingerprint,
+            count=self._messages.count,
+            digest=self._messages.digest,
+            unseen_until=history.unseen_until,
+            foreign_until=history.foreign_until,
+            announced_from=history.announced_from,
+        )
+
+    def _settle(self) -> None:
+        """Take note of the messages that have changed."""
+        changed = self._messages.settle()
+        self._unsaved.note(changed)
+        if self._watch is not None:
+            self._watch.add(changed)
 
     # Recovery
 
@@ -44,50 +127,125 @@ class Partition:
 
         `lossy`: the replay should have started at `mark.low_water`, but the topic no longer holds that.
         """
-        raise NotImplementedError
+        self._replay = Replay(mark, self.offset, lossy)
+        self._chunks.unseen_until = self._replay.unseen_until
 
-    def end_replay(self) -> list[Output]:
-        """The replay has reached the mark's offset (or there was nothing to replay): what has to be announced.
+    def end_replay(self, out: list[Output]) -> ReplayEnd:
+        """The replay has come to the mark's offset: announce what could not be rebuilt, and go live.
 
-        Also sets `offset` to the mark's. Afterwards `mark()` can be compared with what was committed: see `matches`.
+        To be called also where there was nothing to replay.
         """
-        raise NotImplementedError
+        replay = self._replay
+        assert replay is not None  # begin_replay comes first
+        self._replay, self._chunks.unseen_until = None, 0
+        self.offset = max(self.offset, replay.mark.offset)
+        self.drain()
+        self._history = replay.history(self._fingerprint)
+        lost = self._lose(replay)
+        self._settle()
+        agrees = (self._messages.count, self._messages.digest) == (replay.mark.count, replay.mark.digest)
+        for code, choice in lost:
+            self._outputs.announce(announcement(code), choice, self.time, out)
+        return ReplayEnd(lost=len(lost), agrees=agrees or replay.lossy or bool(lost))
+
+    def _lose(self, replay: Replay) -> list[tuple[ErrorCode, Choice]]:
+        """Mark what could not be rebuilt; answers what has to be announced."""
+        lost: list[tuple[ErrorCode, Choice]] = []
+        for _, choice in self._messages.with_status(LOST):
+            if not choice.announced and choice.first >= replay.mark.unseen_until:
+                lost.append(("state-lost", choice))
+            choice.announced = True
+        for message, choice in self._messages.with_status(OPEN):
+            announced = replay.is_announced(choice)
+            if announced or replay.is_foreign(choice, self._fingerprint):
+                self._messages.lose(message, choice)
+                choice.announced = True
+                if not announced:
+                    lost.append(("reconfigured", choice))
+        return lost
 
     # Time and memory
 
     @property
     def open_messages(self) -> int:
         """Messages that are open, each choice for itself."""
-        raise NotImplementedError
+        return self._messages.count
 
     @property
     def size(self) -> int:
         """About how many bytes the state takes, as of the last `mark`."""
-        raise NotImplementedError
+        return self._messages.count * MESSAGE_BYTES + self._messages.held
 
     def idle(self, now_ms: int, timeout_ms: int) -> list[TimeoutControl]:
         """Records to write to the input topic, one for each message that got no chunk for `timeout_ms`.
 
-        Call it every few seconds with any clock that does not go back.
+        To be called every few seconds, with any clock that does not go back and always the same `timeout_ms`.
         """
-        raise NotImplementedError
+        if self._watch is None:
+            self._watch = IdleWatch()
+            self._watch.add(self._messages)
+        self._settle()
+        return [timeout_control(message) for message in self._watch.overdue(now_ms, timeout_ms)]
 
     def longest_idle(self, count: int) -> list[TimeoutControl]:
         """Such records for the `count` messages whose last chunk is the oldest: when memory runs short."""
-        raise NotImplementedError
+        going_on = (message for message in self._messages if message.going_on())
+        return [timeout_control(message) for message in nsmallest(count, going_on, key=lambda message: message.last)]
 
     # Snapshots
 
     def changes(self, *, full: bool) -> SnapshotWrite:
-        """The state at `offset`, or what changed of it since the last call.
+        """The state at `offset`, or what changed of it since the last call; the first call gives the whole in any case.
 
         A write that was not acknowledged must be followed by a full one.
         """
-        raise NotImplementedError
+        self._settle()
+        full = full or not self._unsaved.base
+        fields = self._unsaved.everything() if full else self._unsaved.changes()
+        self._unsaved.reset()
+        return SnapshotWrite(self.offset, encode_meta(self._meta()), fields.changed, fields.removed, full)
+
+    def _meta(self) -> Meta:
+        return Meta(
+            schema=SCHEMA,
+            topic=self.topic,
+            partition=self.number,
+            offset=self.offset,
+            time=self.time,
+            spans=self._low_water.spans,
+            history=self._history,
+            outputs=[(spec.topic, spec.dialect) for spec in self.settings.outputs],
+        )
 
     @classmethod
     def restore(
-        cls, settings: SessionSettings, topic: str, number: int, meta: bytes, fields: Mapping[bytes, bytes]
+        cls,
+        settings: SessionSettings,
+        topic: str,
+        number: int,
+        mark: Mark,
+        snapshot: tuple[bytes, Mapping[bytes, bytes]],
     ) -> "Partition":
-        """The partition as it was. Raises `SnapshotError` if that can't be had from these bytes."""
-        raise NotImplementedError
+        """The partition as it was, from a snapshot's meta and fields, for a replay up to `mark`.
+
+        Raises `SnapshotError` if that can't be had: the bytes can't be read, or the snapshot is from after the mark, or
+        from before something that was announced as lost because there was no snapshot.
+        """
+        restored = Restored(settings, *snapshot)
+        meta = restored.meta
+        if (meta.topic, meta.partition) != (topic, number):
+            raise SnapshotError(f"the snapshot is of {meta.topic}-{meta.partition}, not of {topic}-{number}")
+        if not mark.unseen_until <= meta.offset <= mark.offset:
+            raise SnapshotError(f"the snapshot is of offset {meta.offset}, which does not lead to {mark.offset}")
+        partition = cls(settings, topic, number, meta.offset, low_water=restored.low_water)
+        partition._take_over(restored)
+        return partition
+
+    def _take_over(self, restored: Restored) -> None:
+        self.time, self._history = restored.meta.time, restored.meta.history
+        self._messages.restore(restored.messages)
+        for place, kept in restored.kept:
+            self._intake.put(place, kept)
+        self._messages.settle()
+        if restored.meta.outputs == self._meta().outputs:
+            self._unsaved.reset()

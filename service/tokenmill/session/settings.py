@@ -1,11 +1,15 @@
 """What of the configuration the pure core needs, and its fingerprint."""
 
+from collections.abc import Iterator
 from hashlib import blake2b
 
 import msgspec
 
 from tokenmill.codecs import find_codec
+from tokenmill.config import Config
 from tokenmill.dialects import find_dialect
+from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
+from tokenmill.formats import compile_grammar
 from tokenmill.limits import ENDED_OFFSETS, Limits
 from tokenmill.parser import Options
 
@@ -53,8 +57,37 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
         asked = any(find_dialect(spec.dialect).streams_tool_input for spec in self.outputs)
         return msgspec.structs.replace(self.defaults, stream_tool_input=asked)
 
-    def check(self) -> None:
-        """Raise `UnknownCodec`, `ConfigError` or `BadOpen` for a name that does not exist."""
-        find_codec(self.codec)
+    @classmethod
+    def from_config(cls, config: Config) -> "SessionSettings":
+        """The settings that a configuration asks for. Raises `ConfigError` for names that do not exist."""
+        clean_calls = OutputSpec(config.topics.tool_calls, events=frozenset({"tool-call"}), clean_calls_only=True)
+        extra = [
+            OutputSpec(output.topic, output.dialect, frozenset(output.events) if output.events else None)
+            for output in config.outputs
+        ]
+        settings = cls(
+            defaults=config.parser.options,
+            codec=config.parser.codec,
+            outputs=(OutputSpec(config.topics.events), clean_calls, *extra),
+            limits=config.limits,
+            dlq=config.topics.dlq,
+        )
+        if problems := list(settings.problems()):
+            raise ConfigError(problems)
+        return settings
+
+    def problems(self) -> Iterator[str]:
+        """A sentence for each name that does not exist."""
+        try:
+            find_codec(self.codec)
+        except UnknownCodec as problem:
+            yield f"parser.codec: {problem}"
         for spec in self.outputs:
-            find_dialect(spec.dialect)
+            try:
+                find_dialect(spec.dialect)
+            except ConfigError as problem:
+                yield str(problem)
+        try:
+            compile_grammar(self.defaults, self.limits)
+        except BadOpen as problem:
+            yield f"parser: {problem}"

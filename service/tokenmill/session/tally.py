@@ -1,7 +1,6 @@
-"""Counts of what a partition did, in plain dictionaries: the host drains them, no metrics library is called per token."""
+"""Counts of what a partition did, in plain dictionaries: no metrics library is called per token, the host drains them."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 
 class Tally:
@@ -25,7 +24,11 @@ class Tally:
         self.opened: list[int] = []
         """Timestamps of the records that opened a message, in milliseconds since the epoch."""
 
-    def __iter__(self) -> Iterator[tuple[str, defaultdict[str, int]]]:
-        """The plain counters by name."""
-        for name in ("chunks", "events", "dead_letters", "dropped"):
-            yield name, getattr(self, name)
+    def drain(self) -> "Tally":
+        """What was counted since the last call; this object starts again at nothing."""
+        drained = Tally()
+        for name in self.__slots__:
+            counted = getattr(self, name)
+            setattr(self, name, getattr(drained, name))
+            setattr(drained, name, counted)
+        return drained

@@ -1,0 +1,79 @@
+"""Records as JSON, and what a worker makes of them: the oracle of every integration test.
+
+A record is `{"topic", "partition", "offset", "timestamp", "key", "headers", "value"}`. Bytes are text where they are
+UTF-8, else `{"base64": …}`. Headers are a list of pairs.
+"""
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from tokenmill.records import InputRecord, Output, Record
+from tokenmill.session import Partition, SessionSettings
+
+Json: TypeAlias = dict[str, Any]
+
+SETTLE_EVERY = 10_000
+"""Records between two looks at what changed: the notes of it are all that would grow without an end."""
+
+
+def record_to_json(record: Record) -> Json:
+    """An input record as a JSON object."""
+    place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+    return place | _content(record.timestamp, record.key, record.headers, record.value)
+
+
+def record_from_json(value: Mapping[str, Any]) -> InputRecord:
+    """The inverse of `record_to_json`; headers may be missing. Raises `KeyError`, `TypeError` or `ValueError`."""
+    return InputRecord(
+        topic=value["topic"],
+        partition=value["partition"],
+        offset=value["offset"],
+        timestamp=value["timestamp"],
+        key=_to_bytes(value["key"]),
+        value=_to_bytes(value["value"]),
+        headers=[(name, _to_bytes(content) or b"") for name, content in value.get("headers") or ()],
+    )
+
+
+def output_to_json(output: Output, partition: int) -> Json:
+    """An output record as a JSON object: it has no offset yet."""
+    place = {"topic": output.topic, "partition": partition}
+    return place | _content(output.timestamp, output.key, output.headers, output.value)
+
+
+def replay_records(records: Iterable[Record], settings: SessionSettings) -> Iterator[Json]:
+    """The output records of a worker that reads these input records, as JSON objects, in their order."""
+    partitions: dict[tuple[str, int], Partition] = {}
+    out: list[Output] = []
+    for count, record in enumerate(records, 1):
+        place = record.topic, record.partition
+        partition = partitions.get(place)
+        if partition is None:
+            partition = partitions[place] = Partition(settings, *place, record.offset)
+        partition.process((record,), out)
+        for output in out:
+            yield output_to_json(output, record.partition)
+        out.clear()
+        if count % SETTLE_EVERY == 0:
+            for each in partitions.values():
+                each.mark()
+                each.drain()
+
+
+def _content(timestamp: int, key: bytes | None, headers: Iterable[tuple[str, bytes]], value: bytes | None) -> Json:
+    pairs = [[name, _from_bytes(content)] for name, content in headers]
+    return {"timestamp": timestamp, "key": _from_bytes(key), "headers": pairs, "value": _from_bytes(value)}
+
+
+def _from_bytes(data: bytes | None) -> str | Json | None:
+    try:
+        return data.decode() if data is not None else None
+    except UnicodeDecodeError:
+        return {"base64": b64encode(data or b"").decode()}
+
+
+def _to_bytes(value: str | Mapping[str, str] | None) -> bytes | None:
+    if value is None or isinstance(value, str):
+        return value.encode() if value is not None else None
+    return b64decode(value["base64"], validate=True)

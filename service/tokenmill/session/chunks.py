@@ -1,0 +1,248 @@
+"""What a chunk does to its message: the rules of identity carried out, then its fields in the contract's order."""
+
+from msgspec import UNSET
+
+from tokenmill.codecs import Chunk
+from tokenmill.errors import BadKey, Orphan, Undecodable
+from tokenmill.events import Error
+from tokenmill.limits import DETAIL_BYTES
+from tokenmill.records import Output, Record, header
+from tokenmill.session.identity import Verdict, choice_index, has_content, judge, opens
+from tokenmill.session.low_water import LowWater, Root
+from tokenmill.session.message import LOST, OPEN, Choice, Message
+from tokenmill.session.messages import Messages
+from tokenmill.session.opening import Opened, Opener, conversation_of, parser_of
+from tokenmill.session.outputs import Outputs
+from tokenmill.session.tally import Tally
+
+LAST_OFFSET = "tm-last-offset"
+"""Header of a `control` `timeout`: the last offset its writer saw of the message."""
+
+_CONTROL_REASONS = {"cancel": "cancelled", "timeout": "timeout"}
+_DROPPED = {
+    Verdict.NO_MESSAGE: "no-message",
+    Verdict.DUPLICATE: "duplicate",
+    Verdict.LATE: "late",
+    Verdict.LOST: "lost",
+}
+
+
+class Chunks:
+    """Applies chunks to the messages of one partition."""
+
+    def __init__(self, opener: Opener, messages: Messages, low_water: LowWater, outputs: Outputs, tally: Tally) -> None:
+        self._opener = opener
+        self._messages = messages
+        self._low_water = low_water
+        self._outputs = outputs
+        self.tally = tally
+        self.unseen_until = 0
+        """Below this offset a message may have been opened by a record that the log no longer has."""
+
+    def apply(self, chunk: Chunk, record: Record, root: Root | None, out: list[Output]) -> None:
+        """Apply one chunk; `root` is that of its codec's state. Raises `RecordError` before anything is changed."""
+        key = record.key
+        assert key is not None  # the intake refuses records without
+        if chunk.conversation_id is not None and chunk.conversation_id.encode() != key:
+            raise BadKey("the key and conversation_id are not the same")
+        message = self._messages.find(key, chunk.message_id)
+        if chunk.control is not None and not has_content(chunk):
+            self._control(message, chunk, record, out)
+            return
+        choice = message.choice(choice_index(chunk)) if message is not None else None
+        seq = chunk.seq
+        if (
+            message is None
+            or choice is None
+            or choice.status != OPEN
+            or chunk.open is not None
+            or (seq is not None and seq != choice.position + 1)
+        ):
+            admitted = self._admit(message, choice, chunk, record, root, out)
+            if admitted is None:
+                return
+            message, choice = admitted
+        if root is not None and root.offset < choice.root.offset:
+            self._messages.move_root(choice, root)
+        if seq is not None:
+            choice.position = seq
+        message.last = record.offset
+        self._messages.touch(message)
+        self._content(chunk, choice, record, out)
+        if chunk.end is True or chunk.control is not None:
+            self._end(message, choice, chunk, record, out)
+
+    def _content(self, chunk: Chunk, choice: Choice, record: Record, out: list[Output]) -> None:
+        parser, outputs, time = choice.parser, self._outputs, record.timestamp
+        assert parser is not None  # it is open
+        if chunk.reasoning:
+            outputs.emit(parser.reasoning(chunk.reasoning), choice, time, out)
+        if chunk.delta:
+            if chunk.seq is None:
+                choice.opener = record.offset
+            outputs.emit(parser.feed(chunk.delta), choice, time, out)
+        if chunk.tool_calls:
+            outputs.emit(parser.tool_calls(chunk.tool_calls), choice, time, out)
+        if chunk.part is not None:
+            outputs.emit(parser.part(chunk.part.kind, chunk.part.value, chunk.part.id), choice, time, out)
+        if chunk.usage is not None:
+            self._usage(chunk, choice, record, out)
+        if chunk.finish_reason is not None:
+            choice.reason = chunk.finish_reason[:DETAIL_BYTES]
+        if chunk.error is not None:
+            outputs.emit(parser.fail(chunk.error), choice, time, out)
+
+    def _usage(self, chunk: Chunk, choice: Choice, record: Record, out: list[Output]) -> None:
+        if len(str(chunk.usage)) <= DETAIL_BYTES:
+            choice.usage = chunk.usage
+        else:
+            error = Error(code="limit", message=f"usage is larger than {DETAIL_BYTES} bytes; it is left out")
+            self._outputs.emit([error], choice, record.timestamp, out)
+
+    # Who a chunk is for
+
+    def _admit(
+        self,
+        message: Message | None,
+        choice: Choice | None,
+        chunk: Chunk,
+        record: Record,
+        root: Root | None,
+        out: list[Output],
+    ) -> Opened | None:
+        """The open choice that the chunk goes to, opened if need be; None if it has no effect."""
+        unseen = record.offset < self.unseen_until
+        reserved = message is None and bool(chunk.message_id) and self._opener.reserved(chunk.message_id or "")
+        verdict = judge(message, choice, chunk, unseen=unseen, reserved=reserved)
+        if message is not None and choice is not None and verdict in (Verdict.APPLY, Verdict.GAP):
+            if verdict is Verdict.GAP:
+                self._gap(choice, chunk, record, out)
+            return message, choice
+        if verdict in (Verdict.OPEN, Verdict.RENEW, Verdict.LOSE):
+            return self._open(verdict, message, chunk, record, root, out)
+        if message is None or verdict is Verdict.ORPHAN:
+            self._reject(verdict, chunk, record)
+        else:
+            self._drop(verdict, message, choice, chunk, record)
+        return None
+
+    def _open(
+        self,
+        verdict: Verdict,
+        message: Message | None,
+        chunk: Chunk,
+        record: Record,
+        root: Root | None,
+        out: list[Output],
+    ) -> Opened | None:
+        previous, message = (message, None) if verdict is Verdict.RENEW else (None, message)
+        grammar = self._opener.grammar(chunk, message)
+        message, choice = self._opener.choice(message, grammar, chunk, record, root)
+        if previous is not None:
+            self._finish(previous, previous.going_on(), "error", record, out)
+        if not message.choices:
+            self.tally.opened.append(record.timestamp)
+        message.closed = False
+        message.last = record.offset
+        if verdict is Verdict.LOSE:
+            choice.status = LOST
+            self._messages.add(message, choice)
+            self._drop(Verdict.LOST, message, choice, chunk, record)
+            return None
+        choice.parser, choice.states = parser_of(choice), self._outputs.states()
+        self._messages.add(message, choice)
+        self._outputs.emit(choice.parser.start(), choice, record.timestamp, out)
+        return message, choice
+
+    def _gap(self, choice: Choice, chunk: Chunk, record: Record, out: list[Output]) -> None:
+        assert chunk.seq is not None  # it jumped
+        first, last = choice.position + 1, chunk.seq - 1
+        missing = f"chunk {first} is missing" if first == last else f"chunks {first} to {last} are missing"
+        self._outputs.emit([Error(code="gap", message=missing)], choice, record.timestamp, out)
+
+    def _reject(self, verdict: Verdict, chunk: Chunk, record: Record) -> None:
+        """Without a message: raise `Orphan`, or count what needs none."""
+        conversation_of(record.key or b"")
+        if verdict is Verdict.ORPHAN:
+            which = f"message {chunk.message_id!r}" if chunk.message_id else "the unnamed message"
+            raise Orphan(f"{which} is not open, and this chunk can't open it")
+        self.tally.dropped[_DROPPED[verdict]] += 1
+
+    def _drop(self, verdict: Verdict, message: Message, choice: Choice | None, chunk: Chunk, record: Record) -> None:
+        """Count a chunk of a known message that has no effect on events."""
+        self.tally.dropped[_DROPPED[verdict]] += 1
+        if verdict is Verdict.LATE:
+            if opens(chunk):
+                self._keep_late(message, choice, record.offset)
+            return
+        message.last = record.offset
+        self._messages.touch(message)
+        if choice is not None and choice.status == LOST and (chunk.end is True or chunk.control is not None):
+            self._messages.end(message, choice, record.offset)
+
+    def _keep_late(self, message: Message, choice: Choice | None, offset: int) -> None:
+        """Replayed without the end of its message, this chunk would open it again: no replay may start between."""
+        if not message.named:
+            after = min(choice.root.offset for choice in message.choices)
+        elif choice is not None:
+            after = choice.opener
+        else:
+            after = max(choice.opener for choice in message.choices)
+        self._low_water.forbid(after, offset)
+
+    # Ends
+
+    def _end(self, message: Message, choice: Choice, chunk: Chunk, record: Record, out: list[Output]) -> None:
+        if chunk.control is None:
+            self._finish(message, [choice], choice.reason, record, out)
+        else:
+            self._finish_early(message, chunk, record, out)
+        if chunk.message_id and not message.named:
+            self._keep_end(message, record.offset)
+
+    def _control(self, message: Message | None, chunk: Chunk, record: Record, out: list[Output]) -> None:
+        """A record that only ends a message."""
+        if message is None:
+            self._reject(Verdict.NO_MESSAGE, chunk, record)
+        elif not message.going_on():
+            self.tally.dropped["late"] += 1
+        elif chunk.control == "timeout" and message.last > _last_offset(record):
+            self.tally.dropped["stale-timeout"] += 1
+        else:
+            message.last = record.offset
+            self._messages.touch(message)
+            self._finish_early(message, chunk, record, out)
+            if chunk.message_id and not message.named:
+                self._keep_end(message, record.offset)
+
+    def _finish_early(self, message: Message, chunk: Chunk, record: Record, out: list[Output]) -> None:
+        assert chunk.control is not None  # it is what ends the message
+        choices = message.going_on()
+        if chunk.choice is UNSET:
+            message.closed = True
+        else:
+            choices = [choice for choice in choices if choice.index == chunk.choice]
+        self._finish(message, choices, _CONTROL_REASONS[chunk.control], record, out)
+
+    def _finish(
+        self, message: Message, choices: list[Choice], reason: str | None, record: Record, out: list[Output]
+    ) -> None:
+        for choice in choices:
+            if choice.parser is not None:
+                self._outputs.emit(choice.parser.finish(reason, choice.usage), choice, record.timestamp, out)
+            self._messages.end(message, choice, record.offset)
+
+    def _keep_end(self, message: Message, offset: int) -> None:
+        """An unnamed message was ended by its id, which it has only if it is replayed from its first record."""
+        self._low_water.forbid(min(choice.root.offset for choice in message.choices), offset)
+
+
+def _last_offset(record: Record) -> int:
+    """What the writer of a timeout had seen of the message; without the header, everything."""
+    value = header(record.headers, LAST_OFFSET)
+    if value is None:
+        return record.offset
+    try:
+        return int(value)
+    except ValueError as problem:
+        raise Undecodable(f"the header {LAST_OFFSET} is no number: {value!r:.50}") from problem

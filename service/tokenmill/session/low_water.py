@@ -1,0 +1,76 @@
+"""How far back a replay has to start.
+
+1. Everything alive (a message, the memory of an ended one, a codec's state) depends on the log from one offset on: its
+   *root*. A replay that starts at or before the oldest root rebuilds all of it.
+2. It must not rebuild more than that. An ended and forgotten message of which only the tail is replayed can come to
+   life again and stay: when chunks without `seq` arrive late and the end that made them late is not in the replay. So
+   each late chunk forbids a *span* of starts, those from which its message would be misread. Spans are few (the tail of
+   a producer that did not notice a cancel) and are gone when the oldest root has passed them.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+
+
+class Root:
+    """An offset that a replay must not start after, shared by all that depends on it."""
+
+    __slots__ = ("offset", "users")
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+        self.users = 0
+
+
+class LowWater:
+    """The roots of a partition, oldest first, and the spans in which no replay may start."""
+
+    def __init__(self, spans: Mapping[int, int] | None = None) -> None:
+        self._roots: deque[Root] = deque()
+        self._live = 0
+        self._spans = dict(spans or {})
+
+    def root(self, offset: int) -> Root:
+        """The root at `offset`, which is that of the current record: roots are made in the order of the log."""
+        if not self._roots or self._roots[-1].offset != offset:
+            self._roots.append(Root(offset))
+        return self._roots[-1]
+
+    def hold(self, root: Root) -> Root:
+        """One more depends on `root`."""
+        self._live += not root.users
+        root.users += 1
+        return root
+
+    def release(self, root: Root) -> None:
+        """One less does."""
+        root.users -= 1
+        self._live -= not root.users
+
+    def forbid(self, after: int, until: int) -> None:
+        """No replay may start after the offset `after` and at or before `until`."""
+        self._spans[after] = max(until, self._spans.get(after, until))
+
+    @property
+    def spans(self) -> dict[int, int]:
+        """The forbidden spans: start, exclusive, to end, inclusive."""
+        return self._spans
+
+    def at(self, offset: int) -> int:
+        """Where a replay up to `offset` has to start."""
+        roots = self._roots
+        while roots and not roots[0].users:
+            roots.popleft()
+        if len(roots) > 2 * self._live + 1000:  # dead ones behind one that lives for long
+            self._roots = roots = deque(root for root in roots if root.users)
+        start = roots[0].offset if roots else offset
+        if self._spans:
+            start = self._outside_spans(start)
+            self._spans = {after: until for after, until in self._spans.items() if until >= start}
+        return start
+
+    def _outside_spans(self, start: int) -> int:
+        for after, until in sorted(self._spans.items(), reverse=True):
+            if after < start <= until:
+                start = after
+        return start

@@ -1,0 +1,138 @@
+"""`Message` and `Choice`: what is kept of an answer. Plain data; what happens to it is in `partition`."""
+
+from hashlib import blake2b
+from typing import Any, Final, TypeAlias
+
+from tokenmill.dialects import Envelope
+from tokenmill.parser import Grammar, Parser
+from tokenmill.session.low_water import Root
+
+Status: TypeAlias = int
+OPEN: Final = 0
+ENDED: Final = 1
+"""Remembered for a while, so that late chunks do not open it again."""
+LOST: Final = 2
+"""Open, but its state can't be had: its chunks are counted until its end."""
+
+Ident: TypeAlias = tuple[bytes, str]
+"""A message's place in the index: key and message id."""
+
+_MASK = (1 << 64) - 1
+
+
+def _number_header(index: int) -> tuple[str, bytes]:
+    return "tm-choice", b"%d" % index
+
+
+_NUMBER_HEADERS = tuple(map(_number_header, range(16)))
+"""Nearly all messages have one choice; they share its header."""
+
+
+class Choice:
+    """One of the alternative answers of a message, and the state of its parser."""
+
+    __slots__ = (
+        "announced",
+        "base",
+        "counted",
+        "ended",
+        "envelope",
+        "first",
+        "grammar",
+        "held",
+        "id_header",
+        "index",
+        "key",
+        "number_header",
+        "opener",
+        "parser",
+        "position",
+        "reason",
+        "root",
+        "seq",
+        "states",
+        "status",
+        "usage",
+    )
+
+    def __init__(self, key: bytes, root: Root, first: int, grammar: Grammar, envelope: Envelope) -> None:
+        self.key = key
+        self.index = index = envelope.choice
+        self.root = root
+        """From where the log must be read to rebuild it."""
+        self.first = first
+        """Offset of the record that opened it."""
+        self.opener = first
+        """Offset of the last record that would have opened it, had it not been open."""
+        self.grammar = grammar
+        self.envelope = envelope
+        self.id_header = ("tm-message-id", envelope.message_id.encode())
+        """A header that all its outputs share, as is the next."""
+        self.number_header = _NUMBER_HEADERS[index] if index < len(_NUMBER_HEADERS) else _number_header(index)
+        self.status: Status = OPEN
+        self.parser: Parser | None = None
+        self.states: tuple[Any, ...] = ()
+        """State of each output's dialect; empty where no dialect keeps any."""
+        self.position = -1
+        """`seq` of its last chunk that had one."""
+        self.seq = 0
+        """`seq` of its next event."""
+        self.usage: dict[str, Any] | None = None
+        self.reason: str | None = None
+        self.ended = 0
+        """Offset of the record that ended it."""
+        self.announced = False
+        """Its loss has been published."""
+        self.base = 0
+        self.counted = 0
+        """Its part in the partition's digest."""
+        self.held = 0
+        """Its part in the partition's size."""
+
+    def weight(self) -> int:
+        """Its part in the digest: who it is and how far it has come; 0 once it has ended."""
+        if self.status == ENDED:
+            return 0
+        if not self.base:
+            who = b"%b\n%b\n%d\n%d" % (self.key, self.id_header[1], self.index, self.first)
+            self.base = int.from_bytes(blake2b(who, digest_size=8).digest(), "big")
+        return self.base * (1 if self.status == LOST else 2 * self.seq + 3) & _MASK
+
+
+class Message:
+    """One assistant answer in a conversation."""
+
+    __slots__ = ("choices", "closed", "conversation", "id", "key", "last", "named", "touched", "watched")
+
+    def __init__(self, key: bytes, conversation: str, message_id: str, *, named: bool) -> None:
+        self.key = key
+        self.conversation = conversation
+        """The key as text."""
+        self.id = message_id
+        self.named = named
+        """Its id came from the producer."""
+        self.choices: list[Choice] = []
+        self.last = 0
+        """Offset of the last record that was for it."""
+        self.closed = False
+        """Ended as a whole, by a `control` for all choices: choices not seen yet are late, too."""
+        self.touched = False
+        """Changed since the partition last looked."""
+        self.watched = False
+        """Looked at from time to time, whether chunks still come."""
+
+    @property
+    def ident(self) -> Ident:
+        """Its place in the index."""
+        return self.key, self.id
+
+    def choice(self, index: int) -> Choice | None:
+        """The choice with that number, open or remembered."""
+        for choice in self.choices:
+            if choice.index == index:
+                return choice
+        return None
+
+    def going_on(self) -> list[Choice]:
+        """The choices that have not ended."""
+        return [choice for choice in self.choices if choice.status != ENDED]

@@ -1,0 +1,79 @@
+"""How a choice opens: its message's id, its options, and from where the log must be read to open it again."""
+
+from typing import TypeAlias
+
+from tokenmill.codecs import Chunk
+from tokenmill.dialects import Envelope
+from tokenmill.errors import BadKey, Undecodable
+from tokenmill.formats import compile_grammar
+from tokenmill.limits import KEY_BYTES
+from tokenmill.parser import Grammar, Parser, read_options
+from tokenmill.records import Record
+from tokenmill.session.identity import choice_index
+from tokenmill.session.low_water import LowWater, Root
+from tokenmill.session.message import Choice, Message
+from tokenmill.session.settings import SessionSettings
+
+Opened: TypeAlias = tuple[Message, Choice]
+
+
+def conversation_of(key: bytes) -> str:
+    """The conversation id that a key is. Raises `BadKey`."""
+    try:
+        return key.decode()
+    except UnicodeDecodeError as problem:
+        raise BadKey("the key is not UTF-8") from problem
+
+
+class Opener:
+    """Makes messages and choices of one partition."""
+
+    def __init__(self, settings: SessionSettings, number: int, low_water: LowWater) -> None:
+        self._defaults = settings.resolved_defaults()
+        self._limits = settings.limits
+        self._default_grammar = compile_grammar(self._defaults, self._limits)
+        self._id_prefix = f"o{number}-"
+        self._low_water = low_water
+
+    def reserved(self, message_id: str) -> bool:
+        """Whether the id is of the form that unnamed messages of this partition get."""
+        return message_id.startswith(self._id_prefix) and message_id[len(self._id_prefix) :].isdecimal()
+
+    def grammar(self, chunk: Chunk, message: Message | None) -> Grammar:
+        """The chunk's options over the defaults; without any, those of the message's other choices.
+
+        Raises `BadOpen`.
+        """
+        if chunk.open is not None:
+            return compile_grammar(read_options(chunk.open, self._defaults), self._limits)
+        return message.choices[-1].grammar if message is not None else self._default_grammar
+
+    def choice(
+        self, message: Message | None, grammar: Grammar, chunk: Chunk, record: Record, root: Root | None
+    ) -> Opened:
+        """A new choice, of a new message if there is none; `root` is that of the codec's state, if it kept any."""
+        if message is None:
+            message = self._message(chunk, record)
+        roots = [self._low_water.root(record.offset)]
+        if root is not None:
+            roots.append(root)
+        if chunk.open is None or not message.named:
+            roots.extend(choice.root for choice in message.choices)
+        envelope = Envelope(message.conversation, message.id, choice_index(chunk), record.timestamp, grammar.options)
+        oldest = min(roots, key=lambda root: root.offset)
+        return message, Choice(message.key, oldest, record.offset, grammar, envelope)
+
+    def _message(self, chunk: Chunk, record: Record) -> Message:
+        assert record.key is not None  # the intake refuses records without
+        conversation = conversation_of(record.key)
+        if not chunk.message_id:
+            return Message(record.key, conversation, f"{self._id_prefix}{record.offset}", named=False)
+        if len(chunk.message_id.encode()) > KEY_BYTES:
+            raise Undecodable(f"message_id is longer than {KEY_BYTES} bytes")
+        return Message(record.key, conversation, chunk.message_id, named=True)
+
+
+def parser_of(choice: Choice) -> Parser:
+    """A parser at the beginning; ids of calls are derived from conversation, message and choice."""
+    envelope = choice.envelope
+    return Parser.of(choice.grammar, f"{envelope.conversation_id}\n{envelope.message_id}\n{envelope.choice}")

@@ -1,0 +1,147 @@
+"""From events to output records: routes, headers, and the cap of one record."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from tokenmill.dialects import Dialect, find_dialect
+from tokenmill.events import EVENT_TYPES, Error, Event, Finish, Part, ToolCall
+from tokenmill.limits import KEY_BYTES, KIB
+from tokenmill.records import Output
+from tokenmill.session.message import Choice
+from tokenmill.session.settings import OutputSpec, SessionSettings
+from tokenmill.session.tally import Tally
+
+HEADER_BYTES = KIB
+"""What the names and numbers of the headers take at most, with room to spare."""
+
+ERROR_STAGES = {
+    "malformed-call": "call",
+    "unfinished-call": "call",
+    "unknown-tool": "tools",
+    "schema-mismatch": "tools",
+    "gap": "input",
+    "upstream": "input",
+    "limit": "limit",
+    "state-lost": "recovery",
+    "reconfigured": "recovery",
+}
+"""Where each error comes from: a label of the metric."""
+
+FAILED_CALLS = frozenset({"malformed-call", "unfinished-call"})
+
+_ONLY_PART = ("tm-part", b"1/1")
+_SEQS = [("tm-seq", b"%d" % seq) for seq in range(2048)]
+"""The header of most events, made once."""
+
+
+class Route(NamedTuple):
+    """One output as the hot path sees it."""
+
+    topic: str
+    dialect: Dialect
+    place: int
+    """Of the dialect's state in `Choice.states`."""
+    clean_calls_only: bool
+
+
+class _Kind(NamedTuple):
+    """What happens to events of one type."""
+
+    name: str
+    routes: tuple[Route, ...]
+    noted: bool
+    """It is counted under more than its type."""
+
+
+class Outputs:
+    """Renders the events of one partition as records."""
+
+    def __init__(self, settings: SessionSettings, number: int, tally: Tally) -> None:
+        self.tally = tally
+        self._source = ("tm-source-partition", b"%d" % number)
+        self._room = settings.limits.output_bytes - 2 * KEY_BYTES - HEADER_BYTES
+        self._routes = [
+            Route(spec.topic, find_dialect(spec.dialect), place, spec.clean_calls_only)
+            for place, spec in enumerate(settings.outputs)
+        ]
+        self._kinds = {kind: self._kind(kind, settings.outputs) for kind in EVENT_TYPES}
+
+    def _kind(self, kind: type[Event], specs: Sequence[OutputSpec]) -> _Kind:
+        name = str(kind.__struct_config__.tag)
+        asked = [spec.events is None or name in spec.events for spec in specs]
+        routes = tuple(route for route, wanted in zip(self._routes, asked, strict=True) if wanted)
+        return _Kind(name, routes, kind in (Error, ToolCall))
+
+    def states(self) -> tuple[Any, ...]:
+        """New states of the dialects for one choice; empty if none keeps any."""
+        types = [route.dialect.state_type for route in self._routes]
+        return tuple(type_() if type_ else None for type_ in types) if any(types) else ()
+
+    def emit(self, events: Sequence[Event], choice: Choice, time: int, out: list[Output]) -> None:
+        """Number the events of a choice and write them; `time` is the record's, in milliseconds since the epoch."""
+        kinds, counts = self._kinds, self.tally.events
+        seq = choice.seq
+        for event in events:
+            kind = kinds[event.__class__]
+            counts[kind.name] += 1
+            if kind.noted:
+                self._note(event, choice)
+            for route in kind.routes:
+                self._write(route, event, choice, seq, time, out)
+            seq += 1
+        choice.seq = seq
+
+    def announce(self, events: Sequence[Event], choice: Choice, time: int, out: list[Output]) -> None:
+        """Write events of a choice whose state is gone: they have no `seq`."""
+        for event in events:
+            kind = self._kinds[event.__class__]
+            self.tally.events[kind.name] += 1
+            if kind.noted:
+                self._note(event, choice)
+            for route in kind.routes:
+                self._write(route, event, choice, None, time, out)
+
+    def _write(self, route: Route, event: Event, choice: Choice, seq: int | None, time: int, out: list[Output]) -> None:
+        if route.clean_calls_only and isinstance(event, ToolCall) and event.problem is not UNSET:
+            return
+        state = choice.states[route.place] if choice.states else None
+        payloads = route.dialect.encode(state, choice.envelope, event, seq, time)
+        if len(payloads) == 1 and len(payloads[0]) <= self._room:
+            out.append(Output(route.topic, time, choice.key, payloads[0], self._headers(choice, seq, _ONLY_PART)))
+            return
+        if any(len(payload) > self._room for payload in payloads):
+            payloads = route.dialect.encode(state, choice.envelope, _instead_of(event), seq, time)
+        for number, payload in enumerate(payloads, 1):
+            if len(payload) <= self._room:
+                part = ("tm-part", b"%d/%d" % (number, len(payloads)))
+                out.append(Output(route.topic, time, choice.key, payload, self._headers(choice, seq, part)))
+
+    def _headers(self, choice: Choice, seq: int | None, part: tuple[str, bytes]) -> list[tuple[str, bytes]]:
+        if seq is None:
+            return [choice.id_header, choice.number_header, part, self._source]
+        numbered = _SEQS[seq] if seq < len(_SEQS) else ("tm-seq", b"%d" % seq)
+        return [choice.id_header, choice.number_header, numbered, part, self._source]
+
+    def _note(self, event: Event, choice: Choice) -> None:
+        """Count errors and calls under the format that they came in."""
+        formats = choice.grammar.options.format
+        label = formats if isinstance(formats, str) else "several"
+        if isinstance(event, ToolCall):
+            outcome = "repaired" if event.repaired else "ok"
+            self.tally.tool_calls[label, outcome if event.problem is UNSET else event.problem] += 1
+        elif isinstance(event, Error):
+            self.tally.parse_errors[label, ERROR_STAGES[event.code], event.code] += 1
+            if event.code in FAILED_CALLS:
+                self.tally.tool_calls[label, event.code] += 1
+
+
+def _instead_of(event: Event) -> Event:
+    """What is published where an event is larger than an output record may be."""
+    if isinstance(event, Finish):
+        return msgspec.structs.replace(event, usage=UNSET)
+    name = event.name if isinstance(event, ToolCall) else UNSET
+    call = event.id if isinstance(event, ToolCall | Part) else UNSET
+    return Error(code="limit", message=f"this {event.type} is larger than an output record may be", id=call, name=name)

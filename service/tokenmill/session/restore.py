@@ -1,0 +1,94 @@
+"""From a snapshot back to what it was made of."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tokenmill.dialects import Envelope, find_dialect
+from tokenmill.errors import BadOpen, SnapshotError
+from tokenmill.formats import compile_grammar
+from tokenmill.parser import Options, Parser
+from tokenmill.session.intake import Kept, Place
+from tokenmill.session.low_water import LowWater
+from tokenmill.session.message import LOST, OPEN, Choice, Message
+from tokenmill.session.settings import SessionSettings
+from tokenmill.session.snapshot import SCHEMA, ChoiceState, KeptState, MessageState, Meta
+
+_decode_meta = msgspec.msgpack.Decoder(Meta).decode
+_decode_message = msgspec.msgpack.Decoder(MessageState).decode
+_decode_kept = msgspec.msgpack.Decoder(KeptState).decode
+_decode_options = msgspec.msgpack.Decoder(Options).decode
+
+
+class Restored:
+    """The content of a snapshot. Raises `SnapshotError` if it can't be read."""
+
+    def __init__(self, settings: SessionSettings, meta: bytes, fields: Mapping[bytes, bytes]) -> None:
+        try:
+            self.meta = _read_meta(meta)
+            self._limits = settings.limits
+            self._states = _places_of_states(settings, self.meta)
+            self._read(fields)
+        except (msgspec.DecodeError, UnicodeDecodeError, BadOpen, KeyError, IndexError) as problem:
+            raise SnapshotError(f"the snapshot can't be read: {problem!r}") from problem
+
+    def _read(self, fields: Mapping[bytes, bytes]) -> None:
+        kinds: dict[bytes, list[bytes]] = {b"g": [], b"m": [], b"k": []}
+        for name, value in fields.items():
+            kinds[name[:1]].append(value)
+        grammars = [compile_grammar(_decode_options(value), self._limits) for value in kinds[b"g"]]
+        self._grammars = {grammar.key: grammar for grammar in grammars}
+        messages = [_decode_message(value) for value in kinds[b"m"]]
+        kept = [_decode_kept(value) for value in kinds[b"k"]]
+        offsets = {choice.root for message in messages for choice in message.choices} | {state.root for state in kept}
+        self.low_water = LowWater(self.meta.spans)
+        self._roots = {offset: self.low_water.root(offset) for offset in sorted(offsets)}
+        self.messages = [self._message(state) for state in messages]
+        self.kept = [self._kept(state) for state in kept]
+
+    def _message(self, state: MessageState) -> Message:
+        message = Message(state.key, state.key.decode(), state.id, named=state.named)
+        message.closed, message.last = state.closed, state.last
+        message.choices = [self._choice(message, choice) for choice in state.choices]
+        return message
+
+    def _choice(self, message: Message, state: ChoiceState) -> Choice:
+        grammar = self._grammars[state.grammar]
+        envelope = Envelope(message.conversation, message.id, state.index, state.created, grammar.options)
+        choice = Choice(message.key, self._roots[state.root], state.first, grammar, envelope)
+        choice.status, choice.announced = state.status, state.status == LOST
+        choice.opener, choice.ended = state.opener, state.ended
+        choice.position, choice.seq = state.position, state.seq
+        choice.reason, choice.usage = state.reason, state.usage
+        if state.status == OPEN:
+            choice.parser = Parser.of_state(grammar, state.parser)
+            choice.states = self._dialect_states(state.states)
+        return choice
+
+    def _dialect_states(self, encoded: list[bytes]) -> tuple[Any, ...]:
+        """The states of today's outputs; an output that is new since the snapshot begins in the middle."""
+        return tuple(
+            None if type_ is None else type_() if place is None else msgspec.msgpack.decode(encoded[place], type=type_)
+            for type_, place in self._states
+        )
+
+    def _kept(self, state: KeptState) -> tuple[Place, Kept]:
+        return (state.codec, state.key, state.stream), Kept(state.state, self._roots[state.root])
+
+
+def _read_meta(data: bytes) -> Meta:
+    meta = _decode_meta(data)
+    if meta.schema != SCHEMA:
+        raise SnapshotError(f"the snapshot has schema version {meta.schema}, this program {SCHEMA}")
+    return meta
+
+
+def _places_of_states(settings: SessionSettings, meta: Meta) -> list[tuple[type[msgspec.Struct] | None, int | None]]:
+    """For each output the type of its dialect's state and where the snapshot has it; empty if no dialect keeps any."""
+    types = [find_dialect(spec.dialect).state_type for spec in settings.outputs]
+    if not any(types):
+        return []
+    places = {output: place for place, output in enumerate(meta.outputs)}
+    wanted = [(spec.topic, spec.dialect) for spec in settings.outputs]
+    return [(type_, places.get(output)) for type_, output in zip(types, wanted, strict=True)]
