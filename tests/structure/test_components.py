@@ -1,0 +1,43 @@
+"""A component is one file, one line in its list, and cases: nobody can register one and forget the rest."""
+
+import pytest
+
+from tests.structure.tree import PACKAGE, TESTS
+from tokenmill.codecs import CODECS
+from tokenmill.dialects import DIALECTS
+from tokenmill.formats import FORMATS, find_format
+
+LISTS = {"codecs": CODECS, "dialects": DIALECTS, "formats": FORMATS}
+COMPONENTS = [(folder, component.name) for folder, components in LISTS.items() for component in components]
+
+
+@pytest.mark.parametrize(("folder", "name"), COMPONENTS)
+def test_a_component_is_one_file_with_one_test_file(folder: str, name: str) -> None:
+    """The codec `text` is `codecs/text.py`, tested by `tests/codecs/test_text.py`."""
+    assert (PACKAGE / folder / f"{name}.py").exists()
+    assert (TESTS / folder / f"test_{name}.py").exists()
+
+
+@pytest.mark.parametrize("name", [format_.name for format_ in FORMATS])
+def test_a_format_has_cases(name: str) -> None:
+    """The conformance suite would pass a format without cases."""
+    assert (TESTS / "cases" / "formats" / f"{name}.jsonl").read_text().count("\n") > 0
+
+
+def test_cases_belong_to_formats() -> None:
+    """No file of cases that nothing runs."""
+    cases = {path.stem for path in (TESTS / "cases" / "formats").glob("*.jsonl")}
+    assert cases == {format_.name for format_ in FORMATS}
+
+
+@pytest.mark.parametrize("folder", LISTS)
+def test_names_are_given_once(folder: str) -> None:
+    """Two components of a list never share a name; an alias of a format leads to one format."""
+    names = [name for kind, name in COMPONENTS if kind == folder]
+    assert len(names) == len(set(names))
+
+
+def test_aliases_lead_to_their_format() -> None:
+    """An alias is nobody else's name or alias."""
+    for format_ in FORMATS:
+        assert {find_format(alias).name for alias in (format_.name, *format_.aliases)} == {format_.name}
