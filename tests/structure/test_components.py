@@ -1,13 +1,16 @@
 """A component is one file, one line in its list, and cases: nobody can register one and forget the rest."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.structure.tree import PACKAGE, TESTS
-from tokenmill.codecs import CODECS
-from tokenmill.dialects import DIALECTS
+from tokenmill.codecs import CODECS, Codec
+from tokenmill.dialects import DIALECTS, Dialect
 from tokenmill.formats import FORMATS, find_format
+from tokenmill.parser import Format
 
-LISTS = {"codecs": CODECS, "dialects": DIALECTS, "formats": FORMATS}
+LISTS: dict[str, Sequence[Codec | Dialect | Format]] = {"codecs": CODECS, "dialects": DIALECTS, "formats": FORMATS}
 COMPONENTS = [(folder, component.name) for folder, components in LISTS.items() for component in components]
 
 
