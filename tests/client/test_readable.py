@@ -3,15 +3,15 @@
 from io import StringIO
 
 import pytest
-from rich.console import Console
 
 from tokenmill import events
 from tokenmill.client.readable import EventPrinter
+from tokenmill.client.terminal import Terminal
 
 
 def printed(*shown: events.AnyEvent, live: bool = False, names: bool = False) -> str:
     page = StringIO()
-    printer = EventPrinter(Console(file=page, width=200), live=live, names=names)
+    printer = EventPrinter(Terminal(file=page, width=200), live=live, names=names)
     for event in shown:
         printer.show(event)
     return page.getvalue()

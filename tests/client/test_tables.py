@@ -2,14 +2,13 @@
 
 from io import StringIO
 
-from rich.console import Console
-
 from tokenmill.client.tables import print_table
+from tokenmill.client.terminal import Terminal
 
 
 def printed(*, terminal: bool) -> str:
     page = StringIO()
-    console = Console(file=page, width=60, force_terminal=terminal, color_system=None)
+    console = Terminal(file=page, width=60, force_terminal=terminal, color_system=None)
     print_table(console, ["what", "count"], [["text", "7"], ["[reasoning]", "12"]], title="Events", right=1)
     return page.getvalue()
 

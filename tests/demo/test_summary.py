@@ -3,8 +3,7 @@
 from collections import Counter
 from io import StringIO
 
-from rich.console import Console
-
+from tokenmill.client.terminal import Terminal
 from tokenmill.demo.metrics import Metrics
 from tokenmill.demo.summary import Phase, print_summary
 
@@ -24,7 +23,7 @@ def test_counts_latencies_and_metrics_are_said() -> None:
         Phase("alone", Counter({"finish": 1}), [1.0, 3.0]),
         Phase("crowd", Counter({"finish": 2, "text-delta": 3}), [2.0] * 5),
     ]
-    print_summary(Console(file=page, width=200), phases, Metrics(PAGE))
+    print_summary(Terminal(file=page, width=200), phases, Metrics(PAGE))
     lines = [line.split() for line in page.getvalue().splitlines()]
     assert ["finish", "1", "2"] in lines
     assert ["text-delta", "0", "3"] in lines

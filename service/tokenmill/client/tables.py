@@ -15,9 +15,9 @@ def print_table(console: Console, columns: Row, rows: Sequence[Row], *, title: s
         console.print(_drawn(columns, rows, title, right))
         return
     if title:
-        console.print(title, markup=False, highlight=False, soft_wrap=True)
+        console.print(title, soft_wrap=True)
     for line in _plain([columns, *rows], right):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def _drawn(columns: Row, rows: Sequence[Row], title: str, right: int) -> Table:

@@ -10,6 +10,7 @@ from rich.console import Console
 from tokenmill.bench.parser import Line, Report, run_parser
 from tokenmill.bench.pipeline import SIDES, Pipeline, Run, run_pipeline
 from tokenmill.client.tables import print_table
+from tokenmill.client.terminal import Terminal
 
 PACKAGES = ("tokenmill", "aiokafka", "msgspec", "redis", "uvloop")
 """Their versions are part of a result."""
@@ -80,7 +81,7 @@ def _print_conditions(console: Console) -> None:
 
 
 def _print_parser(report: Report) -> None:
-    console = Console(highlight=False)
+    console = Terminal()
     columns = ("µs per chunk", "characters", "loop", "parser", "ratio", "slowest chunk")
     print_table(console, columns, [_parser_row(line) for line in report.lines], right=5)
     for name, exponent in report.growth.items():
@@ -94,7 +95,7 @@ def _parser_row(line: Line) -> tuple[str, ...]:
 
 
 def _print_pipeline(report: Pipeline) -> None:
-    console = Console(highlight=False)
+    console = Terminal()
     rows = [
         (side, *(f"{run.records_per_s:,.0f}" for run in report.runs[side]), f"{report.rate(side):,.0f}")
         for side in SIDES

@@ -2,8 +2,9 @@
 
 import click
 
+from tokenmill.client.terminal import Terminal
 from tokenmill.codecs import CODECS
-from tokenmill.commands.samples import choose, plain_console, print_records, print_title
+from tokenmill.commands.samples import choose, print_records, print_title
 
 
 @click.command()
@@ -13,7 +14,7 @@ def command(names: tuple[str, ...]) -> None:
 
     A sample is the records of one short message, one line each.
     """
-    console = plain_console()
+    console = Terminal()
     for codec in choose(CODECS, names):
         print_title(console, codec.name, codec.summary)
         print_records(console, codec.sample)

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.pretty import pprint
 
+from tokenmill.client.terminal import Terminal
 from tokenmill.commands.settings import config_option, configuration
 
 
@@ -24,5 +24,5 @@ def check(config_path: Path | None, *, show: bool) -> None:
     """
     config = configuration(config_path)
     if show:
-        pprint(config, console=Console(highlight=False), expand_all=True)
+        pprint(config, console=Terminal(), expand_all=True)
     click.echo("The configuration is sound.")

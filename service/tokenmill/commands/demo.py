@@ -1,8 +1,8 @@
 """`tokenmill demo`."""
 
 import click
-from rich.console import Console
 
+from tokenmill.client.terminal import Terminal
 from tokenmill.demo.run import run_demo
 
 
@@ -13,4 +13,4 @@ def command() -> None:
     Starts an embedded broker, an embedded Redis and a worker, publishes sample conversations in every format, shows
     their events as they come, and ends with the counts. Everything is removed again.
     """
-    run_demo(Console(highlight=False, emoji=False))
+    run_demo(Terminal())

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import click
 
-from tokenmill.commands.samples import choose, plain_console, print_source, print_title
+from tokenmill.client.terminal import Terminal
+from tokenmill.commands.samples import choose, print_source, print_title
 from tokenmill.dialects import DIALECTS, Dialect, Envelope
 from tokenmill.formats import compile_grammar, find_format
 from tokenmill.parser import Options, Parser
@@ -20,7 +21,7 @@ def command(names: tuple[str, ...]) -> None:
 
     A sample is the same short answer in all of them, one payload a line.
     """
-    console = plain_console()
+    console = Terminal()
     for dialect in choose(DIALECTS, names):
         print_title(console, dialect.name, dialect.summary)
         print_source(console, "\n".join(payload.decode() for payload in _sample(dialect)))

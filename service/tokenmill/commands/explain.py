@@ -39,7 +39,7 @@ def explain(options: Options, chunks: Iterable[str], reason: str | None) -> Iter
                 yield Explained(source, [*notes, *_call(event)])
                 source, notes = "", []
             case Error(raw=str(raw)):
-                yield Explained(raw, [_problem(event), "its source came out as text"])
+                yield Explained(raw, [_problem(event)])
                 source, notes = "", []
             case Error():
                 notes.append(_problem(event))

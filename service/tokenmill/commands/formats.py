@@ -3,7 +3,8 @@
 import click
 
 from tokenmill.client.readable import EventPrinter
-from tokenmill.commands.samples import choose, plain_console, print_source, print_title
+from tokenmill.client.terminal import Terminal
+from tokenmill.commands.samples import choose, print_source, print_title
 from tokenmill.demo.tools import TOOLS
 from tokenmill.formats import FORMATS, compile_grammar
 from tokenmill.parser import Options, Parser
@@ -13,7 +14,7 @@ from tokenmill.parser import Options, Parser
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 def command(names: tuple[str, ...]) -> None:
     """The formats models write in, with a sample of each and the events that come of it."""
-    console = plain_console()
+    console = Terminal()
     for format_ in choose(FORMATS, names):
         print_title(console, format_.name, format_.summary)
         print_source(console, format_.sample)

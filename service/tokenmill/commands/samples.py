@@ -19,11 +19,6 @@ class Named(Protocol):
 AnyNamed = TypeVar("AnyNamed", bound=Named)
 
 
-def plain_console() -> Console:
-    """Where samples go: nothing is highlighted or replaced in them."""
-    return Console(highlight=False, emoji=False, markup=False)
-
-
 def choose(known: Iterable[AnyNamed], names: Sequence[str]) -> list[AnyNamed]:
     """Those of these names, or all if none is given. Raises `click.BadParameter` for a name that does not exist."""
     by_name = {one.name: one for one in known}

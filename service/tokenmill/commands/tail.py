@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 import msgspec
 from aiokafka import ConsumerRecord
-from rich.console import Console
 
 from tokenmill.client import Connection, Follower, Repeats
 from tokenmill.client.readable import EventPrinter
+from tokenmill.client.terminal import Terminal
 from tokenmill.commands.settings import configuration, kafka_options
 from tokenmill.errors import FatalError
 from tokenmill.events import decode_event
@@ -84,7 +84,7 @@ def _whole_records(record: ConsumerRecord) -> None:
 
 
 def _events(*, names: bool) -> Show:
-    console = Console(highlight=False, emoji=False)
+    console = Terminal()
     if not console.is_terminal:
         return _payloads
     printer = EventPrinter(console, live=True, names=names)

@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from tokenmill.client.tables import print_table
+from tokenmill.client.terminal import Terminal
 from tokenmill.commands.settings import configuration, kafka_options
 from tokenmill.worker.topics import create_topics
 
@@ -29,4 +29,4 @@ def create(*, partitions: int, replication: int, config_path: Path | None, boots
     config = configuration(config_path, bootstrap)
     changes = asyncio.run(create_topics(config, partitions, replication))
     rows = [(change.topic, change.outcome, str(change.partitions)) for change in changes]
-    print_table(Console(highlight=False), ("topic", "", "partitions"), rows, right=1)
+    print_table(Terminal(), ("topic", "", "partitions"), rows, right=1)

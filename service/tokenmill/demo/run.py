@@ -41,11 +41,11 @@ def run_demo(console: Console) -> None:
     """Run it all; raises `FatalError` if an event is missing and `MissingServer` if something does not start."""
     with tempfile.TemporaryDirectory(prefix="tokenmill-demo-") as scratch:
         folder = Path(scratch)
-        console.print("[bold]tokenmill demo[/]: an embedded broker, an embedded Redis, one worker")
+        console.print("tokenmill demo: an embedded broker, an embedded Redis, one worker", style="bold")
         with embedded_broker(TOPICS) as bootstrap, RedisServer(folder / "redis") as redis:
-            console.print(f"  broker   {bootstrap}\n  redis    {redis.url}", highlight=False)
+            console.print(f"  broker   {bootstrap}\n  redis    {redis.url}")
             with WorkerProcess(folder / "worker", _settings(bootstrap, redis.url)) as worker:
-                console.print(f"  worker   http://127.0.0.1:{worker.port}/metrics", highlight=False)
+                console.print(f"  worker   http://127.0.0.1:{worker.port}/metrics")
                 asyncio.run(_play(console, Connection(bootstrap), worker))
 
 
@@ -94,8 +94,8 @@ async def _collecting(connection: Connection, watch: Callable[[AnyEvent], None])
 async def _show(console: Console, sample: Sample, publisher: Publisher, collector: Collector, pause_s: float) -> None:
     """One conversation, its events printed as they come."""
     console.print()
-    console.rule(f"[bold]{sample.name}[/]  {sample.about}", align="left")
-    console.print(sample.text, style="dim", markup=False, highlight=False)
+    console.rule(f"{sample.name}: {sample.about}", align="left")
+    console.print(sample.text, style="dim")
     console.print()
     await sample.publish(publisher, sample.name, pause_s)
     await collector.wait_for({sample.name}, ONE_DEADLINE_S)
@@ -106,7 +106,7 @@ async def _crowd(console: Console, chosen: Sequence[Sample], publisher: Publishe
     """Many copies of every conversation at the same time must say what the one alone said."""
     copies = {f"{sample.name}-{number}": sample for sample in chosen for number in range(COPIES)}
     console.print()
-    console.rule(f"[bold]{len(copies)} conversations at once[/]  {COPIES} copies of each", align="left")
+    console.rule(f"{len(copies)} conversations at once: {COPIES} copies of each", align="left")
     started = time.monotonic()
     await asyncio.gather(*(sample.publish(publisher, name) for name, sample in copies.items()))
     await collector.wait_for(copies.keys(), ALL_DEADLINE_S)
@@ -115,4 +115,4 @@ async def _crowd(console: Console, chosen: Sequence[Sample], publisher: Publishe
         check(sample, collector.events[name])
         if content(collector.events[name]) != content(collector.events[sample.name]):
             raise FatalError(f"the conversation {name!r} gave other events than {sample.name!r}, of the same chunks")
-    console.print(f"  every copy gave the same events as the one alone, in {took:.1f} s", highlight=False)
+    console.print(f"  every copy gave the same events as the one alone, in {took:.1f} s")

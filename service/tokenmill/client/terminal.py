@@ -1,0 +1,19 @@
+"""The console that everything for people is printed to."""
+
+from typing import Any
+
+from rich.console import Console
+
+
+class Terminal(Console):
+    """Prints what it is given: no numbers are coloured, no `:words:` become pictures, no brackets become styles.
+
+    Colours and drawings appear only where a person looks. A reader that goes away is the caller's business.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"highlight": False, "emoji": False, "markup": False, **options})
+
+    def on_broken_pipe(self) -> None:
+        """Instead of ending the process here: `BrokenPipeError`, as from any other write."""
+        raise BrokenPipeError

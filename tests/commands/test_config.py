@@ -1,0 +1,25 @@
+"""`tokenmill config check`."""
+
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from tokenmill.commands.config import command
+
+
+def test_a_sound_configuration_is_said_to_be(tmp_path: Path) -> None:
+    """Nothing has to run for that."""
+    path = tmp_path / "t.toml"
+    path.write_text('[kafka]\nbootstrap_servers = "k:1"\n')
+    run = CliRunner().invoke(command, ["check", "--config", str(path)])
+    assert (run.exit_code, run.stdout) == (0, "The configuration is sound.\n")
+
+
+def test_all_settings_can_be_shown_without_the_secrets(tmp_path: Path) -> None:
+    """Passwords are masked."""
+    path = tmp_path / "t.toml"
+    path.write_text('[kafka]\nsecurity_protocol = "SASL_SSL"\nsasl_username = "u"\nsasl_password = "hidden-password"\n')
+    run = CliRunner().invoke(command, ["check", "--show", "--config", str(path)])
+    assert run.exit_code == 0
+    assert "sasl_username='u'" in run.stdout
+    assert "hidden-password" not in run.stdout

@@ -1,0 +1,56 @@
+"""`tokenmill parse --explain`."""
+
+from io import StringIO
+
+import pytest
+
+from tokenmill.client.terminal import Terminal
+from tokenmill.commands.explain import Explained, explain, print_explained
+from tokenmill.parser import Options
+
+GOOD = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+BROKEN = '<tool_call>\n{"name": f}\n</tool_call>'
+OPTIONS = Options(format="hermes")
+
+
+@pytest.mark.parametrize("step", [1, 1000])
+def test_every_call_is_shown_with_its_source(step: int) -> None:
+    """However the text is cut; what is plain text needs no explanation."""
+    text = f"Hello.{GOOD}{GOOD}"
+    pieces = list(explain(OPTIONS, [text[at : at + step] for at in range(0, len(text), step)], "stop"))
+    assert pieces == [Explained(GOOD.removesuffix("\n</tool_call>"), ["call f", "  a = 1"])] * 2
+
+
+def test_a_broken_call_says_what_is_wrong() -> None:
+    """Beside the source up to where it went wrong; all of it came out as text."""
+    (piece,) = explain(OPTIONS, [BROKEN], "stop")
+    assert piece.source.startswith('<tool_call>\n{"name": ')
+    assert piece.made[0].startswith("error malformed-call: ")
+
+
+def test_an_unknown_tool_is_a_call_with_a_note() -> None:
+    """The problem stands above the call."""
+    options = Options(format="hermes", tools=[{"type": "function", "function": {"name": "g"}}])
+    (piece,) = explain(options, [GOOD], "stop")
+    assert piece.made[0].startswith("error unknown-tool: ")
+    assert piece.made[1:] == ["call f", "  a = 1"]
+
+
+def test_text_that_was_dropped_is_shown() -> None:
+    """An option says so; the reader sees what is gone."""
+    options = Options(format="hermes", text_after_calls="drop")
+    assert Explained(" More.", ["dropped"]) in list(explain(options, [f"{GOOD} More."], "stop"))
+
+
+def test_a_program_gets_plain_lines() -> None:
+    """Source, then what was made of it."""
+    page = StringIO()
+    print_explained(Terminal(file=page, width=20), [Explained("[b]x", ["call f", "  a = 1"])])
+    assert page.getvalue().splitlines() == ["#1 source", "[b]x", "#1 made", "call f", "  a = 1"]
+
+
+def test_a_person_gets_both_side_by_side() -> None:
+    """In two columns."""
+    page = StringIO()
+    print_explained(Terminal(file=page, width=60, force_terminal=True), [Explained("[b]x", ["call f"])])
+    assert any("[b]x" in line and "call f" in line for line in page.getvalue().splitlines())

@@ -1,0 +1,58 @@
+"""What commands share."""
+
+from pathlib import Path
+
+import click
+import pytest
+
+from tokenmill.commands.settings import configuration, opening
+from tokenmill.errors import BadOpen, ConfigError
+
+
+def test_options_of_a_message_come_from_three_places(tmp_path: Path) -> None:
+    """Values of `--open` may be JSON; several formats are separated by commas."""
+    tools = tmp_path / "tools.json"
+    tools.write_text('[{"type": "function", "function": {"name": "f"}}]')
+    assert opening("hermes,qwen3_xml", tools, ["min_delta_chars=3", "model=m 1", "parse=tools"]) == {
+        "format": ["hermes", "qwen3_xml"],
+        "tools": [{"type": "function", "function": {"name": "f"}}],
+        "min_delta_chars": 3,
+        "model": "m 1",
+        "parse": "tools",
+    }
+    assert opening(None, None, []) == {}
+
+
+def test_a_wrong_option_is_refused_by_name() -> None:
+    """Before anything is published or parsed."""
+    with pytest.raises(BadOpen, match="unknown option 'nonsense'"):
+        opening(None, None, ["nonsense=1"])
+    with pytest.raises(click.BadParameter, match="not KEY=VALUE"):
+        opening(None, None, ["nonsense"])
+
+
+def test_tools_that_are_no_json_are_refused(tmp_path: Path) -> None:
+    """The message names the file."""
+    tools = tmp_path / "tools.json"
+    tools.write_text("[")
+    with pytest.raises(click.BadParameter, match=r"tools\.json is not JSON"):
+        opening(None, tools, [])
+
+
+def test_another_kafka_goes_over_the_configured_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """File, then environment, then the command line."""
+    path = tmp_path / "t.toml"
+    path.write_text('[kafka]\nbootstrap_servers = "a:1"\ngroup_id = "g"\n')
+    assert configuration(path).kafka.bootstrap_servers == "a:1"
+    monkeypatch.setenv("TOKENMILL_KAFKA__BOOTSTRAP_SERVERS", "b:1")
+    assert configuration(path).kafka.bootstrap_servers == "b:1"
+    assert configuration(path, "c:1").kafka.bootstrap_servers == "c:1"
+    assert configuration(path, "c:1").kafka.group_id == "g"
+
+
+def test_wrong_settings_are_refused(tmp_path: Path) -> None:
+    """As the worker would."""
+    path = tmp_path / "t.toml"
+    path.write_text("[nonsense]\n")
+    with pytest.raises(ConfigError, match="nonsense"):
+        configuration(path)

@@ -1,0 +1,80 @@
+"""The program as a whole: exit codes, and what it says when something is wrong."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from tokenmill.__main__ import main
+from tokenmill.commands import COMMANDS, tokenmill
+from tokenmill.errors import FatalError
+
+
+def test_done_is_0(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help names every command."""
+    assert main(["--help"]) == 0
+    page = capsys.readouterr().out
+    assert all(name in page for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nonsense"], "No such command"),
+        (["parse", "--nonsense"], "No such option"),
+        (["formats", "nonsense"], "known are"),
+        (["config", "check", "--config", "/nonsense.toml"], "does not exist"),
+        (["parse", "--open", "nonsense=1", os.devnull], "unknown option 'nonsense'"),
+    ],
+)
+def test_wrong_usage_is_2(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is wrong, and what would be right, is on stderr."""
+    assert main(arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_wrong_configuration_is_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every problem is said, each with its key."""
+    path = tmp_path / "wrong.toml"
+    path.write_text('[kafka]\nnonsense = 1\n[worker]\nport = "x"\n')
+    assert main(["config", "check", "--config", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert "kafka.nonsense" in error
+    assert "worker.port" in error
+
+
+@pytest.mark.parametrize(
+    ("problem", "code"), [(FatalError("broken"), 1), (KeyboardInterrupt(), 130), (click.Abort(), 130)]
+)
+def test_failures_have_their_codes(
+    problem: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A failure is one sentence without a traceback; Ctrl-C is silent."""
+
+    def fail() -> None:
+        raise problem
+
+    monkeypatch.setattr(tokenmill, "main", lambda **_: fail())
+    assert main([]) == code
+    assert capsys.readouterr().err == ("tokenmill: broken\n" if code == 1 else "")
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    """`tokenmill formats | head -1` ends quietly."""
+    command = [sys.executable, "-m", "tokenmill", "formats"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.wait(30) == 0
+        assert process.stderr.read() == b""
+
+
+def test_parsing_starts_fast() -> None:
+    """A command imports what it needs: neither Kafka nor the host is loaded to parse text."""
+    code = "import sys; from tokenmill.__main__ import main; main(['parse', '/dev/null']); print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert not {"aiokafka", "faust", "redis", "prometheus_client"} & set(run.stdout.split())
