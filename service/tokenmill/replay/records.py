@@ -6,7 +6,7 @@ UTF-8, else `{"base64": …}`. Headers are a list of pairs.
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from tokenmill.records import InputRecord, Output, Record
 from tokenmill.session import Partition, SessionSettings
@@ -30,9 +30,9 @@ def record_from_json(value: Mapping[str, Any]) -> InputRecord:
         partition=value["partition"],
         offset=value["offset"],
         timestamp=value["timestamp"],
-        key=_to_bytes(value["key"]),
-        value=_to_bytes(value["value"]),
-        headers=[(name, _to_bytes(content) or b"") for name, content in value.get("headers") or ()],
+        key=to_bytes(value["key"]),
+        value=to_bytes(value["value"]),
+        headers=[(name, cast("bytes", to_bytes(content))) for name, content in value.get("headers") or ()],
     )
 
 
@@ -73,7 +73,8 @@ def _from_bytes(data: bytes | None) -> str | Json | None:
         return {"base64": b64encode(data or b"").decode()}
 
 
-def _to_bytes(value: str | Mapping[str, str] | None) -> bytes | None:
+def to_bytes(value: str | Mapping[str, str] | None) -> bytes | None:
+    """Bytes as they stand in JSON."""
     if value is None or isinstance(value, str):
         return value.encode() if value is not None else None
     return b64decode(value["base64"], validate=True)

@@ -1,0 +1,102 @@
+"""One line of `parse --batch`: a captured stream in, the events of one message out, the same in every run."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from tokenmill.codecs import Chunk, find_codec
+from tokenmill.dialects import find_dialect
+from tokenmill.errors import RecordError, TokenmillError
+from tokenmill.parser import read_options
+from tokenmill.records import InputRecord, Output
+from tokenmill.replay.records import Json, to_bytes
+from tokenmill.session import OutputSpec, Partition, SessionSettings
+
+CONVERSATION = "conversation"
+MESSAGE = "message"
+
+_DONE = b"[DONE]"
+
+
+def parse_batch(line: Mapping[str, Any]) -> Json:
+    """The answer to one line.
+
+    `{"name", "events"}`, the end of the stream included; with `per_chunk` also `events_per_chunk`: a list for each
+    chunk, and one for the end. Records that could not be used are named in `rejected`. `{"name", "error"}` where the
+    line itself is wrong.
+    """
+    name = line.get("name")
+    if "function" in line:
+        return {"name": name, "error": f"unknown function {line['function']!r}"}
+    try:
+        stream = _Stream(line)
+    except TokenmillError as problem:
+        return {"name": name, "error": str(problem)}
+    per_chunk = [stream.feed(chunk) for chunk in line.get("chunks") or ()]
+    per_chunk.append(stream.end())
+    answer = {"name": name, "events": [event for events in per_chunk for event in events]}
+    if line.get("per_chunk"):
+        answer["events_per_chunk"] = per_chunk
+    return answer | ({"rejected": stream.rejected} if stream.rejected else {})
+
+
+class _Stream:
+    """A partition with one message. Chunks go through the line's codec and on as native ones, for the fixed ids."""
+
+    def __init__(self, line: Mapping[str, Any]) -> None:
+        options = {key: line[key] for key in ("format", "tools") if key in line}
+        dialect = line.get("dialect", "native")
+        find_dialect(dialect)
+        settings = SessionSettings(
+            defaults=read_options(options | (line.get("open") or {})),
+            outputs=(OutputSpec("events", dialect),),
+            dlq="dlq",
+        )
+        self._codec = find_codec(line.get("codec", "native"))
+        self._kept = b""
+        self._partition = Partition(settings, "tokens", 0)
+        self.rejected: list[str] = []
+
+    def feed(self, chunk: Any) -> list[Any]:
+        """The events of one chunk: a string of model text, or what the codec takes."""
+        try:
+            self._kept, chunks = self._codec.decode(self._kept, self._record(self._value(chunk)))
+        except RecordError as problem:
+            self.rejected.append(str(problem))
+            return []
+        return list(self._events(chunks))
+
+    def end(self) -> list[Any]:
+        """The events of the end of the stream."""
+        return list(self._events([Chunk(end=True)]))
+
+    def _value(self, chunk: Any) -> bytes:
+        if isinstance(chunk, str) and self._codec.name == "native":
+            return msgspec.json.encode({"delta": chunk})
+        raw = isinstance(chunk, str) or (isinstance(chunk, dict) and chunk.keys() == {"base64"})
+        return (to_bytes(chunk) if raw else msgspec.json.encode(chunk)) or b""
+
+    def _record(self, value: bytes) -> InputRecord:
+        return InputRecord("tokens", 0, self._partition.offset, 0, CONVERSATION.encode(), value)
+
+    def _events(self, chunks: Sequence[Chunk]) -> Iterator[Any]:
+        out: list[Output] = []
+        for chunk in chunks:
+            self._partition.process([self._record(msgspec.json.encode(self._fixed(chunk)))], out)
+        for output in out:
+            if output.topic == "events":
+                yield _DONE.decode() if output.value == _DONE else msgspec.json.decode(output.value or b"null")
+            else:
+                self.rejected.append(dict(output.headers)["tm-error"].decode())
+
+    def _fixed(self, chunk: Chunk) -> Chunk:
+        """The chunk under the fixed ids; the first one opens the message, even if it brings nothing else."""
+        return msgspec.structs.replace(
+            chunk,
+            conversation_id=None,
+            message_id=MESSAGE,
+            open={} if self._partition.offset == 0 else None,
+            end=False if chunk.end is UNSET else chunk.end,
+        )
