@@ -4,7 +4,16 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tokenmill.events import AnyEvent, ArgumentDelta, Error, Event, ReasoningDelta, TextDelta, ToolInputDelta, ToolInputEnd
+from tokenmill.events import (
+    AnyEvent,
+    ArgumentDelta,
+    Error,
+    Event,
+    ReasoningDelta,
+    TextDelta,
+    ToolInputDelta,
+    ToolInputEnd,
+)
 from tokenmill.formats import compile_grammar, find_format
 from tokenmill.limits import Limits
 from tokenmill.parser import Format, Grammar, Options, Parser
