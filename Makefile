@@ -20,7 +20,7 @@ demo: $(INSTALLED) ## The whole flow on this machine: embedded broker and Redis,
 	@$(BIN)/tokenmill demo
 
 .PHONY: test
-test: lint types layers gen-check unit ## Everything that has to pass
+test: lint types layers gen-check pytest ## Everything that has to pass
 
 .PHONY: lint
 lint: $(INSTALLED) ## Style and formatting
@@ -39,8 +39,8 @@ layers: $(INSTALLED) ## Imports go one way; the pure packages reach no I/O
 gen-check: $(INSTALLED) ## Generated files are up to date
 	$(BIN)/python -m tokenmill.gen --check
 
-.PHONY: unit
-unit: $(INSTALLED) ## The tests: make unit PYTEST_ARGS="tests/parser -x"
+.PHONY: pytest
+pytest: $(INSTALLED) ## The tests alone, or some: make pytest PYTEST_ARGS="tests/parser -x"
 	$(BIN)/pytest $(PYTEST_ARGS)
 
 .PHONY: coverage
