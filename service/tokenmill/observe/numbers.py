@@ -7,7 +7,7 @@ for the metrics; latencies of a whole batch go into a histogram with one binary 
 import platform
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from typing import TypeAlias
 
@@ -17,6 +17,7 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
 from tokenmill.observe.table import BY_NAME, METRICS, Metric
+from tokenmill.session import Tally
 
 Labels: TypeAlias = tuple[str, ...]
 Reading: TypeAlias = Iterable[tuple[Labels, float]]
@@ -75,13 +76,12 @@ class Numbers(Collector):
             raise ValueError(f"{name} has the labels {BY_NAME[name].labels}")
         self._counters[name][labels] += by
 
-    def drain(self, tally: Mapping[str, dict[str | Labels, int]]) -> None:
-        """Move the session's counts here: each dictionary is read and emptied."""
-        for field, counts in tally.items():
-            counter = self._counters[_TALLIES[field]]
-            for label, count in counts.items():
+    def take(self, tally: Tally) -> None:
+        """Add the session's counts."""
+        for field, name in _TALLIES.items():
+            counter = self._counters[name]
+            for label, count in getattr(tally, field).items():
                 counter[label if isinstance(label, tuple) else (label,)] += count
-            counts.clear()
 
     def read(self, name: str, reading: Callable[[], Reading]) -> None:
         """A gauge: `reading` is called when somebody looks."""

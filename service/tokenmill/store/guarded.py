@@ -55,6 +55,11 @@ class GuardedStore:
         self._failed = failed
         self._breaker = breaker or Breaker()
 
+    @property
+    def refusing(self) -> bool:
+        """Whether an operation would be refused now: what is meant for the store need not be made."""
+        return self._breaker.open
+
     async def load(self, topic: str, partition: int) -> Snapshot | None:
         """As `SnapshotStore.load`."""
         return await self._guard("load", self._store.load, topic, partition)
@@ -101,6 +106,6 @@ class GuardedStore:
         except (Unavailable, TimeoutError) as problem:
             self._breaker.failed()
             self._failed(op, problem)
-            raise Unavailable(f"snapshot store: {op}: {problem!r}") from problem
+            raise Unavailable(f"snapshot store: {op}: {problem or 'no answer in time'}") from problem
         self._breaker.succeeded()
         return result

@@ -170,7 +170,7 @@ class RedisStore:
             await self._redis.connection_pool.disconnect()
             raise Unavailable(f"redis: {problem}") from problem
         except (RedisError, OSError) as problem:
-            raise Unavailable(f"redis: {problem!r}") from problem
+            raise Unavailable(f"redis: {type(problem).__name__}: {problem}") from problem
 
 
 def pages(fields: Mapping[bytes, bytes]) -> Iterator[list[bytes]]:

@@ -1,0 +1,112 @@
+"""Steps 5 and 6 of the cycle: mark what is done, and commit it with its mark once it is acknowledged.
+
+The order is the promise (design 4.3): outputs acknowledged, then the offset, then the snapshot. One commit is in flight
+at a time, so a committed offset never moves back.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.structs import OffsetAndMetadata
+
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.observe import Hooks, Numbers
+from tokenmill.session import Mark
+from tokenmill.worker.connect import deadline
+from tokenmill.worker.lane import Lane, Phase
+from tokenmill.worker.snapshots import SnapshotWriter
+
+log = logging.getLogger(__name__)
+
+LAST_SNAPSHOTS_S = 3.0
+"""For the snapshots of partitions that are given up; the next owner replays what is missing."""
+
+
+class Committer:
+    """Commits for all lanes of the worker."""
+
+    def __init__(
+        self,
+        consumer: AIOKafkaConsumer,
+        writer: SnapshotWriter,
+        numbers: Numbers,
+        hooks: Hooks,
+        *,
+        patience: float,
+        clock: Callable[[], float],
+    ) -> None:
+        """When no commit came through for `patience` seconds, the worker can't go on."""
+        self._consumer = consumer
+        self._writer = writer
+        self._numbers = numbers
+        self._hooks = hooks
+        self._patience = patience
+        self._clock = clock
+        self._failing_since: float | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    async def tick(self, lanes: Iterable[Lane]) -> None:
+        """Mark the lanes, commit what is acknowledged, and let committed snapshots go to the writer."""
+        live = [lane for lane in lanes if lane.phase is Phase.LIVE]
+        for lane in live:
+            lane.mark()
+            self._writer.capture_if_due(lane.line)
+        await self.commit(live)
+        for lane in live:
+            if lane.committed is not None:
+                self._writer.committed(lane.line, lane.committed.offset)
+
+    async def flush(self, lanes: Collection[Lane], seconds: float) -> list[Lane]:
+        """Finish what is in flight, commit and snapshot it. Returns the lanes of which everything is committed."""
+        live = [lane for lane in lanes if lane.phase is Phase.LIVE]
+        try:
+            async with asyncio.timeout(seconds):
+                for lane in live:
+                    await lane.drained()
+                for lane in live:
+                    lane.mark()
+                await self.commit(live)
+        except TimeoutError:
+            log.warning("not everything in flight was acknowledged and committed within %g s", seconds)
+        done = [lane for lane in live if lane.committed and lane.committed.offset == lane.partition.offset]
+        try:
+            async with asyncio.timeout(LAST_SNAPSHOTS_S):
+                for lane in done:
+                    await self._writer.write_last(lane.line)
+        except TimeoutError:
+            log.warning("not all snapshots were written within %g s", LAST_SNAPSHOTS_S)
+        return done
+
+    async def commit(self, lanes: Iterable[Lane]) -> None:
+        """Commit the newest acknowledged marks. A commit that fails is left to the next one, or to a replay."""
+        async with self._one_at_a_time:
+            marks = {lane: mark for lane in lanes if (mark := lane.committable())}
+            # Without a generation the broker would take a commit for that of a tool, whoever owns the partition now.
+            if not marks or self._consumer._coordinator.generation <= 0:  # noqa: SLF001 -- there is no other way
+                return
+            offsets = {(lane.partition.topic, lane.partition.number): mark.offset for lane, mark in marks.items()}
+            self._hooks.committing(offsets)
+            try:
+                await self._send(marks)
+            except Unavailable as problem:
+                self._failed(problem)
+                return
+            self._failing_since = None
+            self._numbers.add("tokenmill_commits_total", "done")
+            for lane, mark in marks.items():
+                lane.commit_done(mark)
+            self._hooks.committed(offsets)
+
+    async def _send(self, marks: dict[Lane, Mark]) -> None:
+        offsets = {lane.topic_partition: OffsetAndMetadata(mark.offset, mark.encode()) for lane, mark in marks.items()}
+        await deadline(self._consumer.commit(offsets), "commit")
+
+    def _failed(self, problem: Unavailable) -> None:
+        self._numbers.add("tokenmill_commits_total", "failed")
+        log.warning("%s; what was not committed is published again after a restore", problem)
+        if self._failing_since is None:
+            self._failing_since = self._clock()
+        elif self._clock() - self._failing_since > self._patience:
+            raise FatalError(f"no commit came through for {self._patience:g} s: {problem}")

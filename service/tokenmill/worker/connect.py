@@ -1,0 +1,175 @@
+"""Kafka clients made from the configuration, and how long a broker is waited for.
+
+The values that are fixed here are those that the promises need; what an operator may choose is in the configuration.
+"""
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from tokenmill.config import Kafka
+from tokenmill.errors import Unavailable
+from tokenmill.limits import KIB, MIB
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+FETCH_WAIT_MS = 50
+"""One fetch is in flight a broker; while it waits for one partition, resumed ones wait with it."""
+
+FETCH_PARTITION_BYTES = 512 * KIB
+"""Records of one partition in one fetch; a longer record still comes, alone."""
+
+FETCH_BYTES = 16 * MIB
+"""Records of all partitions in one fetch: bounds what is read and not yet parsed."""
+
+BATCH_BYTES = 512 * KIB
+"""Largest record batch. The broker's default limit for one is 1 MiB."""
+
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 15.0
+CALL_S = 15.0
+"""Deadline of one call to the broker that is not a join, a fetch or a produce request."""
+
+
+class Client(Protocol):
+    """What all of aiokafka's clients have in common."""
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+
+
+C = TypeVar("C", bound=Client)
+
+
+def client_options(kafka: Kafka) -> dict[str, Any]:
+    """Arguments that all of aiokafka's clients take."""
+    options: dict[str, Any] = {
+        "bootstrap_servers": kafka.bootstrap_servers,
+        "client_id": kafka.client_id,
+        "security_protocol": kafka.security_protocol,
+        "request_timeout_ms": kafka.request_timeout_ms,
+    }
+    if kafka.security_protocol.endswith("SSL"):
+        options["ssl_context"] = _ssl_context(kafka)
+    if kafka.security_protocol.startswith("SASL"):
+        options["sasl_mechanism"] = kafka.sasl_mechanism
+        options["sasl_plain_username"] = kafka.sasl_username
+        options["sasl_plain_password"] = kafka.sasl_password
+    return options
+
+
+def make_consumer(kafka: Kafka) -> AIOKafkaConsumer:
+    """The worker's member of the consumer group; `subscribe` it before its start.
+
+    No deserializer: one that raises would stop the partition. No reset of offsets: skipping data is our decision.
+    """
+    return AIOKafkaConsumer(
+        **client_options(kafka),
+        group_id=kafka.group_id,
+        group_instance_id=kafka.group_instance_id,
+        session_timeout_ms=kafka.session_timeout_ms,
+        heartbeat_interval_ms=kafka.heartbeat_interval_ms,
+        rebalance_timeout_ms=kafka.rebalance_timeout_ms,
+        enable_auto_commit=False,
+        auto_offset_reset="none",
+        isolation_level="read_committed",
+        fetch_max_wait_ms=FETCH_WAIT_MS,
+        fetch_max_bytes=FETCH_BYTES,
+        max_partition_fetch_bytes=FETCH_PARTITION_BYTES,
+    )
+
+
+def make_producer(kafka: Kafka, batch_bytes: int = BATCH_BYTES) -> AIOKafkaProducer:
+    """An idempotent producer: a retry neither doubles nor reorders a partition's records."""
+    return AIOKafkaProducer(
+        **client_options(kafka),
+        enable_idempotence=True,
+        acks="all",
+        max_batch_size=batch_bytes,
+    )
+
+
+def make_admin(kafka: Kafka) -> "Admin":
+    """A client for topics and their settings, as a context manager."""
+    return Admin(kafka)
+
+
+class Admin:
+    """`async with make_admin(kafka) as admin`: started and closed with deadlines."""
+
+    def __init__(self, kafka: Kafka) -> None:
+        self._client = AIOKafkaAdminClient(**client_options(kafka))
+
+    async def __aenter__(self) -> AIOKafkaAdminClient:
+        try:
+            await deadline(self._client.start(), "connect")
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self._client
+
+    async def __aexit__(self, *exception: object) -> None:
+        with contextlib.suppress(KafkaError, OSError, TimeoutError):
+            await asyncio.wait_for(self._client.close(), CALL_S)
+
+
+async def deadline(call: Awaitable[T], what: str, seconds: float = CALL_S) -> T:
+    """The result of a call that may not take longer. Raises `Unavailable` for a time-out or an error of Kafka's."""
+    try:
+        return await asyncio.wait_for(call, seconds)
+    except TimeoutError as problem:
+        raise Unavailable(f"Kafka: {what}: no answer within {seconds:g} s") from problem
+    except (KafkaError, OSError) as problem:
+        raise Unavailable(f"Kafka: {what}: {problem!r}") from problem
+
+
+async def started(make: Callable[[], C], what: str, seconds: float) -> C:
+    """A started client, a new one for each try. Raises `Unavailable` when the broker did not answer in time."""
+    client = make()
+    try:
+        await deadline(client.start(), what, seconds)
+    except BaseException:
+        await stopped(client)
+        raise
+    return client
+
+
+async def stopped(client: Client, seconds: float = CALL_S) -> None:
+    """Stop a client; a broken one may raise or hang at that, which helps nobody now."""
+    try:
+        await asyncio.wait_for(client.stop(), seconds)
+    except Exception as problem:  # noqa: BLE001 -- see above
+        log.info("a Kafka client did not stop cleanly: %r", problem)
+
+
+async def until_available(attempt: Callable[[], Awaitable[T]], seconds: float) -> T:
+    """Try again and again, with growing pauses, for so long; each failure is said in the log. Then raises."""
+    loop = asyncio.get_running_loop()
+    give_up = loop.time() + seconds
+    pause = FIRST_PAUSE_S
+    while True:
+        try:
+            return await attempt()
+        except Unavailable as problem:
+            left = give_up - loop.time()
+            if left <= 0:
+                raise
+            log.warning("%s; next try in %g s, giving up in %.0f s", problem, pause, left)
+        await asyncio.sleep(min(pause, max(left, 0)))
+        pause = min(2 * pause, LONGEST_PAUSE_S)
+
+
+def _ssl_context(kafka: Kafka) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=kafka.ssl_cafile or None)
+    if kafka.ssl_certfile:
+        context.load_cert_chain(kafka.ssl_certfile, kafka.ssl_keyfile, kafka.ssl_password or None)
+    return context

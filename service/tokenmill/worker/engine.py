@@ -1,0 +1,258 @@
+"""The worker's cycle, in numbered steps. The order of 4, 6 and 7 is what the promises rest on (design 4.3).
+
+    1 read         `Engine.read`            records of all owned partitions, from the consumer
+    2 parse        `Lane.process`           `Partition.process`: outputs are a function of state and record (P3)
+    3 publish      `Lane.publish`           outputs go into record batches, several on their way
+    4 acknowledge  `Lane.settle`            the broker has them, all replicas included
+    5 mark         `Lane.mark`              what a commit of this offset would say
+    6 commit       `Committer.commit`       offset and mark, only behind acknowledged outputs
+    7 snapshot     `SnapshotWriter.write`   only behind a commit
+
+Reading goes on while 3 to 7 are under way for what was read before. SIGKILL between any two steps repeats outputs,
+byte for byte, and loses none (P4).
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
+
+from tokenmill.config import Config
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.limits import MIB
+from tokenmill.observe import Hooks, Numbers
+from tokenmill.records import Record
+from tokenmill.session import Partition, SessionSettings
+from tokenmill.store import GuardedStore
+from tokenmill.worker.commit import Committer
+from tokenmill.worker.connect import stopped
+from tokenmill.worker.lane import Lane, Phase
+from tokenmill.worker.outbox import Outbox
+from tokenmill.worker.ownership import Ownership
+from tokenmill.worker.snapshots import SnapshotWriter
+
+log = logging.getLogger(__name__)
+
+POLL_MS = 200
+"""How long a read waits when there is nothing."""
+
+SLICE_RECORDS = 1_000
+"""Records parsed in one go: some milliseconds, then the sender and the heartbeat have their turn."""
+
+LANE_UNACKED_BYTES = 8 * MIB
+"""Output of one partition that may wait for the broker; above it the partition is paused until half is through."""
+
+READ_ERROR_PAUSE_S = 0.5
+"""The client raises errors of the group at once and without a pause."""
+
+STOP_S = 5.0
+"""For stopping each client; a broken one hangs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What an engine is made of."""
+
+    config: Config
+    settings: SessionSettings
+    consumer: AIOKafkaConsumer
+    producer: AIOKafkaProducer
+    store: GuardedStore
+    numbers: Numbers
+    hooks: Hooks
+    fail: Callable[[Exception], None]
+    """Called with what makes going on impossible; the process ends."""
+
+
+class Engine:
+    """One worker's part of the group: reads, parses, publishes, commits."""
+
+    def __init__(self, parts: Parts, clock: Callable[[], float] = time.monotonic) -> None:
+        config = parts.config
+        self.settings = parts.settings
+        self.consumer = parts.consumer
+        self.producer = parts.producer
+        self.store = parts.store
+        self.numbers = parts.numbers
+        self.hooks = parts.hooks
+        self.fail = parts.fail
+        self.config = config
+        self.clock = clock
+        self.draining = False
+        patience = config.worker.stall_timeout_s
+        self.writer = SnapshotWriter(
+            parts.store, config.worker.snapshot_interval_s, parts.numbers, parts.hooks, clock=clock
+        )
+        self.committer = Committer(
+            parts.consumer, self.writer, parts.numbers, parts.hooks, patience=patience, clock=clock
+        )
+        self.ownership = Ownership(
+            self, revoke_seconds=config.kafka.rebalance_timeout_ms / 2000, patience=patience, clock=clock
+        )
+        self._topics = tuple(dict.fromkeys([*(spec.topic for spec in self.settings.outputs), self.settings.dlq]))
+        self._failing_since: float | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def lanes(self) -> dict[TopicPartition, Lane]:
+        """The owned partitions."""
+        return self.ownership.lanes
+
+    @property
+    def ready(self) -> bool:
+        """Whether this worker does its part: in the group, everything restored, not on its way out."""
+        return self.ownership.settled and not self.draining
+
+    def subscribe(self) -> None:
+        """Say which topic is read; must be done before the consumer starts."""
+        self.consumer.subscribe([self.config.topics.tokens], listener=self.ownership)
+
+    def make_lane(self, partition: Partition) -> Lane:
+        """A lane with its ways out, for a partition that was just assigned."""
+
+        def outbox(topic: str, settle: Callable[[], None]) -> Outbox:
+            def acknowledged(records: int) -> None:
+                self.numbers.add("tokenmill_records_produced_total", topic, by=records)
+                settle()
+
+            return Outbox(self.producer, topic, partition.number, acknowledged=acknowledged, failed=self.fail)
+
+        return Lane(partition, self.writer.line(partition), self._topics, outbox, self.numbers)
+
+    # Running
+
+    def start(self) -> None:
+        """Start the tasks; the consumer is started already."""
+        steps = {"read": self._read_on, "commit": self._commit_on, "snapshots": self.writer.run}
+        self._tasks = [self.watched(step(), name) for name, step in steps.items()]
+
+    def also(self, work: Awaitable[None], name: str) -> None:
+        """One more task of this kind."""
+        self._tasks.append(self.watched(work, name))
+
+    def watched(self, work: Awaitable[None], name: str) -> "asyncio.Task[None]":
+        """A task that must not end: returning, being cancelled or raising ends the worker, loudly."""
+
+        async def run() -> None:
+            try:
+                await work
+            except asyncio.CancelledError:
+                if not self.draining:
+                    self.fail(FatalError(f"task {name!r} was cancelled"))
+                raise
+            except Exception as problem:  # noqa: BLE001 -- whatever it is, nobody would do this work now
+                self.fail(problem)
+            else:
+                self.fail(FatalError(f"task {name!r} returned"))
+
+        return asyncio.create_task(run(), name=name)
+
+    async def _read_on(self) -> None:
+        while not self.draining:
+            for tp, records in (await self.read()).items():
+                self.take(tp, records)
+            self.balance()
+            await asyncio.sleep(0)  # a read that finds data does not wait, and others want a turn
+        await asyncio.Event().wait()
+
+    async def read(self) -> dict[TopicPartition, Sequence[Record]]:
+        """Step 1. Also the place where the client says that something is wrong."""
+        try:
+            batch: dict[TopicPartition, Sequence[Record]] = await self.consumer.getmany(
+                timeout_ms=POLL_MS, max_records=SLICE_RECORDS
+            )
+        except OffsetOutOfRangeError as problem:
+            for tp in problem.args[0]:
+                log.warning("%s/%d: the topic no longer holds what comes next", *tp)
+                self.ownership.restore_again(tp)
+        except NoOffsetForPartitionError:
+            log.debug("a partition without a commit; its lane decides where to begin")
+        except KafkaError as problem:
+            await self._read_failed(problem)
+        else:
+            self._failing_since = None
+            return batch
+        return {}
+
+    async def _read_failed(self, problem: KafkaError) -> None:
+        now = self.clock()
+        self._failing_since = self._failing_since or now
+        if now - self._failing_since > self.config.worker.stall_timeout_s:
+            raise FatalError(f"reading has failed for {now - self._failing_since:.0f} s: {problem!r}") from problem
+        log.warning("reading: %r", problem)
+        await asyncio.sleep(READ_ERROR_PAUSE_S)
+
+    def take(self, tp: TopicPartition, records: Sequence[Record]) -> None:
+        """Steps 2 and 3 for one partition, or its replay."""
+        lane = self.lanes.get(tp)
+        if lane is None:
+            return
+        if lane.phase is Phase.REPLAYING:
+            records = self.ownership.replay(lane, records)
+        if records and lane.phase is Phase.LIVE:
+            lane.process(records)
+            self.numbers.add("tokenmill_records_consumed_total", by=len(records))
+            self.hooks.processed(tp.topic, tp.partition, len(records))
+
+    def balance(self) -> None:
+        """Pause partitions whose outputs pile up, resume those that are through; end replays that met no new record."""
+        for tp, lane in list(self.lanes.items()):
+            if lane.phase is Phase.REPLAYING:
+                self.ownership.reached(lane, self.position(tp))
+            elif lane.phase is Phase.LIVE and lane.in_flight | lane.paused:
+                unacked = lane.unacked_bytes
+                if not lane.paused and unacked > LANE_UNACKED_BYTES:
+                    self.consumer.pause(tp)
+                    lane.paused = True
+                elif lane.paused and unacked < LANE_UNACKED_BYTES // 2:
+                    self.consumer.resume(tp)
+                    lane.paused = False
+
+    async def _commit_on(self) -> None:
+        while True:
+            await asyncio.sleep(self.config.worker.commit_interval_ms / 1000)
+            await self.committer.tick(self.lanes.values())
+
+    # What the client knows of a partition
+
+    def position(self, tp: TopicPartition) -> int:
+        """The next offset that the consumer gives, behind transaction markers too; -1 while it does not know."""
+        assignment = self.consumer._subscription.subscription.assignment  # noqa: SLF001 -- `position()` may wait
+        state = assignment.state_value(tp) if assignment else None
+        return state.position if state is not None and state.has_valid_position else -1
+
+    def end(self, tp: TopicPartition) -> int | None:
+        """The offset behind the last record that can be read, as of the last fetch."""
+        if tp not in self.consumer.assignment():
+            return None
+        stable: int | None = self.consumer.last_stable_offset(tp)
+        high: int | None = self.consumer.highwater(tp)
+        return stable if stable is not None and stable >= 0 else high
+
+    # Ending
+
+    async def drain(self, seconds: float) -> None:
+        """Stop reading, finish, commit and snapshot what is in flight, leave. Bounded, but for what a client does."""
+        self.draining = True
+        self.hooks.draining()
+        for task in self._tasks[:1]:
+            task.cancel()  # reading; parsing has no point where it could be cut
+            await asyncio.wait([task])
+        await self.ownership.give_up(seconds)
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of everything, each within its own deadline."""
+        self.draining = True
+        for task in self._tasks:
+            task.cancel()
+        await stopped(self.consumer, STOP_S)
+        await stopped(self.producer, STOP_S)
+        try:
+            await asyncio.wait_for(self.store.close(), STOP_S)
+        except (Unavailable, TimeoutError, OSError) as problem:
+            log.info("the snapshot store did not close cleanly: %r", problem)

@@ -1,0 +1,35 @@
+"""Gauges that are read from the engine when somebody looks at the metrics."""
+
+from collections.abc import Iterable
+
+from tokenmill.observe import Numbers
+from tokenmill.worker.engine import Engine
+from tokenmill.worker.lane import Phase
+
+
+def read_gauges(numbers: Numbers, engine: Engine) -> None:
+    """Let the numbers ask this engine."""
+
+    def total(what: str) -> Iterable[tuple[tuple[str, ...], float]]:
+        live = [lane for lane in engine.lanes.values() if lane.phase is Phase.LIVE]
+        yield (), sum(getattr(lane.partition, what) for lane in live)
+
+    def lag() -> Iterable[tuple[tuple[str, ...], float]]:
+        for tp, lane in engine.lanes.items():
+            end = engine.end(tp)
+            if end is not None:
+                done = max(lane.partition.offset, engine.position(tp))
+                yield (tp.topic, str(tp.partition)), max(0, end - done)
+
+    numbers.read("tokenmill_open_messages", lambda: total("open_messages"))
+    numbers.read("tokenmill_state_bytes", lambda: total("size"))
+    numbers.read("tokenmill_consumer_lag_records", lag)
+    numbers.read("tokenmill_assigned_partitions", lambda: [((), len(engine.lanes))])
+    numbers.read(
+        "tokenmill_replaying_partitions",
+        lambda: [((), sum(lane.phase is not Phase.LIVE for lane in engine.lanes.values()))],
+    )
+    numbers.read(
+        "tokenmill_unacknowledged_bytes",
+        lambda: [((), sum(lane.unacked_bytes for lane in engine.lanes.values()))],
+    )

@@ -1,0 +1,161 @@
+"""Faust as the host: service tree, signals, web endpoints, on uvloop. Its own Kafka stays off.
+
+Traps of the role, each closed here: tasks that end silently (`Engine.watched`), no deadline on stop (`_Deadline`), a
+web server that answers during the drain (`/readyz` is ours), redirected output, a debugger on SIGUSR2, pages that show
+data, settings read from the environment.
+"""
+
+import asyncio
+import logging
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import faust
+import uvloop
+from faust.app.base import BootStrategy as BaseBootStrategy
+from faust.web import Request, Response, View
+from mode import Service
+
+from tokenmill.config import Config
+from tokenmill.errors import FatalError
+from tokenmill.observe import Hooks, Numbers, exposition, setup_logs
+from tokenmill.worker.service import WorkerService
+
+log = logging.getLogger(__name__)
+
+EXIT_S = 5.0
+"""From the end of the drain, or from a failure, to the end of the process."""
+
+
+class BootStrategy(BaseBootStrategy):
+    """No consumer, producer, tables or topics of Faust's."""
+
+    enable_kafka = False
+
+
+class App(faust.App):
+    """The application: web pages and one service."""
+
+    BootStrategy = BootStrategy
+    logger = logging.getLogger("faust.app")
+
+
+class Worker(faust.Worker):
+    """The process: signals and exit code."""
+
+    def __init__(self, app: App, stopping: Callable[[], None], **options: Any) -> None:
+        super().__init__(app, **options)
+        self.spinner = None  # writes control characters
+        self._stopping = stopping
+
+    def _on_sigterm(self) -> None:
+        self._stopping()
+        super()._on_sigterm()
+
+    def _on_sigint(self) -> None:
+        self._on_sigterm()  # the host's own way of saying it writes to the terminal
+
+    def _on_sigusr2(self) -> None:
+        log.warning("SIGUSR2 ignored: a debugger would hang the process")
+
+    def _setup_logging(self) -> None:
+        """Ours is set up already, and standard output stays what it is."""
+
+
+class Deadline:
+    """Ends the process if it does not end by itself: the host knows no deadline on stop."""
+
+    def __init__(self, exit_process: Callable[[int], Any] = os._exit) -> None:
+        self._exit = exit_process
+        self._timer: threading.Timer | None = None
+
+    def start(self, seconds: float, why: str) -> None:
+        """From now on there are so many seconds left. The first call counts."""
+        if self._timer is None:
+            self._timer = threading.Timer(seconds, self._end, (seconds, why))
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _end(self, seconds: float, why: str) -> None:
+        sys.stderr.write(f"{why}: not over after {seconds:g} s; ending the process\n")
+        sys.stderr.flush()
+        self._exit(1)
+
+
+def run_worker(config: Config, hooks: Hooks | None = None) -> int:
+    """Run until SIGTERM or SIGINT (0) or until something makes going on impossible (1). Takes over the process."""
+    setup_logs(config.worker.log_format, config.worker.log_level)
+    loop = uvloop.new_event_loop()
+    asyncio.set_event_loop(loop)
+    numbers = Numbers()
+    deadline = Deadline()
+    service = WorkerService(
+        config, numbers, hooks or Hooks(), failing=lambda: deadline.start(EXIT_S, "failure"), loop=loop
+    )
+    with _folder() as folder:
+        app = make_app(config, service, numbers, folder, loop)
+        seconds = config.worker.shutdown_timeout_s
+        worker = Worker(app, lambda: deadline.start(seconds, "stop"), loop=loop, quiet=True, redirect_stdouts=False)
+        try:
+            worker.execute_from_commandline()
+        except SystemExit as end:
+            return int(end.code or 0) if service.failure is None else 1
+        except FatalError as problem:
+            log.critical("%s", problem)
+    return 1
+
+
+def make_app(config: Config, service: Service, numbers: Numbers, folder: str, loop: asyncio.AbstractEventLoop) -> App:
+    """Faust's application; every setting that could be read from elsewhere is set here."""
+    app = App(
+        "tokenmill",
+        loop=loop,
+        autodiscover=False,
+        broker="kafka://unused",
+        store="memory://",
+        cache="memory://",
+        datadir=folder,
+        web_enabled=True,
+        web_bind=config.worker.bind,
+        web_host="localhost",
+        web_port=config.worker.port,
+        web_in_thread=False,
+        web_stats_enabled=False,
+        web_graph_enabled=False,
+        web_router_enabled=False,
+        web_tables_enabled=False,
+        web_metrics_enabled=False,
+        worker_redirect_stdouts=False,
+        topic_disable_leader=True,
+        debug=False,
+    )
+    app.service(service)  # type: ignore[arg-type] # an instance will do, too
+    _add_pages(app, service, exposition(numbers))
+    return app
+
+
+def _add_pages(app: App, service: Any, metrics: Callable[[], bytes]) -> None:
+    @app.page("/metrics")
+    async def _metrics(view: View, _request: Request) -> Response:
+        return view.bytes(metrics(), content_type="text/plain; version=0.0.4")
+
+    @app.page("/healthz")
+    async def _healthz(view: View, _request: Request) -> Response:
+        return view.text("ok\n")
+
+    @app.page("/readyz")
+    async def _readyz(view: View, _request: Request) -> Response:
+        ready, why = service.readiness()
+        return view.text(f"{why}\n", status=200 if ready else 503)
+
+
+@contextmanager
+def _folder() -> Iterator[str]:
+    """Faust makes a folder for tables that nobody has."""
+    with tempfile.TemporaryDirectory(prefix="tokenmill-") as folder:
+        yield folder

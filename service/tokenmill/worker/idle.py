@@ -1,0 +1,72 @@
+"""Time and memory enter through the log: what is idle for too long is closed by a record in its own partition.
+
+The record comes round like any other and only then ends the message, so that a replay does the same (design 4.1). It
+names the last offset that its message had, and is ignored if newer chunks have come before it.
+"""
+
+import logging
+import time
+from collections.abc import Iterable
+
+from aiokafka import TopicPartition
+
+from tokenmill.limits import MIB
+from tokenmill.session import TimeoutControl
+from tokenmill.worker.engine import Engine
+from tokenmill.worker.lane import Lane, Phase
+
+log = logging.getLogger(__name__)
+
+ROUNDS = 10
+"""Messages are looked at so many times within the idle timeout, at most once and at least every few seconds."""
+
+SHORTEST_ROUND_S = 0.2
+LONGEST_ROUND_S = 5.0
+
+RELIEF = 10
+"""When memory runs short, one message in so many is closed, the longest idle ones first."""
+
+
+def round_seconds(timeout: float) -> float:
+    """How often to look."""
+    return min(max(timeout / ROUNDS, SHORTEST_ROUND_S), LONGEST_ROUND_S)
+
+
+class IdleCloser:
+    """Writes control records for messages that get no more chunks."""
+
+    def __init__(self, engine: Engine) -> None:
+        worker = engine.config.worker
+        self._engine = engine
+        self._timeout_ms = int(worker.idle_timeout_s * 1000)
+        self._state_bytes = worker.state_mib * MIB
+
+    def look(self) -> None:
+        """Close what is idle; when all state together is over its cap, also the longest idle of what is not."""
+        live = [lane for lane in self._engine.lanes.values() if lane.phase is Phase.LIVE]
+        for lane in live:
+            # Behind a backlog a message looks idle though its chunks are only waiting to be read.
+            if self.caught_up(lane.topic_partition):
+                self._write(lane, lane.partition.idle(int(time.time() * 1000), self._timeout_ms))
+        if sum(lane.partition.size for lane in live) > self._state_bytes:
+            self._relieve(live)
+
+    def caught_up(self, tp: TopicPartition) -> bool:
+        """Whether everything that can be read is read."""
+        end = self._engine.end(tp)
+        return end is not None and self._engine.position(tp) >= end
+
+    def _relieve(self, live: Iterable[Lane]) -> None:
+        log.warning("open messages take more than worker.state_mib: input pauses, the longest idle are closed")
+        for lane in live:
+            if lane.partition.open_messages:
+                self._write(lane, lane.partition.longest_idle(max(1, lane.partition.open_messages // RELIEF)))
+
+    def _write(self, lane: Lane, controls: Iterable[TimeoutControl]) -> None:
+        count = 0
+        for control in controls:
+            lane.inbox.append(int(time.time() * 1000), control.key, control.value, control.headers)
+            count += 1
+        if count:
+            lane.inbox.flush()
+            self._engine.numbers.add("tokenmill_timeouts_written_total", by=count)

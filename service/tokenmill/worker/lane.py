@@ -1,0 +1,173 @@
+"""One input partition that this worker owns: from its records to what may be committed.
+
+Steps 2 to 5 of the cycle (see `engine`). A slice of records is parsed, its outputs are appended to the outboxes, and it
+is remembered which batches they are in. When those are acknowledged, in order, the newest mark behind them can be
+committed. Several slices are on their way at once; none is settled before those in front of it.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from aiokafka import TopicPartition
+
+from tokenmill.observe import Numbers
+from tokenmill.records import Output, Record
+from tokenmill.session import Mark, Partition
+from tokenmill.worker.outbox import Outbox
+from tokenmill.worker.snapshots import SnapshotLine
+
+
+class Phase(Enum):
+    """How far a lane is after its assignment."""
+
+    RESTORING = "restoring"
+    """The state is on its way; nothing is read."""
+    REPLAYING = "replaying"
+    """Records below the committed offset are read again, silently."""
+    LIVE = "live"
+    CLOSED = "closed"
+    """Revoked or drained: whatever still arrives for it is ignored."""
+
+
+class Slice(NamedTuple):
+    """Records that were processed together, or a mark behind such."""
+
+    needs: list[tuple[Outbox, int]]
+    """Outboxes, and how many batches each must have acknowledged."""
+    timestamps: list[int]
+    opened: list[int]
+    mark: Mark | None
+
+
+class Lane:
+    """The state of one owned partition and everything that is in flight for it."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        line: SnapshotLine,
+        topics: Iterable[str],
+        outbox: Callable[[str, Callable[[], None]], Outbox],
+        numbers: Numbers,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """`outbox` makes the way to a topic, given what to call after each acknowledgement; `wall` is in seconds."""
+        self.partition = partition
+        self.line = line
+        self.outboxes = {topic: outbox(topic, self.settle) for topic in topics}
+        self.inbox = outbox(partition.topic, lambda: None)
+        """Leads back to the input: for control records."""
+        self.topic_partition = TopicPartition(partition.topic, partition.number)
+        self.phase = Phase.RESTORING
+        self.committed: Mark | None = None
+        """What the broker has, as far as we know."""
+        self.paused = False
+        self._ready: Mark | None = None
+        self._slices: deque[Slice] = deque()
+        self._marked = -1
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._numbers = numbers
+        self._wall = wall
+        self._latency = numbers.histograms["tokenmill_chunk_to_event_latency_seconds"]
+        self._first_event = numbers.histograms["tokenmill_time_to_first_event_seconds"]
+
+    @property
+    def unacked_bytes(self) -> int:
+        """Bytes of output that the broker has not acknowledged."""
+        return sum(box.unacked_bytes for box in self.outboxes.values())
+
+    @property
+    def acknowledged(self) -> int:
+        """Batches that the broker has acknowledged."""
+        return sum(box.acked for box in self.outboxes.values())
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether anything waits for an acknowledgement."""
+        return bool(self._slices)
+
+    def adopt(self, partition: Partition, line: SnapshotLine | None = None) -> None:
+        """Take over a state that was had elsewhere: parked, from the store, or empty at another offset."""
+        self.partition = partition
+        if line is not None:
+            self.line = line
+        self.line.partition = partition
+
+    def go_live(self) -> None:
+        """The state is that of `partition.offset`. Unless the broker has just that, it is committed anew."""
+        self._marked = self.committed.offset if self.committed else -1
+        self.phase = Phase.LIVE
+
+    def process(self, records: Sequence[Record]) -> None:
+        """Steps 2 and 3, parse and publish: records in, outputs on their way, in the order of the log (P1)."""
+        out: list[Output] = []
+        self.partition.process(records, out)
+        self.publish(out, [record.timestamp for record in records])
+
+    def publish(self, out: Sequence[Output], timestamps: list[int]) -> None:
+        """Step 3: append outputs to the outboxes and remember what they wait for."""
+        outboxes = self.outboxes
+        for output in out:
+            outboxes[output.topic].append(output.timestamp, output.key, output.value, output.headers)
+        for box in outboxes.values():
+            box.flush()
+        self._slices.append(Slice(self._needs(), timestamps, self._count(), None))
+        self.settle()
+
+    def mark(self) -> None:
+        """Step 5: note what a commit of the present offset would say, if there is anything new to commit."""
+        if self.partition.offset == self._marked:
+            return
+        mark = self.partition.mark()
+        self._marked = mark.offset
+        self._slices.append(Slice(self._needs(), [], [], mark))
+        self.settle()
+
+    def settle(self) -> None:
+        """Step 4: slices whose batches are all acknowledged are done, in order."""
+        slices = self._slices
+        now = self._wall() * 1000
+        while slices and all(box.acked >= needed for box, needed in slices[0].needs):
+            done = slices.popleft()
+            self._latency.observe_since(done.timestamps, now)
+            self._first_event.observe_since(done.opened, now)
+            self._ready = done.mark or self._ready
+        if slices:
+            self._idle.clear()
+        else:
+            self._idle.set()
+
+    def committable(self) -> Mark | None:
+        """The newest mark whose outputs are all acknowledged, if it is not committed yet."""
+        if self._ready is None or self.phase is not Phase.LIVE:
+            return None
+        return self._ready
+
+    def commit_done(self, mark: Mark) -> None:
+        """The broker has this mark."""
+        self.committed = mark
+        if self._ready is mark:
+            self._ready = None
+
+    async def drained(self) -> None:
+        """Wait until nothing is in flight."""
+        await self._idle.wait()
+
+    def close(self) -> None:
+        """Give the lane up: nothing more is sent or committed for it."""
+        self.phase = Phase.CLOSED
+        for box in (*self.outboxes.values(), self.inbox):
+            box.close()
+
+    def _needs(self) -> list[tuple[Outbox, int]]:
+        return [(box, box.begun) for box in self.outboxes.values() if box.acked < box.begun]
+
+    def _count(self) -> list[int]:
+        tally = self.partition.drain()
+        self._numbers.take(tally)
+        return tally.opened

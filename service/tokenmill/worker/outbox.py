@@ -1,0 +1,121 @@
+"""Output records of one partition of one topic: collected into batches, sent in order, several on their way.
+
+While the producer is busy with the batches before, records join the batch that is still open; so batches grow with the
+load by themselves, and nothing waits for a timer. Every record has the input record's own timestamp.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from aiokafka import AIOKafkaProducer
+
+from tokenmill.errors import FatalError
+from tokenmill.records import Headers
+
+
+class Outbox:
+    """The way to one output partition. `begun` and `acked` count batches; they are acknowledged in order."""
+
+    __slots__ = (
+        "_acknowledged",
+        "_append",
+        "_closed",
+        "_failed",
+        "_open",
+        "_partition",
+        "_producer",
+        "_pump",
+        "_sent_bytes",
+        "_topic",
+        "_waiting",
+        "acked",
+        "begun",
+    )
+
+    def __init__(
+        self,
+        producer: AIOKafkaProducer,
+        topic: str,
+        partition: int,
+        *,
+        acknowledged: Callable[[int], None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        """`acknowledged` is called with the number of records of each batch, `failed` if one can't be published."""
+        self._producer = producer
+        self._topic = topic
+        self._partition = partition
+        self._acknowledged = acknowledged
+        self._failed = failed
+        self._open: Any = None
+        self._append: Callable[..., Any] | None = None
+        self._waiting: deque[Any] = deque()
+        self._pump: asyncio.Task[None] | None = None
+        self._sent_bytes = 0
+        self._closed = False
+        self.begun = 0
+        """Batches that have at least one record."""
+        self.acked = 0
+        """Batches that the broker has acknowledged, all replicas included."""
+
+    @property
+    def unacked_bytes(self) -> int:
+        """Bytes in batches that are not acknowledged."""
+        waiting: int = sum(batch.size() for batch in self._waiting)
+        return self._sent_bytes + waiting
+
+    def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> None:
+        """Add one record. Call `flush` after the last one of a batch of input."""
+        append = self._append
+        if append is None or append(timestamp=timestamp, key=key, value=value, headers=headers) is None:
+            append = self._begin()
+            if append(timestamp=timestamp, key=key, value=value, headers=headers) is None:
+                raise FatalError(f"a record of {len(value or b'')} bytes does not fit an empty batch for {self._topic}")
+
+    def flush(self) -> None:
+        """Let what was appended go out as soon as the producer can take it."""
+        if self._waiting and self._pump is None and not self._closed:
+            self._pump = asyncio.create_task(self._send())
+
+    def close(self) -> None:
+        """Send nothing more. What the producer already has may still be published; that does no harm."""
+        self._closed = True
+        if self._pump is not None:
+            self._pump.cancel()
+
+    def _begin(self) -> Callable[..., Any]:
+        self._open = self._producer.create_batch()
+        append: Callable[..., Any] = self._open.append
+        self._append = append
+        self._waiting.append(self._open)
+        self.begun += 1
+        return append
+
+    async def _send(self) -> None:
+        try:
+            while self._waiting:
+                batch = self._waiting.popleft()
+                if batch is self._open:
+                    self._open = self._append = None
+                batch.close()
+                size, records = batch.size(), batch.record_count()
+                self._sent_bytes += size
+                # Waits while the producer has a batch for this partition that is not on the wire yet.
+                future = await self._producer.send_batch(batch, self._topic, partition=self._partition)
+                future.add_done_callback(lambda done, size=size, records=records: self._done(done, size, records))
+        except Exception as problem:  # noqa: BLE001 -- whatever it is, order would be lost by going on
+            self._failed(problem)
+        finally:
+            self._pump = None
+
+    def _done(self, future: "asyncio.Future[Any]", size: int, records: int) -> None:
+        self._sent_bytes -= size
+        if future.cancelled():
+            return
+        if problem := future.exception():
+            self._failed(problem if isinstance(problem, Exception) else RuntimeError(repr(problem)))
+            return
+        self.acked += 1
+        self._acknowledged(records)

@@ -1,0 +1,266 @@
+"""Which partitions are ours: the group's callbacks, and every lane's way from assigned to live.
+
+Rules (design 4.8; the callbacks are measured pitfalls of the client):
+
+- While a revocation is handled the member still sends heartbeats, while an assignment is handled it does not. So what
+  is in flight is finished on revocation, and an assignment only pauses, makes lanes and returns.
+- Everything is revoked at every rebalance. State that is fully committed is parked, and used again if the partition
+  comes back and the broker still has exactly that commit; anything else is restored.
+- An exception in a callback would be swallowed by the client, so none leaves it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+
+from tokenmill.errors import SnapshotError, Unavailable
+from tokenmill.observe import Hooks, Numbers
+from tokenmill.records import Output, Record
+from tokenmill.session import Mark, Partition, SessionSettings
+from tokenmill.store import GuardedStore, Snapshot
+from tokenmill.worker.commit import Committer
+from tokenmill.worker.connect import deadline, until_available
+from tokenmill.worker.lane import Lane, Phase
+from tokenmill.worker.restore import Committed, Extent, Plan, plan
+from tokenmill.worker.snapshots import SnapshotWriter
+
+log = logging.getLogger(__name__)
+
+RESTORES = 8
+"""Partitions restored side by side: enough to hide the round trips, few enough for the store's connections."""
+
+REVOKE_S = 15.0
+"""At most, for finishing what is in flight on revocation; the others of the group wait for it."""
+
+
+class Desk(Protocol):
+    """What the ownership needs of the worker around it."""
+
+    settings: SessionSettings
+    consumer: AIOKafkaConsumer
+    committer: Committer
+    writer: SnapshotWriter
+    store: GuardedStore
+    numbers: Numbers
+    hooks: Hooks
+
+    def make_lane(self, partition: Partition) -> Lane: ...
+    def fail(self, problem: Exception) -> None: ...
+
+
+class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
+    """The lanes of this worker, by partition."""
+
+    def __init__(self, desk: Desk, *, revoke_seconds: float, patience: float, clock: Callable[[], float]) -> None:
+        self.lanes: dict[TopicPartition, Lane] = {}
+        self.assignments = 0
+        """How often the group gave us partitions, be it none."""
+        self._desk = desk
+        self._revoke_seconds = min(revoke_seconds, REVOKE_S)
+        self._patience = patience
+        self._clock = clock
+        self._parked: dict[TopicPartition, Lane] = {}
+        self._marks: dict[TopicPartition, Plan] = {}
+        self._assigned_at = 0.0
+        self._restoring: set[asyncio.Task[None]] = set()
+
+    @property
+    def settled(self) -> bool:
+        """Whether the group has spoken and every owned partition is live."""
+        return self.assignments > 0 and all(lane.phase is Phase.LIVE for lane in self.lanes.values())
+
+    # What the group says
+
+    async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
+        """Finish what is in flight, commit, snapshot, park."""
+        try:
+            await self.give_up(self._revoke_seconds)
+        except Exception as problem:  # noqa: BLE001 -- the client would swallow it
+            self._desk.fail(problem)
+
+    async def give_up(self, seconds: float) -> None:
+        """Flush and close all lanes; those that are fully committed are parked."""
+        for task in self._restoring:
+            task.cancel()
+        if self._restoring:
+            await asyncio.wait(self._restoring)
+        lanes = list(self.lanes.values())
+        done = await self._desk.committer.flush(lanes, seconds)
+        for lane in lanes:
+            lane.close()
+        self._parked = {lane.topic_partition: lane for lane in done}
+        self.lanes = {}
+        self._marks = {}
+
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        """Pause, return at once; the rest is a task's, because no heartbeat is sent before this returns."""
+        try:
+            self._take(sorted(assigned))
+        except Exception as problem:  # noqa: BLE001 -- the client would swallow it
+            self._desk.fail(problem)
+
+    def _take(self, assigned: Sequence[TopicPartition]) -> None:
+        desk = self._desk
+        desk.consumer.pause(*assigned)
+        epoch = desk.consumer._coordinator.generation  # noqa: SLF001 -- the only place that has it
+        self._assigned_at = self._clock()
+        self.lanes = {tp: desk.make_lane(Partition(desk.settings, tp.topic, tp.partition)) for tp in assigned}
+        self.assignments += 1
+        desk.numbers.add("tokenmill_rebalances_total")
+        desk.hooks.assigned(len(assigned))
+        log.info("generation %d: %d partitions", epoch, len(assigned), extra={"partitions": [p for _, p in assigned]})
+        self._begin(dict(self.lanes), epoch)
+
+    def _begin(self, lanes: dict[TopicPartition, Lane], epoch: int) -> None:
+        task = asyncio.create_task(self._restore_all(lanes, epoch))
+        self._restoring.add(task)
+        task.add_done_callback(self._restoring.discard)
+
+    # From assigned to live
+
+    async def _restore_all(self, lanes: dict[TopicPartition, Lane], epoch: int) -> None:
+        try:
+            partitions = list(lanes)
+            committed = await until_available(lambda: self._committed(partitions), self._patience)
+            extents = await until_available(lambda: self._extents(partitions), self._patience)
+            places = asyncio.Semaphore(RESTORES)
+
+            async def one(tp: TopicPartition) -> None:
+                async with places:
+                    await self._restore(lanes[tp], epoch, committed.get(tp), extents[tp])
+
+            async with asyncio.TaskGroup() as group:
+                for tp in partitions:
+                    group.create_task(one(tp))
+        except Exception as problem:  # noqa: BLE001 -- whatever it is, these partitions would stay unread
+            self._desk.fail(problem)
+        self._parked = {}
+
+    def restore_again(self, tp: TopicPartition) -> None:
+        """The topic no longer holds what a lane was to read next: decide anew."""
+        if (lane := self.lanes.get(tp)) is not None:
+            lane.close()
+            self._desk.consumer.pause(tp)
+            self.lanes[tp] = self._desk.make_lane(Partition(self._desk.settings, tp.topic, tp.partition))
+            self._begin({tp: self.lanes[tp]}, lane.line.epoch)
+
+    async def _committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Committed]:
+        """Offsets with their marks; the consumer's own method drops the metadata."""
+        fetch = self._desk.consumer._coordinator.fetch_committed_offsets  # noqa: SLF001 -- see above
+        found = await deadline(fetch(list(partitions)), "committed offsets")
+        return {tp: Committed(item.offset, Mark.decode(item.metadata)) for tp, item in found.items()}
+
+    async def _extents(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Extent]:
+        if not partitions:
+            return {}
+        first = await deadline(self._desk.consumer.beginning_offsets(partitions), "first offsets")
+        end = await deadline(self._desk.consumer.end_offsets(partitions), "end offsets")
+        return {tp: Extent(first[tp], end[tp]) for tp in partitions}
+
+    async def _restore(self, lane: Lane, epoch: int, committed: Committed | None, extent: Extent) -> None:
+        """Parked state, else what `plan` says; then read on from there."""
+        tp = lane.topic_partition
+        lane.line.epoch = epoch
+        parked = self._parked.pop(tp, None)
+        if parked is not None and _still_committed(parked, committed):
+            lane.adopt(parked.partition, parked.line)
+            lane.line.epoch = epoch
+            lane.committed = parked.committed
+            self._go_live(lane, "memory", extent)
+            return
+        chosen = await self._rebuild(lane, committed, extent)
+        if chosen.lost:
+            self._desk.numbers.add("tokenmill_records_lost_total", by=chosen.lost)
+            log.error("%s/%d: %d records were gone before they were processed", *tp, chosen.lost)
+        lane.partition.begin_replay(chosen.mark, lossy=chosen.lossy)
+        self._marks[tp] = chosen
+        lane.phase = Phase.REPLAYING
+        if chosen.start >= chosen.mark.offset:
+            self.finish_replay(lane, extent)
+        else:
+            log.info("%s/%d: replaying %d to %d", *tp, chosen.start, chosen.mark.offset)
+            self._desk.consumer.seek(tp, chosen.start)
+            self._desk.consumer.resume(tp)
+
+    async def _rebuild(self, lane: Lane, committed: Committed | None, extent: Extent) -> Plan:
+        """The partition as the store has it, or an empty one, at the offset where the replay starts."""
+        settings, (topic, number) = self._desk.settings, lane.topic_partition
+        snapshot = await self._load(lane) if committed else None
+        chosen = plan(committed, extent, snapshot.head.offset if snapshot else None, settings.fingerprint())
+        if snapshot is not None and chosen.source == "redis":
+            try:
+                state = (snapshot.meta, snapshot.fields)
+                lane.adopt(Partition.restore(settings, topic, number, chosen.mark, state))
+                lane.line.restored(snapshot.head)
+            except SnapshotError as problem:
+                log.warning("%s/%d: the snapshot can't be used: %s", topic, number, problem)
+                chosen = plan(committed, extent, None, settings.fingerprint())
+            else:
+                return chosen
+        lane.adopt(Partition(settings, topic, number, chosen.start))
+        return chosen
+
+    async def _load(self, lane: Lane) -> Snapshot | None:
+        line = lane.line
+        try:
+            snapshot = await self._desk.store.load(*lane.topic_partition)
+            line.head = snapshot.head if snapshot else await self._desk.store.head(*lane.topic_partition)
+            line.known = True
+        except Unavailable as problem:
+            log.warning("%s/%d: restored without a snapshot: %s", *lane.topic_partition, problem)
+            return None
+        return snapshot
+
+    # Replay
+
+    def replay(self, lane: Lane, records: Sequence[Record]) -> Sequence[Record]:
+        """Read records below the committed offset again, silently; returns those that are new."""
+        until = self._marks[lane.topic_partition].mark.offset
+        old = [record for record in records if record.offset < until]
+        lane.partition.process(old, [])
+        self._desk.numbers.add("tokenmill_records_replayed_total", by=len(old))
+        if lane.partition.offset >= until or len(old) < len(records):
+            self.finish_replay(lane)
+        return records[len(old) :]
+
+    def reached(self, lane: Lane, position: int) -> None:
+        """The consumer stands at `position`: records up to there may be missing from the log, but are behind us."""
+        if position >= self._marks[lane.topic_partition].mark.offset:
+            self.finish_replay(lane)
+
+    def finish_replay(self, lane: Lane, extent: Extent | None = None) -> None:
+        """The state is that of the committed offset: announce what was lost, compare, go live."""
+        chosen = self._marks.pop(lane.topic_partition)
+        out: list[Output] = []
+        end = lane.partition.end_replay(out)
+        found = lane.partition.mark()
+        if chosen.check and not end.agrees:
+            self._desk.numbers.add("tokenmill_replay_mismatches_total")
+            log.error("%s/%d: replay gave %r, committed was %r", *lane.topic_partition, found, chosen.mark)
+        if end.lost:
+            log.error("%s/%d: the state of %d messages is lost and said to be", *lane.topic_partition, end.lost)
+        if chosen.mark == found:
+            lane.committed = found
+        self._go_live(lane, chosen.source, extent)
+        if out:
+            lane.publish(out, [])
+
+    def _go_live(self, lane: Lane, source: str, extent: Extent | None) -> None:
+        desk, tp = self._desk, lane.topic_partition
+        lane.go_live()
+        seconds = self._clock() - self._assigned_at
+        desk.numbers.add("tokenmill_restores_total", source)
+        desk.numbers.histograms["tokenmill_restore_seconds"].observe(seconds)
+        desk.hooks.restored(tp.topic, tp.partition, source, lane.partition.offset)
+        log.info("%s/%d: live at %d after %.3f s, from %s", *tp, lane.partition.offset, seconds, source)
+        if extent is not None:  # nothing was replayed, so the consumer has to be told where to begin
+            desk.consumer.seek(tp, max(lane.partition.offset, extent.first))
+            desk.consumer.resume(tp)
+
+
+def _still_committed(parked: Lane, committed: Committed | None) -> bool:
+    """Whether the broker has exactly the parked lane's last commit."""
+    return committed is not None and committed.mark is not None and committed.mark == parked.committed

@@ -1,0 +1,67 @@
+"""How a partition's state is had again after an assignment (design 4.4), as one decision over plain values.
+
+    L .......... O .......... C ..........
+    low water    snapshot     committed
+
+A snapshot at O needs the records from O to C, nothing at all needs those from L to C; both give the same state, because
+state is a function of the log. What the topic no longer holds makes the replay lossy: messages whose opening was not
+seen are announced as lost, never passed over in silence.
+"""
+
+from typing import NamedTuple
+
+from tokenmill.session import Mark
+
+
+class Committed(NamedTuple):
+    """What the broker has of a group's partition."""
+
+    offset: int
+    mark: Mark | None
+    """None: the offset was set by something else than a worker."""
+
+
+class Extent(NamedTuple):
+    """What the topic holds of a partition: from `first` up to and without `end`."""
+
+    first: int
+    end: int
+
+
+class Plan(NamedTuple):
+    """From where to rebuild the state, and up to where."""
+
+    source: str
+    """One of `observe.RESTORE_SOURCES`."""
+    start: int
+    """The first record to read again."""
+    mark: Mark
+    """Records from its offset on are new."""
+    lossy: bool = False
+    lost: int = 0
+    """Records that were never processed and that the topic dropped, or that it forgot to have."""
+    check: bool = False
+    """Whether the mark says what the state must be after the replay."""
+
+
+def plan(committed: Committed | None, extent: Extent, snapshot: int | None, fingerprint: str) -> Plan:
+    """Decide. `snapshot` is the offset of the one that the store has, `fingerprint` that of our settings."""
+    if committed is None:
+        return Plan("empty", extent.first, _fresh(extent.first, fingerprint))
+    if committed.offset > extent.end:
+        # The topic was made anew, or lost its end: what is committed speaks of another log.
+        return Plan("empty", extent.first, _fresh(extent.first, fingerprint), lost=committed.offset - extent.end)
+    mark = committed.mark or _fresh(committed.offset, fingerprint)
+    lost = max(0, extent.first - mark.offset)
+    check = committed.mark is not None
+    low_water = mark.low_water if committed.mark else 0
+    if snapshot is not None and low_water <= snapshot <= mark.offset and snapshot >= min(extent.first, mark.offset):
+        return Plan("redis", snapshot, mark, lost=lost, check=check)
+    lossy = mark.low_water < extent.first
+    start = min(max(mark.low_water, extent.first), mark.offset)
+    source = "empty" if start == mark.offset else "replay"
+    return Plan(source, start, mark, lossy=lossy, lost=lost, check=check)
+
+
+def _fresh(offset: int, fingerprint: str) -> Mark:
+    return Mark(offset=offset, low_water=offset, fingerprint=fingerprint)

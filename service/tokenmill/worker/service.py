@@ -1,0 +1,164 @@
+"""The worker as one service of the host: start with patience, run, drain."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from mode import Service
+
+from tokenmill.config import Config
+from tokenmill.errors import ConfigError, FatalError, Unavailable
+from tokenmill.observe import Hooks, Numbers
+from tokenmill.session import SessionSettings
+from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
+from tokenmill.worker.connect import BATCH_BYTES, make_admin, make_consumer, make_producer, started, until_available
+from tokenmill.worker.engine import Engine, Parts
+from tokenmill.worker.gauges import read_gauges
+from tokenmill.worker.idle import IdleCloser, round_seconds
+from tokenmill.worker.sizes import fitting_limits
+from tokenmill.worker.topics import check_partitions, largest_records, output_topics, partition_counts
+from tokenmill.worker.watch import Pulse, Watch
+
+log = logging.getLogger(__name__)
+
+STORE_DEADLINE_S = 10.0
+"""For one whole operation on the store: a load may take many pages, each with its own short time-out."""
+
+MARGIN_S = 5.0
+"""Of the shutdown time, kept for leaving the group and closing connections."""
+
+
+class WorkerService(Service):
+    """Starts the engine as soon as Kafka can be had, and ends the process when it can't go on."""
+
+    def __init__(
+        self, config: Config, numbers: Numbers, hooks: Hooks, failing: Callable[[], None], **options: Any
+    ) -> None:
+        """`failing` is called once, when something made going on impossible."""
+        super().__init__(**options)
+        self._config = config
+        self._numbers = numbers
+        self._hooks = hooks
+        self._failing = failing
+        self._engine: Engine | None = None
+        self._pulse = Pulse(config.worker.stall_timeout_s, numbers)
+        self._starting: asyncio.Task[None] | None = None
+        self._stopping = False
+        self.failure: Exception | None = None
+
+    def readiness(self) -> tuple[bool, str]:
+        """What `/readyz` answers, and why."""
+        if self._engine is None:
+            return False, "starting"
+        if self._stopping or self._engine.draining:
+            return False, "draining"
+        if not self._engine.ready:
+            return False, "restoring"
+        return True, f"{len(self._engine.lanes)} partitions"
+
+    # Start
+
+    async def on_start(self) -> None:
+        """Return at once: the web endpoints must answer while Kafka is waited for."""
+        self._pulse.watch()
+        self._starting = asyncio.create_task(self._begin())
+
+    async def _begin(self) -> None:
+        try:
+            engine = await until_available(self._connect, self._config.kafka.startup_timeout_s)
+            read_gauges(self._numbers, engine)
+            engine.start()
+            idle = IdleCloser(engine)
+            watch = Watch(engine, self._config.worker.stall_timeout_s)
+            engine.also(self._pulse.beat(watch.look), "watch")
+            engine.also(_every(round_seconds(self._config.worker.idle_timeout_s), idle.look), "idle")
+            self._engine = engine
+        except Exception as problem:  # noqa: BLE001 -- the host would not hear of it
+            self._fail(problem)
+
+    async def _connect(self) -> Engine:
+        """Steps of a start; each may find Kafka unavailable, and then all are done again."""
+        config = self._config
+        settings = SessionSettings.from_config(config)
+        async with make_admin(config.kafka) as admin:
+            topics = [config.topics.tokens, *output_topics(config)]
+            check_partitions(config, await partition_counts(admin, topics))
+            settings = fitting_limits(settings, await largest_records(admin, output_topics(config)))
+        batch = min(BATCH_BYTES, settings.limits.output_bytes)
+        seconds = config.kafka.rebalance_timeout_ms / 1000
+        producer = await started(lambda: make_producer(config.kafka, batch), "start the producer", seconds)
+        engine: Engine | None = None
+        consumer = make_consumer(config.kafka)
+        engine = Engine(
+            Parts(
+                config=config,
+                settings=settings,
+                consumer=consumer,
+                producer=producer,
+                store=self._store(),
+                numbers=self._numbers,
+                hooks=self._hooks,
+                fail=self._fail,
+            )
+        )
+        engine.subscribe()
+        try:
+            await started(lambda: consumer, "join the group", 2 * seconds)
+        except BaseException:
+            await engine.close()
+            raise
+        return engine
+
+    def _store(self) -> GuardedStore:
+        redis = self._config.redis
+        store: SnapshotStore
+        if redis.url.startswith("memory://"):
+            store = MemoryStore()
+        else:
+            store = RedisStore(
+                redis.url,
+                group=self._config.kafka.group_id,
+                prefix=redis.key_prefix,
+                timeout=redis.timeout_s,
+                ttl=redis.ttl_s,
+            )
+        return GuardedStore(
+            store,
+            deadline=STORE_DEADLINE_S,
+            failed=lambda op, _: self._numbers.add("tokenmill_redis_errors_total", op),
+        )
+
+    # End
+
+    def _fail(self, problem: Exception) -> None:
+        """Going on is impossible: say it, and end with exit code 1. What is uncommitted is published again."""
+        if self.failure is not None or self._stopping:
+            log.info("while ending: %r", problem)
+            return
+        self.failure = problem
+        known = isinstance(problem, FatalError | ConfigError | Unavailable)
+        log.critical("%s", problem, exc_info=None if known else problem)
+        self._failing()
+        self.add_future(self.crash(problem))
+
+    async def on_stop(self) -> None:
+        """Drain if all is well; after a failure only let go."""
+        self._stopping = True
+        self._pulse.stop()
+        if self._starting is not None:
+            self._starting.cancel()
+        if self._engine is None:
+            return
+        if self.failure is None:
+            log.info("draining")
+            await self._engine.drain(max(self._config.worker.shutdown_timeout_s - MARGIN_S, 1.0))
+            log.info("drained")
+        else:
+            await self._engine.close()
+
+
+async def _every(seconds: float, look: Callable[[], None]) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        look()

@@ -1,0 +1,140 @@
+"""Topics: making them, and what the worker has to know of them at its start."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import IncompatibleBrokerVersion, TopicAlreadyExistsError, for_code
+
+from tokenmill.config import Config
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.limits import KIB
+from tokenmill.worker.connect import deadline, make_admin
+
+log = logging.getLogger(__name__)
+
+RECORD_OVERHEAD = 1 * KIB
+"""What a record batch of one record needs beside key, value and headers: 61 bytes of batch and some lengths."""
+
+Outcome: TypeAlias = Literal["created", "grown", "unchanged"]
+
+
+class TopicChange(NamedTuple):
+    """What `create_topics` did, and how many partitions the topic has now."""
+
+    topic: str
+    outcome: Outcome
+    partitions: int
+
+
+def output_topics(config: Config) -> list[str]:
+    """Topics that the worker writes to, the dead-letter topic included."""
+    topics = config.topics
+    return [topics.events, topics.tool_calls, *(output.topic for output in config.outputs), topics.dlq]
+
+
+def all_topics(config: Config) -> list[str]:
+    """Every topic of the configuration."""
+    return [config.topics.tokens, *output_topics(config), config.topics.tool_results]
+
+
+async def create_topics(config: Config, partitions: int, replication: int = 1) -> list[TopicChange]:
+    """Make all topics with so many partitions. Can be repeated; a topic never gets fewer than it has.
+
+    Raises `Unavailable` when the broker does not answer, `FatalError` when it refuses.
+    """
+    async with make_admin(config.kafka) as admin:
+        if _controller(admin) is None:
+            # An embedded broker makes topics on first use, as many partitions as it likes.
+            present = await partition_counts(admin, all_topics(config))
+            return [TopicChange(topic, "unchanged", count) for topic, count in present.items()]
+        present = await partition_counts(admin, all_topics(config))
+        changes = []
+        for topic in all_topics(config):
+            has = present.get(topic, 0)
+            if not has:
+                await _create(admin, topic, partitions, replication, _settings(config, topic))
+                changes.append(TopicChange(topic, "created", partitions))
+            elif has < partitions:
+                await _grow(admin, topic, partitions)
+                changes.append(TopicChange(topic, "grown", partitions))
+            else:
+                changes.append(TopicChange(topic, "unchanged", has))
+        return changes
+
+
+async def partition_counts(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:
+    """How many partitions each of these topics has; those that do not exist are left out."""
+    described = await deadline(admin.describe_topics(list(topics)), "describe topics")
+    return {topic["topic"]: len(topic["partitions"]) for topic in described if topic["partitions"]}
+
+
+async def largest_records(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:
+    """Bytes that a record of each topic may have, by the topic's `max.message.bytes`. Empty if the broker won't say."""
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name, {"max.message.bytes": None}) for name in topics]
+    try:
+        responses = await deadline(admin.describe_configs(resources), "describe topics' settings")
+    except Unavailable as problem:
+        if not isinstance(problem.__cause__, IncompatibleBrokerVersion):
+            raise
+        log.warning("the broker does not say how long records may be (%s); limits.output_bytes must be right", problem)
+        return {}
+    found: dict[str, int] = {}
+    for response in responses:
+        for _, _, _, name, entries in response.resources:
+            largest = next(value for key, value, *_ in entries if key == "max.message.bytes")
+            found[name] = int(largest) - RECORD_OVERHEAD
+    return found
+
+
+def check_partitions(config: Config, counts: Mapping[str, int]) -> None:
+    """Every output record goes to the partition with its input's number, so outputs need as many.
+
+    Raises `Unavailable` if a topic is missing (it may still come), `FatalError` if one is too small.
+    """
+    missing = [topic for topic in (config.topics.tokens, *output_topics(config)) if topic not in counts]
+    if missing:
+        raise Unavailable(f"no topic {', '.join(missing)}: `tokenmill topics create` makes them")
+    wanted = counts[config.topics.tokens]
+    for topic in output_topics(config):
+        if counts[topic] < wanted:
+            raise FatalError(
+                f"topic {topic} has {counts[topic]} partitions, {config.topics.tokens} has {wanted}: "
+                f"`tokenmill topics create --partitions {wanted}` adds them"
+            )
+
+
+def _settings(config: Config, topic: str) -> dict[str, str]:
+    """A topic holds its longest record; the input keeps every record until its time is over."""
+    if topic == config.topics.tokens:
+        longest = config.limits.record_bytes + 64 * KIB
+        return {"cleanup.policy": "delete", "max.message.bytes": str(longest)}
+    return {"cleanup.policy": "delete", "max.message.bytes": str(config.limits.output_bytes + 64 * KIB)}
+
+
+async def _create(
+    admin: AIOKafkaAdminClient, topic: str, partitions: int, replication: int, settings: dict[str, str]
+) -> None:
+    new = NewTopic(topic, partitions, replication, topic_configs=settings)
+    response = await deadline(admin.create_topics([new]), f"create topic {topic}")
+    _refused(response.topic_errors, f"create topic {topic}")
+
+
+async def _grow(admin: AIOKafkaAdminClient, topic: str, partitions: int) -> None:
+    response = await deadline(
+        admin.create_partitions({topic: NewPartitions(total_count=partitions)}), f"add partitions to {topic}"
+    )
+    _refused(response.topic_errors, f"add partitions to {topic}")
+
+
+def _refused(errors: Iterable[Any], what: str) -> None:
+    for _, code, *detail in errors:
+        error = for_code(code)
+        if code and error is not TopicAlreadyExistsError:  # somebody else was faster
+            raise FatalError(f"Kafka: {what}: {error.__name__} {' '.join(str(part) for part in detail if part)}")
+
+
+def _controller(admin: AIOKafkaAdminClient) -> object:
+    return admin._client.cluster.controller  # noqa: SLF001 -- the one place that tells a mock cluster
