@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import click
 
 from tokenmill.commands import tokenmill
-from tokenmill.errors import BadOpen, ConfigError, TokenmillError
+from tokenmill.errors import BadOpen, ConfigError, TokenmillError, UnknownCodec
 
 FAILED, MISUSED = 1, 2
 
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except TokenmillError as problem:
         click.echo(f"tokenmill: {problem}", err=True)
-        return MISUSED if isinstance(problem, ConfigError | BadOpen) else FAILED
+        return MISUSED if isinstance(problem, ConfigError | BadOpen | UnknownCodec) else FAILED
 
 
 def _run(arguments: Sequence[str] | None) -> int:

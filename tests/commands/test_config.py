@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from tokenmill.commands.config import command
+from tokenmill.errors import ConfigError
 
 
 def test_a_sound_configuration_is_said_to_be(tmp_path: Path) -> None:
@@ -23,3 +25,12 @@ def test_all_settings_can_be_shown_without_the_secrets(tmp_path: Path) -> None:
     assert run.exit_code == 0
     assert "sasl_username='u'" in run.stdout
     assert "hidden-password" not in run.stdout
+
+
+def test_names_that_do_not_exist_are_problems(tmp_path: Path) -> None:
+    """A codec, format or dialect that the worker would refuse at its start is refused here."""
+    path = tmp_path / "t.toml"
+    path.write_text('[parser]\ncodec = "nonsense"\n[[outputs]]\ntopic = "t"\ndialect = "nonsense"\n')
+    with pytest.raises(ConfigError) as problem:
+        CliRunner().invoke(command, ["check", "--config", str(path)], catch_exceptions=False)
+    assert len(problem.value.problems) == 2

@@ -4,9 +4,9 @@ from io import StringIO
 
 import pytest
 
-from tokenmill.client.terminal import Terminal
 from tokenmill.commands.explain import Explained, explain, print_explained
 from tokenmill.parser import Options
+from tokenmill.terminal.console import Terminal
 
 GOOD = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
 BROKEN = '<tool_call>\n{"name": f}\n</tool_call>'

@@ -5,10 +5,10 @@ from io import StringIO
 import click
 import pytest
 
-from tokenmill.client.terminal import Terminal
 from tokenmill.commands.samples import choose, print_records, print_source, print_title
 from tokenmill.formats import FORMATS
 from tokenmill.records import InputRecord
+from tokenmill.terminal.console import Terminal
 
 
 def test_without_a_name_all_are_chosen() -> None:

@@ -3,9 +3,9 @@
 from collections import Counter
 from io import StringIO
 
-from tokenmill.client.terminal import Terminal
 from tokenmill.demo.metrics import Metrics
 from tokenmill.demo.summary import Phase, print_summary
+from tokenmill.terminal.console import Terminal
 
 PAGE = """\
 # TYPE tokenmill_chunks_consumed counter

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from tokenmill.bench.parser import Line, Report, run_parser
 from tokenmill.bench.pipeline import SIDES, Pipeline, Run, run_pipeline
-from tokenmill.client.tables import print_table
-from tokenmill.client.terminal import Terminal
+from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.tables import print_table
 
 PACKAGES = ("tokenmill", "aiokafka", "msgspec", "redis", "uvloop")
 """Their versions are part of a result."""

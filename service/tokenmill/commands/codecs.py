@@ -2,9 +2,9 @@
 
 import click
 
-from tokenmill.client.terminal import Terminal
 from tokenmill.codecs import CODECS
 from tokenmill.commands.samples import choose, print_records, print_title
+from tokenmill.terminal.console import Terminal
 
 
 @click.command()

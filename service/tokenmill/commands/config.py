@@ -5,8 +5,9 @@ from pathlib import Path
 import click
 from rich.pretty import pprint
 
-from tokenmill.client.terminal import Terminal
 from tokenmill.commands.settings import config_option, configuration
+from tokenmill.session import SessionSettings
+from tokenmill.terminal.console import Terminal
 
 
 @click.group()
@@ -23,6 +24,7 @@ def check(config_path: Path | None, *, show: bool) -> None:
     Looks at the file, the environment and at how the settings fit together; asks no broker and no Redis.
     """
     config = configuration(config_path)
+    SessionSettings.from_config(config)
     if show:
         pprint(config, console=Terminal(), expand_all=True)
     click.echo("The configuration is sound.")

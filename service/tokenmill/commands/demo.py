@@ -2,8 +2,8 @@
 
 import click
 
-from tokenmill.client.terminal import Terminal
 from tokenmill.demo.run import run_demo
+from tokenmill.terminal.console import Terminal
 
 
 @click.command()

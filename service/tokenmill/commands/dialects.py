@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import click
 
-from tokenmill.client.terminal import Terminal
 from tokenmill.commands.samples import choose, print_source, print_title
 from tokenmill.dialects import DIALECTS, Dialect, Envelope
 from tokenmill.formats import compile_grammar, find_format
 from tokenmill.parser import Options, Parser
+from tokenmill.terminal.console import Terminal
 
 TIME_MS = 1_760_000_000_000
 """A fixed time, so that the samples are the same each day."""

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tokenmill.client.readable import compact
 from tokenmill.events import AnyEvent, Error, ToolCall
 from tokenmill.formats import find_format
 from tokenmill.limits import Limits
 from tokenmill.parser import Grammar, Options, Parser
 from tokenmill.parser.spans import Span
+from tokenmill.terminal.readable import compact
 
 
 class Explained(msgspec.Struct, frozen=True):
@@ -28,7 +28,8 @@ def explain(options: Options, chunks: Iterable[str], reason: str | None) -> Iter
     """Parse a message and give each piece of source that came out neither as text nor as reasoning, or failed."""
     names = [options.format] if isinstance(options.format, str) else options.format
     parser = Parser.of(Grammar(options, [find_format(name) for name in names], Limits(), traced=True), "explain")
-    source, notes = "", []
+    source = ""
+    notes: list[str] = []
     for event in _traced(parser, chunks, reason):
         match event:
             case Span(kind="call"):

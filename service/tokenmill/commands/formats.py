@@ -2,12 +2,12 @@
 
 import click
 
-from tokenmill.client.readable import EventPrinter
-from tokenmill.client.terminal import Terminal
 from tokenmill.commands.samples import choose, print_source, print_title
 from tokenmill.demo.tools import TOOLS
 from tokenmill.formats import FORMATS, compile_grammar
 from tokenmill.parser import Options, Parser
+from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.readable import EventPrinter
 
 
 @click.command()

@@ -11,12 +11,12 @@ import msgspec
 from aiokafka import ConsumerRecord
 
 from tokenmill.client import Connection, Follower, Repeats
-from tokenmill.client.readable import EventPrinter
-from tokenmill.client.terminal import Terminal
 from tokenmill.commands.settings import configuration, kafka_options
 from tokenmill.errors import FatalError
 from tokenmill.events import decode_event
 from tokenmill.replay import record_to_json
+from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.readable import EventPrinter
 
 Show = Callable[[ConsumerRecord], None]
 

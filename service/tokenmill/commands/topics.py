@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from tokenmill.client.tables import print_table
-from tokenmill.client.terminal import Terminal
 from tokenmill.commands.settings import configuration, kafka_options
+from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.tables import print_table
 from tokenmill.worker.topics import create_topics
 
 

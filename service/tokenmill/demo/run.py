@@ -10,7 +10,6 @@ from pathlib import Path
 from rich.console import Console
 
 from tokenmill.client import Connection, Follower, Publisher, Repeats
-from tokenmill.client.readable import EventPrinter
 from tokenmill.demo.broker import embedded_broker
 from tokenmill.demo.check import check, content
 from tokenmill.demo.collect import Collector
@@ -21,6 +20,7 @@ from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent
 from tokenmill.servers import RedisServer
 from tokenmill.servers.worker import Settings, WorkerProcess
+from tokenmill.terminal.readable import EventPrinter
 
 TOPICS = ("tokens", "events", "tool-calls", "tool-results", "tokens.dlq")
 

@@ -8,9 +8,9 @@ from typing import Self
 import msgspec
 from rich.console import Console
 
-from tokenmill.client.tables import print_table
 from tokenmill.demo.collect import Collector
 from tokenmill.demo.metrics import Metrics
+from tokenmill.terminal.tables import print_table
 
 
 class Phase(msgspec.Struct, frozen=True):

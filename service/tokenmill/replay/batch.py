@@ -31,7 +31,7 @@ def parse_batch(line: Mapping[str, Any]) -> Json:
     if "function" in line:
         return {"name": name, "error": f"unknown function {line['function']!r}"}
     try:
-        stream = _Stream(line)
+        stream = Stream(line)
     except TokenmillError as problem:
         return {"name": name, "error": str(problem)}
     per_chunk = [stream.feed(chunk) for chunk in line.get("chunks") or ()]
@@ -42,7 +42,7 @@ def parse_batch(line: Mapping[str, Any]) -> Json:
     return answer | ({"rejected": stream.rejected} if stream.rejected else {})
 
 
-class _Stream:
+class Stream:
     """A partition with one message. Chunks go through the line's codec and on as native ones, for the fixed ids."""
 
     def __init__(self, line: Mapping[str, Any]) -> None:
@@ -61,16 +61,20 @@ class _Stream:
 
     def feed(self, chunk: Any) -> list[Any]:
         """The events of one chunk: a string of model text, or what the codec takes."""
+        return self._decode(self._value(chunk))
+
+    def _decode(self, value: bytes | None) -> list[Any]:
         try:
-            self._kept, chunks = self._codec.decode(self._kept, self._record(self._value(chunk)))
+            self._kept, chunks = self._codec.decode(self._kept, self._record(value))
         except RecordError as problem:
             self.rejected.append(str(problem))
             return []
         return list(self._events(chunks))
 
     def end(self) -> list[Any]:
-        """The events of the end of the stream."""
-        return list(self._events([Chunk(end=True)]))
+        """The events of the end of the stream; a codec that waits for more is told by a null value."""
+        flushed = self._decode(None) if self._kept else []
+        return flushed + list(self._events([Chunk(end=True)]))
 
     def _value(self, chunk: Any) -> bytes:
         if isinstance(chunk, str) and self._codec.name == "native":
@@ -78,7 +82,7 @@ class _Stream:
         raw = isinstance(chunk, str) or (isinstance(chunk, dict) and chunk.keys() == {"base64"})
         return (to_bytes(chunk) if raw else msgspec.json.encode(chunk)) or b""
 
-    def _record(self, value: bytes) -> InputRecord:
+    def _record(self, value: bytes | None) -> InputRecord:
         return InputRecord("tokens", 0, self._partition.offset, 0, CONVERSATION.encode(), value)
 
     def _events(self, chunks: Sequence[Chunk]) -> Iterator[Any]:

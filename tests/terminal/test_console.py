@@ -4,7 +4,7 @@ from io import StringIO
 
 import pytest
 
-from tokenmill.client.terminal import Terminal
+from tokenmill.terminal.console import Terminal
 
 
 def test_text_is_printed_as_it_is() -> None:

@@ -2,8 +2,8 @@
 
 from io import StringIO
 
-from tokenmill.client.tables import print_table
-from tokenmill.client.terminal import Terminal
+from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.tables import print_table
 
 
 def printed(*, terminal: bool) -> str:

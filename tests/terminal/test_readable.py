@@ -5,8 +5,8 @@ from io import StringIO
 import pytest
 
 from tokenmill import events
-from tokenmill.client.readable import EventPrinter
-from tokenmill.client.terminal import Terminal
+from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.readable import EventPrinter
 
 
 def printed(*shown: events.AnyEvent, live: bool = False, names: bool = False) -> str:

@@ -1,0 +1,121 @@
+"""`tokenmill parse`: the service without a broker."""
+
+import sys
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+import msgspec
+
+from tokenmill.commands.explain import explain, print_explained
+from tokenmill.commands.reading import lines_of, pieces_of
+from tokenmill.commands.settings import config_option, configuration, message_options, opening
+from tokenmill.errors import FatalError
+from tokenmill.events import AnyEvent
+from tokenmill.parser import read_options
+from tokenmill.records import InputRecord
+from tokenmill.replay import Stream, parse_batch, record_from_json, replay_records
+from tokenmill.session import SessionSettings
+from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.readable import EventPrinter
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"), default="-")
+@message_options
+@click.option("--codec", metavar="NAME", help="FILE is a captured stream of this codec, a record a line; else text.")
+@click.option("--dialect", metavar="NAME", default="native", show_default=True, help="What is printed.")
+@click.option("--chunk", type=click.IntRange(1), help="Cut the text into so many characters; else it is taken as read.")
+@click.option("--finish", "reason", default="stop", show_default=True, help="Finish reason of the text.")
+@click.option("--explain", "explained", is_flag=True, help="Show the source of every call beside what was made of it.")
+@click.option("--batch", is_flag=True, help="FILE has a case a line: name, format, open, tools, chunks, per_chunk.")
+@click.option("--records", is_flag=True, help="FILE has whole records, as `tail --raw` prints them; so has the output.")
+@config_option
+def command(  # noqa: PLR0913 -- one for each option
+    *,
+    file: BinaryIO,
+    format_name: str | None,
+    tools: Path | None,
+    pairs: tuple[str, ...],
+    codec: str | None,
+    dialect: str,
+    chunk: int | None,
+    reason: str,
+    explained: bool,
+    batch: bool,
+    records: bool,
+    config_path: Path | None,
+) -> None:
+    """Parse model text, or a captured stream, from FILE or stdin, without a broker.
+
+    Events are printed as they come: readably where a person looks, else as JSON lines. The configuration is only read
+    for --records, which answers what the worker would.
+    """
+    if explained + batch + records > 1:
+        raise click.UsageError("--explain, --batch and --records are different things; give one of them")
+    options = opening(format_name, tools, pairs)
+    if batch:
+        _print_json(parse_batch(_json(number, line)) for number, line in enumerate(lines_of(file), 1))
+    elif records:
+        settings = SessionSettings.from_config(configuration(config_path))
+        _print_json(replay_records(_records(file), settings))
+    elif explained:
+        print_explained(Terminal(), explain(read_options(options), pieces_of(file, chunk), reason))
+    else:
+        stream = Stream({"codec": codec or "native", "dialect": dialect, "open": options})
+        source = _captured(file, codec) if codec else _text(file, chunk, reason)
+        _print_events(_parsed(stream, source), readable=dialect == "native" and sys.stdout.isatty())
+        if stream.rejected:
+            raise FatalError("\n".join(stream.rejected))
+
+
+def _parsed(stream: Stream, source: Iterable[Any]) -> Iterator[Any]:
+    for chunk in source:
+        yield from stream.feed(chunk)
+    yield from stream.end()
+
+
+def _text(file: BinaryIO, chunk: int | None, reason: str) -> Iterator[Any]:
+    yield from pieces_of(file, chunk)
+    yield {"finish_reason": reason}
+
+
+def _captured(file: BinaryIO, codec: str) -> Iterator[Any]:
+    """Each line as the stream takes a record of that codec."""
+    for number, line in enumerate(lines_of(file), 1):
+        if codec == "native":
+            yield _json(number, line)
+        else:
+            yield {"base64": b64encode(line).decode()}
+
+
+def _records(file: BinaryIO) -> Iterator[InputRecord]:
+    for number, line in enumerate(lines_of(file), 1):
+        try:
+            yield record_from_json(_json(number, line))
+        except (KeyError, TypeError, ValueError) as problem:
+            raise click.BadParameter(f"line {number} is no record: {problem!r}", param_hint="FILE") from problem
+
+
+def _json(number: int, line: bytes) -> Any:
+    try:
+        return msgspec.json.decode(line, type=dict[str, Any])
+    except msgspec.DecodeError as problem:
+        raise click.BadParameter(f"line {number} is no JSON object: {problem}", param_hint="FILE") from problem
+
+
+def _print_json(answers: Iterable[Any]) -> None:
+    for answer in answers:
+        click.echo(msgspec.json.encode(answer))
+
+
+def _print_events(events: Iterable[Any], *, readable: bool) -> None:
+    printer = EventPrinter(Terminal(), live=True)
+    for event in events:
+        if readable:
+            printer.show(msgspec.convert(event, AnyEvent))
+        else:
+            # What is no JSON object ends a stream in its protocol: `[DONE]`.
+            click.echo(event if isinstance(event, str) else msgspec.json.encode(event))

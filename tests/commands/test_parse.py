@@ -1,0 +1,131 @@
+"""`tokenmill parse`."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from tokenmill.commands.parse import command
+from tokenmill.errors import BadOpen, FatalError, UnknownCodec
+
+TEXT = 'Hi 😀 <tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
+
+
+def run(*arguments: str, text: str | bytes = "") -> Result:
+    return CliRunner().invoke(command, list(arguments), input=text, catch_exceptions=False)
+
+
+def lines(result: Result) -> list[Any]:
+    return [msgspec.json.decode(line) for line in result.stdout.splitlines()]
+
+
+def visible(events: list[Any]) -> str:
+    return "".join(event["delta"] for event in events if event["type"] == "text-delta")
+
+
+@pytest.mark.parametrize("chunk", [(), ("--chunk", "1"), ("--chunk", "7")])
+def test_text_becomes_events(chunk: tuple[str, ...]) -> None:
+    """However it is cut; one JSON line for each event where a program reads."""
+    events = lines(run("--format", "hermes", *chunk, text=TEXT))
+    assert visible(events) == "Hi 😀 "
+    assert [event["arguments"] for event in events if event["type"] == "tool-call"] == [{"a": 1}]
+    assert [event["seq"] for event in events] == list(range(len(events)))
+
+
+def test_a_file_is_read_like_stdin(tmp_path: Path) -> None:
+    """The output is reproducible: ids and times are fixed."""
+    path = tmp_path / "answer.txt"
+    path.write_text(TEXT)
+    assert run("--format", "hermes", str(path)).stdout == run("--format", "hermes", text=TEXT).stdout
+
+
+def test_the_finish_reason_can_be_given() -> None:
+    """As the provider would say it."""
+    assert lines(run("--finish", "length", text="Hi"))[-1]["reason"] == "length"
+
+
+def test_options_change_what_is_parsed() -> None:
+    """Every option of a message can be set, from a list of tools to one word."""
+    assert visible(lines(run("--format", "hermes", "--open", "parse=none", text=TEXT))) == TEXT
+    with pytest.raises(BadOpen, match="unknown format 'nonsense'"):
+        run("--format", "nonsense", text="x")
+
+
+def test_a_captured_stream_goes_through_its_codec() -> None:
+    """Each line is a record."""
+    captured = '{"conversation_id": "x", "delta": "a"}\n\n{"delta": "b"}\n{"finish_reason": "length"}\n'
+    events = lines(run("--codec", "native", text=captured))
+    assert visible(events) == "ab"
+    assert events[-1]["reason"] == "length"
+    assert visible(lines(run("--codec", "text", text=b"a\xff\nb"))) == "a\ufffd\nb"
+
+
+def test_records_that_can_not_be_used_fail_the_command_at_its_end() -> None:
+    """All events come out; then what was wrong is said."""
+    with pytest.raises(FatalError, match="not a native chunk"):
+        run("--codec", "native", text='{"delta": "a"}\n{"delta": 1}\n{"delta": "b"}\n')
+    result = CliRunner().invoke(command, ["--codec", "native"], input='{"delta": "a"}\n{"delta": 1}\n{"delta": "b"}\n')
+    assert visible(lines(result)) == "ab"
+
+
+def test_an_unknown_codec_is_refused_with_the_known_ones() -> None:
+    """Before anything is read."""
+    with pytest.raises(UnknownCodec, match="known are native, text"):
+        run("--codec", "nonsense", text="x")
+
+
+def test_a_batch_answers_line_by_line() -> None:
+    """`per_chunk` adds a list for each chunk and one for the end; what is unknown is said in the answer."""
+    cases = [
+        {"name": "one", "format": "hermes", "chunks": ["H", "i"], "per_chunk": True},
+        {"name": "two", "format": "nonsense", "chunks": []},
+        {"name": "three", "function": "nonsense", "input": []},
+    ]
+    one, two, three = lines(run("--batch", text=b"\n".join(map(msgspec.json.encode, cases))))
+    assert (one["name"], visible(one["events"]), len(one["events_per_chunk"])) == ("one", "Hi", 3)
+    assert "nonsense" in two["error"]
+    assert "nonsense" in three["error"]
+
+
+def test_whole_records_give_the_records_that_a_worker_would_write(tmp_path: Path) -> None:
+    """With its configuration: topics, codec, options."""
+    config = tmp_path / "t.toml"
+    config.write_text('[parser]\nformat = "hermes"\n[topics]\nevents = "my-events"\n')
+    record = {"topic": "tokens", "partition": 3, "offset": 7, "timestamp": 5, "key": "c1", "headers": []}
+    stream = [
+        record | {"value": '{"delta": "Hi"}'},
+        record | {"offset": 8, "value": '{"end": true}', "headers": [["h", "1"]]},
+    ]
+    outputs = lines(run("--records", "--config", str(config), text=b"\n".join(map(msgspec.json.encode, stream))))
+    assert {(output["topic"], output["partition"], output["key"]) for output in outputs} == {("my-events", 3, "c1")}
+    types = [msgspec.json.decode(output["value"])["type"] for output in outputs]
+    assert types == ["message-start", "text-start", "text-delta", "text-end", "finish"]
+    assert dict(outputs[0]["headers"])["tm-message-id"] == "o3-7"
+
+
+@pytest.mark.parametrize("arguments", [("--records",), ("--batch",), ("--codec", "native")])
+def test_a_line_that_is_no_json_is_wrong_usage(arguments: tuple[str, ...]) -> None:
+    """The message says which one."""
+    result = run(*arguments, text="{}\n{\n" if arguments != ("--records",) else "{\n")
+    assert result.exit_code == 2
+    assert "is no JSON object" in result.stderr
+
+
+def test_a_record_with_fields_missing_is_wrong_usage() -> None:
+    """The message says which line and field."""
+    result = run("--records", text='{"topic": "tokens"}\n')
+    assert result.exit_code == 2
+    assert "line 1 is no record: KeyError('partition')" in result.stderr
+
+
+def test_only_one_way_to_print_at_a_time() -> None:
+    """They contradict each other."""
+    assert run("--batch", "--records").exit_code == 2
+
+
+def test_a_call_is_explained() -> None:
+    """Its source, then what was made of it."""
+    page = run("--format", "hermes", "--explain", text=TEXT).stdout
+    assert page.splitlines()[:4] == ["#1 source", TEXT[5:-12], "#1 made", "call f"]
