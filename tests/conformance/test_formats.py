@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from tests.conformance.own_cases import check, own_cases
+from tests.conformance.own_cases import OwnCase, check, own_cases
 from tests.conformance.shared_cases import WAIVERS, difference, key_of, options_of, shared_cases
 from tests.support.parsing import all_cuts, grammar, merged, parse, random_cuts
 from tokenmill.formats import FORMATS, compile_grammar
@@ -15,7 +15,7 @@ OWN = [pytest.param(name, case, id=f"{name}: {case.name}") for name in FORMAT_NA
 
 
 @pytest.mark.parametrize(("format_name", "case"), OWN)
-def test_own_case(format_name: str, case) -> None:  # type: ignore[no-untyped-def] # pytest passes it
+def test_own_case(format_name: str, case: OwnCase) -> None:
     """A whole answer comes out as the case says, and every cut of it gives the same."""
     check(case, format_name)
     compiled = case.grammar(format_name)
@@ -25,7 +25,7 @@ def test_own_case(format_name: str, case) -> None:  # type: ignore[no-untyped-de
 
 
 @pytest.mark.parametrize(("format_name", "case"), OWN)
-def test_own_case_with_a_snapshot_at_every_boundary(format_name: str, case) -> None:  # type: ignore[no-untyped-def] # as above
+def test_own_case_with_a_snapshot_at_every_boundary(format_name: str, case: OwnCase) -> None:
     """A parser that is encoded and decoded after every chunk makes the very same events."""
     compiled = case.grammar(format_name)
     for chunks in (list(case.text), *random_cuts(case.text, zlib.crc32(case.name.encode()))):

@@ -37,6 +37,7 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
         if not call.name:
             return
         if begin(run, call, call.name, call.id, _READER.encoding) is Verdict.LIMIT:
+            native.complete = True
             limit(run, f"there are more than {run.grammar.limits.calls} calls")
             return
         native.complete = not call.begun  # a name that the options take for text

@@ -41,7 +41,7 @@ class Tool:
     def _validator(self) -> Any:
         try:
             return jsonschema_rs.validator_for(dict(self._schema), offline=True)
-        except Exception:  # noqa: BLE001 # a schema that the library refuses is a schema that checks nothing
+        except (ValueError, TypeError, RecursionError):  # what the library refuses checks nothing
             return None
 
     def mismatch(self, arguments: Mapping[str, Any]) -> str | None:
@@ -52,7 +52,7 @@ class Tool:
             for problem in self._validator.iter_errors(arguments):
                 where = "/".join(str(step) for step in problem.instance_path)
                 return (f"{where}: {problem.message}" if where else str(problem.message))[:MESSAGE_CHARS]
-        except Exception:  # noqa: BLE001 # values outside the library's range, references that lead nowhere
+        except ValueError:  # text that can't be encoded
             return None
         return None
 

@@ -87,12 +87,13 @@ class _JsonReader:
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         reading = Reading(run, call, buffer, position)
         scan = self._watching if run.grammar.watches_arguments else self._shallow
+        passed = -1
         while True:
-            position, token = scan.step(reading.state, buffer, position)
+            position, token = scan.step(reading.state, buffer, position, passed)
             if token == Token.WATCHED:
                 hit = self._stops.at(buffer, position, final=run.final)
                 if hit is None:
-                    position = scan.skip(reading.state, position)
+                    passed = position
                     continue
                 verdict = Verdict.MORE if hit.end < 0 else Verdict.FAILED
             elif token in (Token.MORE, Token.BAD):

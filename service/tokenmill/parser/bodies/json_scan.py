@@ -5,7 +5,8 @@
 3. It is lenient: what is not JSON is passed over, and the decoder judges the whole text at its end. Only a bracket that
    closes another kind of bracket is an error here. Single quotes open strings, too: they never stand outside strings
    in valid JSON.
-4. `watched` are characters that can begin a marker outside strings; the caller looks at them.
+4. `watched` are characters that can begin a marker outside strings; the caller looks at them and, where they begin
+   none, goes on with `passed` at their position.
 5. While `capture` is set, raw string content is added to `text`; the caller takes it from there.
 """
 
@@ -76,18 +77,21 @@ class JsonScan:
         self._scalar_end = re.compile(f"[,\\]}}{signs}]")
         self._key_end = re.compile(f"[:,}}{signs}]")
 
-    def step(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token]:
-        """Read on from `position` to the next token: the position after it, and which it is."""
+    def step(self, state: JsonState, buffer: str, position: int, passed: int = -1) -> tuple[int, Token]:
+        """Read on from `position` to the next token: the position after it, and which it is.
+
+        `passed` is the position of a watched character that begins no marker.
+        """
         size = len(buffer)
         while position < size:
             if state.quote:
                 position, token = self._string(state, buffer, position)
             elif state.phase == Phase.DEEP:
-                position, token = self._nested(state, buffer, position)
+                position, token = self._nested(state, buffer, position, passed)
             elif state.phase in (Phase.SCALAR, Phase.BARE_KEY):
-                position, token = self._bare(state, buffer, position)
+                position, token = self._bare(state, buffer, position, passed)
             else:
-                position, token = self._structure(state, buffer, position)
+                position, token = self._structure(state, buffer, position, passed)
             if token is not None:
                 return position, token
         return size, Token.MORE
@@ -108,6 +112,8 @@ class JsonScan:
             if found is None:
                 break
             character, position = found.group(), found.end()
+            if character in self._watched:
+                return False
             if character in "\"'":
                 quote = character
             elif character in "{[" and len(stack) < JSON_DEPTH:
@@ -118,12 +124,6 @@ class JsonScan:
                 return False
         state.quote, state.stack, state.escaped = quote, stack, escaped
         return True
-
-    def skip(self, state: JsonState, position: int) -> int:
-        """Pass over a watched character that begins no marker."""
-        if state.phase in (Phase.VALUE, Phase.BEGUN):
-            state.phase = Phase.SCALAR
-        return position + 1
 
     def _string(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
         begin = position
@@ -149,12 +149,14 @@ class JsonScan:
         state.phase = Phase.AFTER
         return end + 1, Token.END
 
-    def _nested(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
+    def _nested(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, Token | None]:
         found = self._deep.search(buffer, position)
         if found is None:
             return len(buffer), None
         position = found.start()
         character = buffer[position]
+        if character in self._watched and position != passed:
+            return position, Token.WATCHED
         if character in "\"'":
             state.quote = character
         elif character in "{[":
@@ -163,13 +165,11 @@ class JsonScan:
             state.stack += character
         elif character in "}]":
             return self._close(state, character, position)
-        else:
-            return position, Token.WATCHED
         return position + 1, None
 
-    def _bare(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
+    def _bare(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, Token | None]:
         is_key = state.phase == Phase.BARE_KEY
-        found = (self._key_end if is_key else self._scalar_end).search(buffer, position)
+        found = (self._key_end if is_key else self._scalar_end).search(buffer, position + (position == passed))
         end = found.start() if found else len(buffer)
         if state.capture and len(state.text) <= CAPTURE_CHARS:
             state.text += buffer[position:end]
@@ -180,13 +180,13 @@ class JsonScan:
         state.phase = Phase.COLON if is_key else Phase.AFTER
         return end, Token.KEY if is_key else Token.END
 
-    def _structure(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
+    def _structure(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, Token | None]:
         found = _NOT_SPACE.search(buffer, position)
         if found is None:
             return len(buffer), None
         position = found.start()
         character = buffer[position]
-        if character in self._watched:
+        if character in self._watched and position != passed:
             return position, Token.WATCHED
         return self._sign(state, character, position)
 

@@ -105,9 +105,10 @@ class _ParamsReader:
         first, base = position, call.source.size - position
         while True:
             if state.in_tag:
-                position = self._tag(run, call, state, buffer, position, base)
-                if position < 0:
-                    return len(buffer), Verdict.FAILED
+                position, too_long = self._tag(run, call, state, buffer, position, base)
+                if too_long:
+                    send_source(run, call, buffer[first:position])
+                    return position, Verdict.FAILED
                 if state.in_tag:
                     break
             scanner = self._value if state.value >= 0 else self._between
@@ -129,15 +130,18 @@ class _ParamsReader:
         send_source(run, call, buffer[first:position])
         return position, Verdict.MORE
 
-    def _tag(self, run: Run, call: OpenCall, state: ParamsState, buffer: str, position: int, base: int) -> int:
-        """Read a parameter's tag: the position behind it, or -1 if it is none."""
+    def _tag(
+        self, run: Run, call: OpenCall, state: ParamsState, buffer: str, position: int, base: int
+    ) -> tuple[int, bool]:
+        """Read a parameter's tag: the position read to, and whether it is too long to be one."""
         end = buffer.find(">", position)
         stop = len(buffer) if end < 0 else end
-        if len(state.tag) + stop - position > NAME_CHARS:
-            return -1
+        room = NAME_CHARS - len(state.tag)
+        if stop - position > room:
+            return position + room, True
         state.tag += buffer[position:stop]
         if end < 0:
-            return stop
+            return stop, False
         state.in_tag = False
         state.key = state.tag.strip()
         state.value = base + end + 1
@@ -145,7 +149,7 @@ class _ParamsReader:
             text = is_text(run.grammar.types(call.name, state.key))
             state.growth = Growth.YES if text else Growth.NO if text is False else Growth.UNDECIDED
             state.fresh = True
-        return end + 1
+        return end + 1, False
 
     def _grow(self, run: Run, call: OpenCall, state: ParamsState, text: str) -> None:
         """More of a value that is sent as it grows: all but a last new line, which may be layout."""

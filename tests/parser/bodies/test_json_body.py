@@ -1,0 +1,136 @@
+"""Calls as JSON: names, ids, argument source, decoded deltas."""
+
+from typing import Any
+
+import pytest
+
+from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta, ToolInputStart
+from tokenmill.parser import Call, Format, Parser, Section
+from tokenmill.parser.bodies import JsonArguments, JsonCall
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Header
+
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
+
+WITH_ID = Format(
+    name="with_id",
+    summary="",
+    sample="",
+    sections=(
+        Section(marker("[CALLS]"), marker("[END]"), (Call(marker("{"), JsonCall(id=("id",))),), framing=(marker(","),)),
+    ),
+)
+NAMED_OUTSIDE = Format(
+    name="named_outside",
+    summary="",
+    sample="",
+    sections=(
+        Section(
+            marker("[CALLS]"),
+            marker("[END]"),
+            (Call(marker("[CALL]"), JsonArguments(), Header(until=marker("[ARGS]"))),),
+        ),
+    ),
+)
+
+
+def source_of_call(format_: Any, text: str, **options: Any) -> str:
+    """All argument source that was sent."""
+    return "".join(event.delta for event in named(parse(grammar(format_, **options), [text]), ToolInputDelta))
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ('<tool_call>{"name":"f","arguments": {"a" : 1.0} }</tool_call>', '{"a" : 1.0}'),
+        ('<tool_call>{"arguments": {"a" : 1},"name":"f"}</tool_call>', '{"a" : 1}'),
+        ('<tool_call>{"name":"f","arguments":"{\\"a\\": \\"\\\\u00e9\\"}"}</tool_call>', '{"a": "\\u00e9"}'),
+        ('<tool_call>{"arguments":"{\\"a\\": 1}","name":"f"}</tool_call>', '{"a": 1}'),
+        ('<tool_call>{"name":"f"}</tool_call>', ""),
+    ],
+)
+def test_source_is_verbatim(text: str, source: str) -> None:
+    """The region of the arguments as it was written; one level of quoting is undone where they are a string."""
+    assert source_of_call("hermes", text) == source
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[CALLS]{"name":"f","arguments":{"a":1},"id":"x7"}[END]',
+        '[CALLS]{"id":"x7","name":"f","arguments":{"a":1}}[END]',
+    ],
+)
+def test_id_on_the_wire(text: str) -> None:
+    """The model's own id is used, wherever in the call it stands; the start waits for it."""
+    whole = merged(parse(grammar(WITH_ID), [text]))
+    assert [event.id for event in named(whole, ToolInputStart) + named(whole, ToolCall)] == ["x7", "x7"]
+    for chunks in all_cuts(text):
+        assert merged(parse(grammar(WITH_ID), chunks)) == whole
+
+
+def test_a_missing_id_is_made() -> None:
+    """Where the model forgot its id, the call gets one when it is complete."""
+    events = parse(grammar(WITH_ID), ['[CALLS]{"name":"f","arguments":{"a":1}}[END]'])
+    (call,) = named(events, ToolCall)
+    assert call.id.startswith("call_")
+    assert [event.delta for event in named(events, ToolInputDelta)] == ['{"a":1}']
+
+
+def test_arguments_alone_behind_a_header() -> None:
+    """The name stands in front of the object."""
+    text = '[CALLS][CALL]f[ARGS]{"a": [1, 2]}\n[CALL] g [ARGS]{}[END]x'
+    events = parse(grammar(NAMED_OUTSIDE), [text])
+    assert [(call.name, call.arguments) for call in named(events, ToolCall)] == [("f", {"a": [1, 2]}), ("g", {})]
+    assert text_of(events) == "x"
+
+
+def test_a_marker_in_the_middle_of_json_breaks_the_call() -> None:
+    """The section's closing outside of a string ends the call; its neighbour is not touched."""
+    events = parse(grammar(NAMED_OUTSIDE), ['[CALLS][CALL]f[ARGS]{"a": [END][CALLS][CALL]g[ARGS]{}[END]'])
+    assert codes_of(events) == ["malformed-call"]
+    assert [call.name for call in named(events, ToolCall)] == ["g"]
+
+
+CONTENT = '<tool_call>{"name":"w","arguments":{"path":"p","content":"a\\n\\ud83d\\ude00\\\\u12 \\u00e9\\"","n":1}}</tool_call>'
+DECODED = 'a\n😀\\u12 é"'
+
+
+def test_decoded_deltas_of_the_arguments_asked_for() -> None:
+    """Only what is asked for is decoded, joined it is the final value, and no cut changes it."""
+    compiled = grammar("hermes", content_arguments=["w.content"])
+    events = parse(compiled, [CONTENT])
+    assert {event.argument for event in named(events, ArgumentDelta)} == {"content"}
+    assert "".join(event.delta for event in named(events, ArgumentDelta)) == DECODED
+    assert named(events, ToolCall)[0].arguments["content"] == DECODED
+    for chunks in all_cuts(CONTENT):
+        assert merged(parse(compiled, chunks)) == merged(events)
+
+
+def test_decoded_deltas_come_as_the_text_grows() -> None:
+    """A character is sent as soon as it is certain: an escape when it is whole, a pair when its second half is there."""
+    parser = Parser.of(grammar("hermes", content_arguments=["*"]), "identity")
+    parser.feed('<tool_call>{"name":"w","arguments":{"a":"')
+    chunks = ["x", "\\", "n", "\\ud83d", "\\ude", "00", "y"]
+    deltas = ["".join(event.delta for event in named(parser.feed(chunk), ArgumentDelta)) for chunk in chunks]
+    assert deltas == ["x", "", "\n", "", "", "😀", "y"]
+
+
+def test_deltas_may_wait_for_a_size() -> None:
+    """`min_delta_chars` holds decoded text back; the end sends what is left."""
+    compiled = grammar("hermes", content_arguments=["*"], min_delta_chars=4)
+    text = '<tool_call>{"name":"w","arguments":{"a":"abcdefghij"}}</tool_call>'
+    assert [event.delta for event in named(parse(compiled, list(text)), ArgumentDelta)] == ["abcd", "efgh", "ij"]
+
+
+def test_arguments_in_front_of_the_name_are_sent_at_the_end() -> None:
+    """Decoded deltas that could not be sent in time come in one piece."""
+    compiled = grammar("hermes", content_arguments=["*"])
+    events = parse(compiled, ['<tool_call>{"arguments":{"a":"x\\ny"},"name":"w"}</tool_call>'])
+    assert [(event.argument, event.delta) for event in named(events, ArgumentDelta)] == [("a", "x\ny")]
+
+
+def test_repaired_calls_are_marked() -> None:
+    """Source that is not valid JSON but was read says so."""
+    events = parse(grammar("hermes"), ['<tool_call>{"name":"f","arguments":{"a":"x\ny"}}</tool_call>'])
+    assert [call.repaired for call in named(events, ToolCall)] == [True]

@@ -1,0 +1,108 @@
+"""Tagged parameters: values as written, typed at the end, sent early only where that is certain."""
+
+from typing import Any
+
+import pytest
+
+from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta
+from tokenmill.limits import NAME_CHARS
+from tokenmill.parser import Parser
+
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
+
+TOOL = {
+    "function": {
+        "name": "f",
+        "parameters": {
+            "properties": {"s": {"type": "string"}, "n": {"type": ["string", "null"]}, "i": {"type": "integer"}}
+        },
+    }
+}
+
+
+def xml(*parameters: tuple[str, str]) -> str:
+    """A call with values as they are."""
+    values = "".join(f"<parameter={key}>{value}</parameter>\n" for key, value in parameters)
+    return f"<tool_call>\n<function=f>\n{values}</function>\n</tool_call>"
+
+
+def grown(text: str, chunks: list[str] | None = None, **options: Any) -> dict[str, str]:
+    """Decoded deltas by argument."""
+    compiled = grammar("qwen3_xml", tools=[TOOL], content_arguments=["*"], **options)
+    out: dict[str, str] = {}
+    for event in named(parse(compiled, chunks or [text]), ArgumentDelta):
+        out[event.argument] = out.get(event.argument, "") + event.delta
+    return out
+
+
+def test_source_is_the_region_between_the_tags() -> None:
+    """Verbatim, layout included, without the tags of the function."""
+    events = parse(grammar("qwen3_xml"), [xml(("s", "\nx\n"))])
+    assert "".join(event.delta for event in named(events, ToolInputDelta)) == "\n<parameter=s>\nx\n</parameter>\n"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ([("s", "\nx\n\n")], {"s": "x\n"}),
+        ([("s", "\n\nx")], {"s": "\nx"}),
+        ([("s", "null")], {"s": "null"}),
+        ([("n", "null")], {}),
+        ([("n", "\nNull\n")], {}),
+        ([("n", "nullify")], {"n": "nullify"}),
+        ([("n", "null\n\n")], {"n": "null\n"}),
+        ([("n", "nul")], {"n": "nul"}),
+        ([("i", "5")], {}),
+        ([("i", "x")], {"i": "x"}),
+        ([("s", "a"), ("s", "b")], {"s": "a"}),
+        ([("s", "")], {}),
+        ([("other", "x < y")], {"other": "x < y"}),
+    ],
+)
+def test_decoded_deltas(parameters: list[tuple[str, str]], expected: dict[str, str]) -> None:
+    """Text that is sent as it grows is the final value, whatever is trimmed, wherever it is cut."""
+    text = xml(*parameters)
+    assert grown(text) == expected
+    for chunks in all_cuts(text):
+        assert grown(text, list(chunks)) == expected
+    if len(parameters) == 1 and expected:
+        (call,) = named(parse(grammar("qwen3_xml", tools=[TOOL]), [text]), ToolCall)
+        assert call.arguments == expected
+
+
+def test_what_is_certain_is_sent_at_once() -> None:
+    """Text goes out with its chunk; what may be null waits until it can't; a number waits for its end."""
+    parser = Parser.of(grammar("qwen3_xml", tools=[TOOL], content_arguments=["*"]), "identity")
+
+    def deltas(chunk: str) -> str:
+        return "".join(event.delta for event in named(parser.feed(chunk), ArgumentDelta))
+
+    parser.feed("<function=f><parameter=s>")
+    assert [deltas(chunk) for chunk in ("\n", "a", "\n", "b", "<", "c")] == ["", "a", "", "\nb", "", "<c"]
+    parser.feed("</parameter><parameter=n>")
+    assert [deltas(chunk) for chunk in ("nu", "ll", "!", "x")] == ["", "", "null!", "x"]
+    parser.feed("</parameter><parameter=i>")
+    assert [deltas(chunk) for chunk in ("1", "2")] == ["", ""]
+
+
+def test_deltas_may_wait_for_a_size() -> None:
+    """`min_delta_chars` holds decoded text back; the end sends what is left."""
+    compiled = grammar("qwen3_xml", tools=[TOOL], content_arguments=["*"], min_delta_chars=4)
+    events = parse(compiled, list(xml(("s", "abcdefghij"))))
+    assert [event.delta for event in named(events, ArgumentDelta)] == ["abcd", "efgh", "ij"]
+
+
+def test_a_tag_without_end_is_no_parameter() -> None:
+    """A key has a bound; beyond it the call is broken and comes out as text."""
+    text = "<tool_call><function=f><parameter=" + "k" * (NAME_CHARS + 1)
+    events = parse(grammar("qwen3_xml"), list(text))
+    assert codes_of(events) == ["malformed-call"]
+    assert text_of(events) == text
+    assert merged(events) == merged(parse(grammar("qwen3_xml"), [text]))
+
+
+@pytest.mark.parametrize("ending", ["</tool_call>", "<tool_call>", "<function=f></function></tool_call>"])
+def test_what_surrounds_a_call_ends_it(ending: str) -> None:
+    """A missing `</function>` behind complete values is made good by what follows."""
+    events = parse(grammar("qwen3_xml"), ["<tool_call><function=f><parameter=s>x</parameter>\n" + ending])
+    assert named(events, ToolCall)[0].arguments == {"s": "x"}

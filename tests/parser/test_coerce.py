@@ -1,0 +1,60 @@
+"""The ladder from text to a value of a type that the schema allows: one row a rule."""
+
+from typing import Any
+
+import pytest
+
+from tokenmill.parser.coerce import coerce, is_text
+
+
+@pytest.mark.parametrize(
+    ("text", "types", "expected"),
+    [
+        ("12", "", "12"),
+        (" 00123 ", "string", " 00123 "),
+        ("null", "string", "null"),
+        ("null", "null", None),
+        ("NULL", "null integer", None),
+        ("null", "string null", None),
+        (" null", "string null", " null"),
+        ("12", "integer", 12),
+        ("+12", "integer", 12),
+        ("12.0", "integer", "12.0"),
+        ("9" * 40, "integer", int("9" * 40)),
+        ("9" * 5000, "integer", "9" * 5000),
+        ("12", "number", 12),
+        ("9" * 40, "number", int("9" * 40)),
+        ("1.5", "number", 1.5),
+        (".5e-3", "number", 0.0005),
+        ("1e999", "number", "1e999"),
+        ("NaN", "number", "NaN"),
+        ("Infinity", "number", "Infinity"),
+        ("1_000", "integer number", "1_000"),
+        ("true", "boolean", True),
+        ("False", "boolean", False),
+        ("1", "boolean", True),
+        ("1", "boolean integer", 1),
+        ("yes", "boolean", "yes"),
+        ('{"a": [1]}', "object", {"a": [1]}),
+        ('{"a": [1]}', "array", '{"a": [1]}'),
+        ('["x"]', "array", ["x"]),
+        ("{a: 1}", "object", "{a: 1}"),
+        ("[" * 5000, "array", "[" * 5000),
+        ("12", "string integer", 12),
+        ("x", "string integer", "x"),
+    ],
+)
+def test_ladder(text: str, types: str, expected: Any) -> None:
+    """The first type that fits, in order; the text itself where none does."""
+    value = coerce(text, frozenset(types.split()))
+    assert value == expected
+    assert type(value) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("types", "expected"),
+    [("", True), ("string", True), ("string null", None), ("string integer", False), ("integer", False)],
+)
+def test_certainty(types: str, expected: bool | None) -> None:  # noqa: FBT001 # a parameter of the table
+    """Only what is certain to be text may be sent before it is complete."""
+    assert is_text(frozenset(types.split())) is expected

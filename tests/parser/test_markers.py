@@ -1,0 +1,57 @@
+"""Finding markers, and holding back exactly what can still become one."""
+
+import pytest
+
+from tokenmill.parser.markers import Hit, Scanner, marker
+
+OVERLAPPING = Scanner([(marker("<a>"), "short"), (marker("<a>b"), "long"), (marker("</ f>", spaces=True), "spaced")])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("text", None),
+        ("x<b", None),
+        ("x<", Hit(1, -1, None)),
+        ("x<a", Hit(1, -1, None)),
+        ("<<a", Hit(1, -1, None)),
+        ("x<a>c", Hit(1, 4, "short")),
+        ("x<a>bc", Hit(1, 5, "long")),
+        ("x<  /", Hit(1, -1, None)),
+        ("x< / f >y", Hit(1, 8, "spaced")),
+        ("x<c<a>c", Hit(3, 6, "short")),
+    ],
+)
+def test_find(text: str, expected: Hit[str] | None) -> None:
+    """The earliest marker, the longest at its place, or what may still be one."""
+    assert OVERLAPPING.find(text, 0, final=False) == expected
+
+
+def test_a_marker_waits_while_a_longer_one_can_follow() -> None:
+    """`<a>` at the end of the buffer is held; at the end of the stream it is found."""
+    assert OVERLAPPING.find("x<a>", 0, final=False) == Hit(1, -1, None)
+    assert OVERLAPPING.find("x<a>", 0, final=True) == Hit(1, 4, "short")
+
+
+def test_nothing_is_held_at_the_end_of_the_stream() -> None:
+    """Half a marker is text when nothing follows."""
+    assert OVERLAPPING.find("x<a", 0, final=True) is None
+
+
+def test_white_space_in_a_marker_is_bounded() -> None:
+    """Nine spaces are no layout any more, so what is held is bounded."""
+    assert OVERLAPPING.find("<" + " " * 8, 0, final=False) == Hit(0, -1, None)
+    assert OVERLAPPING.find("<" + " " * 9, 0, final=False) is None
+
+
+def test_leading_space_is_part_of_framing() -> None:
+    """Where markers are framing, white space in front of them is, too."""
+    scanner = Scanner([(marker("["), "list")], leading_space=True)
+    assert scanner.at("\n [", 0, final=False) == Hit(0, 3, "list")
+    assert scanner.at("\n ", 0, final=False) == Hit(0, -1, None)
+    assert scanner.at("\n x", 0, final=False) is None
+
+
+def test_no_markers_find_nothing() -> None:
+    """A mode without markers never stops."""
+    assert Scanner[str]([]).find("<a>", 0, final=False) is None

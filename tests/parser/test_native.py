@@ -1,0 +1,128 @@
+"""Calls of a provider's own tool stream."""
+
+from typing import Any
+
+from tokenmill.events import AnyEvent, ToolCall, ToolInputDelta, ToolInputEnd, ToolInputStart
+from tokenmill.limits import Limits
+from tokenmill.parser import Parser
+
+from tests.support.parsing import codes_of, grammar, named
+
+
+def delta(index: int | None = 0, id_: str | None = None, name: str | None = None, arguments: str | None = None) -> Any:
+    """An OpenAI tool-call delta with only what is given."""
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    outer = {key: value for key, value in (("index", index), ("id", id_)) if value is not None}
+    return {**outer, "function": function}
+
+
+def run(*deltas: Any, limits: Limits | None = None, **options: Any) -> list[AnyEvent]:
+    """Events of a message with one delta a chunk."""
+    parser = Parser.of(grammar("plain", limits, **options), "identity")
+    events: list[AnyEvent] = []
+    for item in deltas:
+        events += parser.tool_calls([item])
+        parser = Parser.of_state(parser.grammar, parser.encode_state())
+    return events + parser.finish("tool_calls")
+
+
+def calls(events: list[AnyEvent]) -> list[tuple[str, str, dict[str, Any]]]:
+    """Id, name and arguments of the calls."""
+    return [(call.id, call.name, call.arguments) for call in named(events, ToolCall)]
+
+
+def test_a_call_in_pieces() -> None:
+    """Name first, arguments as they come; source verbatim; complete with its last brace."""
+    events = run(delta(id_="c1", name="f", arguments=""), delta(arguments='{"a"'), delta(arguments=": 1}"))
+    assert calls(events) == [("c1", "f", {"a": 1})]
+    assert [event.delta for event in named(events, ToolInputDelta)] == ['{"a"', ": 1}"]
+    assert [event.type for event in events][-3:] == ["tool-input-end", "tool-call", "finish"]
+
+
+def test_calls_side_by_side() -> None:
+    """Deltas of several indexes may alternate."""
+    events = run(
+        delta(0, "c1", "f"),
+        delta(1, "c2", "g"),
+        delta(0, arguments='{"a":'),
+        delta(1, arguments="{}"),
+        delta(0, arguments="1}"),
+    )
+    assert calls(events) == [("c2", "g", {}), ("c1", "f", {"a": 1})]
+
+
+def test_no_arguments() -> None:
+    """A call that never got arguments is complete at the end of the message."""
+    assert calls(run(delta(id_="c1", name="f"))) == [("c1", "f", {})]
+
+
+def test_an_index_that_comes_back_with_another_id() -> None:
+    """Another id is another call; the one before is ended."""
+    events = run(delta(0, "c1", "f", "{}"), delta(0, "c2", "f", '{"b":2}'))
+    assert calls(events) == [("c1", "f", {}), ("c2", "f", {"b": 2})]
+
+
+def test_a_repeated_id_continues_the_call() -> None:
+    """Servers that repeat id and name on every delta do not begin anew."""
+    events = run(delta(0, "c1", "f", '{"a":'), delta(0, "c1", "f", "1}"))
+    assert calls(events) == [("c1", "f", {"a": 1})]
+
+
+def test_a_missing_index() -> None:
+    """Without an index an id or a name begins the next call, and nothing continues the last."""
+    events = run(delta(None, "c1", "f", '{"a":'), delta(None, arguments="1}"), delta(None, "c2", "g", "{}"))
+    assert calls(events) == [("c1", "f", {"a": 1}), ("c2", "g", {})]
+
+
+def test_a_missing_id_is_made() -> None:
+    """A call without an id gets one, the same in all its events."""
+    events = run(delta(name="f", arguments="{}"))
+    ids = {event.id for event in named(events, ToolInputStart) + named(events, ToolInputEnd) + named(events, ToolCall)}
+    assert len(ids) == 1
+    assert ids.pop().startswith("call_")
+
+
+def test_a_cut_call_is_never_completed() -> None:
+    """Arguments that do not end are an error, and no text: the model wrote none."""
+    events = run(delta(id_="c1", name="f", arguments='{"a":'))
+    assert codes_of(events) == ["unfinished-call"]
+    assert [event.type for event in events] == [
+        "message-start",
+        "tool-input-start",
+        "tool-input-delta",
+        "tool-input-end",
+        "error",
+        "finish",
+    ]
+
+
+def test_arguments_that_are_no_object() -> None:
+    """Broken arguments are an error of that call alone."""
+    events = run(delta(0, "c1", "f", "[1]"), delta(1, "c2", "g", "{}"))
+    assert codes_of(events) == ["malformed-call"]
+    assert calls(events) == [("c2", "g", {})]
+
+
+def test_a_call_over_its_cap() -> None:
+    """The cap falls on the same character however the arguments are cut; what follows is not read."""
+    limits = Limits(call_chars=10)
+    text = '{"a": "xxxxxxxxxxxx"}'
+    whole = run(delta(0, "c1", "f", text), delta(1, "c2", "g", "{}"), limits=limits)
+    cut = run(delta(0, "c1", "f"), *(delta(0, arguments=character) for character in text), limits=limits)
+    assert codes_of(whole) == codes_of(cut) == ["limit"]
+    sent = ["".join(event.delta for event in named(events, ToolInputDelta)) for events in (whole, cut)]
+    assert sent == [text[:10], text[:10]]
+    assert calls(whole) == []
+
+
+def test_too_many_calls() -> None:
+    """One call over the cap stops reading."""
+    events = run(*(delta(n, f"c{n}", "f", "{}") for n in range(4)), limits=Limits(calls=2))
+    assert len(calls(events)) == 2
+    assert codes_of(events) == ["limit"]
+
+
+def test_nonsense_is_passed_over() -> None:
+    """Deltas without a function, or with values of other types, raise nothing."""
+    events = run({}, {"index": "x", "function": 7}, {"index": 0, "function": {"name": 5, "arguments": ["x"]}})
+    assert [event.type for event in events] == ["message-start", "finish"]

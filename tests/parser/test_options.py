@@ -1,0 +1,28 @@
+"""Options of a message: defaults, what is given, what is refused."""
+
+import pytest
+
+from tokenmill.errors import BadOpen
+from tokenmill.parser.options import Options, read_options
+
+
+def test_given_options_over_defaults() -> None:
+    """What is absent comes from the defaults."""
+    defaults = Options(format="hermes", model="m")
+    assert read_options({"start": "reasoning"}, defaults) == Options(format="hermes", model="m", start="reasoning")
+
+
+def test_every_problem_is_named() -> None:
+    """Unknown keys and wrong types are refused together, each by name."""
+    with pytest.raises(BadOpen) as refused:
+        read_options({"fromat": "hermes", "start": "middle", "tools": 7, "model": "m"})
+    message = str(refused.value)
+    assert "unknown option 'fromat'" in message
+    assert "option 'start'" in message
+    assert "option 'tools'" in message
+    assert "'model'" not in message.replace("known are", "").split("unknown")[0]
+
+
+def test_several_formats() -> None:
+    """A format may be a list of names."""
+    assert read_options({"format": ["hermes", "qwen3_xml"]}).format == ["hermes", "qwen3_xml"]

@@ -1,0 +1,30 @@
+"""Providers' reasons and the native ones."""
+
+import pytest
+
+from tokenmill.parser.reasons import finish_reason
+
+
+@pytest.mark.parametrize(
+    ("raw", "called", "expected"),
+    [
+        ("stop", False, "stop"),
+        ("stop", True, "tool-calls"),
+        (None, True, "tool-calls"),
+        (None, False, "stop"),
+        ("weird", True, "tool-calls"),
+        ("weird", False, "stop"),
+        ("tool_calls", False, "tool-calls"),
+        ("tool_use", True, "tool-calls"),
+        ("length", True, "length"),
+        ("MAX_TOKENS", False, "length"),
+        ("content_filter", True, "content-filter"),
+        ("SAFETY", False, "content-filter"),
+        ("cancelled", True, "cancelled"),
+        ("timeout", True, "timeout"),
+        ("error", True, "error"),
+    ],
+)
+def test_finish_reason(raw: str | None, called: bool, expected: str) -> None:  # noqa: FBT001 # a parameter of the table
+    """A call makes a plain, absent or unknown reason `tool-calls`; every other reason stands."""
+    assert finish_reason(raw, called=called) == expected

@@ -1,0 +1,51 @@
+"""JSON of models: strict where valid, lenient where not, and marked."""
+
+from typing import Any
+
+import pytest
+
+from tokenmill.parser.repair import decode_json, decode_string, whole_characters
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "repaired"),
+    [
+        ('{"a": [1, 2.5, null, true]}', {"a": [1, 2.5, None, True]}, False),
+        ('{"a": 123456789012345678901234567890}', {"a": 123456789012345678901234567890}, False),
+        ('{"a": "x\ny"}', {"a": "x\ny"}, True),
+        ('{"a": 1e999, "b": -Infinity}', {"a": "1e999", "b": "-Infinity"}, True),
+        ('{"a": "\\ud83d"}', {"a": "\ufffd"}, True),
+        ('{"a": "\\ud83d\\ude00"}', {"a": "😀"}, False),
+    ],
+)
+def test_decode_json(text: str, value: Any, repaired: bool) -> None:  # noqa: FBT001 # a parameter of the table
+    """What is valid is not marked as repaired; what is not is read as meant."""
+    assert decode_json(text) == (value, repaired)
+
+
+@pytest.mark.parametrize("text", ["", "{", "nope", '{"a": 1} x', "[" * 100_000])
+def test_what_can_not_be_read(text: str) -> None:
+    """No value: a `ValueError`, never another exception."""
+    with pytest.raises(ValueError, match="."):
+        decode_json(text)
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("plain", "plain"),
+        ("a\\nb", "a\nb"),
+        ("\\u00e9", "é"),
+        ("\\ud83d", "\ufffd"),
+        ("\\x", "\\x"),
+        ("a\tb\\\\", "a\tb\\"),
+    ],
+)
+def test_decode_string(raw: str, text: str) -> None:
+    """Escapes are decoded; one that is none stands for itself."""
+    assert decode_string(raw) == text
+
+
+def test_whole_characters_everywhere() -> None:
+    """Halves of pairs are replaced in keys and values, at any depth."""
+    assert whole_characters({"\ud800": ["\udc00", 1, {"a": "b"}]}) == {"\ufffd": ["\ufffd", 1, {"a": "b"}]}
