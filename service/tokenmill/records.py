@@ -9,12 +9,8 @@ Headers: TypeAlias = Sequence[tuple[str, bytes]]
 
 
 class Record(Protocol):
-    """An input record. aiokafka's `ConsumerRecord` is one, so the worker copies nothing."""
+    """An input record of a partition. Those inside aiokafka's record batches are some, so the worker copies nothing."""
 
-    @property
-    def topic(self) -> str: ...
-    @property
-    def partition(self) -> int: ...
     @property
     def offset(self) -> int: ...
     @property
@@ -25,6 +21,15 @@ class Record(Protocol):
     def value(self) -> bytes | None: ...
     @property
     def headers(self) -> Headers: ...
+
+
+class PlacedRecord(Record, Protocol):
+    """An input record that knows where it is from. aiokafka's `ConsumerRecord` is one."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
 
 
 class InputRecord(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
-from tokenmill.records import InputRecord, Output, Record
+from tokenmill.records import InputRecord, Output, PlacedRecord
 from tokenmill.session import Partition, SessionSettings
 
 Json: TypeAlias = dict[str, Any]
@@ -17,7 +17,7 @@ SETTLE_EVERY = 10_000
 """Records between two looks at what changed: the notes of it are all that would grow without an end."""
 
 
-def record_to_json(record: Record) -> Json:
+def record_to_json(record: PlacedRecord) -> Json:
     """An input record as a JSON object."""
     place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
     return place | _content(record.timestamp, record.key, record.headers, record.value)
@@ -42,7 +42,7 @@ def output_to_json(output: Output, partition: int) -> Json:
     return place | _content(output.timestamp, output.key, output.headers, output.value)
 
 
-def replay_records(records: Iterable[Record], settings: SessionSettings) -> Iterator[Json]:
+def replay_records(records: Iterable[PlacedRecord], settings: SessionSettings) -> Iterator[Json]:
     """The output records of a worker that reads these input records, as JSON objects, in their order."""
     partitions: dict[tuple[str, int], Partition] = {}
     out: list[Output] = []

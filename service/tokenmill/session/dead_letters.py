@@ -13,8 +13,8 @@ HEADER_OVERHEAD = 10
 """Bytes of one header beside its name and value."""
 
 
-def dead_letter(record: Record, problem: RecordError, topic: str, cap: int) -> Output:
-    """The record as it came, with the reason in its headers.
+def dead_letter(record: Record, source: tuple[str, int], problem: RecordError, topic: str, cap: int) -> Output:
+    """The record as it came, with the reason in its headers. `source` is the topic and partition that it is from.
 
     What is over `cap` bytes goes without its value, and if that is not enough without its key and own headers, too;
     then the header `tm-truncated` says so.
@@ -22,8 +22,8 @@ def dead_letter(record: Record, problem: RecordError, topic: str, cap: int) -> O
     reason = [
         ("tm-error-code", problem.code.encode()),
         ("tm-error", str(problem)[:TEXT_CHARS].encode(errors="replace")),
-        ("tm-source-topic", record.topic.encode()),
-        ("tm-source-partition", b"%d" % record.partition),
+        ("tm-source-topic", source[0].encode()),
+        ("tm-source-partition", b"%d" % source[1]),
         ("tm-source-offset", b"%d" % record.offset),
     ]
     whole = Output(topic, record.timestamp, record.key, record.value, [*record.headers, *reason])

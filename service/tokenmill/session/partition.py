@@ -75,6 +75,7 @@ class Partition:
         Records below `offset` are skipped; gaps between offsets are normal, where transactions are marked.
         """
         read, apply, messages = self._intake.read, self._chunks.apply, self._messages
+        source, cap = (self.topic, self.number), self.settings.limits.output_bytes
         for record in records:
             offset = record.offset
             if offset < self.offset:
@@ -87,7 +88,7 @@ class Partition:
                     apply(chunk, record, root, out)
             except RecordError as problem:
                 self.tally.dead_letters[problem.code] += 1
-                out.append(dead_letter(record, problem, self.settings.dlq, self.settings.limits.output_bytes))
+                out.append(dead_letter(record, source, problem, self.settings.dlq, cap))
             self.offset = offset + 1
             self.time = record.timestamp
 

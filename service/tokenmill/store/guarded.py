@@ -106,6 +106,7 @@ class GuardedStore:
         except (Unavailable, TimeoutError) as problem:
             self._breaker.failed()
             self._failed(op, problem)
-            raise Unavailable(f"snapshot store: {op}: {problem or 'no answer in time'}") from problem
+            why = str(problem) or f"no answer within {self._deadline:g} s"
+            raise Unavailable(f"snapshot store: {op}: {why}") from problem
         self._breaker.succeeded()
         return result

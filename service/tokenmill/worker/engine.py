@@ -30,6 +30,7 @@ from tokenmill.session import Partition, SessionSettings
 from tokenmill.store import GuardedStore
 from tokenmill.worker.commit import Committer
 from tokenmill.worker.connect import stopped
+from tokenmill.worker.fetched import unwrap_fetched
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.outbox import Outbox
 from tokenmill.worker.ownership import Ownership
@@ -161,6 +162,7 @@ class Engine:
 
     async def read(self) -> dict[TopicPartition, Sequence[Record]]:
         """Step 1. Also the place where the client says that something is wrong."""
+        unwrap_fetched(self.consumer)
         try:
             batch: dict[TopicPartition, Sequence[Record]] = await self.consumer.getmany(
                 timeout_ms=POLL_MS, max_records=SLICE_RECORDS

@@ -24,6 +24,7 @@ from mode import Service
 from tokenmill.config import Config
 from tokenmill.errors import FatalError
 from tokenmill.observe import Hooks, Numbers, exposition, setup_logs
+from tokenmill.session import SessionSettings
 from tokenmill.worker.service import WorkerService
 
 log = logging.getLogger(__name__)
@@ -88,7 +89,11 @@ class Deadline:
 
 
 def run_worker(config: Config, hooks: Hooks | None = None) -> int:
-    """Run until SIGTERM or SIGINT (0) or until something makes going on impossible (1). Takes over the process."""
+    """Run until SIGTERM or SIGINT (0) or until something makes going on impossible (1). Takes over the process.
+
+    Raises `ConfigError` before anything is started.
+    """
+    SessionSettings.from_config(config)  # refuses names that do not exist
     setup_logs(config.worker.log_format, config.worker.log_level)
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
