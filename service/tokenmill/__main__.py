@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -14,12 +15,14 @@ from tokenmill.errors import BadOpen, ConfigError, TokenmillError, UnknownCodec
 
 FAILED, MISUSED = 1, 2
 
-INTERRUPTED = 130
-"""What a shell reports for a program that Ctrl-C ended."""
+INTERRUPTED, TERMINATED = 130, 143
+"""What a shell reports for a program that Ctrl-C or SIGTERM ended."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and answer its exit code; an error of ours becomes one plain message on stderr."""
+    # An orderly end: servers that a command has started, and its temporary files, go with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
         return _run(arguments)
     except click.ClickException as problem:

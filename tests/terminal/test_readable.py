@@ -51,6 +51,8 @@ def test_line_ends_at_the_end_of_a_block_are_not_shown() -> None:
     """The break between text and a call belongs to the text; a page with empty lines would be harder to read."""
     block = (events.TextDelta("t0", "a\n"), events.TextDelta("t0", "\nb\n"), events.TextEnd("t0"))
     assert printed(*block) == printed(*block, live=True) == "  text       a\n             \n             b\n"
+    empty = (events.TextStart("t0"), events.TextDelta("t0", "\n"), events.TextEnd("t0"))
+    assert printed(*empty) == printed(*empty, live=True) == ""
 
 
 def test_markup_in_model_text_is_printed_as_it_is() -> None:

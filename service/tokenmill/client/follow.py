@@ -33,6 +33,8 @@ class Follower:
         from_beginning: start with the oldest record that the topic holds, instead of the next one that comes.
         until_end: stop at what was the topic's end when the block was entered.
         repeats: what drops records that come again; None: they are delivered again.
+        fetch_wait_ms: for how long the broker may hold back the answer to a fetch that finds nothing new. A Kafka
+            answers as soon as something comes; other brokers may always take the whole time.
 
     Raises `Unavailable` if Kafka does not answer or the topic does not exist.
     """
@@ -46,6 +48,7 @@ class Follower:
         from_beginning: bool = False,
         until_end: bool = False,
         repeats: Repeats | None = None,
+        fetch_wait_ms: int = 500,
     ) -> None:
         self.connection = connection or Connection()
         self.topic = topic
@@ -53,12 +56,15 @@ class Follower:
         self._from_beginning = from_beginning
         self._until_end = until_end
         self._repeats = repeats
+        self._fetch_wait_ms = fetch_wait_ms
         self._ends: dict[TopicPartition, int] = {}
         self._consumer: AIOKafkaConsumer | None = None
 
     async def __aenter__(self) -> Self:
         # A reader of exactly-once output must not see what was rolled back; other topics have no transactions.
-        consumer = AIOKafkaConsumer(isolation_level="read_committed", **self.connection.arguments())
+        consumer = AIOKafkaConsumer(
+            isolation_level="read_committed", fetch_max_wait_ms=self._fetch_wait_ms, **self.connection.arguments()
+        )
         await started(consumer, self.connection)
         self._consumer = consumer
         try:

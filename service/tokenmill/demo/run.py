@@ -4,7 +4,7 @@ import asyncio
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -30,6 +30,9 @@ COPIES = 15
 SHOW_S = 5.0
 """How long the first part takes where somebody watches; else it takes no pauses."""
 
+FETCH_WAIT_MS = 10
+"""The embedded broker lets a fetch that finds nothing wait for all of this, though something comes meanwhile."""
+
 ONE_DEADLINE_S = 20.0
 """For one conversation; the first one also waits until the worker has joined its group."""
 
@@ -39,14 +42,16 @@ ALL_DEADLINE_S = 30.0
 
 def run_demo(console: Console) -> None:
     """Run it all; raises `FatalError` if an event is missing and `MissingServer` if something does not start."""
-    with tempfile.TemporaryDirectory(prefix="tokenmill-demo-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="tokenmill-demo-") as scratch, ExitStack() as running:
         folder = Path(scratch)
         console.print("tokenmill demo: an embedded broker, an embedded Redis, one worker", style="bold")
-        with embedded_broker(TOPICS) as bootstrap, RedisServer(folder / "redis") as redis:
-            console.print(f"  broker   {bootstrap}\n  redis    {redis.url}")
-            with WorkerProcess(folder / "worker", _settings(bootstrap, redis.url)) as worker:
-                console.print(f"  worker   http://127.0.0.1:{worker.port}/metrics")
-                asyncio.run(_play(console, Connection(bootstrap), worker))
+        bootstrap = running.enter_context(embedded_broker(TOPICS))
+        redis = running.enter_context(RedisServer(folder / "redis"))
+        console.print(f"  broker   {bootstrap}\n  redis    {redis.url}")
+        with console.status("starting the worker"):
+            worker = running.enter_context(WorkerProcess(folder / "worker", _settings(bootstrap, redis.url)))
+        console.print(f"  worker   http://127.0.0.1:{worker.port}/metrics")
+        asyncio.run(_play(console, Connection(bootstrap), worker))
 
 
 def _settings(bootstrap: str, redis_url: str) -> Settings:
@@ -80,7 +85,8 @@ async def _play(console: Console, connection: Connection, worker: WorkerProcess)
 @asynccontextmanager
 async def _collecting(connection: Connection, watch: Callable[[AnyEvent], None]) -> AsyncIterator[Collector]:
     """A collector that reads in the background; its failure ends the block."""
-    async with Follower(connection, from_beginning=True, repeats=Repeats()) as follower:
+    repeats = Repeats()
+    async with Follower(connection, from_beginning=True, repeats=repeats, fetch_wait_ms=FETCH_WAIT_MS) as follower:
         collector = Collector(follower, watch)
         reading = asyncio.create_task(collector.run())
         try:
@@ -94,19 +100,24 @@ async def _collecting(connection: Connection, watch: Callable[[AnyEvent], None])
 async def _show(console: Console, sample: Sample, publisher: Publisher, collector: Collector, pause_s: float) -> None:
     """One conversation, its events printed as they come."""
     console.print()
-    console.rule(f"{sample.name}: {sample.about}", align="left")
-    console.print(sample.text, style="dim")
+    _title(console, sample.name, sample.about)
+    console.print(sample.text, style="dim", soft_wrap=True)
     console.print()
     await sample.publish(publisher, sample.name, pause_s)
     await collector.wait_for({sample.name}, ONE_DEADLINE_S)
     check(sample, collector.events[sample.name])
 
 
+def _title(console: Console, name: str, about: str) -> None:
+    console.print(f"── {name} ", style="bold", end="")
+    console.print(about, soft_wrap=True)
+
+
 async def _crowd(console: Console, chosen: Sequence[Sample], publisher: Publisher, collector: Collector) -> None:
     """Many copies of every conversation at the same time must say what the one alone said."""
     copies = {f"{sample.name}-{number}": sample for sample in chosen for number in range(COPIES)}
     console.print()
-    console.rule(f"{len(copies)} conversations at once: {COPIES} copies of each", align="left")
+    _title(console, f"{len(copies)} conversations at once", f"{COPIES} copies of each")
     started = time.monotonic()
     await asyncio.gather(*(sample.publish(publisher, name) for name, sample in copies.items()))
     await collector.wait_for(copies.keys(), ALL_DEADLINE_S)

@@ -29,8 +29,8 @@ class EventPrinter:
         self._names = names
         self._held: dict[BlockKey, list[str]] = {}
         self._growing: BlockKey | None = None
-        self._line_ends = ""
-        """Of the block that grows: printed when more follows."""
+        self._line_ends: dict[BlockKey, str] = {}
+        """Line ends that a live block has at its end: printed when more follows."""
 
     def show(self, event: events.AnyEvent) -> None:
         """Print one event, or hold it until its block is complete."""
@@ -55,31 +55,36 @@ class EventPrinter:
         if not self._live:
             self._held.setdefault(key, []).append(text)
             return
+        text = self._line_ends.pop(key, "") + text
+        shown = text.rstrip("\n")
+        if len(shown) < len(text):
+            self._line_ends[key] = text[len(shown) :]
+        if shown:
+            self._grow(event, key, shown)
+
+    def _grow(self, event: events.AnyEvent, key: BlockKey, text: str) -> None:
         label, style = _label(event)
         line = Text()
         if self._growing != key:
             self._break()
             line = self._head(event, label, style)
             self._growing = key
-        text = self._line_ends + text
-        shown = text.rstrip("\n")
-        self._line_ends = text[len(shown) :]
-        self._print(line.append(_indent(shown), style), end="")
+        self._print(line.append(_indent(text), style), end="")
 
     def _end(self, event: events.AnyEvent, block: str) -> None:
+        key = (event.conversation_id, event.message_id, event.choice, block)
+        self._line_ends.pop(key, None)
         if self._live:
             self._break()
-            return
-        key = (event.conversation_id, event.message_id, event.choice, block)
-        label, style = _label(event)
-        text = "".join(self._held.pop(key, [])).rstrip("\n")
-        self._print(self._head(event, label, style).append(_indent(text), style))
+        elif text := "".join(self._held.pop(key, [])).rstrip("\n"):
+            label, style = _label(event)
+            self._print(self._head(event, label, style).append(_indent(text), style))
 
     def _break(self) -> None:
         """End the line that grows."""
         if self._growing is not None:
             self._console.print()
-            self._growing, self._line_ends = None, ""
+            self._growing = None
 
     def _head(self, event: events.AnyEvent, label: str, style: str) -> Text:
         head = Text()

@@ -1,0 +1,62 @@
+"""The demo as a whole, as a newcomer runs it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tokenmill.demo.run import COPIES
+from tokenmill.demo.samples import samples
+
+pytestmark = pytest.mark.integration
+
+DEMO = [sys.executable, "-m", "tokenmill", "demo"]
+DEADLINE_S = 60
+
+BROKEN = [sample for sample in samples() if sample.error]
+
+
+@pytest.fixture
+def temporary(tmp_path: Path) -> Iterator[Path]:
+    """A folder for the demo's temporary ones; it must be empty afterwards."""
+    yield tmp_path
+    assert list(tmp_path.iterdir()) == []
+
+
+def environment(temporary: Path) -> dict[str, str]:
+    return {**os.environ, "TMPDIR": str(temporary), "PYTHONUNBUFFERED": "1"}
+
+
+def test_the_whole_flow_in_plain_lines(temporary: Path) -> None:
+    """Every conversation is shown with what came of it, then the counts; nothing is left behind."""
+    run = subprocess.run(
+        DEMO, env=environment(temporary), capture_output=True, text=True, timeout=DEADLINE_S, check=False
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "\x1b" not in run.stdout
+    lines = [line.split() for line in run.stdout.splitlines()]
+    everything = len(samples())
+    for sample in samples():
+        assert f"── {sample.name} {sample.about}" in run.stdout
+    assert lines.count(["finish", "cancelled"]) == 1
+    assert ["finish", str(everything), str(everything * COPIES)] in lines
+    assert sum(line[:1] == ["error"] and line[1].endswith("-call:") for line in lines) == len(BROKEN)
+    assert ["dead", "letters", "0"] in lines
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_cleans_up_when_it_is_stopped(how: signal.Signals, temporary: Path) -> None:
+    """Its worker and its Redis end with it, and so does its folder."""
+    with subprocess.Popen(DEMO, env=environment(temporary), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.split()[:1] == [b"worker"]:
+                break
+        process.send_signal(how)
+        assert process.wait(DEADLINE_S) == 128 + how
+        assert process.stderr is not None
+        assert process.stderr.read().strip() == b""
