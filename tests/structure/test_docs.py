@@ -69,11 +69,11 @@ def test_python_programs_run(block: Block, tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.parametrize("block", blocks("console"), ids=name)
-def test_shell_sessions_print_what_the_page_says(block: Block, tmp_path: Path) -> None:
-    """Blocks `console`: lines after `$ ` are run, what follows up to the next is what they print."""
+@pytest.mark.parametrize("page", by_page("console"), ids=lambda page: str(page[0].page.relative_to(CHECKOUT)))
+def test_shell_sessions_print_what_the_page_says(page: list[Block], tmp_path: Path) -> None:
+    """Blocks `console` of a page: lines after `$ ` are run, what follows up to the next is what they print."""
     environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    for session in block.text.removeprefix("$ ").split("\n$ "):
+    for session in "\n".join(block.text for block in page).removeprefix("$ ").split("\n$ "):
         command, _, printed = session.partition("\n")
         while command.endswith("\\"):
             more, _, printed = printed.partition("\n")
