@@ -1,8 +1,8 @@
 """Cases from the tests of other projects, as data outside this repository: what vLLM, SGLang and llama.cpp expect.
 
 They are read from `formats/` in the folder that `TOKENMILL_CASES` names, else from `../shared/reference/cases`.
-Compared are the fields that a case asserts, white space apart, and every cut must give the same. A case in `waivers.json`
-contradicts a decision of the design, which the waiver names; one that passes is stale.
+Compared are the fields that a case asserts, white space apart, and every cut must give the same. A case in
+`waivers.json` contradicts a decision of the design, which the waiver names; one that passes is stale.
 """
 
 import hashlib

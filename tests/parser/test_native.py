@@ -2,11 +2,10 @@
 
 from typing import Any
 
+from tests.support.parsing import codes_of, grammar, named
 from tokenmill.events import AnyEvent, ToolCall, ToolInputDelta, ToolInputEnd, ToolInputStart
 from tokenmill.limits import Limits
 from tokenmill.parser import Parser
-
-from tests.support.parsing import codes_of, grammar, named
 
 
 def delta(index: int | None = 0, id_: str | None = None, name: str | None = None, arguments: str | None = None) -> Any:

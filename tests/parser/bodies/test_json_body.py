@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta, ToolInputStart
 from tokenmill.parser import Call, Format, Parser, Section
 from tokenmill.parser.bodies import JsonArguments, JsonCall
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Header
-
-from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 
 WITH_ID = Format(
     name="with_id",
@@ -92,7 +91,10 @@ def test_a_marker_in_the_middle_of_json_breaks_the_call() -> None:
     assert [call.name for call in named(events, ToolCall)] == ["g"]
 
 
-CONTENT = '<tool_call>{"name":"w","arguments":{"path":"p","content":"a\\n\\ud83d\\ude00\\\\u12 \\u00e9\\"","n":1}}</tool_call>'
+CONTENT = (
+    '<tool_call>{"name":"w","arguments":{"path":"p",'
+    '"content":"a\\n\\ud83d\\ude00\\\\u12 \\u00e9\\"","n":1}}</tool_call>'
+)
 DECODED = 'a\n😀\\u12 é"'
 
 
@@ -108,7 +110,7 @@ def test_decoded_deltas_of_the_arguments_asked_for() -> None:
 
 
 def test_decoded_deltas_come_as_the_text_grows() -> None:
-    """A character is sent as soon as it is certain: an escape when it is whole, a pair when its second half is there."""
+    """A character is sent as soon as it is certain: an escape when it is whole, a pair with its second half."""
     parser = Parser.of(grammar("hermes", content_arguments=["*"]), "identity")
     parser.feed('<tool_call>{"name":"w","arguments":{"a":"')
     chunks = ["x", "\\", "n", "\\ud83d", "\\ude", "00", "y"]

@@ -2,11 +2,10 @@
 
 import pytest
 
+from tests.support.parsing import all_cuts
 from tokenmill.limits import JSON_DEPTH
 from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, JsonScan, Phase, Token, ends_in_escape
 from tokenmill.parser.body_state import JsonState
-
-from tests.support.parsing import all_cuts
 
 
 def tokens(depth: int, chunks: list[str], watched: str = "") -> list[tuple[str, int, str]]:

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser import Parser
-
-from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 
 TOOL = {
     "function": {

@@ -1,0 +1,68 @@
+"""The life of a call: unknown tools, problems, failures, what was sent before."""
+
+import pytest
+
+from tests.support.parsing import grammar, named, parse
+from tokenmill.events import Error, ToolCall
+from tokenmill.limits import RAW_CHARS
+from tokenmill.parser.calls import call_id
+
+TOOL = {"function": {"name": "f", "parameters": {"properties": {"a": {"type": "integer"}}}}}
+CALL = '<tool_call>{"name":"%s","arguments":{"a":%s}}</tool_call>'
+
+
+def types(text: str, **options: object) -> list[str]:
+    """The events that follow `message-start`, by name."""
+    return [event.type for event in parse(grammar("hermes", tools=[TOOL], **options), [text])][1:]
+
+
+INPUT = ["tool-input-start", "tool-input-delta", "tool-input-end"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "options", "expected"),
+    [
+        ("f", "1", {}, [*INPUT, "tool-call", "finish"]),
+        ("f", '"x"', {}, [*INPUT, "error", "tool-call", "finish"]),
+        ("g", "1", {}, [*INPUT, "error", "tool-call", "finish"]),
+        ("g", "1", {"unknown_tool": "text"}, ["text-start", *["text-delta"] * 3, "text-end", "finish"]),
+        ("g", "1", {"unknown_tool": "drop"}, ["error", "finish"]),
+    ],
+)
+def test_order_of_events(name: str, value: str, options: dict[str, object], expected: list[str]) -> None:
+    """Every started input ends; an error comes before the call of the same id."""
+    assert types(CALL % (name, value), **options) == expected
+
+
+@pytest.mark.parametrize(("name", "value", "problem"), [("g", "1", "unknown-tool"), ("f", '"x"', "schema-mismatch")])
+def test_a_problem_is_told_twice(name: str, value: str, problem: str) -> None:
+    """An `error` for people, the `problem` of the call for programs, with the same id."""
+    events = parse(grammar("hermes", tools=[TOOL]), [CALL % (name, value)])
+    (error,), (call,) = named(events, Error), named(events, ToolCall)
+    assert (error.code, error.id, error.name) == (problem, call.id, name)
+    assert call.problem == problem
+
+
+def test_a_call_that_fails_after_its_start() -> None:
+    """Input that was started ends before its error, and the source comes out as text behind it."""
+    text = '<tool_call>{"name":"f","arguments":{"a":1]'
+    events = parse(grammar("hermes"), [text])
+    assert [event.type for event in events][1:] == [
+        *("tool-input-start", "tool-input-delta", "tool-input-end", "error"),
+        *("text-start", "text-delta", "text-delta", "text-end", "finish"),
+    ]
+    (error,) = named(events, Error)
+    assert error.code == "malformed-call"
+    assert error.raw == text[:-1]
+
+
+def test_quoted_source_is_bounded() -> None:
+    """An error quotes the beginning of the source only."""
+    events = parse(grammar("hermes"), ['<tool_call>{"name":"f","arguments":{"a":"' + "x" * 10_000])
+    assert len(named(events, Error)[0].raw) == RAW_CHARS
+
+
+def test_ids_survive_odd_identities() -> None:
+    """Half of a surrogate pair in an id of a conversation does no harm."""
+    assert call_id("\ud800", 0).startswith("call_")
+    assert call_id("a", 0) != call_id("a", 1)

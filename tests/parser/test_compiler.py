@@ -1,0 +1,40 @@
+"""Formats compiled to modes: which layers live, where the stream begins."""
+
+import pytest
+
+from tests.support.parsing import grammar
+from tokenmill.formats import find_format
+from tokenmill.limits import Limits
+from tokenmill.parser import Options
+from tokenmill.parser.compiler import compile_modes
+
+
+@pytest.mark.parametrize(
+    ("options", "modes", "reasoning"),
+    [
+        ({}, 5, 1),
+        ({"parse": "tools"}, 4, 0),
+        ({"parse": "reasoning"}, 3, 1),
+        ({"parse": "none"}, 2, 0),
+        ({"tool_choice": "none"}, 3, 1),
+    ],
+)
+def test_layers(options: dict[str, str], modes: int, reasoning: int) -> None:
+    """Text and what is not parsed are always there; the rest as the options say."""
+    compiled = compile_modes(Options(**options), [find_format("hermes")], Limits())  # type: ignore[arg-type] # of the table
+    assert (len(compiled.modes), len(compiled.reasoning)) == (modes, reasoning)
+
+
+@pytest.mark.parametrize(
+    ("options", "reasoning"),
+    [
+        ({}, False),
+        ({"start": "reasoning"}, True),
+        ({"start": "reasoning", "parse": "tools"}, False),
+        ({"start": "text"}, False),
+    ],
+)
+def test_start(options: dict[str, str], reasoning: bool) -> None:  # noqa: FBT001 # a parameter of the table
+    """The stream begins in the reasoning if the options say so and reasoning is parsed at all."""
+    compiled = grammar("hermes", **options)
+    assert compiled.is_reasoning(compiled.start) is reasoning

@@ -1,0 +1,57 @@
+"""Compiled options: shared, keyed by content, and what they know of tools."""
+
+import pytest
+
+from tests.support.parsing import grammar
+from tokenmill.errors import BadOpen
+from tokenmill.formats import compile_grammar, find_format
+from tokenmill.limits import Limits
+from tokenmill.parser import Options, options_key
+
+TOOL = {"function": {"name": "f", "parameters": {"properties": {"a": {"type": "integer"}}}}}
+
+
+def test_the_same_options_share_a_grammar() -> None:
+    """Messages with equal options use one grammar; another cap or option makes another."""
+    options = [Options(format="hermes", tools=[TOOL]) for _ in range(2)]
+    assert compile_grammar(options[0]) is compile_grammar(options[1])
+    assert compile_grammar(options[0], Limits(calls=1)) is not compile_grammar(options[0])
+    assert compile_grammar(Options(format="hermes")) is not compile_grammar(options[0])
+
+
+def test_key_is_a_hash_of_the_content() -> None:
+    """Equal options have equal keys, and the grammar knows its own."""
+    assert options_key(Options(format="hermes")) == grammar("hermes").key
+    assert options_key(Options(format="plain")) != grammar("hermes").key
+
+
+def test_known_tools() -> None:
+    """Without a list any name is known but none is declared."""
+    assert (grammar().knows("f"), grammar().declares("f")) == (True, False)
+    listed = grammar(tools=[TOOL])
+    assert (listed.knows("f"), listed.declares("f"), listed.knows("g")) == (True, True, False)
+
+
+def test_types_and_mismatches() -> None:
+    """What the schema says, and nothing where there is none."""
+    listed = grammar(tools=[TOOL])
+    assert (listed.types("f", "a"), listed.types("f", "b"), listed.types("g", "a")) == ({"integer"}, set(), set())
+    assert listed.mismatch("f", {"a": "x"}) is not None
+    assert listed.mismatch("g", {"a": "x"}) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted"), [([], False), (["f.a"], True), (["g.a"], False), (["*"], True), (["f.b", "f.a"], True)]
+)
+def test_wanted_arguments(asked: list[str], wanted: bool) -> None:  # noqa: FBT001 # a parameter of the table
+    """Arguments are asked for by tool and name, or all at once."""
+    assert grammar(content_arguments=asked).wants("f", "a") is wanted
+
+
+def test_formats_by_name_and_alias() -> None:
+    """Other servers' names for a parser find the format; unknown ones are refused with the known ones."""
+    assert find_format("qwen3_coder").name == "qwen3_xml"
+    with pytest.raises(BadOpen, match="unknown format 'nope'; known are plain, hermes"):
+        compile_grammar(Options(format=["hermes", "nope"]))
+    with pytest.raises(BadOpen, match="empty"):
+        compile_grammar(Options(format=[]))

@@ -1,0 +1,186 @@
+"""The parser of one message: its events in order, its caps, its end, its snapshots."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, parse, text_of
+from tokenmill.errors import SnapshotError
+from tokenmill.events import Error, Finish, MessageStart, Part, ReasoningDelta, TextDelta
+from tokenmill.limits import Limits
+from tokenmill.parser import Call, Format, Grammar, Options, Parser, Section
+from tokenmill.parser.bodies import JsonCall
+from tokenmill.parser.markers import marker
+
+CALL = '<tool_call>{"name":"f","arguments":{"a":"bcdefghij"}}</tool_call>'
+
+
+def types(events: Any) -> list[str]:
+    """The events by name."""
+    return [event.type for event in events]
+
+
+def test_a_message_begins_and_ends() -> None:
+    """`message-start` first with model and format, `finish` last, blocks opened and closed between them."""
+    events = parse(grammar("hermes", model="m"), ["<think>a</think>b"])
+    assert types(events) == [
+        "message-start",
+        *("reasoning-start", "reasoning-delta", "reasoning-end"),
+        *("text-start", "text-delta", "text-end"),
+        "finish",
+    ]
+    assert events[0] == MessageStart("m", "hermes")
+    assert [event.id for event in events if event.type.endswith("-start") and event.type != "message-start"] == [
+        "r0",
+        "t1",
+    ]
+
+
+def test_start_is_sent_once() -> None:
+    """Asked for or not, it comes once."""
+    parser = Parser.of(grammar(), "identity")
+    assert types(parser.start() + parser.start() + parser.feed("a")) == ["message-start", "text-start", "text-delta"]
+
+
+def test_an_empty_message() -> None:
+    """Nothing in, a start and an end out."""
+    assert types(parse(grammar(), ["", ""])) == ["message-start", "finish"]
+
+
+def test_nothing_comes_after_the_end() -> None:
+    """A second end is silent."""
+    parser = Parser.of(grammar(), "identity")
+    parser.finish()
+    assert parser.finish() == []
+
+
+def test_nothing_is_held_that_need_not_be() -> None:
+    """A character goes out with its chunk unless it can begin a marker; then as soon as it can't."""
+    parser = Parser.of(grammar("hermes"), "identity")
+    assert [text_of(parser.feed(chunk)) for chunk in ("a", "<", "b", "<tool", "_", "x", "<think")] == [
+        *("a", "", "<b", "", "", "<tool_x", "")
+    ]
+    assert text_of(parser.finish()) == "<think"
+
+
+def test_a_call_is_complete_with_its_last_character() -> None:
+    """The call does not wait for its closing tag."""
+    parser = Parser.of(grammar("hermes"), "identity")
+    body, closing = CALL[: -len("</tool_call>")], "</tool_call>"
+    assert "tool-call" not in types(parser.feed(body[:-1]))
+    assert "tool-call" in types(parser.feed(body[-1]))
+    assert parser.feed(closing) == []
+
+
+def test_ids_of_calls_are_derived() -> None:
+    """The same identity and index give the same id; another gives another."""
+    ids = [call.id for call in parse(grammar("hermes"), [CALL + CALL]) if call.type == "tool-call"]
+    again = [call.id for call in parse(grammar("hermes"), list(CALL + CALL)) if call.type == "tool-call"]
+    assert ids == again
+    assert len(set(ids)) == 2
+    other = Parser.of(grammar("hermes"), "other").feed(CALL)
+    assert ids[0] not in [event.id for event in other if event.type == "tool-call"]
+
+
+def test_content_beside_the_text_comes_in_its_place() -> None:
+    """Reasoning and parts of the provider close what waits: text in front of them stays in front."""
+    parser = Parser.of(grammar("hermes"), "identity")
+    events = (
+        parser.feed("a<tool")
+        + parser.reasoning("why")
+        + parser.part("citation", {"n": 1}, "p1")
+        + parser.feed("_call>b")
+    )
+    events += parser.fail("overloaded") + parser.finish()
+    assert [event for event in events if isinstance(event, TextDelta | ReasoningDelta | Part | Error)] == [
+        TextDelta("t0", "a"),
+        TextDelta("t0", "<tool"),
+        ReasoningDelta("r1", "why"),
+        Part("citation", {"n": 1}, "p1"),
+        TextDelta("t2", "_call>b"),
+        Error("upstream", "overloaded"),
+    ]
+
+
+def test_without_streaming_of_the_input_only_the_call_comes() -> None:
+    """`stream_tool_input` off: no start, deltas or end."""
+    events = parse(grammar("hermes", stream_tool_input=False), [CALL])
+    assert types(events) == ["message-start", "tool-call", "finish"]
+
+
+def test_reason_and_usage() -> None:
+    """The raw reason is kept where it differs; usage is passed on."""
+    assert parse(grammar(), [], "end_turn")[-1] == Finish("stop", "end_turn")
+    assert parse(grammar("hermes"), [CALL])[-1] == Finish("tool-calls", "stop")
+    parser = Parser.of(grammar(), "identity")
+    assert parser.finish("length", {"total_tokens": 3})[-1] == Finish("length", usage={"total_tokens": 3})
+
+
+@pytest.mark.parametrize(
+    ("limits", "text", "out"),
+    [
+        (Limits(call_chars=30), "x" + CALL + "y" + CALL, "x" + CALL + "y" + CALL),
+        (Limits(message_chars=5), "abcdefghij", "abcdefghij"),
+        (Limits(message_chars=20), CALL + "y", CALL + "y"),
+        (Limits(message_chars=4), "ab<tool", "ab<tool"),
+        (Limits(calls=1), CALL + CALL + "y", CALL + "y"),
+    ],
+)
+def test_a_cap_makes_one_error_and_the_rest_is_text(limits: Limits, text: str, out: str) -> None:
+    """Parsing stops at the same character wherever the text is cut; nothing is lost."""
+    compiled = grammar("hermes", limits)
+    whole = merged(parse(compiled, [text]))
+    assert codes_of(whole) == ["limit"]
+    assert text_of(whole) == out
+    for chunks in all_cuts(text):
+        assert merged(parse(compiled, chunks)) == whole
+
+
+def test_long_deltas_are_split() -> None:
+    """Text, reasoning and source come in deltas of bounded size."""
+    compiled = grammar("hermes", Limits(delta_chars=10), content_arguments=["*"])
+    text = "t" * 25 + "<think>" + "r" * 25 + "</think>" + CALL.replace("b", "b" * 25)
+    events = parse(compiled, [text])
+    deltas = [event.delta for event in events if event.type.endswith("-delta")]
+    assert max(len(delta) for delta in deltas) == 10
+    assert merged(events) == merged(parse(compiled, list(text)))
+
+
+def test_size_follows_what_is_held() -> None:
+    """What a message holds grows with an open call and falls with its end."""
+    parser = Parser.of(grammar("hermes"), "identity")
+    parser.feed("text")
+    assert parser.size == 0
+    parser.feed(CALL[:40])
+    assert parser.size == 40
+    parser.feed(CALL[40:])
+    assert parser.size == 0
+    parser.tool_calls([{"index": 0, "id": "c", "function": {"name": "f", "arguments": '{"a'}}])
+    assert parser.size == 3
+
+
+def test_a_state_that_is_none() -> None:
+    """Bytes that hold no state are refused."""
+    with pytest.raises(SnapshotError):
+        Parser.of_state(grammar(), b"\xc1")
+
+
+def test_several_formats_live_at_once() -> None:
+    """The earliest marker wins, whichever format it belongs to."""
+    formats = [
+        Format(
+            name=name,
+            summary="",
+            sample="",
+            sections=(Section(marker(f"<{name}>"), marker(f"</{name}>"), (Call(marker("{"), JsonCall()),)),),
+        )
+        for name in ("one", "two")
+    ]
+    compiled = Grammar(Options(format=["one", "two"]), formats, Limits())
+    text = 'a<two>{"name":"f"}</two>b<one>{"name":"g"}</one>c'
+    whole = merged(parse(compiled, [text]))
+    assert whole[0] == MessageStart("", ["one", "two"])
+    assert [call.name for call in whole if call.type == "tool-call"] == ["f", "g"]
+    assert text_of(whole) == "abc"
+    for chunks in all_cuts(text):
+        assert merged(parse(compiled, chunks)) == whole

@@ -1,0 +1,160 @@
+"""Promises of the parser over random streams: cuts change nothing (P2), nothing raises (P7), nothing is lost (P9).
+
+Streams are soups of markers, halves of markers, JSON and text, so that most of them are wrong in some way.
+"""
+
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.parsing import merged, parse, source_of
+from tokenmill.formats import FORMATS, find_format
+from tokenmill.limits import Limits
+from tokenmill.parser import Call, Format, Grammar, Header, Options, Parser, Region, Section
+from tokenmill.parser.bodies import JsonArguments, Params
+from tokenmill.parser.markers import marker
+
+OVERLAPPING = Format(
+    name="overlapping",
+    summary="Markers that are beginnings of each other, and brackets that JSON has, too.",
+    sample="",
+    regions=(Region(marker("<a>"), marker("</a>", "</a>>")),),
+    strays=(marker("<a>b", "[["),),
+    sections=(
+        Section(
+            marker("[", "[CALLS]"),
+            marker("]", "]]"),
+            (
+                Call(marker("[J]"), JsonArguments(), Header(until=marker(":"), before=marker("::{"))),
+                Call(marker("[X]"), Params(marker("[P "), marker("[/P]"), marker("[/X]")), Header(until=marker(" "))),
+            ),
+            bare=True,
+        ),
+    ),
+    calls_in_reasoning="honour",
+)
+GRAMMARS = [*FORMATS, OVERLAPPING]
+
+JSON = [
+    *('{"name": "f", "arguments": {"a": 1, "b": "x"}}', '{"name": "g", "arguments": "{\\"a\\": \\"\\\\n\\"}"}'),
+    *(
+        '{"arguments":{"name":"B","b":"\\ud83d\\ude00"},"name":"f"}',
+        '{"name":',
+        '"f"',
+        '"arguments":',
+        '"b":',
+        "1e999",
+        "null",
+    ),
+    *("{", "}", "[", "]", ",", ":", '"', "'", "\\", "\\u", "d83d", "\\ude00", "\n"),
+]
+TEXT = ["text", " ", "\n", "<", ">", "</", "é", "😀", "\u2028", "f", "b", "12"]
+TAGS = [
+    *("<tool_call>", "</tool_call>", "<think>", "</think>", "<tool_", "tool_call>", "<function=f>", "<function=g>\n"),
+    *("<function=", "</function>", "<parameter=b>", "<parameter=n>", "<parameter=", "</parameter>", "< / parameter >"),
+    *("<a>", "<a>b", "</a>", "</a>>", "[CALLS]", "[J]f:", "[J]f::", "[X]g ", "[P b>", "[/P]", "[/X]", "]]"),
+]
+PIECE = st.one_of(st.sampled_from(TAGS), st.sampled_from(JSON), st.sampled_from(TEXT), st.text(max_size=4))
+TOOLS: list[dict[str, Any]] = [
+    {
+        "function": {
+            "name": "f",
+            "parameters": {"properties": {"b": {"type": ["string", "null"]}, "n": {"type": "integer"}}},
+        }
+    }
+]
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "tools": st.just(TOOLS),
+        "content_arguments": st.just(["*"]),
+        "min_delta_chars": st.just(3),
+        "start": st.just("reasoning"),
+        "parse": st.sampled_from(["tools", "reasoning", "none"]),
+        "unknown_tool": st.sampled_from(["call", "text", "drop"]),
+        "calls_in_reasoning": st.sampled_from(["honour", "ignore"]),
+        "on_broken": st.just("drop"),
+        "on_unfinished": st.just("drop"),
+        "text_after_calls": st.just("drop"),
+        "stream_tool_input": st.sampled_from([False]),
+    },
+)
+LIMITS = st.builds(
+    Limits,
+    call_chars=st.sampled_from([10_000, 60, 20]),
+    message_chars=st.sampled_from([100_000, 80, 15]),
+    calls=st.sampled_from([100, 1]),
+    delta_chars=st.sampled_from([10_000, 7]),
+)
+
+
+@st.composite
+def grammars(draw: st.DrawFn) -> Grammar:
+    """A format under random options and caps, traced."""
+    format_ = draw(st.sampled_from(GRAMMARS))
+    return Grammar(Options(format=format_.name, **draw(OPTIONS)), [format_], draw(LIMITS), traced=True)
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> tuple[str, list[str]]:
+    """A text, and the same text in chunks."""
+    text = "".join(draw(st.lists(PIECE, max_size=25)))
+    cuts = sorted(draw(st.sets(st.integers(0, len(text)), max_size=12)))
+    return text, [text[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+
+
+@given(grammars(), streams())
+def test_cuts_change_nothing(grammar: Grammar, stream: tuple[str, list[str]]) -> None:
+    """P2: whole, in random chunks and one character at a time the same events come out, deltas joined."""
+    text, chunks = stream
+    whole = merged(parse(grammar, [text]))
+    assert merged(parse(grammar, chunks)) == whole
+    assert merged(parse(grammar, list(text))) == whole
+
+
+@given(grammars(), streams())
+def test_no_character_is_lost(grammar: Grammar, stream: tuple[str, list[str]]) -> None:
+    """P9: text, reasoning, calls and markers put together again are the input, each character once."""
+    text, chunks = stream
+    assert source_of(parse(grammar, chunks)) == text
+
+
+@given(grammars(), streams())
+def test_a_snapshot_at_any_boundary_changes_nothing(grammar: Grammar, stream: tuple[str, list[str]]) -> None:
+    """P3: the state as bytes is all that the parser knows."""
+    _, chunks = stream
+    parser, events = Parser.of(grammar, "identity"), []
+    for chunk in chunks:
+        events += parser.feed(chunk)
+        parser = Parser.of_state(grammar, parser.encode_state())
+    assert events + parser.finish() == parse(grammar, chunks)
+
+
+@given(grammars(), streams())
+def test_every_input_that_starts_ends(grammar: Grammar, stream: tuple[str, list[str]]) -> None:
+    """P7: events are well-formed whatever the model writes: one end and then one call or error for each start."""
+    _, chunks = stream
+    untraced = Grammar(grammar.options, [find(grammar)], grammar.limits)
+    open_inputs: dict[str, str] = {}
+    events = parse(untraced, chunks)
+    for event in events:
+        if event.type == "tool-input-start":
+            open_inputs[event.id] = "open"
+        elif event.type == "tool-input-end":
+            assert open_inputs[event.id] == "open"
+            open_inputs[event.id] = "ended"
+        elif event.type in ("tool-call", "error") and getattr(event, "id", None) in open_inputs:
+            assert open_inputs[event.id] in ("ended", "failed")
+            open_inputs[event.id] = "failed" if event.type == "error" else "called"
+        msgspec.json.encode(event)
+    assert set(open_inputs.values()) <= {"failed", "called"}
+    assert [event.type for event in events].count("finish") == 1
+    assert events[-1].type == "finish"
+
+
+def find(grammar: Grammar) -> Format:
+    """The format of a grammar that has one."""
+    (name,) = grammar.format_names
+    return OVERLAPPING if name == "overlapping" else find_format(name)

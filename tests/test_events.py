@@ -1,0 +1,42 @@
+"""The closed event set on the wire."""
+
+import msgspec
+import pytest
+
+from tokenmill.events import EVENT_TYPES, Finish, TextDelta, ToolCall, decode_event
+
+
+def test_names_on_the_wire() -> None:
+    """The names of the contract, all of them, each once."""
+    assert [event.__struct_config__.tag for event in EVENT_TYPES] == [
+        *(
+            "message-start",
+            "text-start",
+            "text-delta",
+            "text-end",
+            "reasoning-start",
+            "reasoning-delta",
+            "reasoning-end",
+        ),
+        *("tool-input-start", "tool-input-delta", "argument-delta", "tool-input-end", "tool-call"),
+        *("part", "error", "finish", "tool-result"),
+    ]
+
+
+def test_what_is_absent_is_omitted() -> None:
+    """Choice 0, no problem, no usage: no field."""
+    assert msgspec.json.encode(ToolCall("c", "f", {})) == b'{"type":"tool-call","id":"c","name":"f","arguments":{}}'
+    assert msgspec.json.encode(Finish("stop", seq=0, time=0)) == b'{"type":"finish","reason":"stop","seq":0,"time":0}'
+
+
+def test_round_trip_with_envelope() -> None:
+    """A consumer reads back what was written, envelope included."""
+    event = TextDelta("t0", "é\u2028", conversation_id="c", message_id="m", choice=1, seq=5, time=7)
+    assert decode_event(msgspec.json.encode(event)) == event
+    assert event.type == "text-delta"
+
+
+def test_what_is_no_event() -> None:
+    """Another type is refused."""
+    with pytest.raises(msgspec.DecodeError):
+        decode_event(b'{"type":"nope"}')
