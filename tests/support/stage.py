@@ -1,0 +1,243 @@
+"""What the integration tests share: topics and workers of their own, input, and what is on the topics afterwards."""
+
+import asyncio
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from aiokafka import AIOKafkaProducer, ConsumerRecord, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from tests.support.topics import read_topic
+from tokenmill.config import Config, Kafka, Topics
+from tokenmill.records import InputRecord
+from tokenmill.replay import replay_records
+from tokenmill.replay.records import to_bytes
+from tokenmill.servers.worker import WorkerProcess
+from tokenmill.session import SessionSettings
+
+Chunk = dict[str, Any]
+Content = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes], ...]]
+"""Of a record: timestamp, key, value, headers."""
+
+PARTITIONS = 6
+
+LOOK_S = 0.1
+
+
+class Restore(NamedTuple):
+    """A partition that a worker made ready, from its log."""
+
+    partition: int
+    offset: int
+    source: str
+
+
+async def until(condition: Callable[[], Awaitable[Any] | Any], what: str, seconds: float = 60) -> Any:
+    """Wait until the condition holds and answer what it gave. The wait has a deadline that fails the test."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        result = condition()
+        if isinstance(result, Awaitable):
+            result = await result
+        if result:
+            return result
+        await asyncio.sleep(LOOK_S)
+    raise AssertionError(f"not within {seconds:g} s: {what}")
+
+
+class Stage:
+    """Topics, workers and a producer of one test. Use it as an asynchronous context manager."""
+
+    def __init__(self, folder: Path, bootstrap: str, unique: str, redis_url: str, partitions: int = PARTITIONS) -> None:
+        self.folder = folder
+        self.bootstrap = bootstrap
+        self.group = f"group-{unique}"
+        self.partitions = partitions
+        names = {key: f"{key}-{unique}" for key in ("tokens", "events", "tool_calls", "tool_results", "dlq")}
+        self.topics = Topics(**names)
+        self.settings: dict[str, dict[str, Any]] = {
+            "kafka": {
+                "bootstrap_servers": bootstrap,
+                "group_id": self.group,
+                "session_timeout_ms": 2_000,
+                "heartbeat_interval_ms": 300,
+                "rebalance_timeout_ms": 10_000,
+                "request_timeout_ms": 15_000,
+            },
+            "redis": {"url": redis_url, "key_prefix": unique},
+            "topics": names,
+            "worker": {"snapshot_interval_s": 0.5, "commit_interval_ms": 50, "log_format": "json"},
+        }
+        self.workers: list[WorkerProcess] = []
+        self._stack = ExitStack()
+        self._producer: AIOKafkaProducer | None = None
+
+    async def __aenter__(self) -> "Stage":
+        await self.make_topics()
+        self._producer = AIOKafkaProducer(
+            bootstrap_servers=self.bootstrap, enable_idempotence=True, max_request_size=8 << 20, request_timeout_ms=60_000
+        )
+        await self._producer.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        if self._producer is not None:
+            await self._producer.stop()
+        for worker in self.workers:
+            worker.kill()
+        self._stack.close()
+
+    async def make_topics(self, **configs: str) -> None:
+        """All topics of the test; `configs` are those of each, with `_` for `.`."""
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+        await admin.start()
+        try:
+            settings = {key.replace("_", "."): value for key, value in configs.items()}
+            names = [getattr(self.topics, key) for key in ("tokens", "events", "tool_calls", "dlq")]
+            await admin.create_topics([NewTopic(n, self.partitions, 1, topic_configs=settings) for n in names])
+        finally:
+            await admin.close()
+
+    # Workers
+
+    def prepare(self, **worker: Any) -> WorkerProcess:
+        """A worker that is not started yet; the keyword arguments are settings of section `worker`."""
+        settings = {**self.settings, "worker": {**self.settings["worker"], **worker}}
+        process = WorkerProcess(self.folder / f"worker-{len(self.workers)}", settings)
+        self.workers.append(process)
+        return process
+
+    async def start(self, **worker: Any) -> WorkerProcess:
+        """A worker that is ready."""
+        process = self.prepare(**worker)
+        await asyncio.to_thread(process.start)
+        return process
+
+    def logged(self, *workers: WorkerProcess) -> list[dict[str, Any]]:
+        """What workers (or all) have logged, as objects."""
+        logs = [worker.log for worker in workers or self.workers if worker.log.exists()]
+        lines = [line for log in logs for line in log.read_text(errors="replace").splitlines()]
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+
+    def restores(self) -> list[Restore]:
+        """Every partition that became live, in every worker so far."""
+        found = []
+        for line in self.logged():
+            if match := re.fullmatch(r"\S+/(\d+): live at (\d+) after \S+ s, from (\w+)", line["message"]):
+                found.append(Restore(int(match[1]), int(match[2]), match[3]))
+        return found
+
+    def sources(self) -> Counter[str]:
+        """How many partitions were restored from where."""
+        return Counter(restore.source for restore in self.restores())
+
+    # Input
+
+    async def send(
+        self,
+        key: str | bytes | None,
+        value: Chunk | bytes | None,
+        headers: Sequence[tuple[str, bytes]] = (),
+        partition: int | None = None,
+    ) -> int:
+        """Put one record on the tokens topic; answers its offset."""
+        assert self._producer is not None
+        content = json.dumps(value).encode() if isinstance(value, dict) else value
+        sent = await self._producer.send_and_wait(
+            self.topics.tokens,
+            content,
+            key=key.encode() if isinstance(key, str) else key,
+            headers=list(headers),
+            partition=partition,
+        )
+        return int(sent.offset)
+
+    async def send_all(self, chunks: Iterable[tuple[str, Chunk | bytes | None]]) -> None:
+        """Put many records there, in order, and wait for them."""
+        assert self._producer is not None
+        futures = []
+        for key, value in chunks:
+            content = json.dumps(value).encode() if isinstance(value, dict) else value
+            futures.append(await self._producer.send(self.topics.tokens, content, key=key.encode()))
+        await asyncio.gather(*futures)
+
+    # What is there
+
+    async def committed(self) -> dict[int, tuple[int, str]]:
+        """Offset and metadata that the group committed, by partition."""
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+        await admin.start()
+        try:
+            found = await admin.list_consumer_group_offsets(self.group)
+            return {tp.partition: (at.offset, at.metadata) for tp, at in found.items() if at.offset >= 0}
+        finally:
+            await admin.close()
+
+    async def ends(self) -> dict[int, int]:
+        """Where each partition of the input ends."""
+        assert self._producer is not None
+        from aiokafka import AIOKafkaConsumer  # noqa: PLC0415
+
+        consumer = AIOKafkaConsumer(bootstrap_servers=self.bootstrap)
+        await consumer.start()
+        try:
+            places = [TopicPartition(self.topics.tokens, number) for number in range(self.partitions)]
+            return {tp.partition: end for tp, end in (await consumer.end_offsets(places)).items()}
+        finally:
+            await consumer.stop()
+
+    async def caught_up(self) -> bool:
+        """Whether everything on the input is processed and committed."""
+        committed, ends = await self.committed(), await self.ends()
+        return all(committed.get(number, (0, ""))[0] == end for number, end in ends.items())
+
+    async def read(self, topic: str) -> list[ConsumerRecord]:
+        """Everything on a topic, partition by partition."""
+        return await read_topic(self.bootstrap, topic)
+
+    async def events(self) -> list[dict[str, Any]]:
+        """The native events, repeats included."""
+        return [json.loads(record.value) for record in await self.read(self.topics.events)]
+
+    async def expected(self) -> dict[tuple[str, int], list[Content]]:
+        """What the oracle makes of the input topic as it is now, by output topic and partition."""
+        config = Config(kafka=Kafka(bootstrap_servers=self.bootstrap), topics=self.topics)
+        records = [
+            InputRecord(r.topic, r.partition, r.offset, r.timestamp, r.key, r.value, list(r.headers))
+            for r in await self.read(self.topics.tokens)
+        ]
+        result: dict[tuple[str, int], list[Content]] = {}
+        for output in replay_records(records, SessionSettings.from_config(config)):
+            headers = tuple((name, to_bytes(value) or b"") for name, value in output["headers"])
+            content = output["timestamp"], to_bytes(output["key"]), to_bytes(output["value"]), headers
+            result.setdefault((output["topic"], output["partition"]), []).append(content)
+        return result
+
+    async def found(self) -> dict[tuple[str, int], list[Content]]:
+        """What is on the output topics, repeats included, by topic and partition."""
+        result: dict[tuple[str, int], list[Content]] = {}
+        for topic in (self.topics.events, self.topics.tool_calls, self.topics.dlq):
+            for record in await self.read(topic):
+                content = record.timestamp, record.key, record.value, tuple(record.headers)
+                result.setdefault((topic, record.partition), []).append(content)
+        return result
+
+
+def without_repeats(contents: Iterable[Content]) -> list[Content]:
+    """First occurrences, in order. What is published again must be the same, byte for byte (P4)."""
+    seen: dict[tuple[bytes | None, ...], Content] = {}
+    for content in contents:
+        headers = dict(content[3])
+        if "tm-error-code" in headers:
+            identity: tuple[bytes | None, ...] = (headers["tm-source-partition"], headers["tm-source-offset"])
+        else:
+            names = ("tm-message-id", "tm-choice", "tm-seq", "tm-part")
+            identity = (content[1], *(headers.get(name) for name in names))
+        assert seen.setdefault(identity, content) == content, "a repeat that differs"
+    return list(seen.values())
