@@ -68,6 +68,8 @@ class Chunks:
             choice.position = seq
         message.last = record.offset
         self._messages.touch(message)
+        if seq is None and chunk.delta and chunk.open is None:
+            choice.opener = record.offset if root is None else root.offset
         self._content(chunk, choice, record, out)
         if chunk.end is True or chunk.control is not None:
             self._end(message, choice, chunk, record, out)
@@ -78,8 +80,6 @@ class Chunks:
         if chunk.reasoning:
             outputs.emit(parser.reasoning(chunk.reasoning), choice, time, out)
         if chunk.delta:
-            if chunk.seq is None:
-                choice.opener = record.offset
             outputs.emit(parser.feed(chunk.delta), choice, time, out)
         if chunk.tool_calls:
             outputs.emit(parser.tool_calls(chunk.tool_calls), choice, time, out)
@@ -139,6 +139,8 @@ class Chunks:
         grammar = self._opener.grammar(chunk, message)
         message, choice = self._opener.choice(message, grammar, chunk, record, root)
         if previous is not None:
+            if len(previous.choices) > 1:
+                self._keep_whole(previous, record.offset)
             self._finish(previous, previous.going_on(), "error", record, out)
         if not message.choices:
             self.tally.opened.append(record.timestamp)
@@ -183,12 +185,18 @@ class Chunks:
     def _keep_late(self, message: Message, choice: Choice | None, offset: int) -> None:
         """Replayed without the end of its message, this chunk would open it again: no replay may start between."""
         if not message.named:
-            after = min(choice.root.offset for choice in message.choices)
+            self._keep_whole(message, offset)
         elif choice is not None:
-            after = choice.opener
+            self._low_water.forbid(choice.opener, offset)
         else:
-            after = max(choice.opener for choice in message.choices)
-        self._low_water.forbid(after, offset)
+            self._low_water.forbid(max(choice.opener for choice in message.choices), offset)
+
+    def _keep_whole(self, message: Message, offset: int) -> None:
+        """This record does to the message what it does only if that is replayed from its first record, or not at all.
+
+        Who ends an unnamed message by its id means one that has this id; who opens the next means all its choices.
+        """
+        self._low_water.forbid(min(choice.root.offset for choice in message.choices), offset)
 
     # Ends
 
@@ -197,8 +205,8 @@ class Chunks:
             self._finish(message, [choice], choice.reason, record, out)
         else:
             self._finish_early(message, chunk, record, out)
-        if chunk.message_id and not message.named:
-            self._keep_end(message, record.offset)
+        if chunk.control is not None or (chunk.message_id and not message.named):
+            self._keep_whole(message, record.offset)
 
     def _control(self, message: Message | None, chunk: Chunk, record: Record, out: list[Output]) -> None:
         """A record that only ends a message."""
@@ -213,7 +221,7 @@ class Chunks:
             self._messages.touch(message)
             self._finish_early(message, chunk, record, out)
             if chunk.message_id and not message.named:
-                self._keep_end(message, record.offset)
+                self._keep_whole(message, record.offset)
 
     def _finish_early(self, message: Message, chunk: Chunk, record: Record, out: list[Output]) -> None:
         assert chunk.control is not None  # it is what ends the message
@@ -231,10 +239,6 @@ class Chunks:
             if choice.parser is not None:
                 self._outputs.emit(choice.parser.finish(reason, choice.usage), choice, record.timestamp, out)
             self._messages.end(message, choice, record.offset)
-
-    def _keep_end(self, message: Message, offset: int) -> None:
-        """An unnamed message was ended by its id, which it has only if it is replayed from its first record."""
-        self._low_water.forbid(min(choice.root.offset for choice in message.choices), offset)
 
 
 def _last_offset(record: Record) -> int:

@@ -4,19 +4,19 @@
     unknown         `seq` > 0                                               ORPHAN
                     `open`, `seq` 0 or content                              OPEN
                     anything else                                           NO_MESSAGE
-    open            `seq` 0 and `open`, and the message is unnamed          RENEW
+    open            no `message_id`, `seq` 0 and `open`                     RENEW
                     no `seq`, the next `seq`, or the first one given        APPLY
                     a `seq` it has seen                                     DUPLICATE
                     a later `seq`                                           GAP
-    ended           `open` without `seq`, or with `seq` 0                   OPEN
+    ended           `open` without `seq`, or with `seq` 0                   OPEN; without `message_id` RENEW
                     anything else                                           LATE
-    lost            `open` without `seq`, or with `seq` 0                   OPEN (named) or RENEW (unnamed)
+    lost            `open` without `seq`, or with `seq` 0                   OPEN; without `message_id` RENEW
                     anything else                                           LOST
 
-An unknown choice of a message that was ended as a whole is like an ended one, one of a message that is lost like a lost
-one. While records are replayed of which the beginning is missing, an unknown choice that is not opened by `open` or
-`seq` 0 may have been opened before: LOSE. Ids of the form that the service gives to unnamed messages open nothing:
-ORPHAN.
+RENEW ends the conversation's unnamed message and opens another. An unknown choice of a message that was ended as a whole
+is like an ended one, one of a message that is lost like a lost one. While records are replayed of which the beginning is
+missing, an unknown choice that is not opened by `open` or `seq` 0 may have been opened before: LOSE. Ids that the
+service gave to unnamed messages open nothing: ORPHAN, and LATE after the end.
 """
 
 from enum import Enum, auto
@@ -64,15 +64,15 @@ def judge(message: Message | None, choice: Choice | None, chunk: Chunk, *, unsee
 
     `unseen`: openings may be missing from what is replayed; `reserved`: the id is of the form that the service gives.
     """
-    again = chunk.open is not None and not chunk.seq
-    unnamed = message is not None and not message.named
+    unnamed = not chunk.message_id
+    again = chunk.open is not None and not chunk.seq and (message is None or message.named or unnamed)
     if choice is None and unseen and chunk.open is None and chunk.seq != 0 and (chunk.seq or opens(chunk)):
         return Verdict.LOSE
     status = _status_of_unknown(message) if choice is None else choice.status
-    if status == LOST:
-        return (Verdict.RENEW if unnamed else Verdict.OPEN) if again else Verdict.LOST
-    if status == ENDED:
-        return Verdict.OPEN if again else Verdict.LATE
+    if status in (ENDED, LOST):
+        if again:
+            return Verdict.RENEW if unnamed else Verdict.OPEN
+        return Verdict.LATE if status == ENDED else Verdict.LOST
     if choice is None:
         return _judge_unknown(chunk, reserved=reserved)
     if unnamed and again and chunk.seq == 0:
@@ -84,7 +84,7 @@ def _status_of_unknown(message: Message | None) -> Status | None:
     """What an unknown choice is like, because of its message."""
     if message is None:
         return None
-    if message.closed:
+    if message.closed or not (message.named or message.going_on()):
         return ENDED
     return LOST if any(choice.status == LOST for choice in message.choices) else None
 

@@ -63,7 +63,7 @@ class Choice:
         self.first = first
         """Offset of the record that opened it."""
         self.opener = first
-        """Offset of the last record that would have opened it, had it not been open."""
+        """A replay that starts here, or before, opens it: its last record with text and without `seq` and `open`."""
         self.grammar = grammar
         self.envelope = envelope
         self.id_header = ("tm-message-id", envelope.message_id.encode())

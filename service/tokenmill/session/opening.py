@@ -61,7 +61,9 @@ class Opener:
             roots.extend(choice.root for choice in message.choices)
         envelope = Envelope(message.conversation, message.id, choice_index(chunk), record.timestamp, grammar.options)
         oldest = min(roots, key=lambda root: root.offset)
-        return message, Choice(message.key, oldest, record.offset, grammar, envelope)
+        choice = Choice(message.key, oldest, record.offset, grammar, envelope)
+        choice.opener = record.offset if root is None else root.offset
+        return message, choice
 
     def _message(self, chunk: Chunk, record: Record) -> Message:
         assert record.key is not None  # the intake refuses records without

@@ -1,0 +1,141 @@
+"""Random logs of one partition: every kind of record, in orders that no sane producer makes."""
+
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+
+from tokenmill.records import InputRecord, Output
+from tokenmill.session import OutputSpec, Partition, SessionSettings
+
+SETTINGS = SessionSettings(
+    outputs=(
+        OutputSpec("events"),
+        OutputSpec("tool-calls", events=frozenset({"tool-call"}), clean_calls_only=True),
+    ),
+    ended_offsets=6,
+)
+"""Ended messages are forgotten soon, so that short logs see it happen."""
+
+GIVEN = "the id that the service gave last"
+"""Stands in a drawn chunk for a message id that its sender can have read from the outputs."""
+
+_texts = st.sampled_from(
+    [
+        "",
+        "a",
+        " text",
+        "<thi",
+        "nk>",
+        "<think>so",
+        "</think>",
+        "<tool_",
+        "<tool_call>",
+        '<tool_call>{"name": "f", "argu',
+        'ments": {"a": "é"}}',
+        "</tool_call>",
+        "</tool_call",
+        "<function=f><parameter=a>1</parameter></function>",
+    ]
+)
+_formats = st.sampled_from(["plain", "hermes", "qwen3_xml", ["hermes", "qwen3_xml"]])
+_opens = st.one_of(
+    st.fixed_dictionaries({"format": _formats}),
+    st.just({}),
+    st.just({"format": "nonsense"}),
+    st.just({"format": "hermes", "start": "reasoning"}),
+)
+_content = st.fixed_dictionaries(
+    {},
+    optional={
+        "delta": _texts,
+        "reasoning": st.sampled_from(["", "why"]),
+        "part": st.just({"kind": "signature", "value": {"s": "x"}}),
+        "usage": st.just({"output_tokens": 3}),
+        "tool_calls": st.just([{"index": 0, "id": "k", "function": {"name": "f", "arguments": '{"a": 1}'}}]),
+        "error": st.just("overloaded"),
+    },
+)
+_ends = st.one_of(
+    st.just({}),
+    st.just({}),
+    st.just({}),
+    st.just({"finish_reason": "stop"}),
+    st.just({"finish_reason": "length", "end": False}),
+    st.just({"end": True}),
+    st.just({"control": "cancel"}),
+    st.just({"control": "timeout"}),
+)
+_where = st.fixed_dictionaries(
+    {},
+    optional={
+        "message_id": st.sampled_from(["m1", "m2", GIVEN]),
+        "choice": st.sampled_from([0, 1]),
+        "seq": st.integers(0, 3),
+        "open": _opens,
+    },
+)
+
+
+def _merged(*parts: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for part in parts for key, value in part.items()}
+
+
+chunks = st.builds(_merged, _where, _content, _ends)
+"""A native chunk."""
+
+simple_chunks = st.builds(
+    _merged,
+    st.sampled_from([{}, {}, {"message_id": "m1"}]),
+    st.fixed_dictionaries({"delta": _texts}),
+    st.sampled_from([{}, {}, {}, {"end": True}]),
+)
+"""What a producer without `seq` sends."""
+
+_pieces = st.sampled_from([b"a", b"\xc3", b"\xa9", b"\xe2\x82", b"\xac", b"<tool_call>", b"\xff", b""])
+_keys = st.sampled_from([b"c1", b"c1", b"c2"])
+
+
+def _native(chunk: dict[str, Any]) -> tuple[bytes, list[tuple[str, bytes]]]:
+    late = [("tm-last-offset", b"4")] if chunk.get("control") == "timeout" else []
+    return msgspec.json.encode(chunk), late
+
+
+_values = st.one_of(
+    st.builds(_native, chunks),
+    st.builds(_native, chunks),
+    st.builds(_native, simple_chunks),
+    st.builds(_native, simple_chunks),
+    st.builds(lambda piece: (piece, [("tm-codec", b"text")]), _pieces),
+    st.builds(lambda piece: (piece, [("tm-codec", b"text"), ("tm-message-id", b"m2")]), _pieces),
+    st.just((b"not json", [])),
+)
+_steps = st.sampled_from([1, 1, 1, 1, 2, 5, 9])
+
+
+@st.composite
+def logs(draw: st.DrawFn, max_size: int = 24) -> list[InputRecord]:
+    """A log: offsets grow, with gaps; timestamps need not."""
+    records: list[InputRecord] = []
+    reader, offset = _Reader(), 0
+    for key, (value, headers), step in draw(st.lists(st.tuples(_keys, _values, _steps), min_size=1, max_size=max_size)):
+        value = value.replace(GIVEN.encode(), reader.last_id)
+        records.append(InputRecord("tokens", 0, offset, 1_000 + offset % 7, key, value, headers))
+        reader.read(records[-1])
+        offset += step
+    return records
+
+
+class _Reader:
+    """Knows which ids were given."""
+
+    def __init__(self) -> None:
+        self._partition = Partition(SETTINGS, "tokens", 0)
+        self.last_id = b"m1"
+
+    def read(self, record: InputRecord) -> None:
+        out: list[Output] = []
+        self._partition.process([record], out)
+        for output in out:
+            message_id = dict(output.headers).get("tm-message-id", b"")
+            self.last_id = message_id if message_id.startswith(b"o0-") else self.last_id
