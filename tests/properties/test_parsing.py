@@ -149,6 +149,7 @@ def test_every_input_that_starts_ends(grammar: Grammar, stream: tuple[str, list[
             assert open_inputs[event.id] in ("ended", "failed")
             open_inputs[event.id] = "failed" if event.type == "error" else "called"
         msgspec.json.encode(event)
+        assert len(getattr(event, "delta", "")) <= grammar.limits.delta_chars
     assert set(open_inputs.values()) <= {"failed", "called"}
     assert [event.type for event in events].count("finish") == 1
     assert events[-1].type == "finish"

@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tokenmill.events import AnyEvent
-from tokenmill.limits import NAME_CHARS
+from tokenmill.limits import NAME_CHARS, Limits
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.calls import Verdict, begin, complete, fail
 from tokenmill.parser.markers import Marker, Scanner
@@ -23,10 +23,11 @@ HEADER_CHARS = 2 * NAME_CHARS
 class CallMode:
     """Inside one kind of call."""
 
-    def __init__(self, section: int, reader: Reader, header: Header | None, call_chars: int) -> None:
+    def __init__(self, section: int, reader: Reader, header: Header | None, limits: Limits) -> None:
         self._section = section
         self._reader = reader
-        self._call_chars = call_chars
+        self._call_chars = limits.call_chars
+        self._delta_chars = limits.delta_chars
         self._pattern = re.compile(header.pattern, re.DOTALL) if header else None
         ends: list[tuple[Marker, bool]] = []
         if header:
@@ -36,7 +37,8 @@ class CallMode:
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:
         call = state.call
         assert call is not None
-        if call.body is None or call.source.size + len(text) > self._call_chars:
+        size = len(text)
+        if call.body is None or size > self._delta_chars or call.source.size + size > self._call_chars:
             return None
         return self._reader.quick(grammar, call, text)
 

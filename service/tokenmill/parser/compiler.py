@@ -101,7 +101,7 @@ def _section_mode(layout: _Layout, number: int, section: Section) -> Mode:
 def _call_mode(number: int, section: Section, at: int, limits: Limits) -> Mode:
     call = section.calls[at]
     stops = [section.close, section.open, *(other.open for other in section.calls if other.header)]
-    return CallMode(number, call.body.compile(stops), call.header, limits.call_chars)
+    return CallMode(number, call.body.compile(stops), call.header, limits)
 
 
 def _start(options: Options, formats: Sequence[Format], layout: _Layout) -> int:
