@@ -81,6 +81,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	if [ -z "$$python" ]; then echo "tokenmill needs Python 3.11 or later; looked for: $(PYTHONS)" >&2; exit 1; fi; \
 	[ -x $(BIN)/python ] || $$python -m venv $(VENV) || { \
 	    echo "$$python can't make virtual environments; on Debian: apt-get install python3-venv" >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@echo "installing into $(VENV), about a minute the first time"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@

@@ -40,6 +40,8 @@ def test_the_defaults_hold() -> None:
         (("outputs[0].events",), {"outputs": [{"topic": "o", "events": ["finished"]}]}),
         (("outputs[0].dialect",), {"outputs": [{"topic": "o", "dialect": "esperanto"}]}),
         (("parser.codec",), {"parser": {"codec": "morse"}}),
+        (("redis.url",), {"redis": {"url": "localhost:6379"}}),
+        (("limits.calls",), {"limits": {"calls": 0}}),
         (("limits.delta_chars", "limits.output_bytes"), {"limits": {"delta_chars": 200_000}}),
         (("limits.call_chars", "limits.output_bytes"), {"limits": {"call_chars": 1_000_000}}),
         (("redis.ttl_s", "worker.snapshot_interval_s"), {"redis": {"ttl_s": 10}}),
@@ -61,6 +63,12 @@ def test_an_unknown_format_is_refused() -> None:
     """Options that no message could open with are refused at start."""
     ((_, sentence),) = contradictions(config(parser={"format": ["hermes", "morse"]}))
     assert sentence.startswith("parser: unknown format 'morse'; known are plain, ")
+
+
+def test_a_wrong_redis_url_is_not_quoted() -> None:
+    """It may hold a password."""
+    ((_, sentence),) = contradictions(config(redis={"url": "http://:hunter2@host"}))
+    assert "hunter2" not in sentence
 
 
 def test_sasl_with_all_it_needs_holds() -> None:

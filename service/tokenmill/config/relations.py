@@ -24,6 +24,8 @@ ENVELOPE_BYTES = 8 * KIB
 PRODUCER_ID_S = 7 * 86_400
 """How long Kafka keeps a producer's id; a snapshot's epoch must not outlive it."""
 
+REDIS_SCHEMES = ("redis://", "rediss://", "unix://", "memory://")
+
 TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 """What the broker takes for a topic's name."""
 
@@ -37,6 +39,7 @@ def contradictions(config: Config) -> Iterator[Contradiction]:
     yield from _topics(config)
     yield from _outputs(config)
     yield from _parser(config)
+    yield from _redis(config)
     yield from _sizes(config)
     yield from _times(config)
     yield from _not_yet(config)
@@ -110,8 +113,16 @@ def _parser(config: Config) -> Iterator[Contradiction]:
         yield ("parser.format",), f"parser: {error}"
 
 
+def _redis(config: Config) -> Iterator[Contradiction]:
+    if not config.redis.url.startswith(REDIS_SCHEMES):  # the URL itself is not said: it may hold a password
+        yield ("redis.url",), f"redis.url: must begin with one of {', '.join(REDIS_SCHEMES)}"
+
+
 def _sizes(config: Config) -> Iterator[Contradiction]:
     limits = config.limits
+    for name in limits.__struct_fields__:
+        if getattr(limits, name) < 1:
+            yield (f"limits.{name}",), f"limits.{name}: must be at least 1"
     if limits.delta_chars * ESCAPED + ENVELOPE_BYTES > limits.output_bytes:
         yield _pair(
             "limits.delta_chars",

@@ -134,7 +134,9 @@ class Worker(Section, frozen=True, kw_only=True):
     state_mib: PositiveInt = 2_048
     """Open messages of all partitions together; above it input pauses and the longest idle messages are closed."""
     log_format: Literal["plain", "json"] = "plain"
+    """Lines for people, or a JSON object a line for a log collector."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """INFO tells of assignments, restores and stops; nothing is logged for each record."""
     stall_timeout_s: Positive = 60
     """Lag without progress for this long ends the process with exit code 1, for the supervisor to restart it."""
 
