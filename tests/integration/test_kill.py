@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow]
 CONVERSATIONS = 300
 RESTORED = 20
 BATCH = 40
-PAUSE_S = 0.05
+PAUSE_S = 0.1
 
 
 class Feeder:

@@ -10,8 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aiokafka import AIOKafkaProducer, ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from tests.support.topics import read_topic
 from tokenmill.config import Config, Kafka, Topics
@@ -104,6 +105,16 @@ class Stage:
         finally:
             await admin.close()
 
+    async def raise_limit(self, topic: str, size: int) -> None:
+        """Set how many bytes a record batch of the topic may have."""
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+        await admin.start()
+        try:
+            setting = {"max.message.bytes": str(size)}
+            await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, setting)])
+        finally:
+            await admin.close()
+
     # Workers
 
     def prepare(self, **worker: Any) -> WorkerProcess:
@@ -182,8 +193,6 @@ class Stage:
     async def ends(self) -> dict[int, int]:
         """Where each partition of the input ends."""
         assert self._producer is not None
-        from aiokafka import AIOKafkaConsumer  # noqa: PLC0415
-
         consumer = AIOKafkaConsumer(bootstrap_servers=self.bootstrap)
         await consumer.start()
         try:

@@ -1,0 +1,83 @@
+"""What no record may do: stop its partition. Long ones and wrong ones on real Kafka."""
+
+import json
+
+import pytest
+
+from tests.support.stage import Stage, until
+from tokenmill.limits import Limits
+
+pytestmark = pytest.mark.integration
+
+
+async def _roomy(stage: Stage) -> None:
+    """An input topic that takes longer records than the worker does; the outputs have the broker's default."""
+    await stage.raise_limit(stage.topics.tokens, 8 << 20)
+
+
+async def test_a_record_of_exactly_the_limit_is_parsed_and_a_longer_one_is_a_dead_letter(stage: Stage) -> None:
+    """The cap of a record counts the bytes of its value; the dead letter is over its own cap and goes without value."""
+    await _roomy(stage)
+    limit = Limits().record_bytes
+    shell = len(json.dumps({"message_id": "m", "seq": 0, "delta": ""}))
+    await stage.start()
+    await stage.send("c", {"message_id": "m", "seq": 0, "delta": "x" * (limit - shell)}, partition=0)
+    longer = await stage.send("c", {"message_id": "n", "seq": 0, "delta": "x" * (limit - shell + 1)}, partition=0)
+    await stage.send("c", {"message_id": "m", "seq": 1, "delta": "end", "finish_reason": "stop"}, partition=0)
+    await until(stage.caught_up, "the partition goes on")
+
+    text = "".join(event["delta"] for event in await stage.events() if event["type"] == "text-delta")
+    assert text == "x" * (limit - shell) + "end"
+    [letter] = await stage.read(stage.topics.dlq)
+    headers = dict(letter.headers)
+    assert letter.value is None
+    assert letter.key == b"c"
+    assert headers["tm-error-code"] == b"too-large"
+    assert headers["tm-truncated"] == b"1"
+    assert headers["tm-source-offset"] == b"%d" % longer
+
+
+async def test_a_call_of_two_megabytes_becomes_an_error_and_its_text(stage: Stage) -> None:
+    """The call's cap ends it: one `limit`, the source comes out as text, every character once, and the message ends."""
+    await stage.start()
+    opening = '<tool_call>\n{"name": "f", "arguments": {"a": "'
+    pieces = [opening, *["y" * 100_000] * 20, '"}}\n</tool_call>']
+    chunks = [{"message_id": "m", "seq": seq, "delta": piece} for seq, piece in enumerate(pieces)]
+    chunks[0]["open"] = {"format": "hermes"}
+    chunks[-1]["finish_reason"] = "stop"
+    await stage.send_all(("c", chunk) for chunk in chunks)
+    await until(stage.caught_up, "the partition goes on")
+
+    events = await stage.events()
+    assert [event["code"] for event in events if event["type"] == "error"] == ["limit"]
+    assert "".join(event["delta"] for event in events if event["type"] == "text-delta") == "".join(pieces)
+    assert events[-1]["type"] == "finish"
+    assert await stage.read(stage.topics.tool_calls) == []
+
+
+async def test_wrong_records_go_to_the_dead_letter_topic_as_they_came(stage: Stage) -> None:
+    """Undecodable, keyless, contradicting, of an unknown codec or option: dead letters; the partition goes on."""
+    await stage.start()
+    value = b'{"message_id": "m", "seq": 0, "delta": "x"}'
+    wrong = {
+        "undecodable": await stage.send("c", b"{", [("own", b"1")], partition=0),
+        "bad-key": await stage.send(None, value, partition=0),
+        "unknown-codec": await stage.send("c", value, [("tm-codec", b"morse")], partition=0),
+        "bad-open": await stage.send("c", {"message_id": "m", "open": {"colour": 1}, "delta": "x"}, partition=0),
+        "orphan": await stage.send("c", {"message_id": "m", "seq": 3, "delta": "x"}, partition=0),
+    }
+    await stage.send("c", {"message_id": "m", "seq": 0, "delta": "good", "end": True}, partition=0)
+    await until(stage.caught_up, "the partition goes on")
+
+    letters = {dict(letter.headers)["tm-error-code"].decode(): letter for letter in await stage.read(stage.topics.dlq)}
+    assert {code: int(dict(letter.headers)["tm-source-offset"]) for code, letter in letters.items()} == wrong
+    assert letters["undecodable"].value == b"{"
+    assert letters["undecodable"].headers[0] == ("own", b"1")
+    assert [event["type"] for event in await stage.events()][-1] == "finish"
+
+
+async def test_the_output_cap_follows_the_topics(stage: Stage) -> None:
+    """A topic that takes less than the configuration says lowers the cap; the worker says so and goes on."""
+    await stage.raise_limit(stage.topics.events, 600_000)
+    worker = await stage.start()
+    assert any("output_bytes is lowered" in line["message"] for line in stage.logged(worker))

@@ -1,0 +1,92 @@
+"""Starts that can't succeed yet, or never."""
+
+import asyncio
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.stage import Stage, until
+from tokenmill.config import Config, Kafka, Topics
+from tokenmill.servers import KafkaServer
+from tokenmill.servers.process import free_port
+from tokenmill.servers.worker import WorkerProcess
+from tokenmill.worker.topics import create_topics
+
+pytestmark = pytest.mark.integration
+
+
+def _status(worker: WorkerProcess, path: str) -> int | None:
+    """Of an answer of the worker's web server; None if there is none."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{worker.port}{path}", timeout=2) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as refusal:
+        return refusal.code
+    except OSError:
+        return None
+
+
+async def test_an_unreachable_broker_is_waited_for(tmp_path: Path, start_kafka: Callable[..., KafkaServer]) -> None:
+    """The process is healthy and not ready, the log says why, and it becomes ready when the broker comes."""
+    server = start_kafka()
+    await create_topics(Config(kafka=Kafka(bootstrap_servers=server.bootstrap)), partitions=2)
+    server.stop()
+    worker = WorkerProcess(tmp_path / "worker", {"kafka": {"bootstrap_servers": server.bootstrap}})
+    starting = asyncio.create_task(asyncio.to_thread(worker.start))
+    try:
+        await until(lambda: worker.port and _status(worker, "/healthz") == 200, "the process is alive")
+        assert _status(worker, "/readyz") == 503
+        await until(lambda: "next try in" in worker.log.read_text(), "the log says that it tries")
+        await asyncio.to_thread(server.start)
+        await until(lambda: _status(worker, "/readyz") == 200, "ready at last")
+    finally:
+        await starting
+        worker.kill()
+
+
+async def test_a_broker_that_never_comes_ends_the_process(tmp_path: Path) -> None:
+    """Exit code 1 after the configured time, and a sentence about why."""
+    kafka = {"bootstrap_servers": f"127.0.0.1:{free_port()}", "startup_timeout_s": 2}
+    code, log = await _run(WorkerProcess(tmp_path, {"kafka": kafka}))
+    assert code == 1
+    assert "Unable to bootstrap" in log
+
+
+async def test_an_unknown_key_is_refused_by_name(tmp_path: Path) -> None:
+    """Exit code 2, before anything is connected."""
+    code, log = await _run(WorkerProcess(tmp_path, {"kafka": {"bootstrap": "localhost:1"}}))
+    assert code == 2
+    assert "kafka.bootstrap" in log
+
+
+async def test_an_unknown_format_is_refused_by_name(tmp_path: Path) -> None:
+    """Exit code 2, before anything is connected."""
+    code, log = await _run(WorkerProcess(tmp_path, {"parser": {"format": "hermess"}}))
+    assert code == 2
+    assert "hermess" in log
+
+
+async def test_outputs_need_as_many_partitions_as_the_input(stage: Stage) -> None:
+    """A record goes to the partition with its input's number; the worker says which topic is too small, and ends."""
+    config = Config(
+        kafka=Kafka(bootstrap_servers=stage.bootstrap),
+        topics=Topics(tokens=stage.topics.tokens, events=f"{stage.group}.e", tool_calls=f"{stage.group}.c"),
+    )
+    await create_topics(config, partitions=3)
+    code, log = await _run(stage.prepare())
+    assert code == 1
+    assert f"{stage.topics.events} has 2 partitions" in log
+
+
+async def _run(worker: WorkerProcess) -> tuple[int, str]:
+    """Start a worker that is not going to be ready, and wait for its end."""
+    worker.port = free_port()
+    worker.folder.mkdir(parents=True, exist_ok=True)
+    process = await asyncio.create_subprocess_exec(
+        *worker.command(), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), 60)
+    return process.returncode or 0, output.decode()
