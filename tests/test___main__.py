@@ -78,3 +78,10 @@ def test_parsing_starts_fast() -> None:
     code = "import sys; from tokenmill.__main__ import main; main(['parse', '/dev/null']); print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert not {"aiokafka", "faust", "redis", "prometheus_client"} & set(run.stdout.split())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_can_be_imported_and_asked_for_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table of names is right, and what a command does is said in its help."""
+    assert main([name, "--help"]) == 0
+    assert f"Usage: tokenmill {name}" in capsys.readouterr().out

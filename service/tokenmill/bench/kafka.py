@@ -4,9 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import TopicAlreadyExistsError
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    NotCoordinatorForGroupError,
+    TopicAlreadyExistsError,
+)
 
 from tokenmill.bench.load import PARTITIONS, Load
 from tokenmill.errors import Unavailable
@@ -45,8 +50,27 @@ async def preload(bootstrap: str, topic: str, load: Load) -> None:
         await producer.stop()
 
 
+async def delete_topics(admin: AIOKafkaAdminClient, names: Sequence[str]) -> None:
+    """Remove what the benchmark made, so that a Kafka that is used for other things keeps nothing of it."""
+    await admin.delete_topics(list(names))
+
+
+async def written(bootstrap: str, topics: Sequence[str]) -> int:
+    """Records on some topics."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap)
+    await consumer.start()
+    try:
+        partitions = [TopicPartition(topic, number) for topic in topics for number in range(PARTITIONS)]
+        return sum((await consumer.end_offsets(partitions)).values())
+    finally:
+        await consumer.stop()
+
+
 async def committed(admin: AIOKafkaAdminClient, group: str, topic: str) -> int:
     """Records of a topic that a group has committed; 0 if it has not yet."""
     partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
-    offsets = await admin.list_consumer_group_offsets(group, partitions=partitions)
+    try:
+        offsets = await admin.list_consumer_group_offsets(group, partitions=partitions)
+    except (GroupCoordinatorNotAvailableError, NotCoordinatorForGroupError, GroupLoadInProgressError):
+        return 0  # a broker that has just started makes its own topics first
     return sum(max(0, offset.offset) for offset in offsets.values())

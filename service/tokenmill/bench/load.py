@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import msgspec
 
 from tokenmill.bench.texts import call_text, chunks_of, plain_text
-from tokenmill.parser import Options
 from tokenmill.records import InputRecord, Output
 from tokenmill.session import Partition, SessionSettings
 
@@ -18,8 +17,8 @@ PLAIN_CHARS = 640
 CALL_CHARS = 160
 """A message is about 200 chunks, a quarter of them in a tool call: what an agent's turn looks like."""
 
-MEAN_SAMPLE = 20_000
-"""Records from which the mean size of an event is taken."""
+SHAPE_MESSAGES = 50
+"""From so many whole messages the mean number and size of outputs is taken."""
 
 
 class Load(msgspec.Struct, frozen=True):
@@ -60,17 +59,16 @@ class Shape(msgspec.Struct, frozen=True):
     """Value and headers, without the key."""
 
 
-def shape_of(load: Load) -> Shape:
-    """Run the first records through one partition and measure what comes out."""
-    partition = Partition(SessionSettings(defaults=Options(format="hermes")), "tokens", 0)
+def shape_of(settings: SessionSettings) -> Shape:
+    """Run some whole messages through a partition and measure what comes out."""
+    partition = Partition(settings, "tokens", 0)
     out: list[Output] = []
-    taken = min(load.records, MEAN_SAMPLE)
-    partition.process(_records(load, taken), out)
+    partition.process(_whole_messages(), out)
     size = sum(len(one.value or b"") + sum(len(name) + len(value) for name, value in one.headers) for one in out)
-    return Shape(len(out) / taken, size / len(out))
+    return Shape(len(out) / partition.offset, size / len(out))
 
 
-def _records(load: Load, count: int) -> Iterator[InputRecord]:
-    for number in range(count):
-        _, key, value = load.chunk(number)
-        yield InputRecord("tokens", 0, number, 1_760_000_000_000, key, value)
+def _whole_messages() -> Iterator[InputRecord]:
+    for number in range(SHAPE_MESSAGES * MESSAGE_CHUNKS):
+        step, conversation = divmod(number, SHAPE_MESSAGES)
+        yield InputRecord("tokens", 0, number, 1_760_000_000_000, b"conversation-0-%d" % conversation, _VALUES[step])

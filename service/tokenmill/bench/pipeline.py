@@ -17,14 +17,16 @@ from uuid import uuid4
 import msgspec
 from aiokafka.admin import AIOKafkaAdminClient
 
-from tokenmill.bench.kafka import committed, create_topics, preload
+from tokenmill.bench.kafka import committed, create_topics, delete_topics, preload, written
 from tokenmill.bench.load import PARTITIONS, Load, Shape, shape_of
 from tokenmill.bench.passthrough import Job, PassThrough
 from tokenmill.bench.processes import processor_seconds
 from tokenmill.errors import FatalError
+from tokenmill.parser import Options
 from tokenmill.servers import KafkaServer, RedisServer
 from tokenmill.servers.process import Server
 from tokenmill.servers.worker import Settings, WorkerProcess
+from tokenmill.session import SessionSettings
 
 COMMIT_INTERVAL_MS = 100
 """The service's default, for both sides."""
@@ -34,6 +36,9 @@ WARM_UP = 0.1
 
 POLL_S = 0.05
 """Between two looks at the committed offsets: small against a run of seconds."""
+
+COMPLETE = 0.95
+"""Of the outputs that are expected from the first records, extrapolated to all; a side that writes less is broken."""
 
 RUN_DEADLINE_S = 300.0
 
@@ -48,6 +53,11 @@ class Run(msgspec.Struct, frozen=True):
     """Processor time of the process in seconds per second: at 1.0 its one event loop is the limit."""
     broker_processor: float | None
 
+    @property
+    def processor_us(self) -> float | None:
+        """Processor time for one record: says more than the rate where others use the machine, too."""
+        return None if self.processor is None else self.processor / self.records_per_s * 1e6
+
 
 class Pipeline(msgspec.Struct, frozen=True):
     """The whole benchmark."""
@@ -61,6 +71,11 @@ class Pipeline(msgspec.Struct, frozen=True):
     def rate(self, side: str) -> float:
         """Median of a side's rates, in records a second."""
         return median(run.records_per_s for run in self.runs[side])
+
+    def processor_us(self, side: str) -> float | None:
+        """Median of a side's processor times for one record, in microseconds."""
+        known = [run.processor_us for run in self.runs[side] if run.processor_us is not None]
+        return median(known) if known else None
 
     @property
     def ratio(self) -> float:
@@ -80,12 +95,7 @@ def run_pipeline(*, bootstrap: str | None, records: int, rounds: int, progress: 
         redis = stack.enter_context(RedisServer(folder / "redis"))
         bench = _Bench(folder, bootstrap, redis.url, broker, Load(records))
         progress(f"putting {records:,} records on the topic")
-        asyncio.run(bench.prepare())
-        runs: dict[str, list[Run]] = {side: [] for side in SIDES}
-        for number in range(rounds):
-            for side in SIDES:
-                runs[side].append(asyncio.run(bench.run(side)))
-                progress(f"{side}, run {number + 1} of {rounds}: {runs[side][-1].records_per_s:,.0f} records/s")
+        runs = asyncio.run(bench.measure(rounds, progress))
         return Pipeline(bench.load, bench.shape, PARTITIONS, COMMIT_INTERVAL_MS, runs)
 
 
@@ -94,38 +104,57 @@ class _Bench:
 
     def __init__(self, folder: Path, bootstrap: str, redis_url: str, broker: Server | None, load: Load) -> None:
         self.load = load
-        self.shape = shape_of(load)
+        self.shape = shape_of(SessionSettings(defaults=Options(format="hermes")))
         self._folder = folder
         self._bootstrap = bootstrap
         self._redis_url = redis_url
         self._broker = broker
         # Names of their own: the Kafka may be one that is used for other things.
-        prefix = f"tokenmill-bench-{uuid4().hex[:8]}"
-        self._topics = {name: f"{prefix}-{name}" for name in ("tokens", "events", "tool-calls", "dlq", "target")}
+        self._prefix = f"tokenmill-bench-{uuid4().hex[:8]}"
+        self._topics = {name: f"{self._prefix}-{name}" for name in ("tokens", "events", "tool-calls", "dlq", "target")}
 
-    async def prepare(self) -> None:
-        """Create the topics and put the load on one of them."""
+    async def measure(self, rounds: int, progress: Callable[[str], None]) -> dict[str, list[Run]]:
+        """Put the load on its topic and run both sides over it, in turns."""
         admin = AIOKafkaAdminClient(bootstrap_servers=self._bootstrap)
         await admin.start()
         try:
             await create_topics(admin, list(self._topics.values()))
+            await preload(self._bootstrap, self._topics["tokens"], self.load)
+            runs: dict[str, list[Run]] = {side: [] for side in SIDES}
+            for number in range(rounds):
+                for side in SIDES:
+                    run = await self._run(admin, side)
+                    progress(f"{side}, run {number + 1} of {rounds}: {run.records_per_s:,.0f} records/s")
+                    runs[side].append(run)
+            return runs
         finally:
+            await delete_topics(admin, list(self._topics.values()))
             await admin.close()
-        await preload(self._bootstrap, self._topics["tokens"], self.load)
 
-    async def run(self, side: str) -> Run:
+    async def _run(self, admin: AIOKafkaAdminClient, side: str) -> Run:
         """Start one side, wait until it has done the first tenth, and time the rest."""
-        group = f"bench-{uuid4().hex[:8]}"
-        admin = AIOKafkaAdminClient(bootstrap_servers=self._bootstrap)
-        await admin.start()
+        group = f"{self._prefix}-{uuid4().hex[:8]}"
+        targets, per_record = self._outputs(side)
+        before = await written(self._bootstrap, targets)
+        process = self._process(side, group)
         try:
-            with self._process(side, group) as process:
-                async with asyncio.timeout(RUN_DEADLINE_S):
-                    return await self._timed(admin, group, process)
+            await asyncio.to_thread(process.start)  # in a thread: this loop has connections to keep alive
+            async with asyncio.timeout(RUN_DEADLINE_S):
+                run = await self._timed(admin, group, process)
         except TimeoutError as late:
             raise FatalError(f"the {side} did not get through the load within {RUN_DEADLINE_S:.0f} s") from late
         finally:
-            await admin.close()
+            await asyncio.to_thread(process.stop)
+        wrote = await written(self._bootstrap, targets) - before
+        if wrote < self.load.records * per_record * COMPLETE:
+            raise FatalError(f"the {side} wrote only {wrote:,} records; its rate means nothing")
+        return run
+
+    def _outputs(self, side: str) -> tuple[list[str], float]:
+        """The topics that a side writes to, and how many records it must write for each that it reads."""
+        if side == "worker":
+            return [self._topics["events"], self._topics["tool-calls"]], self.shape.outputs_per_record
+        return [self._topics["target"]], 1.0
 
     def _process(self, side: str, group: str) -> Server:
         folder = self._folder / group
@@ -158,6 +187,8 @@ class _Bench:
     async def _timed(self, admin: AIOKafkaAdminClient, group: str, process: Server) -> Run:
         first = await self._reach(admin, group, process, round(self.load.records * WARM_UP))
         started, used = time.monotonic(), self._used(process)
+        if first == self.load.records:
+            raise FatalError(f"{first:,} records are done in one commit; measure with more")
         last = await self._reach(admin, group, process, self.load.records)
         took, used_later = time.monotonic() - started, self._used(process)
         process_s, broker_s = (

@@ -45,7 +45,7 @@ def parser(*, rounds: int, long: bool, as_json: bool) -> None:
 
 @command.command("pipeline")
 @click.option("--bootstrap", metavar="HOST:PORT", help="A Kafka to use; else one is started (java and mvn needed).")
-@click.option("--records", type=click.IntRange(10_000), default=400_000, show_default=True)
+@click.option("--records", type=click.IntRange(100_000), default=600_000, show_default=True)
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
 @as_json
 def pipeline(*, bootstrap: str | None, records: int, rounds: int, as_json: bool) -> None:
@@ -96,12 +96,9 @@ def _parser_row(line: Line) -> tuple[str, ...]:
 
 def _print_pipeline(report: Pipeline) -> None:
     console = Terminal()
-    rows = [
-        (side, *(f"{run.records_per_s:,.0f}" for run in report.runs[side]), f"{report.rate(side):,.0f}")
-        for side in SIDES
-    ]
     rounds = [f"run {number + 1}" for number in range(len(report.runs[SIDES[0]]))]
-    print_table(console, ("records per second", *rounds, "median"), rows, right=len(rounds) + 1)
+    columns = ("records per second", *rounds, "median", "processor time of one")
+    print_table(console, columns, [_pipeline_row(report, side) for side in SIDES], right=len(rounds) + 2)
     console.print(f"the worker reaches {report.ratio:.2f} of the pass-through", style="bold")
     console.print(_limit(report.runs["worker"][-1]))
     shape = report.shape
@@ -111,6 +108,13 @@ def _print_pipeline(report: Pipeline) -> None:
         soft_wrap=True,
     )
     _print_conditions(console)
+
+
+def _pipeline_row(report: Pipeline, side: str) -> tuple[str, ...]:
+    rates = [run.records_per_s for run in report.runs[side]]
+    microseconds = report.processor_us(side)
+    used = "unknown" if microseconds is None else f"{microseconds:.1f} µs"
+    return side, *(f"{rate:,.0f}" for rate in [*rates, report.rate(side)]), used
 
 
 def _limit(run: Run) -> str:

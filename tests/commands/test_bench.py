@@ -1,0 +1,56 @@
+"""`tokenmill bench`: what it prints of given results."""
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from tokenmill.bench.load import Load, Shape
+from tokenmill.bench.parser import Line, Report
+from tokenmill.bench.pipeline import Pipeline, Run
+from tokenmill.commands import bench
+from tokenmill.commands.bench import command
+
+REPORT = Report(4, [Line("plain text", 200_000, 0.1, 0.6, 20.0)], {"hermes": 1.01})
+RUNS = {"pass-through": [Run(100_000.0, 0.5, 0.5)], "worker": [Run(60_000.0, 0.95, 0.3)]}
+PIPELINE = Pipeline(Load(600_000), Shape(0.95, 200.0), 4, 100, RUNS)
+
+
+@pytest.fixture(autouse=True)
+def results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measuring is tested where it is done; here stand results of it."""
+    monkeypatch.setattr(bench, "run_parser", lambda **_: REPORT)
+    monkeypatch.setattr(bench, "run_pipeline", lambda **_: PIPELINE)
+
+
+def test_the_parser_s_page_shows_both_sides_and_the_ratio() -> None:
+    """And how the time grows with a call."""
+    page = CliRunner().invoke(command, ["parser"]).stdout
+    assert ["plain", "text", "200,000", "0.100", "0.600", "6.0", "20"] in [line.split() for line in page.splitlines()]
+    assert "hermes: grows with its length to the power of 1.01" in page
+    assert "python 3." in page
+
+
+def test_the_pipeline_s_page_says_the_ratio_and_what_limits_it() -> None:
+    """Rates, processor time for one record, and the load."""
+    page = CliRunner().invoke(command, ["pipeline"]).stdout
+    lines = [line.split() for line in page.splitlines()]
+    assert ["pass-through", "100,000", "100,000", "5.0", "µs"] in lines
+    assert ["worker", "60,000", "60,000", "15.8", "µs"] in lines
+    assert "the worker reaches 0.60 of the pass-through" in page
+    assert "0.95 with the worker, 0.30 with the broker; its one event loop is the limit" in page
+
+
+def test_what_is_unknown_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a system that does not tell processor times."""
+    runs = {side: [Run(1.0, None, None)] for side in RUNS}
+    monkeypatch.setattr(bench, "run_pipeline", lambda **_: msgspec.structs.replace(PIPELINE, runs=runs))
+    assert "what limits it: unknown" in CliRunner().invoke(command, ["pipeline"]).stdout
+
+
+def test_results_are_also_one_json_object() -> None:
+    """With the conditions under which they were measured."""
+    parser = msgspec.json.decode(CliRunner().invoke(command, ["parser", "--json"]).stdout)
+    assert (parser["lines"][0]["parser_us"], parser["growth"]) == (0.6, {"hermes": 1.01})
+    pipeline = msgspec.json.decode(CliRunner().invoke(command, ["pipeline", "--json"]).stdout)
+    assert (pipeline["ratio"], pipeline["runs"]["worker"][0]["records_per_s"]) == (0.6, 60_000.0)
+    assert {"python", "aiokafka"} <= pipeline["conditions"].keys()

@@ -1,0 +1,83 @@
+"""`tokenmill publish`, on a real Kafka."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.topics import make_topics, read_topic
+from tokenmill.commands.publish import command
+from tokenmill.errors import BadOpen, Unavailable
+
+
+class Topic:
+    """A topic of the test's own."""
+
+    def __init__(self, bootstrap: str, name: str) -> None:
+        self.bootstrap, self.name = bootstrap, name
+        asyncio.run(make_topics(bootstrap, name))
+
+    def publish(self, *arguments: str, text: str = "") -> Result:
+        where = ["--bootstrap", self.bootstrap, "--topic", self.name]
+        return CliRunner().invoke(command, [*arguments, *where], input=text, catch_exceptions=False)
+
+    def records(self) -> list[Any]:
+        return asyncio.run(read_topic(self.bootstrap, self.name))
+
+    def chunks(self) -> list[dict[str, Any]]:
+        return [msgspec.json.decode(record.value) for record in self.records()]
+
+
+@pytest.fixture
+def topic(kafka: str, unique: str) -> Topic:
+    return Topic(kafka, f"tokens-{unique}")
+
+
+@pytest.mark.integration
+def test_text_becomes_one_message_in_chunks(topic: Topic) -> None:
+    """On one partition, with its options first and its end last."""
+    run = topic.publish(
+        "--conversation", "c1", "--message", "m1", "--format", "hermes", "--chunk", "3", text="Hello 😀!"
+    )
+    assert (run.exit_code, run.stderr) == (0, "published c1\n")
+    assert len({record.partition for record in topic.records()}) == 1
+    chunks = topic.chunks()
+    assert [chunk.get("delta") for chunk in chunks] == ["Hel", "lo ", "😀!", None]
+    assert [chunk["seq"] for chunk in chunks] == [0, 1, 2, 3]
+    assert chunks[0]["open"] == {"format": "hermes"}
+    assert (chunks[3]["finish_reason"], chunks[3]["end"]) == ("stop", True)
+
+
+@pytest.mark.integration
+def test_a_message_can_be_left_open_and_paced(topic: Topic) -> None:
+    """For what comes later by other means; ids are drawn where none are given."""
+    assert topic.publish("--open-ended", "--rate", "1000", "--chunk", "1", text="ab").exit_code == 0
+    chunks = topic.chunks()
+    assert [chunk.get("delta") for chunk in chunks] == ["a", "b"]
+    assert chunks[0]["conversation_id"].startswith("conversation-")
+
+
+@pytest.mark.integration
+def test_a_captured_stream_is_sent_line_by_line(topic: Topic) -> None:
+    """Unchanged, with the name of its codec."""
+    assert (
+        topic.publish("--conversation", "c1", "--codec", "native", text='{"delta":"a"}\n\n{"end":true}\n').exit_code
+        == 0
+    )
+    records = topic.records()
+    assert [record.value for record in records] == [b'{"delta":"a"}\n', b'{"end":true}\n']
+    assert {record.headers for record in records} == {(("tm-codec", b"native"),)}
+
+
+def test_wrong_options_are_refused_before_anything_is_sent() -> None:
+    """No broker is asked."""
+    with pytest.raises(BadOpen, match="nonsense"):
+        CliRunner().invoke(command, ["--open", "nonsense=1"], catch_exceptions=False)
+
+
+def test_an_unreachable_kafka_is_said() -> None:
+    """With its address."""
+    with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1"):
+        CliRunner().invoke(command, ["--bootstrap", "127.0.0.1:1"], input="x", catch_exceptions=False)

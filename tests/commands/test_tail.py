@@ -1,0 +1,85 @@
+"""`tokenmill tail`, on a real Kafka."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.topics import make_topics, write_topic
+from tokenmill.commands.tail import command
+from tokenmill.errors import FatalError
+from tokenmill.events import AnyEvent, Finish, TextDelta
+
+pytestmark = pytest.mark.integration
+
+
+class Topic:
+    """A topic of the test's own."""
+
+    def __init__(self, bootstrap: str, name: str) -> None:
+        self.bootstrap, self.name = bootstrap, name
+        asyncio.run(make_topics(bootstrap, name))
+
+    def write(self, *events: AnyEvent) -> None:
+        records = [(event.conversation_id.encode(), msgspec.json.encode(event), _headers(event)) for event in events]
+        asyncio.run(write_topic(self.bootstrap, self.name, records))
+
+    def tail(self, *arguments: str) -> Result:
+        where = ["--bootstrap", self.bootstrap, "--topic", self.name, "--from-beginning"]
+        return CliRunner().invoke(command, [*arguments, *where], catch_exceptions=False)
+
+
+def _headers(event: AnyEvent) -> list[tuple[str, bytes]]:
+    return [("tm-message-id", b"m1"), ("tm-seq", str(event.seq).encode()), ("tm-part", b"1/1")]
+
+
+def text(conversation: str, seq: int) -> TextDelta:
+    return TextDelta("t0", "a", conversation_id=conversation, message_id="m1", seq=seq)
+
+
+def lines(run: Result) -> list[Any]:
+    return [msgspec.json.decode(line) for line in run.stdout.splitlines()]
+
+
+@pytest.fixture
+def topic(kafka: str, unique: str) -> Topic:
+    return Topic(kafka, f"events-{unique}")
+
+
+def test_a_program_gets_each_event_once_as_a_json_line(topic: Topic) -> None:
+    """Up to the end that the topic has now; what was published twice comes once."""
+    topic.write(text("c1", 0), text("c1", 1), text("c1", 0), text("c1", 1), text("c1", 2))
+    assert [event["seq"] for event in lines(topic.tail("--until-end"))] == [0, 1, 2]
+
+
+def test_one_conversation_can_be_followed(topic: Topic) -> None:
+    """Until it finishes."""
+    topic.write(text("c2", 0), text("c1", 0), Finish("stop", conversation_id="c1", seq=1), text("c1", 2))
+    assert [event["type"] for event in lines(topic.tail("c1", "--until-finish"))] == ["text-delta", "finish"]
+
+
+def test_whole_records_are_json_lines_with_everything(topic: Topic) -> None:
+    """Repeats included: what is printed is the topic."""
+    topic.write(text("c1", 0), text("c1", 0))
+    first, second = lines(topic.tail("--raw", "--until-end"))
+    assert (first["topic"], first["key"], first["offset"], second["offset"]) == (topic.name, "c1", 0, 1)
+    assert first["headers"] == [["tm-message-id", "m1"], ["tm-seq", "0"], ["tm-part", "1/1"]]
+    assert msgspec.json.decode(first["value"])["delta"] == "a"
+    assert first["timestamp"] > 0
+
+
+def test_a_timeout_ends_the_following(topic: Topic) -> None:
+    """It fails only where an end was waited for that did not come."""
+    topic.write(text("c1", 0))
+    run = topic.tail("--timeout", "1")
+    assert (run.exit_code, len(lines(run))) == (0, 1)
+    with pytest.raises(FatalError, match="did not come within 1 s"):
+        topic.tail("--timeout", "1", "--until-finish")
+
+
+def test_tombstones_and_other_payloads_are_printed_as_they_are(topic: Topic) -> None:
+    """A topic may hold another dialect."""
+    asyncio.run(write_topic(topic.bootstrap, topic.name, [(b"c1", b"[DONE]", []), (b"c1", None, [])]))
+    assert topic.tail("--until-end").stdout == "[DONE]\nnull\n"

@@ -1,0 +1,28 @@
+"""`tokenmill topics create`, on a real Kafka."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tokenmill.commands.topics import command
+
+pytestmark = pytest.mark.integration
+
+
+def test_topics_are_created_once_and_never_shrink(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Each line says what was done and how many partitions there are now."""
+    config = tmp_path / "t.toml"
+    names = ("tokens", "events", "tool_calls", "tool_results", "dlq")
+    config.write_text("[topics]\n" + "".join(f'{name} = "{name}-{unique}"\n' for name in names))
+
+    def create(partitions: int) -> list[list[str]]:
+        arguments = ["create", "--partitions", str(partitions), "--config", str(config), "--bootstrap", kafka]
+        run = CliRunner().invoke(command, arguments, catch_exceptions=False)
+        assert run.exit_code == 0
+        return sorted(line.split() for line in run.stdout.splitlines()[1:])
+
+    topics = sorted(f"{name}-{unique}" for name in names)
+    assert create(2) == [[topic, "created", "2"] for topic in topics]
+    assert create(3) == [[topic, "grown", "3"] for topic in topics]
+    assert create(1) == [[topic, "unchanged", "3"] for topic in topics]
