@@ -1,5 +1,7 @@
 """The life of a call: unknown tools, problems, failures, what was sent before."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.parsing import grammar, named, parse
@@ -11,7 +13,7 @@ TOOL = {"function": {"name": "f", "parameters": {"properties": {"a": {"type": "i
 CALL = '<tool_call>{"name":"%s","arguments":{"a":%s}}</tool_call>'
 
 
-def types(text: str, **options: object) -> list[str]:
+def types(text: str, **options: Any) -> list[str]:
     """The events that follow `message-start`, by name."""
     return [event.type for event in parse(grammar("hermes", tools=[TOOL], **options), [text])][1:]
 

@@ -1,5 +1,7 @@
 """Formats compiled to modes: which layers live, where the stream begins."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.parsing import grammar
@@ -19,9 +21,9 @@ from tokenmill.parser.compiler import compile_modes
         ({"tool_choice": "none"}, 3, 1),
     ],
 )
-def test_layers(options: dict[str, str], modes: int, reasoning: int) -> None:
+def test_layers(options: dict[str, Any], modes: int, reasoning: int) -> None:
     """Text and what is not parsed are always there; the rest as the options say."""
-    compiled = compile_modes(Options(**options), [find_format("hermes")], Limits())  # type: ignore[arg-type] # of the table
+    compiled = compile_modes(Options(**options), [find_format("hermes")], Limits())
     assert (len(compiled.modes), len(compiled.reasoning)) == (modes, reasoning)
 
 
@@ -34,7 +36,7 @@ def test_layers(options: dict[str, str], modes: int, reasoning: int) -> None:
         ({"start": "text"}, False),
     ],
 )
-def test_start(options: dict[str, str], reasoning: bool) -> None:  # noqa: FBT001 # a parameter of the table
+def test_start(options: dict[str, Any], reasoning: bool) -> None:  # noqa: FBT001 # a parameter of the table
     """The stream begins in the reasoning if the options say so and reasoning is parsed at all."""
     compiled = grammar("hermes", **options)
     assert compiled.is_reasoning(compiled.start) is reasoning

@@ -35,7 +35,12 @@ def test_known_tools() -> None:
 def test_types_and_mismatches() -> None:
     """What the schema says, and nothing where there is none."""
     listed = grammar(tools=[TOOL])
-    assert (listed.types("f", "a"), listed.types("f", "b"), listed.types("g", "a")) == ({"integer"}, set(), set())
+    types = [listed.types(name, parameter) for name, parameter in (("f", "a"), ("f", "b"), ("g", "a"))]
+    assert types == [frozenset({"integer"}), frozenset(), frozenset()]
+        frozenset({"integer"}),
+        frozenset(),
+        frozenset(),
+    )
     assert listed.mismatch("f", {"a": "x"}) is not None
     assert listed.mismatch("g", {"a": "x"}) is None
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, parse, text_of
 from tokenmill.errors import SnapshotError
-from tokenmill.events import Error, Finish, MessageStart, Part, ReasoningDelta, TextDelta
+from tokenmill.events import Error, Finish, MessageStart, Part, ReasoningDelta, TextDelta, ToolCall
 from tokenmill.limits import Limits
 from tokenmill.parser import Call, Format, Grammar, Options, Parser, Section
 from tokenmill.parser.bodies import JsonCall
@@ -79,7 +79,7 @@ def test_ids_of_calls_are_derived() -> None:
     assert ids == again
     assert len(set(ids)) == 2
     other = Parser.of(grammar("hermes"), "other").feed(CALL)
-    assert ids[0] not in [event.id for event in other if event.type == "tool-call"]
+    assert ids[0] not in [call.id for call in named(other, ToolCall)]
 
 
 def test_content_beside_the_text_comes_in_its_place() -> None:

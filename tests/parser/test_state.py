@@ -8,7 +8,7 @@ from tokenmill.parser.state import Growing, NativeCall, OpenCall, Source, State,
 
 
 @pytest.mark.parametrize(
-    "body", [None, JsonState(stack="{[", quote='"', text="x"), ParamsState(key="k", values=[("a", 1, 2)])]
+    "body", [None, JsonState(stack="{[", quote='"', text="x"), ParamsState(key="k", values=[("a", "string", 1, 2)])]
 )
 def test_round_trip(body: JsonState | ParamsState | None) -> None:
     """Every part of a state comes back as it was."""

@@ -94,7 +94,8 @@ LIMITS = st.builds(
 def grammars(draw: st.DrawFn) -> Grammar:
     """A format under random options and caps, traced."""
     format_ = draw(st.sampled_from(GRAMMARS))
-    return Grammar(Options(format=format_.name, **draw(OPTIONS)), [format_], draw(LIMITS), traced=True)
+    options: dict[str, Any] = draw(OPTIONS)
+    return Grammar(Options(format=format_.name, **options), [format_], draw(LIMITS), traced=True)
 
 
 @st.composite

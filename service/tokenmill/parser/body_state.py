@@ -44,19 +44,21 @@ class ParamsState(msgspec.Struct, tag="p", array_like=True):
     """Where the argument region begins."""
     key: str = ""
     """Parameter whose value is open."""
+    wire_type: str = ""
+    """What its tag says of its type."""
     tag: str = ""
     """Text of an open tag so far."""
     in_tag: bool = False
     value: int = -1
     """Where the open value begins; -1 between values."""
-    values: list[tuple[str, int, int]] = []
-    """Key, begin and end of each value."""
+    values: list[tuple[str, str, int, int]] = []
+    """Key, type on the wire, begin and end of each value."""
     growth: int = 0
     """Whether the open value is sent as it grows: a `params.Growth`."""
-    fresh: bool = False
-    """Nothing of the growing value was read yet."""
+    fresh: int = 0
+    """Characters at the beginning of the growing value that may still be layout."""
     tail: str = ""
-    """Its last new line, which may be layout; or all of it while it can still be `null`."""
+    """Its end, which may be layout; or all of it while it can still be `null`."""
 
 
 BodyState: TypeAlias = JsonState | ParamsState

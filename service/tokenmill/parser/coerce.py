@@ -1,6 +1,6 @@
 """One ladder from the text of a tagged parameter to a value of a type that its schema allows.
 
-1. No type known, or only `string`: the text itself, untouched.
+1. No type known, or only `string`: the text itself, untouched. The kind `json` stands for any JSON value.
 2. Otherwise the first that fits of null, integer, number, boolean, object, array; where none does, the text.
 3. Numbers keep their value: integers of any size stay exact, and what is not finite stays text.
 """
@@ -60,6 +60,7 @@ _LADDER: tuple[tuple[str, Callable[[str], Any]], ...] = (
     ("boolean", _boolean),
     ("object", _json(dict)),
     ("array", _json(list)),
+    ("json", _json(object)),
 )
 
 

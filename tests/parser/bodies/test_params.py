@@ -6,8 +6,11 @@ import pytest
 
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta
-from tokenmill.limits import NAME_CHARS
-from tokenmill.parser import Parser
+from tokenmill.parser import Call, Format, Header, Parser, Section
+from tokenmill.parser.bodies import Params
+from tokenmill.parser.bodies.params import TAG_CHARS
+from tokenmill.parser.bodies.trim import STRIP_CHARS
+from tokenmill.parser.markers import marker
 
 TOOL = {
     "function": {
@@ -93,7 +96,7 @@ def test_deltas_may_wait_for_a_size() -> None:
 
 def test_a_tag_without_end_is_no_parameter() -> None:
     """A key has a bound; beyond it the call is broken and comes out as text."""
-    text = "<tool_call><function=f><parameter=" + "k" * (NAME_CHARS + 1)
+    text = "<tool_call><function=f><parameter=" + "k" * (TAG_CHARS + 1)
     events = parse(grammar("qwen3_xml"), list(text))
     assert codes_of(events) == ["malformed-call"]
     assert text_of(events) == text
@@ -105,3 +108,77 @@ def test_what_surrounds_a_call_ends_it(ending: str) -> None:
     """A missing `</function>` behind complete values is made good by what follows."""
     events = parse(grammar("qwen3_xml"), ["<tool_call><function=f><parameter=s>x</parameter>\n" + ending])
     assert named(events, ToolCall)[0].arguments == {"s": "x"}
+
+
+PAIRS = Format(
+    name="pairs",
+    summary="",
+    sample="",
+    sections=(
+        Section(
+            marker("<call>"),
+            marker("</call>"),
+            (
+                Call(
+                    marker("<name>"),
+                    Params(
+                        marker("<key"),
+                        marker("</value>"),
+                        marker("</name>"),
+                        tag_end=marker("</key><value>", spaces=True),
+                        key=r'(?: type="(?P<type>\w+)")?>(?P<key>\w+)',
+                        trim="strip",
+                        untyped="json",
+                        wire_types={"str": "string", "obj": "json"},
+                    ),
+                    Header(until=marker("|")),
+                ),
+            ),
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ("<key>a</key><value> 1 </value>", {"a": 1}),
+        ("<key>a</key>\n<value>x y\n\n</value>", {"a": "x y"}),
+        ('<key type="str">a</key><value> 1 </value>', {"a": "1"}),
+        ('<key type="obj">a</key><value>[1]</value><key>b</key><value>{}</value>', {"a": [1], "b": {}}),
+        ('<key type="str">i</key><value>7</value>', {"i": 7}),
+        ('<key type="str">n</key><value> null </value>', {"n": None}),
+        ("<key>s</key><value>  null</value>", {"s": "null"}),
+        ("", {}),
+    ],
+)
+def test_pairs_of_tags(pairs: str, expected: dict[str, Any]) -> None:
+    """Key and value in tags of their own; the schema gives the type, then the tag, then the value's look."""
+    text = f"<call><name>f|{pairs}</name></call>"
+    compiled = grammar(PAIRS, tools=[TOOL], content_arguments=["*"])
+    whole = merged(parse(compiled, [text]))
+    (call,) = [event for event in whole if isinstance(event, ToolCall)]
+    assert call.arguments == expected
+    deltas = {
+        stream[1]: delta
+        for stream, delta in (item for item in whole if isinstance(item, tuple))
+        if stream[0] == "argument"
+    }
+    assert deltas == {key: value for key, value in expected.items() if isinstance(value, str)}
+    for chunks in all_cuts(text):
+        assert merged(parse(compiled, chunks)) == whole
+
+
+def test_a_tag_that_is_none() -> None:
+    """A tag of another form breaks the call."""
+    events = parse(grammar(PAIRS), ["<call><name>f|<key!</key><value>1</value></name></call>"])
+    assert codes_of(events) == ["malformed-call"]
+
+
+def test_trimming_is_bounded() -> None:
+    """White space beyond what layout can be is content, whether it is sent as it grows or not."""
+    value = "x" + " " * (STRIP_CHARS + 5)
+    text = f'<call><name>f|<key type="str">a</key><value>{value}</value></name></call>'
+    events = parse(grammar(PAIRS, content_arguments=["*"]), list(text))
+    assert named(events, ToolCall)[0].arguments == {"a": "x" + " " * 5}
+    assert "".join(event.delta for event in named(events, ArgumentDelta)) == "x" + " " * 5

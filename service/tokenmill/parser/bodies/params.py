@@ -1,29 +1,34 @@
-"""Calls as tagged parameters: `<parameter=KEY>VALUE</parameter>` one after another.
+"""Calls as tagged parameters, `<parameter=KEY>VALUE</parameter>`, or as pairs of tags for key and value.
 
 1. A value is raw text up to its closing marker, the next opening one or the end of the call: there is no escape.
-2. One new line at each side belongs to the layout and is trimmed.
-3. The tool's schema gives the value its type, once the call is complete. Only a value that is certain to be text is
-   sent as it grows; where `null` is allowed, too, it waits while it can still be that.
+2. White space at the sides of a value may belong to the layout; `trim` says how much.
+3. The tool's schema gives the value its type once the call is complete, else its tag does, else `untyped`. Only a value
+   that is certain to be text is sent as it grows; where `null` is allowed, too, it waits while it can still be that.
 """
 
+import re
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.bodies.trim import LAYOUTS, Trim
 from tokenmill.parser.body_state import ParamsState
 from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import coerce, is_text
-from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
+
+TAG_CHARS = 2 * NAME_CHARS
+"""A tag before it stops being one: a key, a type, and words around them."""
 
 
 class Edge(IntEnum):
@@ -52,10 +57,20 @@ class Params(msgspec.Struct, frozen=True):
     """Tagged parameters."""
 
     open: Marker
-    """Begins a parameter's tag, which holds its key and ends with `>`."""
+    """Begins a parameter's tag, which holds its key."""
     close: Marker
+    """Ends the value."""
     end: Marker
     """Ends the call."""
+    tag_end: Marker = marker(">")
+    """Ends the tag; in pairs of tags it is what stands between key and value."""
+    key: str = r"\s*(?P<key>.*?)\s*"
+    """What a tag must look like as a whole: a regular expression with the groups `key` and, if any, `type`."""
+    trim: Trim = "line"
+    untyped: Literal["text", "json"] = "text"
+    """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any."""
+    wire_types: dict[str, str] = {}
+    """What the group `type` stands for: JSON types, space between them; `json` for any."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """The reader of this body."""
@@ -66,6 +81,12 @@ class _ParamsReader:
     encoding: Encoding = "xml"
 
     def __init__(self, params: Params, stops: Sequence[Marker]) -> None:
+        self._params = params
+        self._key = re.compile(params.key, re.DOTALL)
+        self._tag_end = Scanner([(params.tag_end, None)])
+        self._wire_types = {name: frozenset(kinds.split()) for name, kinds in params.wire_types.items()}
+        self._untyped = frozenset({"json"}) if params.untyped == "json" else frozenset[str]()
+        self._layout = LAYOUTS[params.trim]
         inside = [(params.open, Edge.OPEN), (params.close, Edge.CLOSE), (params.end, Edge.END)]
         self._value = Scanner(inside)
         self._between = Scanner([*inside, *((stop, Edge.STOP) for stop in stops)])
@@ -90,10 +111,7 @@ class _ParamsReader:
         if state.growth == Growth.UNDECIDED or state.fresh or grammar.options.min_delta_chars:
             return None
         call.source.add(text)
-        grown = state.tail + text
-        state.tail = "\n" if grown.endswith("\n") else ""
-        if state.tail:
-            grown = grown[:-1]
+        grown = self._certain(state, state.tail + text)
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if grammar.streams_input else []
         if grown:
             events.append(ArgumentDelta(call.id, state.key, grown))
@@ -102,15 +120,13 @@ class _ParamsReader:
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
         assert isinstance(state, ParamsState)
-        first, base = position, call.source.size - position
+        first, base, verdict = position, call.source.size - position, Verdict.MORE
         while True:
             if state.in_tag:
-                position, too_long = self._tag(run, call, state, buffer, position, base)
-                if too_long:
-                    send_source(run, call, buffer[first:position])
-                    return position, Verdict.FAILED
-                if state.in_tag:
+                position, verdict = self._tag(run, call, state, buffer, position)
+                if verdict is not Verdict.DONE:
                     break
+                state.value = base + position
             scanner = self._value if state.value >= 0 else self._between
             hit = scanner.find(buffer, position, final=run.final)
             stop = len(buffer) if hit is None else hit.start
@@ -128,55 +144,65 @@ class _ParamsReader:
             if hit.value is Edge.OPEN:
                 state.in_tag, state.tag = True, ""
         send_source(run, call, buffer[first:position])
-        return position, Verdict.MORE
+        return position, Verdict.FAILED if verdict is Verdict.FAILED else Verdict.MORE
 
-    def _tag(
-        self, run: Run, call: OpenCall, state: ParamsState, buffer: str, position: int, base: int
-    ) -> tuple[int, bool]:
-        """Read a parameter's tag: the position read to, and whether it is too long to be one."""
-        end = buffer.find(">", position)
-        stop = len(buffer) if end < 0 else end
-        room = NAME_CHARS - len(state.tag)
+    def _tag(self, run: Run, call: OpenCall, state: ParamsState, buffer: str, position: int) -> tuple[int, Verdict]:
+        """Read a parameter's tag: the position read to, and whether the tag is complete."""
+        hit = self._tag_end.find(buffer, position, final=run.final)
+        stop = len(buffer) if hit is None else hit.start
+        room = TAG_CHARS - len(state.tag)
         if stop - position > room:
-            return position + room, True
+            return position + room, Verdict.FAILED
         state.tag += buffer[position:stop]
-        if end < 0:
-            return stop, False
-        state.in_tag = False
-        state.key = state.tag.strip()
-        state.value = base + end + 1
+        if hit is None or hit.end < 0:
+            return stop, Verdict.MORE
+        found = self._key.fullmatch(state.tag)
+        if found is None:
+            return stop, Verdict.FAILED
+        state.in_tag, state.key, state.wire_type = False, found["key"], found.groupdict().get("type") or ""
         if wants(run, call, state.key):
-            text = is_text(run.grammar.types(call.name, state.key))
+            text = is_text(self._types(run.grammar, call, state.key, state.wire_type))
             state.growth = Growth.YES if text else Growth.NO if text is False else Growth.UNDECIDED
-            state.fresh = True
-        return end + 1, False
+            state.fresh = self._layout.most
+        return hit.end, Verdict.DONE
+
+    def _types(self, grammar: "Grammar", call: OpenCall, key: str, wire_type: str) -> frozenset[str]:
+        """The JSON types that a value may have: by the schema, else by its tag, else by the format."""
+        return grammar.types(call.name, key) or self._wire_types.get(wire_type, self._untyped)
+
+    def _certain(self, state: ParamsState, text: str) -> str:
+        """What of a value's text can't be layout at its end; the rest waits in `tail`."""
+        kept = self._layout.certain(text)
+        state.tail = text[len(kept) :]
+        return kept
 
     def _grow(self, run: Run, call: OpenCall, state: ParamsState, text: str) -> None:
-        """More of a value that is sent as it grows: all but a last new line, which may be layout."""
-        if state.fresh and text:
-            text, state.fresh = text.removeprefix("\n"), False
+        """More of a value that is sent as it grows."""
+        if state.fresh:
+            layout = self._layout.leading(text, state.fresh)
+            text = text[layout:]
+            state.fresh = 0 if text else state.fresh - layout
         text = state.tail + text
         if state.growth == Growth.UNDECIDED:
-            if "null\n".startswith(text.lower()):
+            if "null".startswith(self._layout.certain(text).lower()):
                 state.tail = text
                 return
             state.growth = Growth.YES
-        state.tail = "\n" if text.endswith("\n") else ""
-        grow(run, call, state.key, text[: len(text) - len(state.tail)])
+        grow(run, call, state.key, self._certain(state, text))
 
     def _close(self, run: Run, call: OpenCall, state: ParamsState, end: int) -> None:
         """A value ends at `end`."""
-        if state.growth == Growth.UNDECIDED and state.tail.removesuffix("\n").lower() != "null":
-            grow(run, call, state.key, state.tail.removesuffix("\n"))
+        if state.growth == Growth.UNDECIDED and (text := self._layout.certain(state.tail)).lower() != "null":
+            grow(run, call, state.key, text)
         end_growth(run, call)
-        state.values.append((state.key, state.value, end))
-        state.value, state.growth, state.tail, state.fresh = -1, Growth.NO, "", False
+        state.values.append((state.key, state.wire_type, state.value, end))
+        state.value, state.growth, state.tail, state.fresh = -1, Growth.NO, "", 0
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state = call.body
         assert isinstance(state, ParamsState)
         source = call.source.text()
         return {
-            key: coerce(source[begin:end].removeprefix("\n").removesuffix("\n"), run.grammar.types(call.name, key))
-            for key, begin, end in state.values
+            key: coerce(self._layout.whole(source[begin:end]), self._types(run.grammar, call, key, wire_type))
+            for key, wire_type, begin, end in state.values
         }, False

@@ -1,0 +1,37 @@
+"""White space at the sides of a value that belongs to the layout: how much is trimmed, and what of a value is certain.
+
+What may be trimmed is bounded, so what waits at the end of a growing value is bounded, too.
+"""
+
+from typing import Literal, NamedTuple, TypeAlias
+
+Trim: TypeAlias = Literal["none", "line", "strip"]
+"""Nothing; one new line at each side; all white space at both sides."""
+
+STRIP_CHARS = 256
+"""White space that `strip` takes from each side: more than any indentation."""
+
+
+class Layout(NamedTuple):
+    """One rule."""
+
+    characters: str | None
+    """What is trimmed; None: white space."""
+    most: int
+    """How many at each side."""
+
+    def leading(self, text: str, most: int) -> int:
+        """How many of the first characters are layout, of `most` that still may be."""
+        return min(len(text) - len(text.lstrip(self.characters)), most)
+
+    def certain(self, text: str) -> str:
+        """The text without what may be layout at its end."""
+        trailing = min(len(text) - len(text.rstrip(self.characters)), self.most)
+        return text[: len(text) - trailing]
+
+    def whole(self, text: str) -> str:
+        """A complete value without its layout."""
+        return self.certain(text[self.leading(text, self.most) :])
+
+
+LAYOUTS: dict[Trim, Layout] = {"none": Layout("", 0), "line": Layout("\n", 1), "strip": Layout(None, STRIP_CHARS)}
