@@ -85,7 +85,9 @@ def _print_parser(report: Report) -> None:
     columns = ("µs per chunk", "characters", "loop", "parser", "ratio", "slowest chunk")
     print_table(console, columns, [_parser_row(line) for line in report.lines], right=5)
     for name, exponent in report.growth.items():
-        console.print(f"total time of a call, {name}: grows with its length to the power of {exponent:.2f}")
+        console.print(
+            f"total time of a call, {name}: grows with its length to the power of {exponent:.2f}", soft_wrap=True
+        )
     _print_conditions(console)
 
 
@@ -100,7 +102,7 @@ def _print_pipeline(report: Pipeline) -> None:
     columns = ("records per second", *rounds, "median", "processor time of one")
     print_table(console, columns, [_pipeline_row(report, side) for side in SIDES], right=len(rounds) + 2)
     console.print(f"the worker reaches {report.ratio:.2f} of the pass-through", style="bold")
-    console.print(_limit(report.runs["worker"][-1]))
+    console.print(_limit(report.runs["worker"][-1]), soft_wrap=True)
     shape = report.shape
     console.print(
         f"{report.load.records:,} records on {report.partitions} partitions, {shape.outputs_per_record:.2f} outputs of "
