@@ -53,7 +53,9 @@ async def test_a_stale_snapshot_is_not_believed(fragile: Stage, redis_server: Re
     """A snapshot that is older than the commit is where the replay begins, not where it ends."""
     worker = await fragile.start(snapshot_interval_s=0.2)
     await fragile.send_all(("c", {"message_id": "m", "seq": seq, "delta": f"{seq} "}) for seq in range(20))
-    await until(lambda: "tokenmill_snapshots_total{kind=\"full\",outcome=\"done\"} 0.0" not in worker.metrics(), "a snapshot")
+    await until(
+        lambda: 'tokenmill_snapshots_total{kind="full",outcome="done"} 0.0' not in worker.metrics(), "a snapshot"
+    )
     redis_server.freeze()
     await fragile.send_all(("c", {"message_id": "m", "seq": seq, "delta": f"{seq} "}) for seq in range(20, 40))
     await until(fragile.caught_up, "committed, though not in any snapshot")

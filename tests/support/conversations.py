@@ -7,9 +7,17 @@ from typing import Any
 
 Chunk = dict[str, Any]
 
+CITY, TEXT = ({"properties": {name: {"type": "string"}}} for name in ("city", "text"))
+
 TOOLS = [
-    {"type": "function", "function": {"name": "get_weather", "parameters": {"properties": {"city": {"type": "string"}}}}},
-    {"type": "function", "function": {"name": "write_file", "parameters": {"properties": {"text": {"type": "string"}}}}},
+    {
+        "type": "function",
+        "function": {"name": "get_weather", "parameters": CITY},
+    },
+    {
+        "type": "function",
+        "function": {"name": "write_file", "parameters": TEXT},
+    },
 ]
 
 TEXTS = {

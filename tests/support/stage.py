@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
@@ -79,10 +79,13 @@ class Stage:
         self._stack = ExitStack()
         self._producer: AIOKafkaProducer | None = None
 
-    async def __aenter__(self) -> "Stage":
+    async def __aenter__(self) -> Self:
         await self.make_topics()
         self._producer = AIOKafkaProducer(
-            bootstrap_servers=self.bootstrap, enable_idempotence=True, max_request_size=8 << 20, request_timeout_ms=60_000
+            bootstrap_servers=self.bootstrap,
+            enable_idempotence=True,
+            max_request_size=8 << 20,
+            request_timeout_ms=60_000,
         )
         await self._producer.start()
         return self
@@ -138,11 +141,10 @@ class Stage:
 
     def restores(self) -> list[Restore]:
         """Every partition that became live, in every worker so far."""
-        found = []
-        for line in self.logged():
-            if match := re.fullmatch(r"\S+/(\d+): live at (\d+) after \S+ s, from (\w+)", line["message"]):
-                found.append(Restore(int(match[1]), int(match[2]), match[3]))
-        return found
+        said = (
+            re.fullmatch(r"\S+/(\d+): live at (\d+) after \S+ s, from (\w+)", line["message"]) for line in self.logged()
+        )
+        return [Restore(int(match[1]), int(match[2]), match[3]) for match in said if match]
 
     def sources(self) -> Counter[str]:
         """How many partitions were restored from where."""
@@ -192,11 +194,14 @@ class Stage:
 
     async def ends(self) -> dict[int, int]:
         """Where each partition of the input ends."""
-        assert self._producer is not None
+        return await self.ends_of(self.topics.tokens)
+
+    async def ends_of(self, topic: str) -> dict[int, int]:
+        """Where each partition of a topic ends."""
         consumer = AIOKafkaConsumer(bootstrap_servers=self.bootstrap)
         await consumer.start()
         try:
-            places = [TopicPartition(self.topics.tokens, number) for number in range(self.partitions)]
+            places = [TopicPartition(topic, number) for number in range(self.partitions)]
             return {tp.partition: end for tp, end in (await consumer.end_offsets(places)).items()}
         finally:
             await consumer.stop()

@@ -55,9 +55,14 @@ class Server(ABC):
     @property
     def pid(self) -> int:
         """Process id of the running server."""
+        return self.process.pid
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """The process that was started last."""
         if self._process is None:
             raise RuntimeError(f"{self.name} is not running")
-        return self._process.pid
+        return self._process
 
     @property
     def alive(self) -> bool:

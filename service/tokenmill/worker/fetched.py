@@ -1,6 +1,6 @@
 """Fetched records as the client's own decoder gives them, without a second object around each.
 
-aiokafka reads a record batch in C and then makes a `ConsumerRecord` of every record in Python, which costs more than all
+aiokafka reads a record batch in C and then makes a `ConsumerRecord` of every record in Python, which costs more than
 the reading before it. Nothing here needs what that adds: topic and partition are known from the batch's place.
 """
 

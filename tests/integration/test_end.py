@@ -1,0 +1,99 @@
+"""How a worker ends: in order when it is told to, loudly when it can't go on; and its place in the group."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.stage import Stage, until
+from tokenmill.servers import KafkaServer
+from tokenmill.servers.worker import WorkerProcess
+
+pytestmark = pytest.mark.integration
+
+
+async def _ended(worker: WorkerProcess, seconds: float = 30) -> int:
+    """The exit code."""
+    process = worker.process
+    await until(lambda: process.poll() is not None, "the process ends", seconds)
+    return int(process.returncode)
+
+
+async def test_sigterm_in_the_middle_of_a_stream_repeats_nothing(stage: Stage) -> None:
+    """What is read is finished and committed; the exit code is 0; the next worker goes on without a repeat."""
+    worker = await stage.start()
+    chunks = [("c", {"message_id": "m", "seq": seq, "delta": f"{seq} "}) for seq in range(20_000)]
+    sending = asyncio.create_task(stage.send_all(chunks))
+    await until(lambda: "records_consumed_total 0.0" not in worker.metrics(), "the worker is at work")
+    os.kill(worker.pid, signal.SIGTERM)
+    assert await _ended(worker) == 0
+    await sending
+    await stage.start()
+    await until(stage.caught_up, "everything is committed")
+    assert await stage.found() == await stage.expected()
+
+
+async def test_idle_messages_are_closed_through_the_log(stage: Stage) -> None:
+    """A record on the input, native whatever its codec, ends the message; the same for every reader of the log."""
+    await stage.start(idle_timeout_s=1)
+    await stage.send("c", {"message_id": "m", "seq": 0, "delta": "and then"})
+    await until(lambda: _finished(stage), "the message is closed")
+    await until(stage.caught_up, "everything is committed")
+    *_, control = await stage.read(stage.topics.tokens)
+    assert control.key == b"c"
+    assert dict(control.headers)["tm-codec"] == b"native"
+    assert (await stage.events())[-1]["reason"] == "timeout"
+    assert await stage.found() == await stage.expected()
+
+
+async def _finished(stage: Stage) -> bool:
+    return any(event["type"] == "finish" for event in await stage.events())
+
+
+async def test_a_static_member_comes_back_without_a_rebalance(stage: Stage) -> None:
+    """Its restart moves no partition: the other member hears nothing of it."""
+    stage.settings["kafka"] |= {"session_timeout_ms": 10_000, "group_instance_id": "one"}
+    first = await stage.start()
+    stage.settings["kafka"]["group_instance_id"] = "two"
+    second = await stage.start()
+    await until(lambda: "tokenmill_assigned_partitions 1.0" in first.metrics(), "one partition each")
+    heard = len(stage.logged(first))
+    await asyncio.to_thread(second.stop)
+    again = await stage.start()
+    assert "tokenmill_assigned_partitions 1.0" in again.metrics()
+    await stage.send_all((f"c{n}", {"message_id": "m", "delta": "x", "end": True}) for n in range(20))
+    await until(stage.caught_up, "everything is committed")
+    assert len(stage.logged(first)) == heard
+
+
+async def test_a_broker_that_stops_answering_ends_the_process(
+    tmp_path: Path, start_kafka: Callable[..., KafkaServer], unique: str
+) -> None:
+    """Nothing waits for ever: exit code 1 and a sentence, within the configured time."""
+    server = start_kafka()
+    async with Stage(tmp_path, server.bootstrap, unique, "memory://", partitions=1) as stage:
+        worker = await stage.start(stall_timeout_s=3)
+        server.freeze()
+        try:
+            assert await _ended(worker) == 1
+        finally:
+            server.thaw()
+        assert any(line["level"] == "critical" and "for 3 s" in line["message"] for line in stage.logged(worker))
+
+
+async def test_a_stop_has_its_own_deadline(
+    tmp_path: Path, start_kafka: Callable[..., KafkaServer], unique: str
+) -> None:
+    """With a broker that does not answer a drain can't succeed: the process ends all the same, in time."""
+    server = start_kafka()
+    async with Stage(tmp_path, server.bootstrap, unique, "memory://", partitions=1) as stage:
+        worker = await stage.start(shutdown_timeout_s=3)
+        server.freeze()
+        try:
+            os.kill(worker.pid, signal.SIGTERM)
+            assert await _ended(worker, 10) == 1
+        finally:
+            server.thaw()
