@@ -10,7 +10,7 @@ _LOWEST, _HIGHEST = -(1 << 63), (1 << 64) - 1
 
 def check_plain(value: Any, name: str, depth: int = 0) -> None:
     """Raise `Undecodable`, naming the field, for what is nested too deep, too large an integer, or no JSON value."""
-    if depth > JSON_DEPTH:
+    if depth == JSON_DEPTH and isinstance(value, dict | list):
         raise Undecodable(f"`{name}` is nested more than {JSON_DEPTH} deep")
     if isinstance(value, dict):
         for key, item in value.items():

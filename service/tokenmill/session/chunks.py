@@ -18,7 +18,6 @@ from tokenmill.session.tally import Tally
 LAST_OFFSET = "tm-last-offset"
 """Header of a `control` `timeout`: the last offset its writer saw of the message."""
 
-_CONTROL_REASONS = {"cancel": "cancelled", "timeout": "timeout"}
 _DROPPED = {
     Verdict.NO_MESSAGE: "no-message",
     Verdict.DUPLICATE: "duplicate",
@@ -204,7 +203,7 @@ class Chunks:
         if chunk.control is None:
             self._finish(message, [choice], choice.reason, record, out)
         else:
-            self._finish_early(message, chunk, record, out)
+            self._finish_early(message, _controlled(message, chunk), chunk, record, out)
         if chunk.control is not None or (chunk.message_id and not message.named):
             self._keep_whole(message, record.offset)
 
@@ -212,25 +211,22 @@ class Chunks:
         """A record that only ends a message."""
         if message is None:
             self._reject(Verdict.NO_MESSAGE, chunk, record)
-        elif not message.going_on():
-            self.tally.dropped["late"] += 1
+        elif not (choices := _controlled(message, chunk)):
+            self.tally.dropped["late" if not message.going_on() else "no-message"] += 1
         elif chunk.control == "timeout" and message.last > _last_offset(record):
             self.tally.dropped["stale-timeout"] += 1
         else:
             message.last = record.offset
             self._messages.touch(message)
-            self._finish_early(message, chunk, record, out)
+            self._finish_early(message, choices, chunk, record, out)
             if chunk.message_id and not message.named:
                 self._keep_whole(message, record.offset)
 
-    def _finish_early(self, message: Message, chunk: Chunk, record: Record, out: list[Output]) -> None:
-        assert chunk.control is not None  # it is what ends the message
-        choices = message.going_on()
-        if chunk.choice is UNSET:
-            message.closed = True
-        else:
-            choices = [choice for choice in choices if choice.index == chunk.choice]
-        self._finish(message, choices, _CONTROL_REASONS[chunk.control], record, out)
+    def _finish_early(
+        self, message: Message, choices: list[Choice], chunk: Chunk, record: Record, out: list[Output]
+    ) -> None:
+        message.closed = message.closed or chunk.choice is UNSET
+        self._finish(message, choices, "timeout" if chunk.control == "timeout" else "cancelled", record, out)
 
     def _finish(
         self, message: Message, choices: list[Choice], reason: str | None, record: Record, out: list[Output]
@@ -239,6 +235,11 @@ class Chunks:
             if choice.parser is not None:
                 self._outputs.emit(choice.parser.finish(reason, choice.usage), choice, record.timestamp, out)
             self._messages.end(message, choice, record.offset)
+
+
+def _controlled(message: Message, chunk: Chunk) -> list[Choice]:
+    """The choices that a `control` ends: its own, or all."""
+    return [choice for choice in message.going_on() if chunk.choice is UNSET or choice.index == chunk.choice]
 
 
 def _last_offset(record: Record) -> int:

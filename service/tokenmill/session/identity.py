@@ -8,10 +8,8 @@
                     no `seq`, the next `seq`, or the first one given        APPLY
                     a `seq` it has seen                                     DUPLICATE
                     a later `seq`                                           GAP
-    ended           `open` without `seq`, or with `seq` 0                   OPEN; without `message_id` RENEW
-                    anything else                                           LATE
-    lost            `open` without `seq`, or with `seq` 0                   OPEN; without `message_id` RENEW
-                    anything else                                           LOST
+    ended or lost   `open`, no `seq` or 0                                   OPEN; without `message_id` RENEW
+                    anything else                                           LATE or LOST
 
 RENEW ends the conversation's unnamed message and opens another. An unknown choice of a message that was ended as a whole
 is like an ended one, one of a message that is lost like a lost one. While records are replayed of which the beginning is

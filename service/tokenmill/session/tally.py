@@ -1,4 +1,4 @@
-"""Counts of what a partition did, in plain dictionaries: no metrics library is called per token, the host drains them."""
+"""Counts of what a partition did, in plain dictionaries that the host drains: no metrics library is called per token."""
 
 from collections import defaultdict
 

@@ -1,0 +1,40 @@
+"""Values of any content."""
+
+from typing import Any
+
+import pytest
+
+from tokenmill.codecs.plain import check_plain
+from tokenmill.errors import Undecodable
+from tokenmill.limits import JSON_DEPTH
+
+
+def nested(depth: int) -> Any:
+    """Lists in lists."""
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("value", [None, {}, [], "x", 1, 1.5, True, {"a": [{"b": None}]}, 2**64 - 1, -(2**63), nested(JSON_DEPTH)])
+def test_plain_values_pass(value: Any) -> None:
+    """Whatever JSON can say, up to the limits."""
+    check_plain(value, "part")
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (nested(JSON_DEPTH + 1), "deep"),
+        ({1: 2}, "key"),
+        ({"a": [2**64]}, "64 bits"),
+        (-(2**63) - 1, "64 bits"),
+        ([b"x"], "bytes"),
+        ({"a": {(1,): 2}}, "key"),
+    ],
+)
+def test_others_are_refused_by_the_name_of_the_field(value: Any, why: str) -> None:
+    """The producer has to find what it sent."""
+    with pytest.raises(Undecodable, match=f"`part`.*{why}"):
+        check_plain(value, "part")

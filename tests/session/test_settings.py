@@ -1,0 +1,71 @@
+"""What of the configuration reaches the pure core."""
+
+import msgspec
+import pytest
+
+from tokenmill.config import Config
+from tokenmill.errors import ConfigError
+from tokenmill.limits import Limits
+from tokenmill.parser import Options
+from tokenmill.session import OutputSpec, SessionSettings
+
+
+def test_the_defaults_make_two_outputs() -> None:
+    """All events to `events`, calls without a problem to `tool-calls`."""
+    settings = SessionSettings.from_config(Config())
+    assert settings.outputs == (
+        OutputSpec("events"),
+        OutputSpec("tool-calls", events=frozenset({"tool-call"}), clean_calls_only=True),
+    )
+    assert (settings.codec, settings.dlq, settings.defaults) == ("native", "tokens.dlq", Options())
+
+
+def test_names_that_do_not_exist_are_said_all_at_once() -> None:
+    """Codec, dialect and format, each with the names that do exist."""
+    settings = SessionSettings(
+        codec="nonsense", outputs=(OutputSpec("x", "gibberish"),), defaults=Options(format="babble")
+    )
+    problems = "\n".join(settings.problems())
+    assert all(name in problems for name in ("nonsense", "gibberish", "babble", "native", "hermes"))
+    parser = msgspec.structs.replace(Config().parser, codec="nonsense")
+    with pytest.raises(ConfigError, match="parser.codec: unknown codec 'nonsense'"):
+        SessionSettings.from_config(Config(parser=parser))
+
+
+def test_tool_input_is_streamed_where_an_output_asks_for_it() -> None:
+    """The native dialect does; who says otherwise is obeyed."""
+    assert SessionSettings().resolved_defaults().stream_tool_input is True
+    assert SessionSettings(outputs=()).resolved_defaults().stream_tool_input is False
+    off = SessionSettings(defaults=Options(stream_tool_input=False))
+    assert off.resolved_defaults().stream_tool_input is False
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"defaults": Options(format="hermes")},
+        {"codec": "text"},
+        {"outputs": ()},
+        {"outputs": (OutputSpec("events", events=frozenset({"finish"})),)},
+        {"limits": Limits(call_chars=5)},
+        {"ended_offsets": 5},
+    ],
+    ids=str,
+)
+def test_the_fingerprint_covers_what_changes_events(changed: dict[str, object]) -> None:
+    """Each of these makes other events of the same log."""
+    settings = SessionSettings()
+    assert msgspec.structs.replace(settings, **changed).fingerprint() != settings.fingerprint()
+
+
+def test_the_fingerprint_leaves_out_what_does_not() -> None:
+    """Names of topics, and the order in which a filter lists its types."""
+    settings = SessionSettings(outputs=(OutputSpec("a", events=frozenset(("finish", "error", "text-delta"))),))
+    renamed = SessionSettings(outputs=(OutputSpec("b", events=frozenset(("text-delta", "finish", "error"))),), dlq="x")
+    assert renamed.fingerprint() == settings.fingerprint()
+
+
+def test_the_fingerprint_is_the_same_in_every_process() -> None:
+    """It is compared with that of another worker, so it must not depend on Python's hash seed."""
+    assert SessionSettings().fingerprint() == SessionSettings().fingerprint()
+    assert len(SessionSettings().fingerprint()) == 16
