@@ -37,10 +37,6 @@ def test_types_and_mismatches() -> None:
     listed = grammar(tools=[TOOL])
     types = [listed.types(name, parameter) for name, parameter in (("f", "a"), ("f", "b"), ("g", "a"))]
     assert types == [frozenset({"integer"}), frozenset(), frozenset()]
-        frozenset({"integer"}),
-        frozenset(),
-        frozenset(),
-    )
     assert listed.mismatch("f", {"a": "x"}) is not None
     assert listed.mismatch("g", {"a": "x"}) is None
 

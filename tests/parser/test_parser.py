@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.parsing import all_cuts, codes_of, grammar, merged, parse, text_of
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.errors import SnapshotError
 from tokenmill.events import Error, Finish, MessageStart, Part, ReasoningDelta, TextDelta, ToolCall
 from tokenmill.limits import Limits
