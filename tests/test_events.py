@@ -37,6 +37,13 @@ def test_round_trip_with_envelope() -> None:
 
 
 def test_what_is_no_event() -> None:
-    """Another type is refused."""
-    with pytest.raises(msgspec.DecodeError):
-        decode_event(b'{"type":"nope"}')
+    """Another type is refused, and so is what is no JSON."""
+    for payload in (b'{"type":"nope"}', b"[DONE]", b'{"type":"finish"', b'"\\ud83d"', b"\xff"):
+        with pytest.raises(msgspec.DecodeError):
+            decode_event(payload)
+
+
+def test_half_a_surrogate_pair_can_be_read() -> None:
+    """A model may write one in an argument; the worker writes it as an escape."""
+    payload = b'{"type":"tool-call","id":"c","name":"f","arguments":{"a":"\\ud83d"},"seq":1}'
+    assert decode_event(payload) == ToolCall("c", "f", {"a": "\ud83d"}, seq=1)

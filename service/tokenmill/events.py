@@ -9,6 +9,7 @@ Rules of this file:
 4. `seq` is 0-based and contiguous for each (message, choice). Events about a message whose state is gone have none.
 """
 
+import json
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -54,7 +55,9 @@ class MessageStart(Event, frozen=True, tag="message-start"):
     """First event of a message and choice."""
 
     model: str = ""
+    """As the producer called it."""
     format: str | list[str] = ""
+    """Name of the format, or of several that live at once."""
 
 
 class TextStart(Event, frozen=True, tag="text-start"):
@@ -99,8 +102,11 @@ class ToolInputStart(Event, frozen=True, tag="tool-input-start"):
     """A call's name and id are known; its arguments are still arriving."""
 
     id: str
+    """The same in all events of the call, and on the wire of every dialect."""
     name: str
+    """Of the tool."""
     encoding: Encoding
+    """How the model writes the arguments: where it is `json`, the deltas joined are JSON."""
 
 
 class ToolInputDelta(Event, frozen=True, tag="tool-input-delta"):
@@ -115,7 +121,9 @@ class ArgumentDelta(Event, frozen=True, tag="argument-delta"):
 
     id: str
     argument: str
+    """Name of the argument."""
     delta: str
+    """Without the escapes and quotes of the source."""
 
 
 class ToolInputEnd(Event, frozen=True, tag="tool-input-end"):
@@ -134,14 +142,18 @@ class ToolCall(Event, frozen=True, tag="tool-call"):
     id: str
     name: str
     arguments: dict[str, Any]
+    """Values by name, of the types that the tool's schema asks for."""
     repaired: bool = False
+    """The source was not quite what the format asks for."""
     problem: Problem | UnsetType = UNSET
+    """Why it should not be executed."""
 
 
 class Part(Event, frozen=True, tag="part"):
     """Provider content that is not text, reasoning or a call, in its place."""
 
     kind: str
+    """What the provider calls it: a signature, a refusal, a citation."""
     value: Any
     id: str | UnsetType = UNSET
 
@@ -154,9 +166,13 @@ class Error(Event, frozen=True, tag="error"):
 
     code: ErrorCode
     message: str
+    """One sentence for people; programs read the code."""
     id: str | UnsetType = UNSET
+    """Of the call that it is about."""
     name: str | UnsetType = UNSET
+    """Of the tool, if it got so far."""
     raw: str | UnsetType = UNSET
+    """Beginning of the source, at most 4 KiB."""
 
 
 class Finish(Event, frozen=True, tag="finish"):
@@ -164,16 +180,21 @@ class Finish(Event, frozen=True, tag="finish"):
 
     reason: FinishReason
     raw_reason: str | UnsetType = UNSET
+    """The provider's own word, where it is another."""
     usage: dict[str, Any] | UnsetType = UNSET
+    """Token counts, as the provider gave them."""
 
 
 class ToolResult(Event, frozen=True, tag="tool-result"):
     """What a tool answered; on its own topic, without `seq`."""
 
     id: str
+    """Of the call."""
     name: str
+    """Of the tool."""
     result: Any = UNSET
     error: str | UnsetType = UNSET
+    """Instead of a result: why there is none."""
     elapsed_ms: int = 0
 
 
@@ -204,4 +225,18 @@ _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 def decode_event(data: bytes | str) -> AnyEvent:
     """One JSON payload of the native dialect as an event. Raises `msgspec.DecodeError` if it is none."""
-    return _decoder.decode(data)
+    try:
+        return _decoder.decode(data)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError as problem:
+        return _decode_odd(data, problem)
+
+
+def _decode_odd(data: bytes | str, problem: msgspec.DecodeError) -> AnyEvent:
+    """An event with halves of surrogate pairs: a model may write them in arguments, and msgspec refuses to read them."""
+    try:
+        event: AnyEvent = msgspec.convert(json.loads(data), AnyEvent)
+    except ValueError:
+        raise problem from None
+    return event

@@ -72,6 +72,12 @@ def test_the_input_of_a_call_shows_its_source() -> None:
     assert page == '  input      f {"a":1}\n'
 
 
+def test_what_can_not_be_printed_is_escaped() -> None:
+    """A model may write half of a surrogate pair, or a number that no machine word holds."""
+    page = printed(events.ToolCall("call_1", "f", {"a": "\ud83d", "b": 2**70}))
+    assert page == f'  call       f {{"a": "\\ud83d", "b": {2**70}}}\n'
+
+
 @pytest.mark.parametrize(
     ("event", "line"),
     [

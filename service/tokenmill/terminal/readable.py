@@ -1,5 +1,6 @@
 """Events as lines that a person reads: one line a block, in colour and growing as it comes where somebody looks."""
 
+import json
 from typing import TypeAlias
 
 import msgspec
@@ -130,4 +131,7 @@ def _call(event: events.ToolCall) -> str:
 
 def compact(value: object) -> str:
     """A value as JSON on one line, characters as they are."""
-    return msgspec.json.encode(value).decode()
+    try:
+        return msgspec.json.encode(value).decode()
+    except (UnicodeEncodeError, OverflowError):
+        return json.dumps(value)  # halves of surrogate pairs and huge numbers: what a model may write
