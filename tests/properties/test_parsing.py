@@ -30,7 +30,7 @@ OVERLAPPING = Format(
                 Call(marker("[J]"), JsonArguments(), Header(until=marker(":"), before=marker("::{"))),
                 Call(marker("[X]"), Params(marker("[P "), marker("[/P]"), marker("[/X]")), Header(until=marker(" "))),
             ),
-            bare=True,
+            bare="always",
         ),
     ),
     calls_in_reasoning="honour",

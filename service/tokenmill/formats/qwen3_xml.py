@@ -35,7 +35,7 @@ QWEN3_XML = Format(
                     ),
                 ),
             ),
-            bare=True,
+            bare="declared",
         ),
     ),
     calls_in_reasoning="honour",

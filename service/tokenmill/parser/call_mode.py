@@ -10,7 +10,7 @@ from tokenmill.parser.calls import Verdict, begin, complete, fail
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.modes import TEXT, give_back, limit
 from tokenmill.parser.run import Run
-from tokenmill.parser.spec import Header
+from tokenmill.parser.spec import Bare, Header
 from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
@@ -23,8 +23,10 @@ HEADER_CHARS = 2 * NAME_CHARS
 class CallMode:
     """Inside one kind of call."""
 
-    def __init__(self, section: int, reader: Reader, header: Header | None, limits: Limits) -> None:
+    def __init__(self, section: int, reader: Reader, header: Header | None, limits: Limits, *, bare: Bare) -> None:
         self._section = section
+        self._declared_only = bare == "declared"
+        """Outside of its section, a call must name a declared tool."""
         self._reader = reader
         self._call_chars = limits.call_chars
         self._delta_chars = limits.delta_chars
@@ -87,7 +89,7 @@ class CallMode:
         found = self._pattern.fullmatch(call.header)
         if found is None or len(name := found["name"]) > NAME_CHARS:
             return Verdict.FAILED if not call.bare else Verdict.TEXT
-        if call.bare and not run.grammar.declares(name):
+        if call.bare and self._declared_only and not run.grammar.declares(name):
             return Verdict.TEXT
         return begin(run, call, name, found.groupdict().get("id") or "", self._reader.encoding)
 

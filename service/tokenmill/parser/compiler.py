@@ -41,13 +41,14 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     tools = [entry for number in layout.sections for entry in _openings(layout, number)]
     strays = [(stray, Move(To.SWALLOWED)) for format_ in formats if layout.regions for stray in format_.strays]
     delta_chars = limits.delta_chars
-    in_text = [(region.open, Move(To.REGION, number)) for number, (_, region) in layout.regions.items()]
+    in_text = [(region.open, Move(To.REGION, number)) for number, (_, region) in layout.regions.items() if region.open]
     modes: list[Mode] = [
         TextMode(TEXT, [*in_text, *strays, *tools], reasoning=False, delta_chars=delta_chars),
         TextMode(1, (), reasoning=False, delta_chars=delta_chars),
     ]
     for number, (format_, region) in layout.regions.items():
-        live = [(region.close, Move(To.REGION, TEXT)), (region.open, Move(To.SWALLOWED))]
+        live = [(region.close, Move(To.REGION, TEXT))]
+        live += [(region.open, Move(To.SWALLOWED))] if region.open else []
         if (options.calls_in_reasoning or format_.calls_in_reasoning) == "honour":
             live += tools or _left_out(options, format_)
         modes.append(TextMode(number, live, reasoning=True, delta_chars=delta_chars))
@@ -76,32 +77,35 @@ def _lay_out(options: Options, formats: Sequence[Format]) -> _Layout:
 def _openings(layout: _Layout, number: int) -> list[tuple[Marker, Move]]:
     """What opens a section, or one of its calls without it."""
     _, section = layout.sections[number]
-    bare = zip(section.calls, layout.calls[number], strict=True) if section.bare else ()
-    return [(section.open, Move(To.SECTION, number)), *((call.open, Move(To.CALL, mode)) for call, mode in bare)]
+    live = [(section.open, Move(To.SECTION, number))] if section.open else []
+    return live if section.bare == "never" else live + _calls(section, layout.calls[number])
+
+
+def _calls(section: Section, modes: Sequence[int]) -> list[tuple[Marker, Move]]:
+    """What opens the calls of a section; without a header the opening is the body's first character."""
+    calls = zip(section.calls, modes, strict=True)
+    return [(call.open, Move(To.CALL, mode, 0 if call.header else 1)) for call, mode in calls]
 
 
 def _left_out(options: Options, format_: Format) -> list[tuple[Marker, Move]]:
     """Openings of calls that are not parsed but end the reasoning all the same."""
     if options.parse != "reasoning":
         return []
-    return [(section.open, Move(To.ENDS_REASONING)) for section in format_.sections]
+    return [(section.open, Move(To.ENDS_REASONING)) for section in format_.sections if section.open]
 
 
 def _section_mode(layout: _Layout, number: int, section: Section) -> Mode:
-    calls = list(zip(section.calls, layout.calls[number], strict=True))
-    live = [
-        (section.close, Move(To.CLOSED)),
-        (section.open, Move(To.SECTION, number)),
-        *((framing, Move(To.FRAMING)) for framing in section.framing),
-        *((call.open, Move(To.CALL, mode)) for call, mode in calls),
-    ]
-    return SectionMode(live, {mode: 0 if call.header else 1 for call, mode in calls})
+    live = [(framing, Move(To.FRAMING)) for framing in section.framing]
+    live += [(section.close, Move(To.CLOSED))] if section.close else []
+    live += [(section.open, Move(To.SECTION, number))] if section.open else []
+    return SectionMode(live + _calls(section, layout.calls[number]))
 
 
 def _call_mode(number: int, section: Section, at: int, limits: Limits) -> Mode:
     call = section.calls[at]
     stops = [section.close, section.open, *(other.open for other in section.calls if other.header)]
-    return CallMode(number, call.body.compile(stops), call.header, limits)
+    reader = call.body.compile([stop for stop in stops if stop])
+    return CallMode(number, reader, call.header, limits, bare=section.bare)
 
 
 def _start(options: Options, formats: Sequence[Format], layout: _Layout) -> int:

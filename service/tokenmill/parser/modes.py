@@ -47,6 +47,8 @@ class Move(NamedTuple):
 
     to: To
     mode: int = TEXT
+    kept: int = 0
+    """Characters of a call's opening that belong to its body."""
 
 
 class Mode(Protocol):
@@ -91,8 +93,9 @@ class TextMode:
         if hit.value is None:
             run.state.held = buffer[stop:]
             return len(buffer)
-        self._follow(run, hit.value, buffer[stop : hit.end])
-        return hit.end
+        end = hit.end - hit.value.kept
+        self._follow(run, hit.value, buffer[stop:end])
+        return end
 
     def _follow(self, run: Run, move: Move, source: str) -> None:
         state = run.state
@@ -119,10 +122,8 @@ class TextMode:
 class SectionMode:
     """Between the calls of a section: framing, until a call or the section's close."""
 
-    def __init__(self, live: Sequence[tuple[Marker, Move]], opening_chars: dict[int, int]) -> None:
+    def __init__(self, live: Sequence[tuple[Marker, Move]]) -> None:
         self._scanner = Scanner(live, leading_space=True)
-        self._opening_chars = opening_chars
-        """Call mode → characters of its opening that belong to the body."""
 
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002
         return None
@@ -144,9 +145,8 @@ class SectionMode:
     def _follow(self, run: Run, move: Move, source: str, end: int) -> int:
         state = run.state
         if move.to is To.CALL:
-            kept = self._opening_chars[move.mode]
-            open_call(state, move.mode, state.pending + source[: len(source) - kept], bare=False)
-            return end - kept
+            open_call(state, move.mode, state.pending + source[: len(source) - move.kept], bare=False)
+            return end - move.kept
         if move.to is To.FRAMING and len(state.pending) + len(source) <= FRAMING_CHARS:
             state.pending += source
             return end

@@ -8,7 +8,8 @@ A format names its markers and how they nest; it holds no code. The nesting is a
 1. A *marker* is a literal, with other spellings and tolerated white space. Nothing is held back but what can still
    become a marker that is live in the current mode.
 2. A *region* is text of another kind between two markers.
-3. A *section* wraps calls: one or many. Where a format has a tag pair around each call, the pair is the section.
+3. A *section* wraps calls: one or many. Where a format has a tag pair around each call, the pair is the section; what
+   closes a call behind its body is framing of the section.
 4. A *call* has an opening (a marker, or the first character of its body), an optional header that names the tool, and a
    *body*: the grammar of its arguments.
 """
@@ -24,7 +25,8 @@ from tokenmill.parser.markers import Marker
 class Region(msgspec.Struct, frozen=True):
     """Reasoning between two markers; a repeated opener inside it is swallowed."""
 
-    open: Marker
+    open: Marker | None
+    """None: only a stream that begins inside it has it."""
     close: Marker
 
 
@@ -48,16 +50,20 @@ class Call(msgspec.Struct, frozen=True):
     """None: the opening is the first character of the body, which names the tool itself."""
 
 
-class Section(msgspec.Struct, frozen=True):
-    """The wrapper around calls."""
+Bare: TypeAlias = Literal["never", "declared", "always"]
 
-    open: Marker
-    close: Marker
+
+class Section(msgspec.Struct, frozen=True):
+    """The wrapper around calls, or calls that stand together without one."""
+
+    open: Marker | None
+    close: Marker | None
+    """None: whatever is no call and no framing ends it."""
     calls: tuple[Call, ...]
     framing: tuple[Marker, ...] = ()
     """What may stand around calls besides white space: brackets and commas of a list."""
-    bare: bool = False
-    """A call of a declared tool is also recognised without the section's opening."""
+    bare: Bare = "never"
+    """Whether a call is also recognised without the section's opening: if it names a declared tool, or always."""
 
 
 UnknownTool: TypeAlias = Literal["call", "text", "drop"]

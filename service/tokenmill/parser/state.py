@@ -44,7 +44,7 @@ class OpenCall(msgspec.Struct, array_like=True):
     frame: int = -1
     """The grammar's mode of this call; -1 for a call of a provider's own tool stream."""
     bare: bool = False
-    """It was found outside of a section, where only declared tools count."""
+    """It was found outside of a section."""
     header: str = ""
     """Text of the header so far."""
     body: BodyState | None = None
