@@ -59,10 +59,8 @@ def _text(event: type[Event]) -> str:
 
 
 def _table(fields: list[describe.Described]) -> str:
-    return markdown.table(
-        ("field", "type", "default", "meaning"),
-        [(markdown.code(field.name), field.type, _default(field), field.text) for field in fields],
-    )
+    rows = [(markdown.code(field.name), field.type, _default(field), field.text) for field in fields]
+    return markdown.table(("field", "type", "default", "meaning"), rows)
 
 
 def _default(field: describe.Described) -> str:

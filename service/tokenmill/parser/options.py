@@ -21,22 +21,33 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     original_schemas: dict[str, dict[str, Any]] = {}
     """Tool name → JSON schema, used for coercion instead of the tool's own."""
     tool_choice: Literal["auto", "none", "required"] | dict[str, Any] = "auto"
+    """As in the request to the model; with `none` there are no calls and their markers stay text."""
     model: str = ""
+    """Name of the model, for `message-start`."""
     provider: str = ""
+    """For dialects that name it; none of this version does."""
     conversation_hash: str = ""
+    """For dialects that name it; none of this version does."""
     start: Literal["text", "reasoning", "header"] | None = None
     """Where the stream begins: a prompt may have opened the reasoning already."""
     parse: Literal["all", "tools", "reasoning", "none"] = "all"
     """Which layers are parsed; the markers of the others stay text."""
     start_tag: str | None = None
+    """For formats whose tags are configured; none of this version is."""
     end_tag: str | None = None
+    """Like `start_tag`."""
     markers_suffix: str = ""
     """Checkpoint suffix inside every marker, as in `<think:6124c78e>`."""
     on_broken: Literal["text", "drop"] = "text"
+    """What becomes of the source of a call that can't be read, after its `error`."""
     on_unfinished: Literal["text", "drop"] = "text"
+    """The same for a call that the stream cuts off."""
     unknown_tool: Literal["call", "text", "drop"] | None = None
+    """What a call to a tool that is not in the list is."""
     calls_in_reasoning: Literal["honour", "ignore"] | None = None
+    """Whether a call inside reasoning is one."""
     text_after_calls: Literal["keep", "drop"] = "keep"
+    """Text after the first complete call: some models only ramble there."""
     stream_tool_input: bool | None = None
     """None: on if any output asks for it."""
     content_arguments: list[str] = []
@@ -44,6 +55,7 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     min_delta_chars: int = 0
     """Argument deltas are held until they have this many characters."""
     text_mode: Literal["immediate", "smart", "passthrough", "placeholder"] = "immediate"
+    """This and the following are for segments formats and dialects; this version has none."""
     max_buffer_chars: int = 200
     placeholder_text: str = "[Working...]"
     json_patterns: list[str] = []
