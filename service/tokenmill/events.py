@@ -234,7 +234,7 @@ def decode_event(data: bytes | str) -> AnyEvent:
 
 
 def _decode_odd(data: bytes | str, problem: msgspec.DecodeError) -> AnyEvent:
-    """An event with halves of surrogate pairs: a model may write them in arguments, and msgspec refuses to read them."""
+    """An event with halves of surrogate pairs: a model may write them in arguments; msgspec refuses to read them."""
     try:
         event: AnyEvent = msgspec.convert(json.loads(data), AnyEvent)
     except ValueError:
