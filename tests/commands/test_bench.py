@@ -5,12 +5,13 @@ import pytest
 from click.testing import CliRunner
 
 from tokenmill.bench.load import Load, Shape
+from tokenmill.bench.memory import Footprint
 from tokenmill.bench.parser import Line, Report
 from tokenmill.bench.pipeline import Pipeline, Run
 from tokenmill.commands import bench
 from tokenmill.commands.bench import command
 
-REPORT = Report(4, [Line("plain text", 200_000, 0.1, 0.6, 20.0)], {"hermes": 1.01})
+REPORT = Report(4, [Line("plain text", 200_000, 0.1, 0.6, 20.0)], {"hermes": 1.01}, [Footprint("open", 1_500.4)])
 RUNS = {"pass-through": [Run(100_000.0, 0.5, 0.5)], "worker": [Run(60_000.0, 0.95, 0.3)]}
 PIPELINE = Pipeline(Load(600_000), Shape(0.95, 200.0), 4, 100, RUNS)
 
@@ -27,6 +28,7 @@ def test_the_parser_s_page_shows_both_sides_and_the_ratio() -> None:
     page = CliRunner().invoke(command, ["parser"]).stdout
     assert ["plain", "text", "200,000", "0.100", "0.600", "6.0", "20"] in [line.split() for line in page.splitlines()]
     assert "hermes: grows with its length to the power of 1.01" in page
+    assert "a message that is open: 1,500 bytes" in page
     assert "python 3." in page
 
 

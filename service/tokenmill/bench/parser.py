@@ -6,6 +6,7 @@ from time import perf_counter
 import msgspec
 
 from tokenmill.bench.clock import growth_exponent, medians
+from tokenmill.bench.memory import Footprint, measure_memory
 from tokenmill.bench.texts import CALLS, CHUNK_CHARS, TOOLS, call_text, chunks_of, plain_text
 from tokenmill.errors import FatalError
 from tokenmill.events import ToolCall
@@ -49,6 +50,7 @@ class Report(msgspec.Struct, frozen=True):
     lines: list[Line]
     growth: dict[str, float]
     """Format → exponent of the total time over the length of a call; 1.0 is linear."""
+    memory: list[Footprint]
 
 
 def run_parser(*, rounds: int, long: bool, progress: Callable[[str], None]) -> Report:
@@ -65,7 +67,8 @@ def run_parser(*, rounds: int, long: bool, progress: Callable[[str], None]) -> R
             [line.chars for line in grown], [line.chars * line.parser_us for line in grown]
         )
         lines += grown
-    return Report(CHUNK_CHARS, lines, growth)
+    progress("memory of open messages")
+    return Report(CHUNK_CHARS, lines, growth, measure_memory())
 
 
 def reference_loop(chunks: Iterable[str]) -> list[str]:

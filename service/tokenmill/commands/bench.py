@@ -84,6 +84,8 @@ def _print_parser(report: Report) -> None:
     console = Terminal()
     columns = ("µs per chunk", "characters", "loop", "parser", "ratio", "slowest chunk")
     print_table(console, columns, [_parser_row(line) for line in report.lines], right=5)
+    for footprint in report.memory:
+        console.print(f"a message that is {footprint.what}: {footprint.bytes_per_message:,.0f} bytes", soft_wrap=True)
     for name, exponent in report.growth.items():
         console.print(
             f"total time of a call, {name}: grows with its length to the power of {exponent:.2f}", soft_wrap=True
