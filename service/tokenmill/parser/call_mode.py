@@ -37,8 +37,7 @@ class CallMode:
         self._header_end = Scanner(ends)
 
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:
-        call = state.call
-        assert call is not None
+        call: OpenCall = state.call  # type: ignore[assignment] # -- the hottest path: the mode is that of a call
         size = len(text)
         if call.body is None or size > self._delta_chars or call.source.size + size > self._call_chars:
             return None

@@ -75,7 +75,7 @@ class TextMode:
         self._delta = ReasoningDelta if reasoning else TextDelta
         self._delta_chars = delta_chars
 
-    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002
+    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         block = state.block
         if not block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
             return None
@@ -125,7 +125,7 @@ class SectionMode:
     def __init__(self, live: Sequence[tuple[Marker, Move]]) -> None:
         self._scanner = Scanner(live, leading_space=True)
 
-    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002
+    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         return None
 
     def step(self, run: Run, buffer: str, position: int) -> int:

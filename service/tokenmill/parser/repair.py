@@ -55,7 +55,15 @@ def decode_string(raw: str) -> str:
     """The text of a JSON string's content (without its quotes), leniently: an unknown escape stands for itself."""
     if "\\" not in raw:
         return raw
+    literal = f'"{raw}"'
     try:
-        return whole_characters(json.loads(f'"{raw}"', strict=False))  # type: ignore[no-any-return] # a string literal
+        return _decode_literal(literal)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        pass
+    try:
+        return whole_characters(json.loads(literal, strict=False))  # type: ignore[no-any-return] # -- a string literal
     except ValueError:
         return raw
+
+
+_decode_literal = msgspec.json.Decoder(str).decode

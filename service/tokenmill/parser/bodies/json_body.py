@@ -13,7 +13,7 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.json_reading import Reading
+from tokenmill.parser.bodies.json_reading import Reading, decode_growing
 from tokenmill.parser.bodies.json_scan import JsonScan, Phase, Token, ends_in_escape
 from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.calls import Verdict, begin, grow, wants
@@ -60,8 +60,7 @@ class _JsonReader:
         return JsonState()
 
     def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
-        state = call.body
-        assert isinstance(state, JsonState)
+        state: JsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         quote = state.quote
         if not quote or quote in text:
             scan = self._watching if grammar.watches_arguments else self._shallow
@@ -78,11 +77,16 @@ class _JsonReader:
 
     def _quick_growth(self, grammar: "Grammar", call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
         growing = call.growing
-        if growing is None or state.tail or state.escaped or "\\" in text or grammar.options.min_delta_chars:
+        if growing is None or grammar.options.min_delta_chars:
             return None
         call.source.add(text)
-        grown = ArgumentDelta(call.id, growing.argument, text)
-        return [ToolInputDelta(call.id, text), grown] if grammar.streams_input else [grown]
+        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if grammar.streams_input else []
+        if state.tail or "\\" in text:
+            state.escaped = ends_in_escape(state.quote, text, escaped=state.escaped)
+            text = decode_growing(state, text)
+        if text:
+            events.append(ArgumentDelta(call.id, growing.argument, text))
+        return events
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         reading = Reading(run, call, buffer, position)

@@ -21,6 +21,15 @@ _WHOLE_ESCAPES = re.compile(
 """As much of a string's content as can be decoded whatever follows: no half escape, no half pair at its end."""
 
 
+def decode_growing(state: JsonState, raw: str) -> str:
+    """The text of more string content, as far as it is certain; half an escape at its end waits in `tail`."""
+    raw = state.tail + raw
+    whole = _WHOLE_ESCAPES.match(raw)
+    assert whole is not None  # the pattern matches the empty string, too
+    state.tail = raw[whole.end() :]
+    return decode_string(raw[: whole.end()])
+
+
 class Reading:
     """The context of one `step`; lives only as long as it. Offsets into the source are `base` + a position."""
 
@@ -92,9 +101,8 @@ class Reading:
     def _decoded(self, *, last: bool) -> str:
         """What can be decoded of the raw text captured so far; the rest waits."""
         state = self.state
-        raw, state.text, state.tail = state.tail + state.text, "", ""
+        raw, state.text = state.text, ""
         if not last:
-            whole = _WHOLE_ESCAPES.match(raw)
-            assert whole is not None  # the pattern matches the empty string, too
-            raw, state.tail = raw[: whole.end()], raw[whole.end() :]
+            return decode_growing(state, raw)
+        raw, state.tail = state.tail + raw, ""
         return decode_string(raw)

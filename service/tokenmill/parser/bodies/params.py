@@ -95,8 +95,7 @@ class _ParamsReader:
         return ParamsState(begin=call.source.size)
 
     def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
-        state = call.body
-        assert isinstance(state, ParamsState)
+        state: ParamsState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         if state.value < 0 or state.in_tag:
             return None
         for first in self._value.firsts:
@@ -111,7 +110,11 @@ class _ParamsReader:
         if state.growth == Growth.UNDECIDED or state.fresh or grammar.options.min_delta_chars:
             return None
         call.source.add(text)
-        grown = self._certain(state, state.tail + text)
+        grown = state.tail + text
+        if text[-1].isspace():
+            grown = self._certain(state, grown)
+        else:
+            state.tail = ""
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if grammar.streams_input else []
         if grown:
             events.append(ArgumentDelta(call.id, state.key, grown))
