@@ -1,5 +1,7 @@
 """A broker from jars takes records, survives a crash, and says what is missing where it can't start."""
 
+import hashlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,3 +79,46 @@ def test_without_a_checkout_there_are_no_jars(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(kafka, "POM", tmp_path / "pom.xml")
     with pytest.raises(MissingServer, match="from a checkout"):
         kafka.kafka_jars()
+
+
+@pytest.fixture
+def maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Put a `mvn` first on the path that runs a script; $out is the folder that it is to fill. Nothing is built yet."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setattr(kafka, "BUILD", tmp_path / "build")
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+
+    def install(script: str) -> None:
+        program = programs / "mvn"
+        program.write_text(f'#!/bin/sh\nfor out; do :; done; out="${{out#-DoutputDirectory=}}"\n{script}\n')
+        program.chmod(0o755)
+
+    return install
+
+
+def test_jars_are_copied_once(maven: Callable[[str], None]) -> None:
+    """The first call runs Maven, the next one finds what it left."""
+    maven('mkdir -p "$out" && touch "$out/kafka.jar"')
+    folder = kafka.kafka_jars()
+    assert [path.name for path in folder.iterdir()] == ["kafka.jar"]
+    maven("exit 1")
+    assert kafka.kafka_jars() == folder
+
+
+def test_a_maven_that_fails_is_quoted_and_leaves_nothing(maven: Callable[[str], None]) -> None:
+    """What it printed is in the error; a later call tries again."""
+    maven('mkdir -p "$out" && touch "$out/half.jar"; echo no route to host; exit 1')
+    with pytest.raises(MissingServer, match="mvn can't fetch Kafka's jars: no route to host"):
+        kafka.kafka_jars()
+    assert list(kafka.BUILD.iterdir()) == []
+    maven('mkdir -p "$out"')
+    assert kafka.kafka_jars().exists()
+
+
+def test_another_process_may_be_faster(maven: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jars that appear while Maven runs are used."""
+    maven('mkdir -p "$out" "$JARS/of-another"')
+    name = hashlib.sha256(kafka.POM.read_bytes()).hexdigest()[:12]
+    monkeypatch.setenv("JARS", str(kafka.BUILD / name))
+    assert [path.name for path in kafka.kafka_jars().iterdir()] == ["of-another"]
