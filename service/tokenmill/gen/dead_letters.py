@@ -1,0 +1,27 @@
+"""The page of the dead letters: every reason for one."""
+
+from tokenmill.errors import RECORD_ERRORS
+from tokenmill.gen import markdown
+
+
+def page() -> str:
+    """Every code and what it means."""
+    rows = [(markdown.code(error.code), " ".join((error.__doc__ or "").split())) for error in RECORD_ERRORS]
+    return markdown.page(
+        "Dead letters",
+        "A record that can't be used goes to the topic `tokens.dlq`, to the partition with the number of its own.\n"
+        "Key, value and headers stay as they came; these headers are added:",
+        markdown.table(
+            ("header", "holds"),
+            [
+                (markdown.code("tm-error-code"), "one of the codes below"),
+                (markdown.code("tm-error"), "a sentence that says what is wrong"),
+                (markdown.code("tm-source-topic"), "where the record came from"),
+                (markdown.code("tm-source-partition"), "its partition, decimal"),
+                (markdown.code("tm-source-offset"), "its offset, decimal"),
+                (markdown.code("tm-truncated"), "`1` if the value was left out because the record would be too large"),
+            ],
+        ),
+        "The metric `tokenmill_dead_letters_total` counts them by code.",
+        markdown.table(("code", "meaning"), rows),
+    )
