@@ -26,6 +26,8 @@ OWN_TREE = {"conformance", "integration", "properties", "structure"}
 LONGER_FILES: dict[str, str] = {}
 """Files over the limit, and why they are one idea. May only get shorter."""
 
+SKIPPED = re.compile(r"pytest\.(?:mark\.)?(?:skip|skipif|xfail|importorskip)\b")
+
 UNEXPLAINED = re.compile(r"# (?:noqa(?!: [A-Z]+\d+(?:, ?[A-Z]+\d+)* (?:#|--) )|type: ignore(?!\[[a-z-]+\] (?:#|--) ))")
 
 
@@ -58,6 +60,18 @@ def test_every_test_says_which_behaviour_it_is_about() -> None:
         if function.name.startswith("test_") and not ast.get_docstring(function)
     ]
     assert silent == []
+
+
+def test_nothing_is_skipped() -> None:
+    """A test that can't run fails, so that nobody believes what was not tested."""
+    skipping = [
+        f"{path.relative_to(CHECKOUT)}:{number}"
+        for path in python_files()
+        if path != Path(__file__)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if SKIPPED.search(line)
+    ]
+    assert skipping == []
 
 
 def test_every_silenced_check_has_a_reason() -> None:
