@@ -1,0 +1,59 @@
+"""The table of metrics keeps the contract and Prometheus's rules."""
+
+import re
+
+import pytest
+
+from tokenmill.observe import METRICS, Metric
+from tokenmill.observe.table import BY_NAME
+from tokenmill.session import Tally
+
+FIXED = {
+    "tokenmill_chunks_consumed_total": ("codec",),
+    "tokenmill_events_produced_total": ("type",),
+    "tokenmill_parse_errors_total": ("format", "stage", "reason"),
+    "tokenmill_tool_calls_total": ("format", "outcome"),
+    "tokenmill_chunk_to_event_latency_seconds": (),
+    "tokenmill_time_to_first_event_seconds": (),
+    "tokenmill_open_messages": (),
+    "tokenmill_consumer_lag_records": ("topic", "partition"),
+    "tokenmill_restores_total": ("source",),
+    "tokenmill_restore_seconds": (),
+    "tokenmill_dead_letters_total": ("reason",),
+    "tokenmill_rebalances_total": (),
+    "tokenmill_redis_errors_total": ("op",),
+}
+"""Names and labels that users rely on."""
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_the_names_that_users_rely_on_are_there(name: str) -> None:
+    """With exactly their labels."""
+    assert BY_NAME[name].labels == FIXED[name]
+
+
+def test_build_info_is_there() -> None:
+    """Its labels are free."""
+    assert "tokenmill_build_info" in BY_NAME
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_every_row_keeps_the_naming_rules(metric: Metric) -> None:
+    """Prefix, snake case, `_total` for counters and only for those, a help sentence, ascending buckets."""
+    assert re.fullmatch(r"tokenmill_[a-z]+(_[a-z]+)*", metric.name)
+    assert metric.name.endswith("_total") == (metric.kind == "counter")
+    assert metric.help.endswith(".")
+    assert bool(metric.buckets) == (metric.kind == "histogram")
+    assert list(metric.buckets) == sorted(set(metric.buckets))
+    assert all(len(values) == len(metric.labels) for values in metric.known)
+
+
+def test_every_count_of_a_session_has_a_row() -> None:
+    """And every row's field is one that a session counts."""
+    counted = set(Tally().__slots__) - {"opened"}
+    assert {metric.tally for metric in METRICS if metric.tally} == counted
+
+
+def test_names_are_given_once() -> None:
+    """Two rows of one name would be two families."""
+    assert len(BY_NAME) == len(METRICS)

@@ -1,0 +1,93 @@
+"""The circuit breaker: one failure is waited for, the next calls are not."""
+
+import asyncio
+
+import pytest
+
+from tokenmill.errors import Unavailable
+from tokenmill.store import Breaker, GuardedStore, Head, HeadChanged, MemoryStore, Place, Snapshot
+from tokenmill.store.guarded import FIRST_PAUSE_S, LONGEST_PAUSE_S
+
+
+class Clock:
+    """Goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Moody(MemoryStore):
+    """A store that can be told not to answer, or to answer never."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.away = False
+        self.silent = False
+        self.calls = 0
+
+    async def load(self, topic: str, partition: int) -> Snapshot | None:
+        self.calls += 1
+        if self.silent:
+            await asyncio.Event().wait()
+        if self.away:
+            raise Unavailable("away")
+        return await super().load(topic, partition)
+
+
+def _guarded(store: MemoryStore, clock: Clock, failures: list[str]) -> GuardedStore:
+    return GuardedStore(store, deadline=0.05, failed=lambda op, _: failures.append(op), breaker=Breaker(clock))
+
+
+async def test_an_open_breaker_refuses_without_asking() -> None:
+    """After a failure nothing is tried for a pause, then one call is, and a success closes it."""
+    store, clock, failures = Moody(), Clock(), list[str]()
+    guarded = _guarded(store, clock, failures)
+    store.away = True
+    for _ in range(3):
+        with pytest.raises(Unavailable):
+            await guarded.load("tokens", 0)
+    assert (store.calls, failures, guarded.refusing) == (1, ["load"], True)
+    clock.now += FIRST_PAUSE_S
+    store.away = False
+    assert await guarded.load("tokens", 0) is None
+    assert not guarded.refusing
+
+
+def test_pauses_double_up_to_a_longest_one() -> None:
+    """A store that stays away is asked less and less, but it is asked."""
+    clock = Clock()
+    breaker = Breaker(clock)
+    pauses = []
+    for _ in range(8):
+        breaker.failed()
+        began = clock.now
+        while breaker.open:
+            clock.now += FIRST_PAUSE_S
+        pauses.append(clock.now - began)
+    assert pauses[:3] == [FIRST_PAUSE_S, 2 * FIRST_PAUSE_S, 4 * FIRST_PAUSE_S]
+    assert pauses[-1] == LONGEST_PAUSE_S
+
+
+async def test_a_whole_operation_has_a_deadline() -> None:
+    """A store that never answers is a store that is away."""
+    store, failures = Moody(), list[str]()
+    store.silent = True
+    with pytest.raises(Unavailable, match="no answer within"):
+        await _guarded(store, Clock(), failures).load("tokens", 0)
+    assert failures == ["load"]
+
+
+async def test_a_changed_head_is_an_answer() -> None:
+    """It goes through to the writer and opens nothing."""
+    failures = list[str]()
+    guarded = _guarded(MemoryStore(), Clock(), failures)
+    head = await guarded.write_full("tokens", 0, None, Place(1, 10), b"", {})
+    with pytest.raises(HeadChanged):
+        await guarded.write_full("tokens", 0, None, Place(1, 11), b"", {})
+    newer = await guarded.write_delta("tokens", 0, head, Place(1, 12), b"", {b"a": b"1"}, [])
+    assert (failures, guarded.refusing) == ([], False)
+    assert await guarded.head("tokens", 0) == newer == Head(head.generation, 1, 12, 1)
+    await guarded.close()

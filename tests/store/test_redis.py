@@ -1,0 +1,138 @@
+"""What a real Redis adds to the contract of `test_base`: keys, expiry, lost fields, interrupted writes, silence."""
+
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+import redis
+
+from tests.support.stage import until
+from tokenmill.errors import Unavailable
+from tokenmill.limits import SNAPSHOT_PAGE_BYTES, SNAPSHOT_PAGE_FIELDS
+from tokenmill.servers import RedisServer
+from tokenmill.store import HeadChanged, Place, RedisStore
+from tokenmill.store.redis import pages
+
+pytestmark = pytest.mark.integration
+
+MANY = {b"%d" % number: b"x" for number in range(2 * SNAPSHOT_PAGE_FIELDS)}
+
+
+@pytest.fixture
+async def store(redis_server: RedisServer) -> AsyncIterator[RedisStore]:
+    """On a server of the test's own."""
+    found = RedisStore(redis_server.url, group="group", prefix="mill", timeout=0.3, ttl=100)
+    yield found
+    await found.close()
+
+
+@pytest.fixture
+def client(redis_server: RedisServer) -> redis.Redis:
+    """To look at the keys, and to break them."""
+    return redis.Redis(port=redis_server.port)
+
+
+async def test_all_keys_of_a_partition_are_in_one_cluster_slot_and_expire(
+    store: RedisStore, client: redis.Redis
+) -> None:
+    """The hash tag names group, topic and partition; a replaced generation is gone."""
+    first = await store.write_full("tokens", 3, None, Place(1, 10), b"", {b"a": b"1"})
+    second = await store.write_full("tokens", 3, first, Place(1, 20), b"", {b"a": b"2"})
+    names = sorted(client.keys())
+    assert names == sorted([b"mill:{group:tokens:3}:head", b"mill:{group:tokens:3}:" + second.generation.encode()])
+    assert all(0 < client.pttl(name) <= 100_000 for name in names)
+    client.close()
+
+
+async def test_a_snapshot_that_lost_fields_is_none(store: RedisStore, client: redis.Redis) -> None:
+    """The number of fields is part of the head: what was evicted is noticed."""
+    head = await store.write_full("tokens", 0, None, Place(1, 10), b"", MANY)
+    client.hdel("mill:{group:tokens:0}:" + head.generation, b"7")
+    assert await store.load("tokens", 0) is None
+    client.close()
+
+
+async def test_an_interrupted_delta_is_no_snapshot_until_a_full_write(store: RedisStore, client: redis.Redis) -> None:
+    """Between its first and last page readers see nothing; a full write on the old head makes it good."""
+    head = await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
+    client.hset("mill:{group:tokens:0}:head", "writing", "token of a writer that is no more")
+    assert await store.load("tokens", 0) is None
+    assert await store.head("tokens", 0) == head
+    with pytest.raises(Unavailable):
+        await store.write_delta("tokens", 0, head, Place(1, 11), b"", MANY, [])
+    await store.write_full("tokens", 0, head, Place(1, 12), b"", MANY)
+    snapshot = await store.load("tokens", 0)
+    assert snapshot is not None
+    assert snapshot.fields == MANY
+    client.close()
+
+
+async def test_a_reader_starts_again_when_the_head_changes(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write between the pages of a read: what is answered is one of the two states, whole."""
+    old = await store.write_full("tokens", 0, None, Place(1, 10), b"old", {b"a": b"1"})
+    read = store._read_fields
+
+    async def read_while_written(key: str) -> dict[bytes, bytes]:
+        fields = await read(key)
+        monkeypatch.undo()
+        await store.write_full("tokens", 0, old, Place(1, 20), b"new", {b"a": b"2"})
+        return fields
+
+    monkeypatch.setattr(store, "_read_fields", read_while_written)
+    snapshot = await store.load("tokens", 0)
+    assert snapshot is not None
+    assert (snapshot.meta, snapshot.fields) == (b"new", {b"a": b"2"})
+
+
+async def test_a_server_that_is_away_or_silent_is_unavailable_soon(
+    store: RedisStore, redis_server: RedisServer
+) -> None:
+    """At most two tries with their time-outs, whatever is wrong."""
+    head = await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
+    redis_server.freeze()
+    began = time.monotonic()
+    with pytest.raises(Unavailable):
+        await store.write_delta("tokens", 0, head, Place(1, 11), b"", {b"b": b"2"}, [])
+    assert time.monotonic() - began < 3 * 0.3 + 0.5
+    redis_server.thaw()
+    redis_server.kill()
+    with pytest.raises(Unavailable):
+        await store.load("tokens", 0)
+
+
+async def test_a_write_whose_answer_was_lost_does_not_spoil_the_next(
+    store: RedisStore, redis_server: RedisServer, client: redis.Redis
+) -> None:
+    """A frozen server applies it after the thaw: the next delta on the old base is refused, a full one is right."""
+    head = await store.write_full("tokens", 0, None, Place(1, 9), b"", {b"a": b"1"})
+    head = await store.write_delta("tokens", 0, head, Place(1, 10), b"", {b"a": b"2"}, [])  # the server has the script
+    redis_server.freeze()
+    with pytest.raises(Unavailable):
+        await store.write_delta("tokens", 0, head, Place(1, 11), b"", {b"b": b"2"}, [])
+    redis_server.thaw()
+    await until(lambda: client.hget("mill:{group:tokens:0}:head", "offset") == b"11", "it is applied after all")
+    client.close()
+    with pytest.raises(HeadChanged):
+        await store.write_delta("tokens", 0, head, Place(1, 12), b"", {b"c": b"3"}, [])
+    await store.write_full("tokens", 0, await store.head("tokens", 0), Place(1, 12), b"", {b"c": b"3"})
+    snapshot = await store.load("tokens", 0)
+    assert snapshot is not None
+    assert snapshot.fields == {b"c": b"3"}
+
+
+async def test_a_replica_behind_the_name_of_its_master_is_unavailable(store: RedisStore, client: redis.Redis) -> None:
+    """It refuses writes; the connections are dropped, because the name may lead elsewhere now."""
+    client.replicaof("127.0.0.1", 1)
+    with pytest.raises(Unavailable, match="read only"):
+        await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
+    client.replicaof("NO", "ONE")
+    await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
+    client.close()
+
+
+def test_pages_keep_both_caps() -> None:
+    """Number of fields and bytes; a field that is over alone has a page of its own."""
+    fields = MANY | {b"long": b"x" * (SNAPSHOT_PAGE_BYTES + 1), b"last": b"y"}
+    found = list(pages(fields))
+    assert [len(page) // 2 for page in found] == [SNAPSHOT_PAGE_FIELDS, SNAPSHOT_PAGE_FIELDS, 1, 1]
+    assert [part for page in found for part in page] == [part for item in fields.items() for part in item]
