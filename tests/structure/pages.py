@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tests.structure.tree import CHECKOUT, DOCS
 
-FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>\w*)\n(?P<text>.*?)^(?P=fence)$", flags=re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>[\w ]*)\n(?P<text>.*?)^(?P=fence)$", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]+\]\((?P<target>[^)\s]+)\)")
 
 
