@@ -2,7 +2,7 @@
 
 import pytest
 
-from tokenmill.codecs import CODECS, Codec, find_codec
+from tokenmill.codecs import CODECS, Chunk, Codec, find_codec
 from tokenmill.errors import UnknownCodec
 
 EACH = pytest.mark.parametrize("codec", CODECS, ids=[codec.name for codec in CODECS])
@@ -11,7 +11,7 @@ EACH = pytest.mark.parametrize("codec", CODECS, ids=[codec.name for codec in COD
 @EACH
 def test_its_sample_is_one_message(codec: Codec) -> None:
     """The records decode to chunks, the last one ends the message, and nothing is left to remember."""
-    state, chunks = b"", []
+    state, chunks = b"", list[Chunk]()
     for record in codec.sample:
         state, more = codec.decode(state, record)
         chunks.extend(more)

@@ -14,7 +14,7 @@ from tokenmill.records import InputRecord
 
 MSGPACK = [("content-type", b"application/msgpack")]
 
-FULL = {
+FULL: dict[str, Any] = {
     "conversation_id": "c",
     "message_id": "m",
     "choice": 1,

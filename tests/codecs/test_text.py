@@ -1,6 +1,7 @@
 """Codec `text`."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from tokenmill.records import InputRecord
 
 def decode(values: Sequence[bytes | None], headers: list[tuple[str, bytes]] | None = None) -> list[Chunk]:
     """The chunks of records with these values."""
-    state, chunks = b"", []
+    state, chunks = b"", list[Chunk]()
     for value in values:
         state, more = TEXT.decode(state, InputRecord("tokens", 0, 0, 0, b"c", value, headers or []))
         chunks.extend(more)
@@ -26,7 +27,7 @@ def test_a_cut_anywhere_changes_nothing(text: str, cuts: list[int]) -> None:
     """P2: even inside a character."""
     data = text.encode(errors="replace")
     places = sorted({0, *(cut % (len(data) + 1) for cut in cuts), len(data)})
-    pieces = [data[start:end] for start, end in zip(places, places[1:], strict=False)]
+    pieces = [data[start:end] for start, end in pairwise(places)]
     assert "".join(chunk.delta for chunk in decode([piece for piece in pieces if piece])) == data.decode()
 
 

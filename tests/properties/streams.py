@@ -39,7 +39,7 @@ _texts = st.sampled_from(
     ]
 )
 _formats = st.sampled_from(["plain", "hermes", "qwen3_xml", ["hermes", "qwen3_xml"]])
-_opens = st.one_of(
+_opens: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.fixed_dictionaries({"format": _formats}),
     st.just({}),
     st.just({"format": "nonsense"}),
@@ -118,8 +118,8 @@ def logs(draw: st.DrawFn, max_size: int = 24) -> list[InputRecord]:
     """A log: offsets grow, with gaps; timestamps need not."""
     records: list[InputRecord] = []
     reader, offset = _Reader(), 0
-    for key, (value, headers), step in draw(st.lists(st.tuples(_keys, _values, _steps), min_size=1, max_size=max_size)):
-        value = value.replace(GIVEN.encode(), reader.last_id)
+    for key, (drawn, headers), step in draw(st.lists(st.tuples(_keys, _values, _steps), min_size=1, max_size=max_size)):
+        value = drawn.replace(GIVEN.encode(), reader.last_id)
         records.append(InputRecord("tokens", 0, offset, 1_000 + offset % 7, key, value, headers))
         reader.read(records[-1])
         offset += step

@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 
+import msgspec
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.properties.streams import SETTINGS, logs
+from tokenmill.parser import Options
 from tokenmill.records import InputRecord, Output
 from tokenmill.session import Mark, Partition
 
 Outputs = list[list[Output]]
+
+OTHER_SETTINGS = msgspec.structs.replace(SETTINGS, defaults=Options(format="hermes"))
 
 
 def process(partition: Partition, records: Sequence[InputRecord]) -> Outputs:
@@ -88,7 +93,7 @@ def test_deltas_add_up_to_the_whole(records: list[InputRecord]) -> None:
 @settings(max_examples=300)
 @given(logs())
 def test_a_replay_from_the_low_water_mark_gives_the_same_state(records: list[InputRecord]) -> None:
-    """At every boundary: start from the mark with nothing, and state and later outputs are those of who never stopped."""
+    """At every boundary: who starts there with nothing has the state and the later outputs of who never stopped."""
     outputs, mark = live(records)
     truth = Partition(SETTINGS, "tokens", 0)
     for number, record in enumerate(records):
@@ -104,3 +109,35 @@ def test_a_replay_from_the_low_water_mark_gives_the_same_state(records: list[Inp
         assert fields(again) == fields(truth)
         assert process(again, records[number + 1 :]) == outputs[number + 1 :]
         assert again.mark() == mark
+
+
+def recovered(mark: Mark, records: Sequence[InputRecord], *, lossy: bool = False, other: bool = False) -> Partition:
+    """A partition that was replayed to the mark, from nothing."""
+    settings_ = OTHER_SETTINGS if other else SETTINGS
+    start = records[0].offset if lossy else mark.low_water
+    partition = Partition(settings_, "tokens", 0, start)
+    partition.begin_replay(mark, lossy=lossy)
+    process(partition, [record for record in records if record.offset < mark.offset])
+    partition.end_replay([])
+    return partition
+
+
+@given(logs(), st.integers(0, 23), st.integers(0, 23), reconfigured=st.booleans())
+def test_what_was_announced_as_lost_stays_lost(
+    records: list[InputRecord], first: int, second: int, *, reconfigured: bool
+) -> None:
+    """After a replay that could not rebuild everything, a later one from the low-water mark gives the same state."""
+    committed = min(second, len(records) - 1)
+    before = Partition(SETTINGS, "tokens", 0)
+    process(before, records[:committed])
+    mark = before.mark()
+    if not committed or mark.low_water >= mark.offset:
+        return
+    kept = records if reconfigured else records[min(first, committed - 1) :]
+    truth = recovered(mark, kept, lossy=not reconfigured, other=reconfigured)
+    for record in records[committed:]:
+        later = truth.mark()
+        again = recovered(later, records, other=reconfigured)
+        assert again.mark() == later
+        assert fields(again) == fields(truth)
+        assert process(again, [record]) == process(truth, [record])

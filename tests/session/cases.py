@@ -10,7 +10,17 @@ from typing import Any
 
 import msgspec
 
-from tokenmill.events import AnyEvent, Error, Finish, MessageStart, Part, ReasoningDelta, TextDelta, ToolCall, decode_event
+from tokenmill.events import (
+    AnyEvent,
+    Error,
+    Finish,
+    MessageStart,
+    Part,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    decode_event,
+)
 from tokenmill.records import InputRecord, Output
 from tokenmill.session import OutputSpec, Partition, SessionSettings
 
@@ -65,16 +75,18 @@ def _line(event: AnyEvent) -> str | None:
 def _what(event: AnyEvent) -> str | None:
     match event:
         case MessageStart():
-            return f"{event.format} {event.model}"
+            what: str | None = f"{event.format} {event.model}"
         case TextDelta() | ReasoningDelta():
-            return event.delta
+            what = event.delta
         case ToolCall():
-            return event.name
+            what = event.name
         case Part():
-            return event.kind
+            what = event.kind
         case Error():
-            return f"{event.code}: {event.message}"
+            what = f"{event.code}: {event.message}"
         case Finish():
             usage = msgspec.json.encode(event.usage).decode() if event.usage else ""
-            return f"{event.reason} {usage}"
-    return None
+            what = f"{event.reason} {usage}"
+        case _:
+            what = None
+    return what

@@ -11,7 +11,9 @@ from tokenmill.session import OutputSpec, Partition, SessionSettings
 SETTINGS = SessionSettings(outputs=(OutputSpec("events"),), dlq="dlq", ended_offsets=100)
 
 
-def record(offset: int, chunk: dict[str, Any] | bytes | None = None, key: bytes | None = b"c", **headers: str) -> InputRecord:
+def record(
+    offset: int, chunk: dict[str, Any] | bytes | None = None, key: bytes | None = b"c", **headers: str
+) -> InputRecord:
     """A record with a native chunk, or with a value as it is; its timestamp is 1000 more than its offset."""
     value = msgspec.json.encode(chunk) if isinstance(chunk, dict) else chunk
     pairs = [(name.replace("_", "-"), content.encode()) for name, content in headers.items()]

@@ -28,7 +28,9 @@ def test_the_largest_mark_fits() -> None:
     assert len(LARGEST.encode().encode()) < COMMIT_METADATA_BYTES / 4
 
 
-@pytest.mark.parametrize("text", [None, "", "x", "{}", "[]", '{"offset":1}', '{"offset":"1","low_water":0,"fingerprint":""}'])
+@pytest.mark.parametrize(
+    "text", [None, "", "x", "{}", "[]", '{"offset":1}', '{"offset":"1","low_water":0,"fingerprint":""}']
+)
 def test_other_metadata_is_none(text: str | None) -> None:
     """Offsets that were reset by hand, or committed by another program."""
     assert Mark.decode(text) is None

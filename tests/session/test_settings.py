@@ -28,7 +28,7 @@ def test_names_that_do_not_exist_are_said_all_at_once() -> None:
     problems = "\n".join(settings.problems())
     assert all(name in problems for name in ("nonsense", "gibberish", "babble", "native", "hermes"))
     parser = msgspec.structs.replace(Config().parser, codec="nonsense")
-    with pytest.raises(ConfigError, match="parser.codec: unknown codec 'nonsense'"):
+    with pytest.raises(ConfigError, match=r"parser\.codec: unknown codec 'nonsense'"):
         SessionSettings.from_config(Config(parser=parser))
 
 

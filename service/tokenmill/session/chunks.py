@@ -122,7 +122,7 @@ class Chunks:
         if message is None or verdict is Verdict.ORPHAN:
             self._reject(verdict, chunk, record)
         else:
-            self._drop(verdict, message, choice, chunk, record)
+            self._drop(verdict, message, choice, chunk, record, out)
         return None
 
     def _open(
@@ -148,7 +148,7 @@ class Chunks:
         if verdict is Verdict.LOSE:
             choice.status = LOST
             self._messages.add(message, choice)
-            self._drop(Verdict.LOST, message, choice, chunk, record)
+            self._drop(Verdict.LOST, message, choice, chunk, record, out)
             return None
         choice.parser, choice.states = parser_of(choice), self._outputs.states()
         self._messages.add(message, choice)
@@ -169,7 +169,15 @@ class Chunks:
             raise Orphan(f"{which} is not open, and this chunk can't open it")
         self.tally.dropped[_DROPPED[verdict]] += 1
 
-    def _drop(self, verdict: Verdict, message: Message, choice: Choice | None, chunk: Chunk, record: Record) -> None:
+    def _drop(
+        self,
+        verdict: Verdict,
+        message: Message,
+        choice: Choice | None,
+        chunk: Chunk,
+        record: Record,
+        out: list[Output],
+    ) -> None:
         """Count a chunk of a known message that has no effect on events."""
         self.tally.dropped[_DROPPED[verdict]] += 1
         if verdict is Verdict.LATE:
@@ -179,7 +187,7 @@ class Chunks:
         message.last = record.offset
         self._messages.touch(message)
         if choice is not None and choice.status == LOST and (chunk.end is True or chunk.control is not None):
-            self._messages.end(message, choice, record.offset)
+            self._end(message, choice, chunk, record, out)
 
     def _keep_late(self, message: Message, choice: Choice | None, offset: int) -> None:
         """Replayed without the end of its message, this chunk would open it again: no replay may start between."""

@@ -11,10 +11,10 @@
     ended or lost   `open`, no `seq` or 0                                   OPEN; without `message_id` RENEW
                     anything else                                           LATE or LOST
 
-RENEW ends the conversation's unnamed message and opens another. An unknown choice of a message that was ended as a whole
-is like an ended one, one of a message that is lost like a lost one. While records are replayed of which the beginning is
-missing, an unknown choice that is not opened by `open` or `seq` 0 may have been opened before: LOSE. Ids that the
-service gave to unnamed messages open nothing: ORPHAN, and LATE after the end.
+RENEW ends the conversation's unnamed message and opens another. An unknown choice of a message that was ended as a
+whole is like an ended one, one of a message that is lost like a lost one. While records are replayed of which the
+beginning is missing, an unknown choice that is not opened by `open` or `seq` 0 may have been opened before: LOSE. Ids
+that the service gave to unnamed messages open nothing: ORPHAN, and LATE after the end.
 """
 
 from enum import Enum, auto

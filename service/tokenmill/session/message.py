@@ -46,6 +46,7 @@ class Choice:
         "number_header",
         "opener",
         "parser",
+        "pinned",
         "position",
         "reason",
         "root",
@@ -64,6 +65,8 @@ class Choice:
         """Offset of the record that opened it."""
         self.opener = first
         """A replay that starts here, or before, opens it: its last record with text and without `seq` and `open`."""
+        self.pinned = first
+        """Offset of the record that its options come from."""
         self.grammar = grammar
         self.envelope = envelope
         self.id_header = ("tm-message-id", envelope.message_id.encode())

@@ -107,8 +107,10 @@ class Messages:
         self.touch(message)
 
     def lose(self, message: Message, choice: Choice) -> None:
-        """The state of an open choice can't be had."""
+        """The state of an open choice can't be had: of how far it came nothing is kept."""
         choice.status, choice.parser, choice.states = LOST, None, ()
+        choice.position, choice.seq, choice.opener = -1, 0, choice.first
+        choice.usage, choice.reason = None, None
         self.touch(message)
 
     def move_root(self, choice: Choice, root: Root) -> None:

@@ -63,6 +63,8 @@ class Opener:
         oldest = min(roots, key=lambda root: root.offset)
         choice = Choice(message.key, oldest, record.offset, grammar, envelope)
         choice.opener = record.offset if root is None else root.offset
+        if chunk.open is None and message.choices:
+            choice.pinned = message.choices[-1].pinned
         return message, choice
 
     def _message(self, chunk: Chunk, record: Record) -> Message:

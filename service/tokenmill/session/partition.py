@@ -8,7 +8,7 @@ Rules of this file:
 3. The host asks for `mark`, `idle` and `changes` between batches; they see whole records only.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import nsmallest
 
 from tokenmill.errors import RecordError, SnapshotError
@@ -75,6 +75,8 @@ class Partition:
         Records below `offset` are skipped; gaps between offsets are normal, where transactions are marked.
         """
         read, apply, messages = self._intake.read, self._chunks.apply, self._messages
+        if self._replay is not None:
+            records = self._until_lost(records, self._replay)
         source, cap = (self.topic, self.number), self.settings.limits.output_bytes
         for record in records:
             offset = record.offset
@@ -149,20 +151,32 @@ class Partition:
             self._outputs.announce(announcement(code), choice, self.time, out)
         return ReplayEnd(lost=len(lost), agrees=agrees or replay.lossy or bool(lost))
 
+    def _until_lost(self, records: Iterable[Record], replay: Replay) -> Iterator[Record]:
+        """The records of a replay; where it passes the offset of an announcement, the announced messages are lost."""
+        for record in records:
+            if self.offset <= replay.mark.foreign_until <= record.offset:
+                self._lose_announced(replay)
+            yield record
+
+    def _lose_announced(self, replay: Replay) -> None:
+        for message, choice in self._messages.with_status(OPEN):
+            if replay.is_announced(choice):
+                self._messages.lose(message, choice)
+                choice.announced = True
+
     def _lose(self, replay: Replay) -> list[tuple[ErrorCode, Choice]]:
         """Mark what could not be rebuilt; answers what has to be announced."""
         lost: list[tuple[ErrorCode, Choice]] = []
+        self._lose_announced(replay)
         for _, choice in self._messages.with_status(LOST):
             if not choice.announced and choice.first >= replay.mark.unseen_until:
                 lost.append(("state-lost", choice))
             choice.announced = True
         for message, choice in self._messages.with_status(OPEN):
-            announced = replay.is_announced(choice)
-            if announced or replay.is_foreign(choice, self._fingerprint):
+            if replay.is_foreign(choice, self._fingerprint):
                 self._messages.lose(message, choice)
                 choice.announced = True
-                if not announced:
-                    lost.append(("reconfigured", choice))
+                lost.append(("reconfigured", choice))
         return lost
 
     # Time and memory

@@ -58,11 +58,11 @@ class Replay(msgspec.Struct, frozen=True):
 
     def is_announced(self, choice: Choice) -> bool:
         """Whether a foreign choice was announced as lost when the configuration changed."""
-        return self.mark.announced_from <= choice.root.offset < self.mark.foreign_until
+        return choice.status == OPEN and self.mark.announced_from <= choice.pinned < self.mark.foreign_until
 
     def is_foreign(self, choice: Choice, fingerprint: str) -> bool:
         """Whether a choice that the replay opened had other options in truth."""
-        return choice.status == OPEN and self.start <= choice.root.offset < self.foreign_until(fingerprint)
+        return choice.status == OPEN and self.start <= choice.pinned < self.foreign_until(fingerprint)
 
 
 class ReplayEnd(msgspec.Struct, frozen=True):

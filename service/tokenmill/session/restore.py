@@ -58,7 +58,7 @@ class Restored:
         envelope = Envelope(message.conversation, message.id, state.index, state.created, grammar.options)
         choice = Choice(message.key, self._roots[state.root], state.first, grammar, envelope)
         choice.status, choice.announced = state.status, state.status == LOST
-        choice.opener, choice.ended = state.opener, state.ended
+        choice.opener, choice.pinned, choice.ended = state.opener, state.pinned, state.ended
         choice.position, choice.seq = state.position, state.seq
         choice.reason, choice.usage = state.reason, state.usage
         if state.status == OPEN:

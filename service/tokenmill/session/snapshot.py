@@ -49,6 +49,7 @@ class ChoiceState(msgspec.Struct, array_like=True, frozen=True):
     root: int
     first: int
     opener: int
+    pinned: int
     created: int
     grammar: str
     position: int
@@ -135,6 +136,7 @@ def _choice_state(choice: Choice) -> ChoiceState:
         root=choice.root.offset,
         first=choice.first,
         opener=choice.opener,
+        pinned=choice.pinned,
         created=choice.envelope.created,
         grammar=choice.grammar.key,
         position=choice.position,

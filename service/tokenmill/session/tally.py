@@ -1,4 +1,4 @@
-"""Counts of what a partition did, in plain dictionaries that the host drains: no metrics library is called per token."""
+"""Counts of what a partition did, in plain dictionaries that the host drains: no library is called per token."""
 
 from collections import defaultdict
 

@@ -1,0 +1,48 @@
+"""What every dialect keeps to, and the envelope that they share."""
+
+import msgspec
+import pytest
+
+from tokenmill.dialects import DIALECTS, Dialect, Envelope, find_dialect
+from tokenmill.errors import ConfigError
+from tokenmill.events import Finish, MessageStart, TextDelta
+from tokenmill.parser import Options
+
+EACH = pytest.mark.parametrize("dialect", DIALECTS, ids=[dialect.name for dialect in DIALECTS])
+EVENTS = [MessageStart(format="plain"), TextDelta(id="t0", delta="a"), Finish(reason="stop")]
+
+
+@EACH
+def test_it_renders_a_message(dialect: Dialect) -> None:
+    """Something comes out, the same for equal states."""
+    envelope = Envelope("c", "m", 0, 1_000, Options())
+    rendered = []
+    for _ in range(2):
+        state = dialect.state_type() if dialect.state_type else None
+        rendered.append([dialect.encode(state, envelope, event, seq, 1_000) for seq, event in enumerate(EVENTS)])
+    assert rendered[0] == rendered[1]
+    assert any(rendered[0])
+
+
+@EACH
+def test_it_says_what_it_is(dialect: Dialect) -> None:
+    """For the list of dialects and the reference."""
+    assert dialect.summary
+    assert find_dialect(dialect.name) is dialect
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
+    """Dialects are named in the configuration only."""
+    with pytest.raises(ConfigError, match="'nonsense'; known are native"):
+        find_dialect("nonsense")
+
+
+@pytest.mark.parametrize(
+    ("choice", "native"),
+    [(0, b',"conversation_id":"c\\"","message_id":"m"'), (2, b',"conversation_id":"c\\"","message_id":"m","choice":2')],
+)
+def test_the_envelope_is_encoded_once(choice: int, native: bytes) -> None:
+    """As it stands in JSON, the choice only where it is not 0."""
+    envelope = Envelope('c"', "m", choice, 1_000, Options())
+    assert envelope.native == native
+    assert msgspec.json.decode(b"{" + envelope.native[1:] + b"}")["conversation_id"] == 'c"'
