@@ -68,14 +68,6 @@ def test_what_the_table_does_not_know_is_refused() -> None:
         numbers.add("tokenmill_restores_total")
 
 
-def test_something_can_be_done_before_each_reading() -> None:
-    """For what would be too dear to keep up to date."""
-    numbers, calls = Numbers(), []
-    numbers.before_reading(lambda: calls.append(1))
-    _samples(numbers)
-    assert calls
-
-
 def test_a_histogram_counts_a_batch_as_it_counts_one_by_one() -> None:
     """Buckets, sum and count; a bound belongs to its bucket."""
     bounds = (0.1, 1.0, 10.0)

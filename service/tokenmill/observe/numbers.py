@@ -66,7 +66,6 @@ class Numbers(Collector):
     def __init__(self) -> None:
         self._counters: dict[str, defaultdict[Labels, float]] = defaultdict(lambda: defaultdict(float))
         self._gauges: dict[str, Callable[[], Reading]] = {}
-        self._before: list[Callable[[], None]] = []
         self.histograms = {row.name: Histogram(row.buckets) for row in METRICS if row.kind == "histogram"}
         self.read("tokenmill_build_info", lambda: [((version("tokenmill"), platform.python_version()), 1)])
 
@@ -88,10 +87,6 @@ class Numbers(Collector):
         BY_NAME[name]
         self._gauges[name] = reading
 
-    def before_reading(self, call: Callable[[], None]) -> None:
-        """Have something done each time before the numbers are read."""
-        self._before.append(call)
-
     def value(self, name: str, *labels: str) -> float:
         """What a counter or gauge says now."""
         if name in self._gauges:
@@ -100,8 +95,6 @@ class Numbers(Collector):
 
     def collect(self) -> Iterator[Family]:
         """For `prometheus_client`: every row of the table."""
-        for call in self._before:
-            call()
         for metric in METRICS:
             yield self._family(metric)
 

@@ -206,13 +206,16 @@ class Engine:
             if lane.phase is Phase.REPLAYING:
                 self.ownership.reached(lane, self.position(tp))
             elif lane.phase is Phase.LIVE and lane.in_flight | lane.paused:
-                unacked = lane.unacked_bytes
-                if not lane.paused and unacked > LANE_UNACKED_BYTES:
-                    self.consumer.pause(tp)
-                    lane.paused = True
-                elif lane.paused and unacked < LANE_UNACKED_BYTES // 2:
+                if not lane.paused and lane.unacked_bytes > LANE_UNACKED_BYTES:
+                    self.pause(lane)
+                elif lane.paused and lane.unacked_bytes < LANE_UNACKED_BYTES // 2 and lane.inbox.acked >= lane.hold:
                     self.consumer.resume(tp)
                     lane.paused = False
+
+    def pause(self, lane: Lane) -> None:
+        """Take nothing more from this partition until `balance` finds that it can go on."""
+        self.consumer.pause(lane.topic_partition)
+        lane.paused = True
 
     async def _commit_on(self) -> None:
         while True:

@@ -57,10 +57,12 @@ class IdleCloser:
         return end is not None and self._engine.position(tp) >= end
 
     def _relieve(self, live: Iterable[Lane]) -> None:
-        log.warning("open messages take more than worker.state_mib: input pauses, the longest idle are closed")
+        log.warning("open messages take more than worker.state_mib: input pauses, and the longest idle are closed")
         for lane in live:
             if lane.partition.open_messages:
                 self._write(lane, lane.partition.longest_idle(max(1, lane.partition.open_messages // RELIEF)))
+                lane.hold = lane.inbox.begun
+                self._engine.pause(lane)
 
     def _write(self, lane: Lane, controls: Iterable[TimeoutControl]) -> None:
         count = 0

@@ -66,6 +66,8 @@ class Lane:
         self.committed: Mark | None = None
         """What the broker has, as far as we know."""
         self.paused = False
+        self.hold = 0
+        """How many batches the inbox must have acknowledged before a paused lane goes on."""
         self._ready: Mark | None = None
         self._slices: deque[Slice] = deque()
         self._marked = -1

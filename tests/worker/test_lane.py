@@ -1,0 +1,181 @@
+"""What of a partition may be committed, and when: nothing before all outputs in front of it are acknowledged."""
+
+import asyncio
+import json
+
+import pytest
+
+from tokenmill.observe import Numbers
+from tokenmill.records import Headers, InputRecord
+from tokenmill.session import Partition, SessionSettings
+from tokenmill.worker.lane import Lane, Phase
+from tokenmill.worker.snapshots import SnapshotLine
+
+SETTINGS = SessionSettings()
+NOW_S = 1_000.0
+
+
+class Box:
+    """The sides of an outbox that a lane sees; the test acknowledges."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.acked = 0
+        self.appended = 0
+        self.closed = False
+
+    @property
+    def unacked_bytes(self) -> int:
+        return 10 * (self.begun - self.acked)
+
+    def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> None:  # noqa: ARG002 -- as its model
+        self.appended += 1
+
+    def flush(self) -> None:
+        if self.appended:
+            self.begun, self.appended = self.begun + 1, 0
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _lane() -> Lane:
+    partition = Partition(SETTINGS, "tokens", 0)
+    lane = Lane(
+        partition,
+        SnapshotLine(partition, 0),
+        ["events", "tokens.dlq"],
+        lambda topic, settle: Box(),  # type: ignore[arg-type, return-value] # what a lane sees of one
+        Numbers(),
+        wall=lambda: NOW_S,
+    )
+    lane.go_live()
+    return lane
+
+
+def _record(offset: int, timestamp: int = 999_000, **chunk: object) -> InputRecord:
+    value = json.dumps({"message_id": "m", "delta": "x", **chunk}).encode()
+    return InputRecord("tokens", 0, offset, timestamp, b"c", value)
+
+
+def _ack(lane: Lane, topic: str = "events", batches: int = 1) -> None:
+    lane.outboxes[topic].acked += batches
+    lane.settle()
+
+
+def test_a_mark_waits_for_the_outputs_in_front_of_it() -> None:
+    """Acknowledged first, committed then."""
+    lane = _lane()
+    lane.process([_record(0), _record(1)])
+    lane.mark()
+    assert lane.in_flight
+    assert lane.committable() is None
+    _ack(lane)
+    mark = lane.committable()
+    assert mark is not None
+    assert mark.offset == 2
+    assert not lane.in_flight
+
+
+def test_slices_settle_in_order_over_all_topics() -> None:
+    """Outputs of a later slice that are acknowledged sooner help nothing."""
+    lane = _lane()
+    lane.process([_record(0)])
+    lane.process([InputRecord("tokens", 0, 1, 0, b"c", b"{")])
+    lane.mark()
+    _ack(lane, "tokens.dlq")
+    assert lane.committable() is None
+    _ack(lane)
+    assert lane.committable() is not None
+
+
+def test_the_newest_acknowledged_mark_is_committed() -> None:
+    """Older ones are passed over; what is behind it stays in flight; once it is committed there is nothing to commit."""
+    lane = _lane()
+    for offset in range(3):
+        lane.process([_record(offset)])
+        lane.mark()
+    _ack(lane, batches=2)
+    mark = lane.committable()
+    assert mark is not None
+    assert mark.offset == 2
+    lane.commit_done(mark)
+    assert (lane.committed, lane.committable(), lane.in_flight) == (mark, None, True)
+
+
+def test_nothing_new_makes_no_mark() -> None:
+    """A quiet partition is not committed again and again."""
+    lane = _lane()
+    lane.process([_record(0)])
+    lane.mark()
+    _ack(lane)
+    mark = lane.committable()
+    assert mark is not None
+    lane.commit_done(mark)
+    lane.mark()
+    assert (lane.committable(), lane.in_flight) == (None, False)
+
+
+def test_records_without_output_can_be_committed_at_once() -> None:
+    """Nothing has to be acknowledged for them."""
+    lane = _lane()
+    lane.process([_record(0, delta="", usage={})])
+    lane.mark()
+    assert lane.committable() is not None
+
+
+def test_a_closed_lane_commits_and_sends_nothing() -> None:
+    """The partition has another owner now, even if an acknowledgement still comes."""
+    lane = _lane()
+    lane.process([_record(0)])
+    lane.mark()
+    lane.close()
+    _ack(lane)
+    assert lane.phase is Phase.CLOSED
+    assert lane.committable() is None
+    assert all(box.closed for box in (*lane.outboxes.values(), lane.inbox))  # type: ignore[attr-defined] # a Box
+
+
+async def test_a_drain_ends_with_the_last_acknowledgement() -> None:
+    """Not before; and at once where nothing is in flight."""
+    lane = _lane()
+    await lane.drained()
+    lane.process([_record(0)])
+    draining = asyncio.create_task(lane.drained())
+    await asyncio.sleep(0)
+    assert not draining.done()
+    _ack(lane)
+    await draining
+
+
+def test_latency_is_counted_when_everything_is_acknowledged() -> None:
+    """Of each chunk, and of the first one of each message."""
+    lane = _lane()
+    latency = lane._numbers.histograms["tokenmill_chunk_to_event_latency_seconds"]
+    first = lane._numbers.histograms["tokenmill_time_to_first_event_seconds"]
+    lane.process([_record(0), _record(1, timestamp=999_500)])
+    assert latency.count == 0
+    _ack(lane)
+    assert (latency.count, latency.total) == (2, pytest.approx(1.5))
+    assert (first.count, first.total) == (1, pytest.approx(1.0))
+
+
+def test_unacknowledged_output_is_measured() -> None:
+    """By bytes for the pause, by batches for the watchdog."""
+    lane = _lane()
+    lane.process([_record(0)])
+    assert (lane.unacked_bytes, lane.acknowledged) == (10, 0)
+    _ack(lane)
+    assert (lane.unacked_bytes, lane.acknowledged) == (0, 1)
+
+
+def test_another_state_is_adopted_with_its_line() -> None:
+    """Parked state comes with what the store has of it; a new one gets the lane's own line."""
+    lane = _lane()
+    parked = Partition(SETTINGS, "tokens", 0, 7)
+    line = SnapshotLine(parked, 0)
+    lane.adopt(parked, line)
+    assert (lane.partition, lane.line) == (parked, line)
+    fresh = Partition(SETTINGS, "tokens", 0, 9)
+    lane.adopt(fresh)
+    assert line.partition is fresh

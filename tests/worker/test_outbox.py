@@ -1,0 +1,118 @@
+"""Record batches on their way to a real Kafka: in order, counted, with the timestamps of their input."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from tests.support.stage import Stage, until
+from tokenmill.errors import FatalError
+from tokenmill.worker.outbox import Outbox
+
+pytestmark = pytest.mark.integration
+
+SMALL = 2_000
+"""Bytes of a batch, so that a test makes many."""
+
+
+class Ends:
+    """What an outbox told."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.failures: list[Exception] = []
+
+    def acknowledged(self, records: int) -> None:
+        self.records += records
+
+
+@pytest.fixture
+async def producer(stage: Stage) -> AsyncIterator[AIOKafkaProducer]:
+    """With small batches."""
+    found = AIOKafkaProducer(bootstrap_servers=stage.bootstrap, enable_idempotence=True, max_batch_size=SMALL)
+    await found.start()
+    yield found
+    await found.stop()
+
+
+def _outbox(producer: AIOKafkaProducer, topic: str, ends: Ends) -> Outbox:
+    return Outbox(producer, topic, 1, acknowledged=ends.acknowledged, failed=ends.failures.append)
+
+
+async def test_records_arrive_in_order_with_their_timestamps(stage: Stage, producer: AIOKafkaProducer) -> None:
+    """Over many batches; keys, values and headers as given; in the partition of the outbox."""
+    ends = Ends()
+    box = _outbox(producer, stage.topics.events, ends)
+    for number in range(500):
+        box.append(1_000 + number, b"key", b"%d" % number, [("tm-seq", b"%d" % number)])
+        if number % 50 == 0:
+            box.flush()
+    box.flush()
+    await until(lambda: box.acked == box.begun, "everything is acknowledged")
+    found = await stage.read(stage.topics.events)
+    assert [(r.partition, r.timestamp, r.key, r.value, r.headers) for r in found] == [
+        (1, 1_000 + number, b"key", b"%d" % number, (("tm-seq", b"%d" % number),)) for number in range(500)
+    ]
+    assert box.begun > 5
+    assert ends.records == 500
+    assert box.unacked_bytes == 0
+    assert ends.failures == []
+
+
+async def test_a_record_alone_may_be_longer_than_a_batch(stage: Stage, producer: AIOKafkaProducer) -> None:
+    """It gets one of its own."""
+    ends = Ends()
+    box = _outbox(producer, stage.topics.events, ends)
+    for value in (b"short", b"x" * 5 * SMALL, b"short"):
+        box.append(1, b"key", value, [])
+    assert box.unacked_bytes > 5 * SMALL
+    box.flush()
+    await until(lambda: ends.records == 3, "everything is acknowledged")
+
+
+async def test_a_batch_that_is_refused_is_a_failure(stage: Stage, producer: AIOKafkaProducer) -> None:
+    """Over the topic's own limit: the worker must hear of it, because nothing after it would arrive either."""
+    await stage.raise_limit(stage.topics.events, 500)
+    ends = Ends()
+    box = _outbox(producer, stage.topics.events, ends)
+    box.append(1, b"key", b"x" * SMALL, [])
+    box.flush()
+    await until(lambda: ends.failures, "the failure is told")
+    assert box.acked == 0
+
+
+async def test_an_unknown_partition_is_a_failure(stage: Stage, producer: AIOKafkaProducer) -> None:
+    """The output has fewer partitions than the input."""
+    ends = Ends()
+    box = Outbox(producer, stage.topics.events, 7, acknowledged=ends.acknowledged, failed=ends.failures.append)
+    box.append(1, b"key", b"value", [])
+    box.flush()
+    await until(lambda: ends.failures, "the failure is told")
+
+
+async def test_a_closed_outbox_sends_nothing_more(stage: Stage, producer: AIOKafkaProducer) -> None:
+    """What was appended before and not sent stays unsent."""
+    ends = Ends()
+    box = _outbox(producer, stage.topics.events, ends)
+    box.append(1, b"key", b"value", [])
+    box.flush()
+    box.close()
+    box.append(1, b"key", b"value", [])
+    box.flush()
+    await asyncio.sleep(0)
+    assert await stage.read(stage.topics.events) == []
+    assert ends.failures == []
+
+
+async def test_a_record_that_no_batch_takes_is_fatal(stage: Stage, producer: AIOKafkaProducer) -> None:
+    """A batch that is full from the start: a defect that must not be passed over."""
+    box = _outbox(producer, stage.topics.events, Ends())
+
+    class Full:
+        def append(self, **_: object) -> None:
+            return None
+
+    producer.create_batch = Full
+    with pytest.raises(FatalError, match="does not fit an empty batch"):
+        box.append(1, b"key", b"value", [])

@@ -1,0 +1,82 @@
+"""Where a replay begins and what it can give, as a table."""
+
+import pytest
+
+from tokenmill.session import Mark
+from tokenmill.worker.restore import Committed, Extent, Plan, plan
+
+MARK = Mark(offset=100, low_water=60, fingerprint="ours", count=2, digest=7)
+WHOLE = Extent(0, 200)
+
+
+def _plan(mark: Mark | None = MARK, extent: Extent = WHOLE, snapshot: int | None = None, offset: int = 100) -> Plan:
+    return plan(Committed(offset, mark), extent, snapshot, "ours")
+
+
+def test_without_a_commit_everything_is_new() -> None:
+    """A new group, or a new partition: from the first record that there is."""
+    chosen = plan(None, Extent(20, 200), 50, "ours")
+    assert (chosen.source, chosen.start, chosen.mark.offset, chosen.lossy) == ("empty", 20, 20, False)
+
+
+def test_without_a_snapshot_the_replay_begins_at_the_low_water_mark() -> None:
+    """With nothing; up to the committed offset."""
+    assert _plan() == Plan("replay", 60, MARK, check=True)
+
+
+@pytest.mark.parametrize("offset", [60, 80, 100])
+def test_a_snapshot_between_low_water_and_commit_is_used(offset: int) -> None:
+    """The replay begins at its offset."""
+    assert _plan(snapshot=offset) == Plan("redis", offset, MARK, check=True)
+
+
+@pytest.mark.parametrize("offset", [101, 150])
+def test_a_snapshot_beyond_the_commit_is_ignored(offset: int) -> None:
+    """It knows of records whose outputs may not have been published."""
+    assert _plan(snapshot=offset).source == "replay"
+
+
+def test_a_snapshot_below_the_low_water_mark_is_ignored() -> None:
+    """Beginning with nothing is right, too, and shorter."""
+    assert _plan(snapshot=59) == _plan()
+
+
+def test_a_snapshot_whose_records_are_gone_is_ignored() -> None:
+    """From there to the commit could not be read."""
+    assert _plan(extent=Extent(90, 200), snapshot=80) == Plan("replay", 90, MARK, lossy=True, check=True)
+
+
+def test_a_snapshot_at_the_commit_needs_no_record() -> None:
+    """Even if the topic holds none below, or dropped some that were never processed: those are counted."""
+    assert _plan(extent=Extent(100, 200), snapshot=100) == Plan("redis", 100, MARK, check=True)
+    assert _plan(extent=Extent(130, 200), snapshot=100) == Plan("redis", 100, MARK, lost=30, check=True)
+
+
+def test_a_low_water_mark_that_the_topic_no_longer_holds_makes_the_replay_lossy() -> None:
+    """What is there is read; messages without their beginning will be announced."""
+    assert _plan(extent=Extent(70, 200)) == Plan("replay", 70, MARK, lossy=True, check=True)
+
+
+def test_nothing_open_is_nothing_to_restore() -> None:
+    """The low-water mark is the commit itself."""
+    mark = Mark(offset=100, low_water=100, fingerprint="ours")
+    assert _plan(mark) == Plan("empty", 100, mark, check=True)
+
+
+def test_a_commit_without_a_mark_knows_of_no_open_message() -> None:
+    """An administrator set the offset: a snapshot below helps, else the state is empty, and nothing can be checked."""
+    bare = Mark(offset=100, low_water=100, fingerprint="ours")
+    assert _plan(None) == Plan("empty", 100, bare)
+    assert _plan(None, snapshot=30) == Plan("redis", 30, bare)
+
+
+def test_a_commit_beyond_the_end_is_of_another_log() -> None:
+    """The topic was made anew or lost its end: begin at its first record and count what is missing."""
+    chosen = _plan(extent=Extent(5, 40))
+    assert (chosen.source, chosen.start, chosen.mark.offset, chosen.lost) == ("empty", 5, 5, 60)
+
+
+def test_records_that_were_never_processed_are_counted_when_gone() -> None:
+    """The topic begins behind the commit: the worker was away for longer than the records are kept."""
+    chosen = _plan(extent=Extent(150, 200))
+    assert (chosen.start, chosen.lossy, chosen.lost) == (100, True, 50)

@@ -1,0 +1,75 @@
+"""Topics are made once, grow, and never shrink."""
+
+import pytest
+
+from tests.support.stage import Stage
+from tokenmill.config import Config, ExtraOutput, Kafka, Topics
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.limits import Limits
+from tokenmill.worker.connect import make_admin
+from tokenmill.worker.topics import (
+    all_topics,
+    check_partitions,
+    create_topics,
+    largest_records,
+    output_topics,
+    partition_counts,
+)
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def config(kafka: str, unique: str) -> Config:
+    """Topics that nobody made yet."""
+    names = {name: f"{name}-{unique}" for name in ("tokens", "events", "tool_calls", "tool_results", "dlq")}
+    return Config(
+        kafka=Kafka(bootstrap_servers=kafka), topics=Topics(**names), outputs=[ExtraOutput(topic=f"extra-{unique}")]
+    )
+
+
+async def test_topics_are_created_grown_and_left_alone(config: Config) -> None:
+    """The same command again changes nothing, a larger number adds partitions, a smaller one does nothing."""
+    for partitions, outcome, found in ((2, "created", 2), (2, "unchanged", 2), (3, "grown", 3), (1, "unchanged", 3)):
+        changes = await create_topics(config, partitions)
+        assert [change.topic for change in changes] == all_topics(config)
+        assert {(change.outcome, change.partitions) for change in changes} == {(outcome, found)}
+
+
+async def test_topics_hold_their_longest_record(config: Config) -> None:
+    """The input a record of the limit, the outputs one of their cap; a missing topic is left out of the counts."""
+    await create_topics(config, 2)
+    async with make_admin(config.kafka) as admin:
+        found = await largest_records(admin, all_topics(config))
+        counts = await partition_counts(admin, [*all_topics(config), "never-made"])
+    assert found[config.topics.tokens] > Limits().record_bytes
+    assert all(found[topic] >= Limits().output_bytes for topic in output_topics(config))
+    assert counts == dict.fromkeys(all_topics(config), 2)
+
+
+async def test_a_refusal_is_said(config: Config) -> None:
+    """More replicas than there are brokers."""
+    with pytest.raises(FatalError, match="InvalidReplicationFactor"):
+        await create_topics(config, 2, replication=3)
+
+
+async def test_a_topic_that_was_made_meanwhile_is_no_problem(config: Config, stage: Stage) -> None:
+    """Two deployments start at once."""
+    await create_topics(config, 2)
+    from tokenmill.worker.topics import _create  # noqa: PLC0415 -- what a slower one would do now
+
+    async with make_admin(config.kafka) as admin:
+        await _create(admin, stage.topics.tokens, 2, 1, {})
+
+
+def test_outputs_need_the_input_s_partitions() -> None:
+    """A missing topic may still come; a small one will not grow by itself."""
+    config = Config()
+    counts = dict.fromkeys(all_topics(config), 4)
+    check_partitions(config, counts)
+    check_partitions(config, counts | {"events": 9})
+    with pytest.raises(FatalError, match=r"topic events has 3 partitions, tokens has 4"):
+        check_partitions(config, counts | {"events": 3})
+    del counts["tokens.dlq"]
+    with pytest.raises(Unavailable, match=r"no topic tokens\.dlq"):
+        check_partitions(config, counts)
