@@ -4,16 +4,19 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from tokenmill.bench.latency import Latency
 from tokenmill.bench.load import Load, Shape
 from tokenmill.bench.memory import Footprint
 from tokenmill.bench.parser import Line, Report
-from tokenmill.bench.pipeline import Pipeline, Run
+from tokenmill.bench.pipeline import Pipeline
+from tokenmill.bench.throughput import Run
 from tokenmill.commands import bench
 from tokenmill.commands.bench import command
 
 REPORT = Report(4, [Line("plain text", 200_000, 0.1, 0.6, 20.0)], {"hermes": 1.01}, [Footprint("open", 1_500.4)])
 RUNS = {"pass-through": [Run(100_000.0, 0.5, 0.5)], "worker": [Run(60_000.0, 0.95, 0.3)]}
-PIPELINE = Pipeline(Load(600_000), Shape(0.95, 200.0), 4, 100, RUNS)
+LATENCIES = {side: [Latency(30_000.0, 5.0, p99)] for side, p99 in (("pass-through", 20.0), ("worker", 30.0))}
+PIPELINE = Pipeline(Load(600_000), Shape(0.95, 200.0), 4, 100, RUNS, LATENCIES)
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +41,7 @@ def test_the_pipeline_s_page_says_the_ratio_and_what_limits_it() -> None:
     lines = [line.split() for line in page.splitlines()]
     assert ["pass-through", "100,000", "100,000", "5.0", "µs"] in lines
     assert ["worker", "60,000", "60,000", "15.8", "µs"] in lines
+    assert ["worker", "5", "ms", "30", "ms"] in lines
     assert "the worker reaches 0.60 of the pass-through" in page
     assert "0.95 with the worker, 0.30 with the broker; its one event loop is the limit" in page
 

@@ -2,13 +2,18 @@
 
 import platform
 from importlib.metadata import version
+from statistics import median
 
 import click
 import msgspec
 from rich.console import Console
 
+from tokenmill.bench.latency import Latency
 from tokenmill.bench.parser import Line, Report, run_parser
-from tokenmill.bench.pipeline import SIDES, Pipeline, Run, run_pipeline
+from tokenmill.bench.pipeline import Pipeline, run_pipeline
+from tokenmill.bench.stand import SIDES, WORKER
+from tokenmill.bench.throughput import Run
+from tokenmill.commands.settings import quiet_kafka
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.tables import print_table
 
@@ -47,14 +52,16 @@ def parser(*, rounds: int, long: bool, as_json: bool) -> None:
 @click.option("--bootstrap", metavar="HOST:PORT", help="A Kafka to use; else one is started (java and mvn needed).")
 @click.option("--records", type=click.IntRange(100_000), default=600_000, show_default=True)
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
+@click.option("--latency", is_flag=True, help="Also measure the latency, at half of the worker's rate.")
 @as_json
-def pipeline(*, bootstrap: str | None, records: int, rounds: int, as_json: bool) -> None:
+def pipeline(*, bootstrap: str | None, records: int, rounds: int, latency: bool, as_json: bool) -> None:
     """Run a worker over a preloaded topic on a real Kafka, snapshots to a real Redis.
 
     The reference, a pass-through: consume, one record of the mean event size per input in record batches, commits at
     the same interval.
     """
-    report = run_pipeline(bootstrap=bootstrap, records=records, rounds=rounds, progress=_progress)
+    quiet_kafka()
+    report = run_pipeline(bootstrap=bootstrap, records=records, rounds=rounds, latency=latency, progress=_progress)
     _print_json(report, ratio=report.ratio) if as_json else _print_pipeline(report)
 
 
@@ -104,7 +111,9 @@ def _print_pipeline(report: Pipeline) -> None:
     columns = ("records per second", *rounds, "median", "processor time of one")
     print_table(console, columns, [_pipeline_row(report, side) for side in SIDES], right=len(rounds) + 2)
     console.print(f"the worker reaches {report.ratio:.2f} of the pass-through", style="bold")
-    console.print(_limit(report.runs["worker"][-1]), soft_wrap=True)
+    console.print(_limit(report.runs[WORKER][-1]), soft_wrap=True)
+    if report.latencies:
+        _print_latencies(console, report.latencies)
     shape = report.shape
     console.print(
         f"{report.load.records:,} records on {report.partitions} partitions, {shape.outputs_per_record:.2f} outputs of "
@@ -119,6 +128,15 @@ def _pipeline_row(report: Pipeline, side: str) -> tuple[str, ...]:
     microseconds = report.processor_us(side)
     used = "unknown" if microseconds is None else f"{microseconds:.1f} µs"
     return side, *(f"{rate:,.0f}" for rate in [*rates, report.rate(side)]), used
+
+
+def _print_latencies(console: Terminal, latencies: dict[str, list[Latency]]) -> None:
+    rate = latencies[WORKER][0].records_per_s
+    rows = [
+        (side, *(f"{median(getattr(run, field) for run in latencies[side]):.0f} ms" for field in ("p50_ms", "p99_ms")))
+        for side in SIDES
+    ]
+    print_table(console, (f"from input to output, {rate:,.0f} records per second", "p50", "p99"), rows, right=2)
 
 
 def _limit(run: Run) -> str:

@@ -9,7 +9,7 @@ import click
 
 from tokenmill.client import Connection, MessagePublisher, Publisher
 from tokenmill.commands.reading import lines_of, pieces_of
-from tokenmill.commands.settings import configuration, kafka_options, message_options, opening
+from tokenmill.commands.settings import configuration, kafka_options, message_options, opening, quiet_kafka
 
 
 @click.command()
@@ -45,6 +45,7 @@ def command(  # noqa: PLR0913 -- one for each option
 
     The text is cut into chunks, each a record of the native codec; all go to the partition of their conversation.
     """
+    quiet_kafka()
     config = configuration(config_path, bootstrap)
     options = opening(format_name, tools, pairs)
     pause_s = 1 / rate if rate else 0.0

@@ -53,12 +53,15 @@ def message_options(function: Function) -> Function:
 def configuration(config_path: Path | None, bootstrap: str | None = None) -> Config:
     """The configuration, with another Kafka if one is given. Raises `ConfigError`."""
     config = load_config(config_path, os.environ)
-    # What aiokafka logs when a broker is away, these commands say in one sentence.
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     if bootstrap is None:
         return config
     kafka = msgspec.structs.replace(config.kafka, bootstrap_servers=bootstrap)
     return msgspec.structs.replace(config, kafka=kafka)
+
+
+def quiet_kafka() -> None:
+    """What aiokafka logs when a broker is away or a topic is new, a command says in one sentence, if at all."""
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 
 def opening(format_name: str | None, tools: Path | None, pairs: Sequence[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import msgspec
 from aiokafka import ConsumerRecord
 
 from tokenmill.client import Connection, Follower, Repeats
-from tokenmill.commands.settings import configuration, kafka_options
+from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
 from tokenmill.errors import FatalError
 from tokenmill.events import decode_event
 from tokenmill.replay import record_to_json
@@ -47,6 +47,7 @@ def command(  # noqa: PLR0913 -- one for each option
     Where a person looks the events are shown readably, else as JSON lines. Records that a worker published a second
     time are dropped. A timeout is a failure only where an end was waited for.
     """
+    quiet_kafka()
     config = configuration(config_path, bootstrap)
     follower = Follower(
         Connection.of(config.kafka),

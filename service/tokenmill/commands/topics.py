@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from tokenmill.commands.settings import configuration, kafka_options
+from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.tables import print_table
 from tokenmill.worker.topics import create_topics
@@ -26,6 +26,7 @@ def create(*, partitions: int, replication: int, config_path: Path | None, boots
     Can be repeated. A topic with fewer partitions gets more, one with more keeps them: a conversation stays on its
     partition only while their number does not change, so choose it once and large enough.
     """
+    quiet_kafka()
     config = configuration(config_path, bootstrap)
     changes = asyncio.run(create_topics(config, partitions, replication))
     rows = [(change.topic, change.outcome, str(change.partitions)) for change in changes]

@@ -1,0 +1,66 @@
+"""What the two sides of the pipeline benchmark run on: a Kafka, a Redis, and topics of their own."""
+
+from pathlib import Path
+from uuid import uuid4
+
+from tokenmill.bench.load import Shape
+from tokenmill.bench.passthrough import Job, PassThrough
+from tokenmill.servers.process import Server
+from tokenmill.servers.worker import Settings, WorkerProcess
+
+PASS_THROUGH, WORKER = SIDES = ("pass-through", "worker")
+
+COMMIT_INTERVAL_MS = 100
+"""The service's default, for both sides."""
+
+
+class Stand:
+    """A set of topics, and the processes that work on them. The Kafka may be one that is used for other things."""
+
+    def __init__(self, folder: Path, bootstrap: str, redis_url: str, shape: Shape) -> None:
+        self.bootstrap = bootstrap
+        self.shape = shape
+        """Of the load: decides how large the pass-through's records are."""
+        self._folder = folder
+        self._redis_url = redis_url
+        name = f"tokenmill-bench-{uuid4().hex[:8]}"
+        self.tokens, self._events, self._calls, self._dlq, self._copies = self.topics = [
+            f"{name}-{what}" for what in ("tokens", "events", "tool-calls", "dlq", "copies")
+        ]
+
+    def outputs(self, side: str) -> list[str]:
+        """The topics that a side writes to, the one with all events first."""
+        return [self._events, self._calls] if side == WORKER else [self._copies]
+
+    def outputs_per_record(self, side: str) -> float:
+        """How many records a side must write for each that it reads."""
+        return self.shape.outputs_per_record if side == WORKER else 1.0
+
+    def process(self, side: str, group: str) -> Server:
+        """One process of a side that works as a fresh consumer group."""
+        folder = self._folder / group
+        if side == WORKER:
+            return WorkerProcess(folder, self._settings(group))
+        job = Job(
+            bootstrap=self.bootstrap,
+            group=group,
+            source=self.tokens,
+            target=self._copies,
+            value_bytes=round(self.shape.mean_output_bytes),
+            commit_interval_s=COMMIT_INTERVAL_MS / 1_000,
+        )
+        return PassThrough(folder, job)
+
+    def _settings(self, group: str) -> Settings:
+        return {
+            "kafka": {"bootstrap_servers": self.bootstrap, "group_id": group},
+            "redis": {"url": self._redis_url, "key_prefix": group},
+            "topics": {"tokens": self.tokens, "events": self._events, "tool_calls": self._calls, "dlq": self._dlq},
+            "parser": {"format": "hermes"},
+            "worker": {"commit_interval_ms": COMMIT_INTERVAL_MS},
+        }
+
+
+def new_group() -> str:
+    """The name of a consumer group that nobody has used."""
+    return f"tokenmill-bench-{uuid4().hex[:8]}"

@@ -1,0 +1,101 @@
+"""How many records a second one side gets through.
+
+A run is timed by its group's committed offsets, from the first tenth of the records on, so that starting and joining do
+not count, and work that is not yet acknowledged and committed does not either.
+"""
+
+import asyncio
+import time
+
+import msgspec
+from aiokafka.admin import AIOKafkaAdminClient
+
+from tokenmill.bench.kafka import committed, written
+from tokenmill.bench.load import Load
+from tokenmill.bench.processes import processor_seconds
+from tokenmill.bench.stand import Stand, new_group
+from tokenmill.errors import FatalError
+from tokenmill.servers.process import Server
+
+WARM_UP = 0.1
+"""Share of the records before the clock starts."""
+
+POLL_S = 0.05
+"""Between two looks at the committed offsets: small against a run of seconds."""
+
+COMPLETE = 0.95
+"""Of the outputs that whole messages would give; the last messages of the load are cut. A side that writes less is
+broken, and its rate means nothing."""
+
+RUN_DEADLINE_S = 300.0
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One run of one side."""
+
+    records_per_s: float
+    processor: float | None
+    """Processor time of the process in seconds per second: at 1.0 its one event loop is the limit."""
+    broker_processor: float | None
+
+    @property
+    def processor_us(self) -> float | None:
+        """Processor time for one record: says more than the rate where others use the machine, too."""
+        return None if self.processor is None else self.processor / self.records_per_s * 1e6
+
+
+async def run_side(stand: Stand, side: str, load: Load, admin: AIOKafkaAdminClient, broker: Server | None) -> Run:
+    """Run one side over the load that is on its topic. Raises `FatalError` if it does not get through."""
+    group, outputs = new_group(), stand.outputs(side)
+    process = stand.process(side, group)
+    before = await written(stand.bootstrap, outputs)
+    try:
+        await asyncio.to_thread(process.start)  # in a thread: this loop has connections to keep alive
+        async with asyncio.timeout(RUN_DEADLINE_S):
+            run = await _Watch(admin, group, stand.tokens, process, broker).time(load.records)
+    except TimeoutError as late:
+        raise FatalError(f"the {side} did not get through the load within {RUN_DEADLINE_S:.0f} s") from late
+    finally:
+        await asyncio.to_thread(process.stop)
+    wrote = await written(stand.bootstrap, outputs) - before
+    if wrote < load.records * stand.outputs_per_record(side) * COMPLETE:
+        raise FatalError(f"the {side} wrote only {wrote:,} records; its rate means nothing")
+    return run
+
+
+class _Watch:
+    """Looks at one run from outside."""
+
+    def __init__(
+        self, admin: AIOKafkaAdminClient, group: str, topic: str, process: Server, broker: Server | None
+    ) -> None:
+        self._admin = admin
+        self._group = group
+        self._topic = topic
+        self._process = process
+        self._broker = broker
+
+    async def time(self, records: int) -> Run:
+        """Wait for the first tenth, and time the rest."""
+        first = await self._reach(round(records * WARM_UP))
+        if first == records:
+            raise FatalError(f"{records:,} records are done in one commit; measure with more")
+        started, used = time.monotonic(), self._used()
+        last = await self._reach(records)
+        took, used_later = time.monotonic() - started, self._used()
+        process_s, broker_s = (
+            (later - before) / took if before is not None and later is not None else None
+            for before, later in zip(used, used_later, strict=True)
+        )
+        return Run((last - first) / took, process_s, broker_s)
+
+    async def _reach(self, records: int) -> int:
+        while (done := await committed(self._admin, self._group, self._topic)) < records:
+            if not self._process.alive:
+                raise FatalError(f"{self._process.name} ended by itself: {self._process.log_end()}")
+            await asyncio.sleep(POLL_S)
+        return done
+
+    def _used(self) -> tuple[float | None, float | None]:
+        broker = processor_seconds(self._broker.pid) if self._broker else None
+        return processor_seconds(self._process.pid), broker

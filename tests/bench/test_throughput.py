@@ -1,0 +1,54 @@
+"""Timing one side; whole runs are in `test_pipeline.py`."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from aiokafka.admin import AIOKafkaAdminClient
+
+from tests.support.topics import make_topics
+from tokenmill.bench.kafka import preload
+from tokenmill.bench.load import Load, Shape
+from tokenmill.bench.stand import PASS_THROUGH, Stand
+from tokenmill.bench.throughput import Run, run_side
+from tokenmill.errors import FatalError
+
+
+def test_processor_time_is_said_for_one_record() -> None:
+    """A process that is busy half of the time and does a thousand a second needs half a millisecond for each."""
+    assert Run(1_000.0, 0.5, None).processor_us == 500.0
+    assert Run(1_000.0, None, None).processor_us is None
+
+
+@pytest.mark.integration
+async def test_a_load_that_is_too_small_to_be_timed_is_refused(kafka: str, tmp_path: Path) -> None:
+    """A rate between two looks at the same commit would be made up."""
+    stand = Stand(tmp_path, kafka, "", Shape(1.0, 10.0))
+    await make_topics(kafka, *stand.topics)
+    await preload(kafka, stand.tokens, Load(100))
+    admin = AIOKafkaAdminClient(bootstrap_servers=kafka)
+    await admin.start()
+    try:
+        async with asyncio.timeout(60):
+            with pytest.raises(FatalError, match="measure with more"):
+                await run_side(stand, PASS_THROUGH, Load(100), admin, None)
+    finally:
+        await admin.close()
+
+
+@pytest.mark.integration
+async def test_a_side_that_dies_is_said_with_its_last_words(
+    kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instead of waiting for what can't come."""
+    stand = Stand(tmp_path, kafka, "", Shape(1.0, 10.0))
+    await make_topics(kafka, *stand.topics)
+    broken = Stand(tmp_path, "127.0.0.1:1", "", Shape(1.0, 10.0))
+    monkeypatch.setattr(stand, "process", broken.process)
+    admin = AIOKafkaAdminClient(bootstrap_servers=kafka)
+    await admin.start()
+    try:
+        with pytest.raises(FatalError, match=r"ended by itself: [\s\S]*KafkaConnectionError"):
+            await run_side(stand, PASS_THROUGH, Load(100), admin, None)
+    finally:
+        await admin.close()
