@@ -3,13 +3,11 @@
 Needs `java` (17 or later) and `mvn`. Maven copies the jars once into `build/` of the checkout; later starts use those.
 """
 
-import base64
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +17,9 @@ from tokenmill.servers.process import Server, free_port
 CHECKOUT = Path(__file__).resolve().parents[3]
 POM = CHECKOUT / "deploy" / "kafka-test-server" / "pom.xml"
 BUILD = CHECKOUT / "build" / "kafka-test-server"
+
+CLUSTER = "dG9rZW5taWxsLWJyb2tlcg"
+"""A cluster's id is 16 bytes in base64; these are `tokenmill-broker`."""
 
 JARS_S = 600
 """Seconds for the first download of about 45 MB."""
@@ -120,8 +121,7 @@ class KafkaServer(Server):
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
     def _format(self, properties: Path) -> None:
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        tool = ["-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)]
+        tool = ["-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(properties)]
         run = subprocess.run([*_java("128m"), *tool], capture_output=True, text=True, timeout=60, check=False)
         if run.returncode:
             raise MissingServer(f"Kafka's storage can't be formatted: {(run.stdout + run.stderr).strip()[-2_000:]}")
