@@ -1,6 +1,7 @@
 """Promises of a whole partition, over random logs: what comes out depends on the log and on nothing else."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
 from hypothesis import given, settings
@@ -12,6 +13,26 @@ from tokenmill.records import InputRecord, Output
 from tokenmill.session import Mark, Partition
 
 Outputs = list[list[Output]]
+
+HEADERS = ["tm-codec", "tm-stream", "tm-message-id", "tm-last-offset", "content-type", "other"]
+HEADER_VALUES = [b"native", b"text", b"application/msgpack", b"5"]
+ODD_VALUES = [
+    b'{"delta":"\\ud800"}',
+    b'{"seq":99999999999999999999}',
+    b'{"delta":"a","choice":9007199254740992}',
+    b'{"message_id":"\\u0000","delta":"\\u0000"}',
+    b'{"tool_calls":[{},{"index":-1},{"index":"x","function":[]},{"function":{"arguments":5,"name":null}}]}',
+    b'{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\\"a\\":1e999,\\"b\\":\\"\\\\ud800\\"}"}}],"end":true}',
+    b'{"open":{"format":[]},"delta":"a"}',
+    b'{"open":{"tools":[{"x":1},{"function":{"name":5,"parameters":[]}}]},"delta":"a"}',
+    b'{"open":{"format":"hermes"},"delta":"<tool_call>{\\"name\\":\\"f\\",\\"arguments\\":{\\"n\\":99999999999999999999}}</tool_call>"}',
+    b'{"part":{"kind":"x","value":{"a":[[[]]]}},"usage":{"":null},"finish_reason":"\\u0000","error":""}',
+    b"\x81\xa5delta\xa1a",
+]
+PIECES = [
+    "a", "é", "<", "<think>", "</think>", "<tool_call>", "</tool_call>", '{"name": "f", "arguments": {"a": "x"}}', "\n",
+    "<function=f>", "<parameter=a>", "</parameter>", "</function>", '"', "}", "<tool_",
+]  # fmt: skip
 
 OTHER_SETTINGS = msgspec.structs.replace(SETTINGS, defaults=Options(format="hermes"))
 
@@ -122,9 +143,9 @@ def recovered(mark: Mark, records: Sequence[InputRecord], *, lossy: bool = False
     return partition
 
 
-@given(logs(), st.integers(0, 23), st.integers(0, 23), reconfigured=st.booleans())
+@given(records=logs(), first=st.integers(0, 23), second=st.integers(0, 23), reconfigured=st.booleans())
 def test_what_was_announced_as_lost_stays_lost(
-    records: list[InputRecord], first: int, second: int, *, reconfigured: bool
+    *, records: list[InputRecord], first: int, second: int, reconfigured: bool
 ) -> None:
     """After a replay that could not rebuild everything, a later one from the low-water mark gives the same state."""
     committed = min(second, len(records) - 1)
@@ -141,3 +162,58 @@ def test_what_was_announced_as_lost_stays_lost(
         assert again.mark() == later
         assert fields(again) == fields(truth)
         assert process(again, [record]) == process(truth, [record])
+
+
+@given(
+    st.lists(
+        st.builds(
+            InputRecord,
+            topic=st.just("tokens"),
+            partition=st.just(0),
+            offset=st.integers(0, 30),
+            timestamp=st.integers(-1, 2**62),
+            key=st.none() | st.sampled_from([b"c", b"\xff"]) | st.binary(max_size=5),
+            value=st.none() | st.binary() | st.sampled_from(ODD_VALUES),
+            headers=st.lists(
+                st.tuples(st.sampled_from(HEADERS), st.binary(max_size=3) | st.sampled_from(HEADER_VALUES))
+            ),
+        )
+    )
+)
+def test_nothing_raises(records: list[InputRecord]) -> None:
+    """P7: whatever stands in records, in whatever order, the partition goes on, and the state can be kept."""
+    partition = Partition(SETTINGS, "tokens", 0)
+    for record in records:
+        process(partition, [record])
+        write = partition.changes(full=True)
+        partition = Partition.restore(SETTINGS, "tokens", 0, partition.mark(), (write.meta, write.changed))
+    last = InputRecord("tokens", 0, 99, 0, b"last", b'{"delta":"a","end":true}')
+    assert len(process(partition, [last])[0]) == 5
+
+
+@given(st.lists(st.sampled_from(PIECES), min_size=1), st.data())
+def test_the_cut_changes_nothing_but_the_deltas(pieces: list[str], data: st.DataObject) -> None:
+    """P2 and P9: through codec, session and dialect; merged, the events are the same, and the text is all there."""
+    text = "".join(pieces)
+    places = sorted({0, len(text), *data.draw(st.lists(st.integers(0, len(text))))})
+    cut = [text[start:end] for start, end in pairwise(places)]
+    assert merged(cut) == merged([text])
+
+
+def merged(deltas: Sequence[str]) -> list[tuple[str, ...]]:
+    """The events of a message whose text comes in these deltas, adjacent deltas of an id joined, without numbers."""
+    opening = {"message_id": "m", "open": {"format": ["hermes", "qwen3_xml"]}}
+    chunks = [opening, *({"message_id": "m", "delta": delta} for delta in deltas), {"message_id": "m", "end": True}]
+    partition, out = Partition(SETTINGS, "tokens", 0), list[Output]()
+    for offset, chunk in enumerate(chunks):
+        partition.process([InputRecord("tokens", 0, offset, 0, b"c", msgspec.json.encode(chunk))], out)
+    joined: list[tuple[str, ...]] = []
+    for output in out:
+        event = msgspec.json.decode(output.value or b"")
+        who, delta = (event["type"], event.get("id", "")), event.get("delta")
+        if delta is not None and joined and joined[-1][:2] == who:
+            joined[-1] = (*who, joined[-1][2] + delta)
+        elif output.topic == "events":
+            rest = {name: value for name, value in event.items() if name not in {"seq", "time", "delta"}}
+            joined.append((*who, delta if delta is not None else str(rest)))
+    return joined

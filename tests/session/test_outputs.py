@@ -1,0 +1,170 @@
+"""From events to output records."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.session.logs import events, log, run
+from tokenmill.dialects import Envelope, dialect, native
+from tokenmill.events import ErrorCode, Event
+from tokenmill.limits import KIB, Limits
+from tokenmill.records import Output
+from tokenmill.session import OutputSpec, Partition, SessionSettings, outputs, settings
+
+CALL = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
+OPEN = {"message_id": "m", "open": {"format": "hermes"}}
+CALLS = OutputSpec("tool-calls", events=frozenset({"tool-call"}), clean_calls_only=True)
+SMALL = Limits(output_bytes=8 * KIB, delta_chars=100)
+
+
+def output(
+    *chunks: dict[str, Any], specs: Sequence[OutputSpec] = (OutputSpec("events"),), **changes: Any
+) -> list[Output]:
+    """What comes out of these chunks."""
+    state = Partition(SessionSettings(outputs=tuple(specs), **changes), "tokens", 3)
+    return run(state, log(*chunks))
+
+
+def test_every_record_says_what_it_is_a_part_of() -> None:
+    """So that repeats can be dropped in any dialect."""
+    first, *_ = output({"message_id": "m", "choice": 2, "delta": "a"})
+    assert first.key == b"c"
+    assert first.headers == [
+        ("tm-message-id", b"m"),
+        ("tm-choice", b"2"),
+        ("tm-seq", b"0"),
+        ("tm-part", b"1/1"),
+        ("tm-source-partition", b"3"),
+    ]
+
+
+def test_many_events_and_choices_have_their_numbers() -> None:
+    """Beyond those of which the headers are made in advance."""
+    out = output(
+        {"message_id": "m", "choice": 20, "delta": "a"},
+        *({"message_id": "m", "choice": 20, "delta": "a"} for _ in range(3_000)),
+    )
+    assert dict(out[-1].headers)["tm-choice"] == b"20"
+    assert [dict(each.headers)["tm-seq"] for each in out] == [b"%d" % seq for seq in range(len(out))]
+
+
+def test_an_output_gets_the_events_it_asks_for() -> None:
+    """Calls go to the tool runners as well."""
+    out = output(OPEN | {"delta": "a" + CALL, "end": True}, specs=(OutputSpec("events"), CALLS))
+    assert [each.topic for each in out].count("tool-calls") == 1
+    (call,) = [each for each in out if each.topic == "tool-calls"]
+    assert msgspec.json.decode(call.value or b"")["type"] == "tool-call"
+    assert call in [msgspec.structs.replace(each, topic="tool-calls") for each in out if each.topic == "events"]
+
+
+def test_a_call_with_a_problem_is_not_for_tool_runners() -> None:
+    """They execute what they get."""
+    tool = {"type": "function", "function": {"name": "g", "parameters": {"type": "object"}}}
+    options = {"format": "hermes", "tools": [tool], "unknown_tool": "call"}
+    out = output({"message_id": "m", "open": options, "delta": CALL}, specs=(OutputSpec("events"), CALLS))
+    assert [event.type for event in events(out)].count("tool-call") == 1
+    assert [each for each in out if each.topic == "tool-calls"] == []
+
+
+def test_a_call_that_is_too_large_becomes_an_error() -> None:
+    """P8: one oversize send would stop the producer; its text was sent in deltas."""
+    text = CALL.replace("1", '"' + "x" * 9_000 + '"')
+    out = output(OPEN | {"delta": text, "end": True}, specs=(OutputSpec("events"), CALLS), limits=SMALL)
+    assert all(len(each.value or b"") + 2 * KIB < SMALL.output_bytes for each in out)
+    assert [each.topic for each in out if each.topic == "tool-calls"] == ["tool-calls"]
+    (error,) = [event for event in events(out) if event.type == "error"]
+    assert (error.code, error.name) == ("limit", "f")  # type: ignore[union-attr] # it is an Error
+
+
+@pytest.mark.parametrize(
+    ("chunk", "left"),
+    [
+        ({"part": {"kind": "image", "value": "x" * 9_000}}, "error"),
+        ({"usage": {"n": "x" * 9_000}, "end": True}, "finish"),
+        ({"open": {"model": "x" * 9_000}}, "error"),
+    ],
+)
+def test_other_events_that_are_too_large(chunk: dict[str, Any], left: str) -> None:
+    """The field is left out, or an error stands in their place; the positions stay contiguous."""
+    out = output({"message_id": "m", "delta": "a", **chunk}, limits=SMALL)
+    assert all(len(each.value or b"") + 2 * KIB < SMALL.output_bytes for each in out)
+    assert left in [event.type for event in events(out)]
+    assert [event.seq for event in events(out)] == list(range(len(out)))
+
+
+def test_errors_and_calls_are_counted_by_format() -> None:
+    """Labels are bounded: several formats at once are `several`."""
+    state = Partition(SessionSettings(), "tokens", 0)
+    broken = CALL.replace("}}", "}")
+    run(
+        state,
+        log(
+            OPEN | {"delta": CALL + broken},
+            {"message_id": "n", "open": {"format": ["hermes", "qwen3_xml"]}, "delta": CALL},
+        ),
+    )
+    run(state, log({"message_id": "m", "end": True}, start=2))
+    tally = state.drain()
+    assert tally.tool_calls == {("hermes", "ok"): 1, ("hermes", "malformed-call"): 1, ("several", "ok"): 1}
+    assert tally.parse_errors == {("hermes", "call", "malformed-call"): 1}
+    assert tally.events["tool-call"] == 2
+
+
+def test_every_error_has_a_stage() -> None:
+    """The label of the metric."""
+    assert outputs.ERROR_STAGES.keys() == set(ErrorCode.__args__)  # type: ignore[attr-defined] # a Literal knows its values
+
+
+class _Counted(msgspec.Struct):
+    """State of the dialect below."""
+
+    events: int = 0
+
+
+class _Twice:
+    """A dialect that keeps state and makes any number of payloads."""
+
+    name = "twice"
+    summary = "each event as many times as there were before"
+    state_type = _Counted
+    streams_tool_input = False
+
+    def encode(self, state: Any, _envelope: Envelope, event: Event, _seq: int | None, _time: int) -> list[bytes]:
+        """Payloads that say how many events there were."""
+        state.events += 1
+        return [b"%d %b" % (state.events, event.type.encode())] * (state.events - 1)
+
+
+@pytest.fixture
+def twice(monkeypatch: pytest.MonkeyPatch) -> OutputSpec:
+    """An output in that dialect."""
+    known: dict[str, dialect.Dialect] = {"twice": _Twice(), "native": native.NATIVE}
+    for module in (outputs, settings):
+        monkeypatch.setattr(module, "find_dialect", known.__getitem__)
+    monkeypatch.setattr("tokenmill.session.restore.find_dialect", known.__getitem__)
+    return OutputSpec("twice", "twice")
+
+
+def test_a_dialect_may_make_none_or_several_payloads_of_an_event(twice: OutputSpec) -> None:
+    """Their parts are numbered."""
+    out = output({"message_id": "m", "delta": "a"}, specs=[twice])
+    assert [each.value for each in out] == [b"2 text-start", b"3 text-delta", b"3 text-delta"]
+    assert [dict(each.headers)["tm-part"] for each in out] == [b"1/1", b"1/2", b"2/2"]
+    assert [dict(each.headers)["tm-seq"] for each in out] == [b"1", b"2", b"2"]
+
+
+def test_the_state_of_a_dialect_is_in_the_snapshot(twice: OutputSpec) -> None:
+    """Restored, it goes on where it was; an output that is new begins."""
+    asked = SessionSettings(outputs=(OutputSpec("events"), twice))
+    state = Partition(asked, "tokens", 0)
+    run(state, log({"message_id": "m", "delta": "a"}))
+    mark, write = state.mark(), state.changes(full=True)
+    (delta,) = log({"message_id": "m", "delta": "b"}, start=1)
+    again = Partition.restore(asked, "tokens", 0, mark, (write.meta, write.changed))
+    assert run(again, [delta]) == run(state, [delta])
+    more = SessionSettings(outputs=(twice, OutputSpec("new", "twice")))
+    again = Partition.restore(more, "tokens", 0, mark, (write.meta, write.changed))
+    assert [(each.topic, each.value) for each in run(again, [delta])] == [("twice", b"4 text-delta")] * 3
+    assert again.changes(full=False).full
