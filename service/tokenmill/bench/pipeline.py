@@ -19,7 +19,7 @@ from tokenmill.bench.latency import Latency, latency_of
 from tokenmill.bench.load import PARTITIONS, Load, Shape, shape_of
 from tokenmill.bench.stand import COMMIT_INTERVAL_MS, PASS_THROUGH, SIDES, WORKER, Stand
 from tokenmill.bench.throughput import Run, run_side
-from tokenmill.client.connection import unavailable
+from tokenmill.kafka import deadline
 from tokenmill.parser import Options
 from tokenmill.servers import KafkaServer, RedisServer
 from tokenmill.servers.process import Server
@@ -116,8 +116,7 @@ async def _topics(stand: Stand) -> AsyncIterator[AIOKafkaAdminClient]:
     """The stand's topics, from their making to their removal."""
     admin = AIOKafkaAdminClient(bootstrap_servers=stand.bootstrap)
     try:
-        with unavailable(f"connecting to Kafka at {stand.bootstrap}"):
-            await admin.start()
+        await deadline(admin.start(), f"connect to {stand.bootstrap}")
         await create_topics(admin, stand.topics)
         try:
             yield admin

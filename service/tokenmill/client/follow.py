@@ -1,6 +1,5 @@
 """Follow a topic of outputs, repeats dropped."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from types import TracebackType
 from typing import Self
@@ -8,10 +7,11 @@ from typing import Self
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
-from tokenmill.client.connection import Connection, started, stopped, unavailable
+from tokenmill.client.connection import Connection
 from tokenmill.client.repeats import Repeats
 from tokenmill.errors import Unavailable
 from tokenmill.events import AnyEvent, decode_event
+from tokenmill.kafka import deadline, started, stopped
 
 POLL_MS = 200
 """How long one poll waits for records: the delay with which a limit of time is noticed, not a delay of events."""
@@ -61,19 +61,13 @@ class Follower:
         self._consumer: AIOKafkaConsumer | None = None
 
     async def __aenter__(self) -> Self:
-        # A reader of exactly-once output must not see what was rolled back; other topics have no transactions.
-        consumer = AIOKafkaConsumer(
-            isolation_level="read_committed", fetch_max_wait_ms=self._fetch_wait_ms, **self.connection.arguments()
-        )
-        await started(consumer, self.connection)
-        self._consumer = consumer
+        consumer = await started(self._client, self.connection.connecting, START_DEADLINE_S)
         try:
-            with unavailable(f"looking up the partitions of {self.topic!r}"):
-                async with asyncio.timeout(START_DEADLINE_S):
-                    await self._place(consumer)
+            await deadline(self._place(consumer), f"look up the partitions of {self.topic!r}", START_DEADLINE_S)
         except BaseException:
             await stopped(consumer)
             raise
+        self._consumer = consumer
         return self
 
     async def __aexit__(
@@ -86,8 +80,7 @@ class Follower:
         """Records as they come, each partition in order; ends only with `until_end`."""
         consumer = self._started()
         while not await self._at_end(consumer):
-            with unavailable(f"reading {self.topic!r}"):
-                batches = await consumer.getmany(timeout_ms=POLL_MS)
+            batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), f"read {self.topic!r}")
             for partition, batch in batches.items():
                 for record in batch:
                     if self._wanted(partition, record):
@@ -100,6 +93,12 @@ class Follower:
                 yield decode_event(record.value or b"")
             except msgspec.DecodeError:
                 continue
+
+    def _client(self) -> AIOKafkaConsumer:
+        # A reader of exactly-once output must not see what was rolled back; other topics have no transactions.
+        return AIOKafkaConsumer(
+            isolation_level="read_committed", fetch_max_wait_ms=self._fetch_wait_ms, **self.connection.arguments()
+        )
 
     async def _place(self, consumer: AIOKafkaConsumer) -> None:
         known = await consumer._client.fetch_all_metadata()  # noqa: SLF001 -- no public call waits for metadata

@@ -9,8 +9,10 @@ from uuid import uuid4
 import msgspec
 from aiokafka import AIOKafkaProducer
 
-from tokenmill.client.connection import Connection, started, stopped, unavailable
+from tokenmill.client.connection import Connection, unavailable
+from tokenmill.kafka import started, stopped
 
+START_DEADLINE_S = 30.0
 FLUSH_DEADLINE_S = 60.0
 """For how long a publisher waits for its last acknowledgements."""
 
@@ -36,10 +38,7 @@ class Publisher:
         self._failure: BaseException | None = None
 
     async def __aenter__(self) -> Self:
-        # aiokafka's default partitioner is the murmur2 of the Java client; idempotence keeps a partition's order.
-        producer = AIOKafkaProducer(enable_idempotence=True, **self.connection.arguments())
-        await started(producer, self.connection)
-        self._producer = producer
+        self._producer = await started(self._client, self.connection.connecting, START_DEADLINE_S)
         return self
 
     async def __aexit__(
@@ -51,6 +50,10 @@ class Publisher:
         finally:
             if self._producer is not None:
                 await stopped(self._producer)
+
+    def _client(self) -> AIOKafkaProducer:
+        # aiokafka's default partitioner is the murmur2 of the Java client; idempotence keeps a partition's order.
+        return AIOKafkaProducer(enable_idempotence=True, **self.connection.arguments())
 
     def message(
         self,
@@ -75,7 +78,7 @@ class Publisher:
         if self._producer is None:
             raise RuntimeError("a Publisher sends inside its `async with` block")
         self._raise_failure()
-        with unavailable(f"publishing to {self.topic!r}"):
+        with unavailable(f"publish to {self.topic!r}"):
             future = await self._producer.send(
                 self.topic, value, key=key.encode(), headers=list(headers), partition=partition
             )
@@ -85,7 +88,7 @@ class Publisher:
     async def flush(self) -> None:
         """Wait until every record sent so far is acknowledged."""
         if self._pending:
-            with unavailable(f"waiting for Kafka to acknowledge what was published to {self.topic!r}"):
+            with unavailable(f"acknowledge what was published to {self.topic!r}"):
                 async with asyncio.timeout(FLUSH_DEADLINE_S):
                     await asyncio.wait(set(self._pending))
         self._raise_failure()
@@ -97,7 +100,7 @@ class Publisher:
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
-            with unavailable(f"publishing to {self.topic!r}"):
+            with unavailable(f"publish to {self.topic!r}"):
                 raise self._failure
 
 

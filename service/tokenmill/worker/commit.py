@@ -12,9 +12,9 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import OffsetAndMetadata
 
 from tokenmill.errors import FatalError, Unavailable
+from tokenmill.kafka import deadline
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.session import Mark
-from tokenmill.worker.connect import deadline
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.snapshots import SnapshotWriter
 

@@ -23,13 +23,13 @@ from aiokafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRa
 
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, Unavailable
+from tokenmill.kafka import stopped
 from tokenmill.limits import MIB
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.records import Record
 from tokenmill.session import Partition, SessionSettings
 from tokenmill.store import GuardedStore
 from tokenmill.worker.commit import Committer
-from tokenmill.worker.connect import stopped
 from tokenmill.worker.fetched import unwrap_fetched
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.outbox import Outbox

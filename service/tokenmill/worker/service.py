@@ -9,10 +9,11 @@ from mode import Service
 
 from tokenmill.config import Config
 from tokenmill.errors import ConfigError, FatalError, Unavailable
+from tokenmill.kafka import started
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.session import SessionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
-from tokenmill.worker.connect import BATCH_BYTES, make_admin, make_consumer, make_producer, started, until_available
+from tokenmill.worker.connect import BATCH_BYTES, make_admin, make_consumer, make_producer, until_available
 from tokenmill.worker.engine import Engine, Parts
 from tokenmill.worker.gauges import read_gauges
 from tokenmill.worker.idle import IdleCloser, round_seconds

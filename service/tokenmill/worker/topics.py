@@ -10,8 +10,9 @@ from aiokafka.errors import IncompatibleBrokerVersion, TopicAlreadyExistsError, 
 
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, Unavailable
+from tokenmill.kafka import deadline
 from tokenmill.limits import KIB
-from tokenmill.worker.connect import deadline, make_admin
+from tokenmill.worker.connect import make_admin
 
 log = logging.getLogger(__name__)
 

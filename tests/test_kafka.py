@@ -1,0 +1,89 @@
+"""Clients from settings, and patience with limits."""
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import pytest
+from aiokafka.errors import KafkaConnectionError
+
+from tokenmill.config import Kafka
+from tokenmill.errors import Unavailable
+from tokenmill.kafka import client_options, deadline, started, stopped
+
+
+def test_plain_settings_become_plain_options() -> None:
+    """No credentials, no TLS."""
+    options = client_options(Kafka(bootstrap_servers="a:1,b:2"))
+    assert options["bootstrap_servers"] == "a:1,b:2"
+    assert not {"ssl_context", "sasl_mechanism"} & options.keys()
+
+
+def test_secure_settings_become_a_tls_context_and_credentials() -> None:
+    """Certificates are checked against the system's authorities unless a file is given."""
+    kafka = Kafka(security_protocol="SASL_SSL", sasl_mechanism="PLAIN", sasl_username="u", sasl_password="p")
+    options = client_options(kafka)
+    assert options["ssl_context"].verify_mode is ssl.CERT_REQUIRED
+    assert (options["sasl_mechanism"], options["sasl_plain_username"], options["sasl_plain_password"]) == (
+        "PLAIN",
+        "u",
+        "p",
+    )
+
+
+def test_a_client_certificate_is_loaded(tmp_path: Path) -> None:
+    """A file that is none is refused when the client is made, not when it is first used."""
+    wrong = tmp_path / "cert.pem"
+    wrong.write_text("no certificate")
+    with pytest.raises(ssl.SSLError):
+        client_options(Kafka(security_protocol="SSL", ssl_certfile=str(wrong), ssl_keyfile=str(wrong)))
+
+
+async def test_a_call_has_a_deadline() -> None:
+    """A call that hangs, one that fails and one that works."""
+
+    async def fails() -> None:
+        raise KafkaConnectionError("no")
+
+    async def works() -> int:
+        return 7
+
+    with pytest.raises(Unavailable, match=r"look: no answer within 0.01 s"):
+        await deadline(asyncio.Event().wait(), "look", 0.01)
+    with pytest.raises(Unavailable, match="look: KafkaConnectionError"):
+        await deadline(fails(), "look")
+    assert await deadline(works(), "look") == 7
+
+
+class Client:
+    """A client whose start and stop do what a test says."""
+
+    def __init__(self, *, start: Exception | None = None, stop: Exception | None = None) -> None:
+        self._start = start
+        self._stop = stop
+        self.stops = 0
+
+    async def start(self) -> None:
+        if self._start:
+            raise self._start
+
+    async def stop(self) -> None:
+        self.stops += 1
+        if self._stop:
+            raise self._stop
+
+
+async def test_a_client_that_does_not_start_is_stopped() -> None:
+    """It may have connections and tasks already; that its stop fails, too, changes nothing."""
+    client = Client(start=KafkaConnectionError("away"), stop=RuntimeError("broken"))
+    with pytest.raises(Unavailable, match="away"):
+        await started(lambda: client, "start", 1)
+    assert client.stops == 1
+
+
+async def test_a_started_client_is_handed_out() -> None:
+    """And stopped by whoever has it."""
+    client = Client()
+    assert await started(lambda: client, "start", 1) is client
+    await stopped(client)
+    assert client.stops == 1
