@@ -92,7 +92,7 @@ def test_capture_is_bounded() -> None:
     ("text", "escaped", "expected"),
     [("ab", False, False), ("a\\", False, True), ("a\\\\", False, False), ("\\", True, False), ("a", True, False)],
 )
-def test_ends_in_escape(text: str, escaped: bool, expected: bool) -> None:  # noqa: FBT001 # parameters of the table
+def test_ends_in_escape(text: str, escaped: bool, expected: bool) -> None:  # parameters of the table
     """An odd number of backslashes at the end leaves an escape open."""
     assert ends_in_escape('"', text, escaped=escaped) is expected
 
