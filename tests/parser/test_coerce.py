@@ -55,6 +55,6 @@ def test_ladder(text: str, types: str, expected: Any) -> None:
     ("types", "expected"),
     [("", True), ("string", True), ("string null", None), ("string integer", False), ("integer", False)],
 )
-def test_certainty(types: str, expected: bool | None) -> None:  # noqa: FBT001 # a parameter of the table
+def test_certainty(types: str, expected: bool | None) -> None:  # a parameter of the table
     """Only what is certain to be text may be sent before it is complete."""
     assert is_text(frozenset(types.split())) is expected
