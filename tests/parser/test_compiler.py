@@ -36,7 +36,7 @@ def test_layers(options: dict[str, Any], modes: int, reasoning: int) -> None:
         ({"start": "text"}, False),
     ],
 )
-def test_start(options: dict[str, Any], reasoning: bool) -> None:  # noqa: FBT001 # a parameter of the table
+def test_start(options: dict[str, Any], reasoning: bool) -> None:  # a parameter of the table
     """The stream begins in the reasoning if the options say so and reasoning is parsed at all."""
     compiled = grammar("hermes", **options)
     assert compiled.is_reasoning(compiled.start) is reasoning
