@@ -44,7 +44,7 @@ def test_types_and_mismatches() -> None:
 @pytest.mark.parametrize(
     ("asked", "wanted"), [([], False), (["f.a"], True), (["g.a"], False), (["*"], True), (["f.b", "f.a"], True)]
 )
-def test_wanted_arguments(asked: list[str], wanted: bool) -> None:  # noqa: FBT001 # a parameter of the table
+def test_wanted_arguments(asked: list[str], wanted: bool) -> None:  # a parameter of the table
     """Arguments are asked for by tool and name, or all at once."""
     assert grammar(content_arguments=asked).wants("f", "a") is wanted
 
