@@ -25,6 +25,6 @@ from tokenmill.parser.reasons import finish_reason
         ("error", True, "error"),
     ],
 )
-def test_finish_reason(raw: str | None, called: bool, expected: str) -> None:  # noqa: FBT001 # a parameter of the table
+def test_finish_reason(raw: str | None, called: bool, expected: str) -> None:  # a parameter of the table
     """A call makes a plain, absent or unknown reason `tool-calls`; every other reason stands."""
     assert finish_reason(raw, called=called) == expected
