@@ -18,7 +18,7 @@ from tokenmill.parser.repair import decode_json, decode_string, whole_characters
         ('{"a": "\\ud83d\\ude00"}', {"a": "😀"}, False),
     ],
 )
-def test_decode_json(text: str, value: Any, repaired: bool) -> None:  # noqa: FBT001 # a parameter of the table
+def test_decode_json(text: str, value: Any, repaired: bool) -> None:  # a parameter of the table
     """What is valid is not marked as repaired; what is not is read as meant."""
     assert decode_json(text) == (value, repaired)
 
