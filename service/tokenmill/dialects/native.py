@@ -32,8 +32,8 @@ class NativeDialect:
         except (OverflowError, UnicodeEncodeError):
             own = _encode_odd(event)
         if seq is None:
-            return (b'%b%b,"time":%d}' % (own[:-1], envelope.native, time),)
-        return (b'%b%b,"seq":%d,"time":%d}' % (own[:-1], envelope.native, seq, time),)
+            return (own[:-1] + envelope.native + b',"time":%d}' % time,)
+        return (own[:-1] + envelope.native + b',"seq":%d,"time":%d}' % (seq, time),)
 
 
 def _encode_odd(event: Event) -> bytes:

@@ -66,7 +66,8 @@ class Chunks:
         if seq is not None:
             choice.position = seq
         message.last = record.offset
-        self._messages.touch(message)
+        if not message.touched:
+            self._messages.touch(message)
         if seq is None and chunk.delta and chunk.open is None:
             choice.opener = record.offset if root is None else root.offset
         self._content(chunk, choice, record, out)
