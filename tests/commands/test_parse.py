@@ -34,6 +34,14 @@ def test_text_becomes_events(chunk: tuple[str, ...]) -> None:
     assert [event["seq"] for event in events] == list(range(len(events)))
 
 
+def test_a_person_sees_the_events_readably() -> None:
+    """Growing as they come, in colour if the terminal has any."""
+    arguments = ["--format", "hermes", "--chunk", "3"]
+    page = CliRunner(env={"FORCE_COLOR": "1", "TERM": "dumb"}).invoke(command, arguments, input=TEXT).stdout
+    assert 'call       f {"a":1}' in page
+    assert "tool-call" not in page.replace("tool-calls", "")
+
+
 def test_a_file_is_read_like_stdin(tmp_path: Path) -> None:
     """The output is reproducible: ids and times are fixed."""
     path = tmp_path / "answer.txt"

@@ -54,6 +54,16 @@ def test_a_program_gets_each_event_once_as_a_json_line(topic: Topic) -> None:
     assert [event["seq"] for event in lines(topic.tail("--until-end"))] == [0, 1, 2]
 
 
+def test_a_person_sees_the_events_readably(topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line with its conversation, where several are followed; what is no event is shown as it is."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    topic.write(Finish("stop", conversation_id="c1", message_id="m1", seq=0))
+    asyncio.run(write_topic(topic.bootstrap, topic.name, [(b"c1", b"[DONE]", [])]))
+    assert topic.tail("--until-end").stdout.split() == ["c1", "finish", "stop", "[DONE]"]
+    assert topic.tail("c1", "--until-end").stdout.split() == ["finish", "stop", "[DONE]"]
+
+
 def test_one_conversation_can_be_followed(topic: Topic) -> None:
     """Until it finishes."""
     topic.write(text("c2", 0), text("c1", 0), Finish("stop", conversation_id="c1", seq=1), text("c1", 2))

@@ -39,6 +39,7 @@ def test_a_live_block_that_is_interrupted_goes_on_in_a_new_line() -> None:
     """Conversations that are followed together do not run into each other."""
     page = printed(text("one", "c1"), text("two", "c2"), text("three", "c1"), live=True, names=True)
     assert page == "c1    text       one\nc2    text       two\nc1    text       three"
+    assert printed(text("a\n"), events.Error("gap", ""), text("\nb"), live=True).endswith("\n  text       b")
 
 
 def test_lines_after_the_first_stand_under_it() -> None:

@@ -1,6 +1,5 @@
 """`tokenmill parse`: the service without a broker."""
 
-import sys
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -66,7 +65,7 @@ def command(  # noqa: PLR0913 -- one for each option
     else:
         stream = Stream({"codec": codec or "native", "dialect": dialect, "open": options})
         source = _captured(file, codec) if codec else _text(file, chunk, reason)
-        _print_events(_parsed(stream, source), readable=dialect == "native" and sys.stdout.isatty())
+        _print_events(_parsed(stream, source), native=dialect == "native")
         if stream.rejected:
             raise FatalError("\n".join(stream.rejected))
 
@@ -111,10 +110,11 @@ def _print_json(answers: Iterable[Any]) -> None:
         click.echo(msgspec.json.encode(answer))
 
 
-def _print_events(events: Iterable[Any], *, readable: bool) -> None:
-    printer = EventPrinter(Terminal(), live=True)
+def _print_events(events: Iterable[Any], *, native: bool) -> None:
+    terminal = Terminal()
+    printer = EventPrinter(terminal, live=True)
     for event in events:
-        if readable:
+        if native and terminal.is_terminal:
             printer.show(msgspec.convert(event, AnyEvent))
         else:
             # What is no JSON object ends a stream in its protocol: `[DONE]`.

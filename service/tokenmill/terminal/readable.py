@@ -68,7 +68,7 @@ class EventPrinter:
         line = Text()
         if self._growing != key:
             self._break()
-            line = self._head(event, label, style)
+            line, text = self._head(event, label, style), text.lstrip("\n")
             self._growing = key
         self._print(line.append(_indent(text), style), end="")
 
