@@ -17,7 +17,7 @@ def unwrap_fetched(consumer: AIOKafkaConsumer) -> None:
     for result in consumer._fetcher._records.values():  # noqa: SLF001 -- there is no option for it
         records = getattr(result, "_partition_records", None)
         if records is not None:
-            records._consumer_record = _as_it_is  # noqa: SLF001
+            records._consumer_record = _as_it_is  # noqa: SLF001 -- likewise
 
 
 def _as_it_is(_: object, record: Any) -> Any:

@@ -49,8 +49,8 @@ class Watch:
         consumer, producer = self._engine.consumer, self._engine.producer
         tasks = {
             "fetching": consumer._fetcher._fetch_task,  # noqa: SLF001 -- nothing public tells
-            "coordination": consumer._coordinator._coordination_task,  # noqa: SLF001
-            "sending": producer._sender.sender_task,  # noqa: SLF001
+            "coordination": consumer._coordinator._coordination_task,  # noqa: SLF001 -- likewise
+            "sending": producer._sender.sender_task,  # noqa: SLF001 -- likewise
         }
         for name, task in tasks.items():
             if task.done():
