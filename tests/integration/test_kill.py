@@ -29,6 +29,11 @@ class Feeder:
         self.sent = 0
         self.enough = asyncio.Event()
 
+    async def progress(self) -> None:
+        """Wait until some more was sent."""
+        goal = self.sent + 5 * BATCH
+        await until(lambda: self.sent > goal, "the stream goes on")
+
     async def run(self) -> None:
         """At least all conversations; more of them while workers are still to be killed."""
         seed = 1
@@ -53,8 +58,7 @@ async def _kill_until_restored(stage: Stage, feeder: Feeder, cache: redis.Redis)
         restores = stage.sources()
         if restores["redis"] + restores["replay"] >= RESTORED and restores["redis"] and restores["replay"]:
             return
-        before = feeder.sent
-        await until(lambda before=before: feeder.sent > before + 5 * BATCH, "the stream goes on")
+        await feeder.progress()
         victims.pop(0).kill()
         if rounds % 2:
             cache.flushall()

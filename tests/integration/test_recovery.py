@@ -6,8 +6,6 @@ import urllib.request
 
 import pytest
 import redis
-from aiokafka import TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
 from tests.support.stage import Stage, until
 from tokenmill.servers import RedisServer
@@ -40,7 +38,7 @@ async def test_messages_whose_beginning_is_gone_are_announced_as_lost_once(
     await _kill(fragile, worker)
     _flush(redis_server)
     [(number, _)] = [(number, end) for number, end in (await fragile.ends()).items() if end]
-    await _delete_records(fragile, number, 5)
+    await fragile.delete_records(number, 5)
 
     worker = await fragile.start()
     await fragile.send_all(_words("m", 10, 5))
@@ -56,15 +54,6 @@ async def test_messages_whose_beginning_is_gone_are_announced_as_lost_once(
         ("finish", None, "error"),
     ]
     await until(lambda: 'chunks_dropped_total{reason="lost"} 1.0' in worker.metrics(), "later chunks are counted")
-
-
-async def _delete_records(stage: Stage, number: int, before: int) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=stage.bootstrap)
-    await admin.start()
-    try:
-        await admin.delete_records({TopicPartition(stage.topics.tokens, number): RecordsToDelete(before)})
-    finally:
-        await admin.close()
 
 
 async def test_messages_of_another_configuration_are_announced(fragile: Stage, redis_server: RedisServer) -> None:

@@ -10,19 +10,14 @@ Chunk = dict[str, Any]
 CITY, TEXT = ({"properties": {name: {"type": "string"}}} for name in ("city", "text"))
 
 TOOLS = [
-    {
-        "type": "function",
-        "function": {"name": "get_weather", "parameters": CITY},
-    },
-    {
-        "type": "function",
-        "function": {"name": "write_file", "parameters": TEXT},
-    },
+    {"type": "function", "function": {"name": "get_weather", "parameters": CITY}},
+    {"type": "function", "function": {"name": "write_file", "parameters": TEXT}},
 ]
+
 
 TEXTS = {
     "plain": "Nothing to parse here, <think> included.",
-    "hermes": '<think>Let me see.</think>It rains.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n'
+    "hermes": '<think>Let me see.</think>Rain.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n'
     '</tool_call> Done, and <b>well</b>.\n<tool_call>\n{"name": "broken", "arguments": {"a": \n</tool_call>',
     "qwen3_xml": "I write.\n<tool_call>\n<function=write_file>\n<parameter=text>\nline one\nline two\n</parameter>\n"
     "</function>\n</tool_call>\nAnd that was it.",

@@ -6,10 +6,11 @@ from typing import Any
 
 from tests.support.stage import Stage
 from tokenmill.config import Config, Kafka, Redis, Worker
+from tokenmill.kafka import started, stopped
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.session import SessionSettings
 from tokenmill.store import GuardedStore, MemoryStore, SnapshotStore
-from tokenmill.worker.connect import make_consumer, make_producer, started, stopped
+from tokenmill.worker.connect import make_consumer, make_producer
 from tokenmill.worker.engine import Engine, Parts
 
 
@@ -74,7 +75,7 @@ async def rigged(stage: Stage, store: SnapshotStore | None = None, **worker: Any
             settings=SessionSettings.from_config(config),
             consumer=make_consumer(config.kafka),
             producer=producer,
-            store=GuardedStore(store or MemoryStore(), deadline=5, failed=lambda op, _: None),
+            store=GuardedStore(store or MemoryStore(), deadline=5, failed=lambda _op, _: None),
             numbers=Numbers(),
             hooks=hooks,
             fail=failures.append,

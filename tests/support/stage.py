@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from tests.support.topics import read_topic
@@ -115,6 +115,15 @@ class Stage:
         try:
             setting = {"max.message.bytes": str(size)}
             await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, setting)])
+        finally:
+            await admin.close()
+
+    async def delete_records(self, number: int, before: int) -> None:
+        """Let a partition of the input begin at this offset, as retention does."""
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+        await admin.start()
+        try:
+            await admin.delete_records({TopicPartition(self.topics.tokens, number): RecordsToDelete(before)})
         finally:
             await admin.close()
 

@@ -45,7 +45,7 @@ def _lane() -> Lane:
         partition,
         SnapshotLine(partition, 0),
         ["events", "tokens.dlq"],
-        lambda topic, settle: Box(),  # type: ignore[arg-type, return-value] # what a lane sees of one
+        lambda _topic, _settle: Box(),  # type: ignore[arg-type, return-value] # what a lane sees of one
         Numbers(),
         wall=lambda: NOW_S,
     )
@@ -90,7 +90,7 @@ def test_slices_settle_in_order_over_all_topics() -> None:
 
 
 def test_the_newest_acknowledged_mark_is_committed() -> None:
-    """Older ones are passed over; what is behind it stays in flight; once it is committed there is nothing to commit."""
+    """Older ones are passed over, what is behind it stays in flight, and afterwards there is nothing to commit."""
     lane = _lane()
     for offset in range(3):
         lane.process([_record(offset)])
@@ -156,8 +156,10 @@ def test_latency_is_counted_when_everything_is_acknowledged() -> None:
     lane.process([_record(0), _record(1, timestamp=999_500)])
     assert latency.count == 0
     _ack(lane)
-    assert (latency.count, latency.total) == (2, pytest.approx(1.5))
-    assert (first.count, first.total) == (1, pytest.approx(1.0))
+    assert latency.count == 2
+    assert latency.total == pytest.approx(1.5)
+    assert first.count == 1
+    assert first.total == pytest.approx(1.0)
 
 
 def test_unacknowledged_output_is_measured() -> None:

@@ -25,7 +25,7 @@ class Scene:
         self.numbers = Numbers()
         self.hooks = Recorder()
         self.guarded = GuardedStore(
-            self.store, deadline=1, failed=lambda op, _: None, breaker=Breaker(lambda: self.now)
+            self.store, deadline=1, failed=lambda _op, _: None, breaker=Breaker(lambda: self.now)
         )
         self.writer = SnapshotWriter(self.guarded, INTERVAL_S, self.numbers, self.hooks, clock=lambda: self.now)
         self.partition = Partition(SETTINGS, "tokens", 0)
@@ -42,6 +42,10 @@ class Scene:
         self.writer.capture_if_due(self.line)
         self.writer.committed(self.line, self.partition.offset)
         await self.writer.write(self.line)
+
+    @property
+    def captured(self) -> bool:
+        return self.line.captured is not None
 
     def outcome(self, kind: str, outcome: str) -> float:
         return self.numbers.value("tokenmill_snapshots_total", kind, outcome)
@@ -72,11 +76,11 @@ def test_nothing_is_captured_before_its_time_or_without_need() -> None:
     scene = Scene()
     scene.talk("a")
     scene.writer.capture_if_due(scene.line)
-    assert scene.line.captured is None
+    assert not scene.captured
     scene.now += INTERVAL_S
     scene.line.written = scene.partition.offset
     scene.writer.capture_if_due(scene.line)
-    assert scene.line.captured is None
+    assert not scene.captured
     scene.talk("b")
     scene.writer.capture_if_due(scene.line)
     captured = scene.line.captured
@@ -94,10 +98,9 @@ async def test_nothing_is_written_before_it_is_committed() -> None:
     scene.now += INTERVAL_S
     scene.writer.capture_if_due(scene.line)
     scene.writer.committed(scene.line, 0)
-    assert not scene.line.queued
+    assert scene.writer._queue.empty()
     scene.writer.committed(scene.line, 1)
     scene.writer.committed(scene.line, 2)
-    assert scene.line.queued
     assert scene.writer._queue.qsize() == 1
 
 
@@ -134,7 +137,7 @@ async def test_nothing_is_captured_for_a_store_that_refuses(monkeypatch: pytest.
     scene.line.due = scene.now
     scene.writer.capture_if_due(scene.line)
     assert scene.guarded.refusing
-    assert scene.line.captured is None
+    assert not scene.captured
 
 
 async def test_an_older_owner_s_late_write_is_written_over() -> None:

@@ -120,6 +120,7 @@ def make_app(config: Config, service: Service, numbers: Numbers, folder: str, lo
     app = App(
         "tokenmill",
         loop=loop,
+        env={},  # Faust would let variables with names as common as WEB_PORT go over what is said here
         autodiscover=False,
         broker="kafka://unused",
         store="memory://",

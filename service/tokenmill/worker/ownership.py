@@ -17,12 +17,13 @@ from typing import Protocol
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
 from tokenmill.errors import SnapshotError, Unavailable
+from tokenmill.kafka import deadline
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.records import Output, Record
 from tokenmill.session import Mark, Partition, SessionSettings
 from tokenmill.store import GuardedStore, Snapshot
 from tokenmill.worker.commit import Committer
-from tokenmill.worker.connect import deadline, until_available
+from tokenmill.worker.connect import until_available
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.restore import Committed, Extent, Plan, plan
 from tokenmill.worker.snapshots import SnapshotWriter
@@ -242,7 +243,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             log.error("%s/%d: replay gave %r, committed was %r", *lane.topic_partition, found, chosen.mark)
         if end.lost:
             log.error("%s/%d: the state of %d messages is lost and said to be", *lane.topic_partition, end.lost)
-        if chosen.mark == found:
+        if chosen.check and chosen.mark == found:
             lane.committed = found
         self._go_live(lane, chosen.source, extent)
         if out:

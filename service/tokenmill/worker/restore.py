@@ -41,7 +41,7 @@ class Plan(NamedTuple):
     lost: int = 0
     """Records that were never processed and that the topic dropped, or that it forgot to have."""
     check: bool = False
-    """Whether the mark says what the state must be after the replay."""
+    """Whether the mark is the broker's, and so says what the state must be after the replay."""
 
 
 def plan(committed: Committed | None, extent: Extent, snapshot: int | None, fingerprint: str) -> Plan:

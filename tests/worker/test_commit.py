@@ -1,0 +1,142 @@
+"""Commits on a real Kafka: behind acknowledged outputs, with the mark, and not without membership."""
+
+import asyncio
+
+import pytest
+from aiokafka.errors import CommitFailedError
+
+from tests.support.rig import Rig, rigged
+from tests.support.stage import Stage, until
+from tokenmill.errors import FatalError
+from tokenmill.session import Mark
+
+pytestmark = pytest.mark.integration
+
+
+async def _live(rig: Rig) -> None:
+    await until(lambda: rig.engine.ready, "every partition is live")
+
+
+async def _parsed(stage: Stage, rig: Rig, count: int = 3) -> None:
+    """Some records of one message, read and parsed, but not waited for."""
+    await stage.send_all(("c", {"message_id": "m", "seq": seq, "delta": "x"}) for seq in range(count))
+    read = 0
+    while read < count:
+        read += await rig.turn()
+
+
+async def test_a_commit_carries_the_mark(stage: Stage) -> None:
+    """Offset and low-water mark, count and fingerprint, as the next owner reads them."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        await _parsed(stage, rig)
+        [lane] = [lane for lane in rig.engine.lanes.values() if lane.partition.offset]
+        await lane.drained()
+        await rig.commit()
+        committed = await stage.committed()
+        mark = Mark.decode(committed[lane.partition.number][1])
+        assert mark == lane.committed
+        assert mark is not None
+        assert (mark.offset, mark.low_water, mark.count) == (3, 0, 1)
+        assert mark.fingerprint == rig.engine.settings.fingerprint()
+        assert rig.hooks.commits[-1][lane.partition.topic, lane.partition.number] == 3
+
+
+async def test_nothing_is_committed_before_it_is_acknowledged(stage: Stage) -> None:
+    """A tick right after the parse finds nothing to commit for these records."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        await rig.commit()
+        await _parsed(stage, rig)
+        lanes = [lane for lane in rig.engine.lanes.values() if lane.partition.offset]
+        for lane in lanes:
+            lane.mark()
+            assert lane.in_flight
+            assert lane.committable() is None
+
+
+async def test_a_flush_finishes_commits_and_snapshots(stage: Stage) -> None:
+    """What revocation and shutdown do; it says of which lanes everything is committed."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        await _parsed(stage, rig)
+        done = await rig.engine.committer.flush(list(rig.engine.lanes.values()), 10)
+        assert sorted(lane.partition.number for lane in done) == [0, 1]
+        assert sorted(offset for _, offset in rig.hooks.snapshots) == [0, 3]
+        assert max(offset for offset, _ in (await stage.committed()).values()) == 3
+
+
+async def test_a_flush_that_takes_too_long_gives_up_the_lane(stage: Stage) -> None:
+    """It is not among those that are done: its records will be read again."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        await _parsed(stage, rig)
+        busy = next(lane for lane in rig.engine.lanes.values() if lane.partition.offset)
+        await busy.drained()
+        for box in busy.outboxes.values():
+            box.acked -= 1
+        busy.partition.offset += 1
+        busy.mark()
+        done = await rig.engine.committer.flush([busy], 0.05)
+        assert done == []
+
+
+async def test_without_a_generation_nothing_is_committed(stage: Stage) -> None:
+    """Evicted, and not heard of it yet: the broker might take the commit for that of a tool."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        await _parsed(stage, rig)
+        for lane in rig.engine.lanes.values():
+            await lane.drained()
+        generation = rig.engine.consumer._coordinator.generation
+        rig.engine.consumer._coordinator.generation = -1
+        await rig.commit()
+        assert await stage.committed() == {}  # not even where the group begins
+        rig.engine.consumer._coordinator.generation = generation
+        await rig.commit()
+        assert max(offset for offset, _ in (await stage.committed()).values()) == 3
+
+
+async def test_commits_that_fail_for_too_long_are_fatal(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that fails is counted and tried again; when none comes through the process must end."""
+    async with rigged(stage, stall_timeout_s=60) as rig:
+        await _live(rig)
+        now = [0.0]
+        rig.engine.committer._clock = lambda: now[0]
+
+        async def fails(_: object) -> None:
+            raise CommitFailedError("the group has rebalanced")
+
+        monkeypatch.setattr(rig.engine.consumer, "commit", fails)
+        await rig.commit()
+        now[0] = 59
+        await rig.commit()
+        assert rig.engine.numbers.value("tokenmill_commits_total", "failed") == 2
+        now[0] = 61
+        with pytest.raises(FatalError, match="no commit came through for 60 s"):
+            await rig.commit()
+        monkeypatch.undo()
+        await rig.commit()
+        assert rig.engine.numbers.value("tokenmill_commits_total", "done") == 1
+
+
+async def test_one_commit_is_in_flight_at_a_time(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a committed offset never moves back."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        under_way, most = 0, 0
+        commit = rig.engine.consumer.commit
+
+        async def watched(offsets: object) -> None:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await commit(offsets)
+            under_way -= 1
+
+        monkeypatch.setattr(rig.engine.consumer, "commit", watched)
+        await _parsed(stage, rig)
+        for lane in rig.engine.lanes.values():
+            await lane.drained()
+        await asyncio.gather(*(rig.commit() for _ in range(5)))
+        assert most == 1

@@ -1,0 +1,37 @@
+"""Gauges say what the engine holds when they are read."""
+
+import pytest
+from aiokafka import TopicPartition
+
+from tests.support.rig import rigged
+from tests.support.stage import Stage, until
+from tokenmill.worker.gauges import read_gauges
+from tokenmill.worker.lane import Phase
+
+pytestmark = pytest.mark.integration
+
+
+async def test_gauges_follow_the_engine(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Owned and replaying partitions, open messages and their size, lag, unacknowledged output."""
+    async with rigged(stage) as rig:
+        engine, numbers = rig.engine, rig.engine.numbers
+        read_gauges(numbers, engine)
+        await until(lambda: engine.ready, "every partition is live")
+        place = TopicPartition(stage.topics.tokens, 0)
+        await stage.send("c", {"message_id": "m", "delta": "x"}, partition=0)
+        while engine.position(place) < 1:
+            await rig.turn()
+        assert numbers.value("tokenmill_unacknowledged_bytes") > 0
+        await engine.lanes[place].drained()
+        await rig.commit()
+        assert numbers.value("tokenmill_assigned_partitions") == 2
+        assert numbers.value("tokenmill_replaying_partitions") == 0
+        assert numbers.value("tokenmill_open_messages") == 1
+        assert numbers.value("tokenmill_state_bytes") > 0
+        assert numbers.value("tokenmill_unacknowledged_bytes") == 0
+        assert numbers.value("tokenmill_consumer_lag_records", stage.topics.tokens, "0") == 0
+        monkeypatch.setattr(engine, "end", lambda _: 5)  # as after a fetch that found more
+        assert numbers.value("tokenmill_consumer_lag_records", stage.topics.tokens, "0") == 4
+        engine.lanes[place].phase = Phase.REPLAYING
+        assert numbers.value("tokenmill_replaying_partitions") == 1
+        assert numbers.value("tokenmill_open_messages") == 0

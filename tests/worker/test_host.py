@@ -1,0 +1,80 @@
+"""Faust as a host: its traps are closed, its settings are ours."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import aiohttp
+import pytest
+import uvloop
+
+from tests.support.stage import Stage, until
+from tokenmill.config import Config, ParserSection, Worker
+from tokenmill.errors import ConfigError
+from tokenmill.observe import Hooks, Numbers
+from tokenmill.worker import run_worker
+from tokenmill.worker.host import Deadline, make_app
+from tokenmill.worker.service import WorkerService
+
+pytestmark = pytest.mark.integration
+
+
+def test_faust_s_settings_come_from_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables that Faust would read change nothing; its Kafka and its pages with data stay off."""
+    for variable, value in {
+        "WEB_PORT": "1",
+        "WEB_BIND": "1.2.3.4",
+        "DATADIR": "/nowhere",
+        "BROKER_URL": "x://",
+    }.items():
+        monkeypatch.setenv(variable, value)
+        monkeypatch.setenv(f"FAUST_{variable}", value)
+    config = Config(worker=Worker(port=4711, bind="127.0.0.1"))
+    loop = uvloop.new_event_loop()
+    service = WorkerService(config, Numbers(), Hooks(), failing=lambda: None, loop=loop)
+    app = make_app(config, service, Numbers(), str(tmp_path), loop)
+    conf = app.conf
+    assert (conf.web_port, conf.web_bind, str(conf.datadir)) == (4711, "127.0.0.1", str(tmp_path))
+    assert not any((conf.web_stats_enabled, conf.web_tables_enabled, conf.web_router_enabled, conf.web_graph_enabled))
+    assert app.boot_strategy.enable_kafka is False
+    loop.close()
+
+
+def test_names_that_do_not_exist_are_refused_before_anything_starts() -> None:
+    """The command's exit code is 2 then."""
+    with pytest.raises(ConfigError, match="hermess"):
+        run_worker(Config(parser=ParserSection(format="hermess")))
+
+
+def test_a_deadline_ends_the_process_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first reason to end counts; a process that is over by then never notices."""
+    ended, codes = threading.Event(), list[int]()
+
+    def exit_process(code: int) -> None:
+        codes.append(code)
+        ended.set()
+
+    deadline = Deadline(exit_process)
+    deadline.start(0.01, "stop")
+    deadline.start(0.0, "failure")
+    assert ended.wait(10)
+    assert codes == [1]
+    assert "stop: not over after 0.01 s" in capsys.readouterr().err
+
+
+async def test_a_debugger_signal_is_ignored_and_output_is_plain(stage: Stage) -> None:
+    """SIGUSR2 would hang the process; and no page but ours answers."""
+    worker = await stage.start()
+    os.kill(worker.pid, signal.SIGUSR2)
+    await until(lambda: "SIGUSR2 ignored" in worker.log.read_text(), "the log says so")
+    url = f"http://127.0.0.1:{worker.port}"
+    async with aiohttp.ClientSession(url) as session:
+        async with session.get("/metrics") as answer:
+            assert answer.headers["content-type"].startswith("text/plain")
+            assert "tokenmill_build_info{" in await answer.text()
+        for page in ("/stats/", "/tables/", "/router/", "/graph/"):
+            async with session.get(page) as answer:
+                assert answer.status == 404
+    assert all(line.startswith("{") for line in worker.log.read_text().splitlines())
+    worker.stop()

@@ -1,0 +1,192 @@
+"""From assigned to live on a real Kafka, and back: what is parked, what is restored, what is said."""
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.structs import OffsetAndMetadata
+
+from tests.support.rig import Rig, rigged
+from tests.support.stage import Stage, until
+from tokenmill.store import MemoryStore
+from tokenmill.worker.lane import Phase
+from tokenmill.worker.restore import Plan
+
+pytestmark = pytest.mark.integration
+
+
+async def _talk(stage: Stage, rig: Rig, first: int, count: int) -> None:
+    """Records of one message, on partition 0, parsed and acknowledged."""
+    await _restored(rig)
+    for seq in range(first, first + count):
+        await stage.send("c", {"message_id": "m", "seq": seq, "delta": "x"}, partition=0)
+    lane = rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)]
+    while lane.partition.offset < first + count:
+        await rig.turn()
+    await lane.drained()
+
+
+async def _rebalance(stage: Stage, rig: Rig) -> None:
+    """Everything is revoked and given back."""
+    await rig.engine.ownership.on_partitions_revoked([])
+    assert rig.engine.lanes == {}
+    rig.engine.ownership.on_partitions_assigned([TopicPartition(stage.topics.tokens, n) for n in range(2)])
+    await _restored(rig)
+
+
+async def _restored(rig: Rig) -> None:
+    async def live() -> bool:
+        await rig.turn()
+        return rig.engine.ready
+
+    await until(live, "every partition is live")
+
+
+def _sources(rig: Rig) -> dict[int, str]:
+    return {partition: source for partition, source, _ in rig.hooks.restores}
+
+
+async def test_a_new_group_begins_at_the_first_record(stage: Stage) -> None:
+    """And nothing is ready before that."""
+    await stage.send("c", {"message_id": "m", "seq": 0, "delta": "x"}, partition=0)
+    async with rigged(stage) as rig:
+        assert not rig.engine.ready or rig.hooks.restores
+        await _restored(rig)
+        assert sorted(rig.hooks.restores) == [(0, "empty", 0), (1, "empty", 0)]
+        assert rig.engine.numbers.value("tokenmill_rebalances_total") == 1
+
+
+async def test_state_is_kept_through_a_rebalance(stage: Stage) -> None:
+    """Parked on revocation, used again because the broker still has exactly our commit."""
+    async with rigged(stage) as rig:
+        await _talk(stage, rig, 0, 3)
+        before = rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)].partition
+        await _rebalance(stage, rig)
+        after = rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)].partition
+        assert after is before
+        assert _sources(rig) == {0: "memory", 1: "memory"}
+        await _talk(stage, rig, 3, 2)
+        assert rig.failures == []
+
+
+async def test_parked_state_is_not_believed_when_the_commit_moved(stage: Stage) -> None:
+    """Somebody else had the partition in between: restored from what the broker and the store have."""
+    async with rigged(stage) as rig:
+        await _talk(stage, rig, 0, 3)
+        place = TopicPartition(stage.topics.tokens, 0)
+        before = rig.engine.lanes[place].partition
+        await rig.engine.ownership.on_partitions_revoked([])
+        moved = rig.engine.ownership._parked[place].committed
+        assert moved is not None
+        await rig.engine.consumer.commit({place: OffsetAndMetadata(1, "")})
+        rig.engine.ownership.on_partitions_assigned([place])
+        await _restored(rig)
+        assert rig.engine.lanes[place].partition is not before
+        assert rig.hooks.restores[-1] == (0, "empty", 1)
+
+
+async def test_a_snapshot_and_the_records_after_it_give_the_state(stage: Stage) -> None:
+    """The next owner begins at the snapshot's offset and replays silently up to the commit."""
+    store = MemoryStore()
+    async with rigged(stage, store) as rig:
+        await _talk(stage, rig, 0, 3)
+        await rig.engine.ownership.give_up(10)
+    async with rigged(stage) as rig:  # its store has nothing
+        await _talk(stage, rig, 3, 2)
+        await rig.commit()
+        assert _sources(rig)[0] == "replay"
+    published = len(await stage.events())
+    async with rigged(stage, store) as rig:
+        await _restored(rig)
+        lane = rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)]
+        assert (_sources(rig)[0], lane.partition.offset, lane.partition.open_messages) == ("redis", 5, 1)
+        assert rig.engine.numbers.value("tokenmill_records_replayed_total") == 2
+        assert rig.engine.numbers.value("tokenmill_replay_mismatches_total") == 0
+    assert len(await stage.events()) == published
+
+
+async def test_a_state_that_is_not_what_was_committed_is_an_error(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Count and hash are compared after a replay; a mismatch is counted and logged."""
+    async with rigged(stage) as rig:
+        await _talk(stage, rig, 0, 3)
+        await rig.commit()
+        lane = rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)]
+        assert lane.committed is not None
+        wrong = lane.committed.encode().replace('"count":1', '"count":2')
+        await rig.engine.consumer.commit({lane.topic_partition: OffsetAndMetadata(3, wrong)})
+    async with rigged(stage) as rig:
+        await _restored(rig)
+        assert rig.engine.numbers.value("tokenmill_replay_mismatches_total") == 1
+    assert "replay gave" in caplog.text
+
+
+async def test_an_unreadable_snapshot_is_replaced_by_a_replay(stage: Stage) -> None:
+    """Of another schema version, for instance."""
+    store = MemoryStore()
+    async with rigged(stage, store) as rig:
+        await _talk(stage, rig, 0, 3)
+        await rig.engine.ownership.give_up(10)
+    for snapshot in store._snapshots.values():
+        snapshot.fields.clear()
+    store._snapshots = {
+        place: type(snapshot)(snapshot.head, b"of another time", {}) for place, snapshot in store._snapshots.items()
+    }
+    async with rigged(stage, store) as rig:
+        await _restored(rig)
+        assert _sources(rig)[0] == "replay"
+
+
+async def test_a_replay_ends_though_its_last_records_are_gone(stage: Stage) -> None:
+    """The consumer's position is behind the committed offset: nothing below it will come any more."""
+    async with rigged(stage) as rig:
+        await _talk(stage, rig, 0, 3)
+        await rig.commit()
+        place = TopicPartition(stage.topics.tokens, 0)
+        lane = rig.engine.lanes[place]
+        lane.phase = Phase.REPLAYING
+        assert lane.committed is not None
+        later = lane.committed.__class__(offset=9, low_water=0, fingerprint="other")
+        lane.partition.begin_replay(later, lossy=False)
+        rig.engine.ownership._marks[place] = Plan("replay", 0, later)
+        phases = []
+        for position in (8, 9):
+            rig.engine.ownership.reached(lane, position)
+            phases.append(lane.phase)
+        assert phases == [Phase.REPLAYING, Phase.LIVE]
+        assert lane.partition.offset == 9
+
+
+async def test_what_the_topic_no_longer_holds_is_decided_anew(stage: Stage) -> None:
+    """The consumer was to read what retention has taken: the lane begins again where the topic does."""
+    async with rigged(stage) as rig:
+        await _talk(stage, rig, 0, 3)
+        await rig.commit()
+        place = TopicPartition(stage.topics.tokens, 0)
+        old = rig.engine.lanes[place]
+        await stage.delete_records(0, 3)
+        for seq in range(3, 6):
+            await stage.send("c", {"message_id": "m", "seq": seq, "delta": "x"}, partition=0)
+        await stage.delete_records(0, 5)
+        rig.engine.consumer.seek(place, 3)
+
+        async def renewed() -> bool:
+            await rig.turn()
+            return rig.engine.lanes[place] is not old and rig.engine.ready
+
+        await until(renewed, "a new lane is live")
+        assert rig.engine.numbers.value("tokenmill_records_lost_total") == 2
+        assert rig.failures == []
+
+
+async def test_what_goes_wrong_in_a_callback_is_not_swallowed(stage: Stage) -> None:
+    """The client would log it and go on without us."""
+    async with rigged(stage) as rig:
+        await _restored(rig)
+
+        async def broken(*_: object) -> list[object]:
+            raise RuntimeError("flush is broken")
+
+        rig.engine.committer.flush = broken  # type: ignore[method-assign, assignment] # to break it
+        await rig.engine.ownership.on_partitions_revoked([])
+        rig.engine.ownership.on_partitions_assigned([TopicPartition("never subscribed", 0)])
+        assert [type(problem).__name__ for problem in rig.failures] == ["RuntimeError", "IllegalStateError"]

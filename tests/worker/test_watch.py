@@ -1,0 +1,137 @@
+"""Silent deaths are found: of the client's tasks, of progress, of the event loop."""
+
+import asyncio
+import subprocess
+import sys
+
+import pytest
+from aiokafka import TopicPartition
+
+from tests.support.rig import Rig, rigged
+from tests.support.stage import Stage, until
+from tokenmill.errors import FatalError
+from tokenmill.observe import Numbers
+from tokenmill.worker import watch as watch_module
+from tokenmill.worker.lane import Phase
+from tokenmill.worker.watch import Pulse, Watch
+
+pytestmark = pytest.mark.integration
+
+PATIENCE_S = 60.0
+
+
+async def _live(rig: Rig) -> None:
+    async def read() -> bool:
+        await rig.turn()
+        return rig.engine.ready
+
+    await until(read, "every partition is live")
+
+
+async def test_a_sound_worker_is_left_alone(stage: Stage) -> None:
+    """Idle for long, but with answers from the broker and nothing to do."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        watch = Watch(rig.engine, PATIENCE_S)
+        now = [0.0]
+        rig.engine.clock = lambda: now[0]
+        for _ in range(3):
+            await asyncio.sleep(0.1)  # the broker answers a fetch in this time
+            now[0] += PATIENCE_S - 1
+            assert list(watch.problems()) == []
+        watch.look()
+
+
+@pytest.mark.parametrize("name", ["fetching", "coordination", "sending"])
+async def test_the_client_s_tasks_are_watched(stage: Stage, name: str) -> None:
+    """Without them `getmany` and `send` do nothing for ever."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        tasks = {
+            "fetching": rig.engine.consumer._fetcher._fetch_task,
+            "coordination": rig.engine.consumer._coordinator._coordination_task,
+            "sending": rig.engine.producer._sender.sender_task,
+        }
+        tasks[name].cancel()
+        await asyncio.wait([tasks[name]])
+        with pytest.raises(FatalError, match=f"the Kafka client's {name} task has ended"):
+            Watch(rig.engine, PATIENCE_S).look()
+
+
+async def test_a_partition_without_progress_is_found(stage: Stage) -> None:
+    """Lag that stays, a restore that stays, output that nobody acknowledges; each moves again and is forgiven."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        place = TopicPartition(stage.topics.tokens, 0)
+        lane = rig.engine.lanes[place]
+        now = [0.0]
+        rig.engine.clock = lambda: now[0]
+        watch = Watch(rig.engine, PATIENCE_S)
+
+        def stuck() -> list[str]:
+            return list(watch._stuck(place, lane.phase, lane.partition.offset, waits=lane.in_flight))
+
+        lane.phase = Phase.REPLAYING
+        assert stuck() == []
+        now[0] = PATIENCE_S + 1
+        assert "state replaying without progress for 60 s" in stuck()[0]
+        lane.phase = Phase.LIVE
+        assert stuck() == []
+        lane.outboxes[stage.topics.events].begun += 1
+        lane.publish([], [])
+        assert stuck() == []
+        now[0] *= 2
+        assert "unacknowledged output without progress" in stuck()[0]
+        lane.outboxes[stage.topics.events].acked += 1
+        lane.settle()
+        assert stuck() == []
+
+
+async def test_a_broker_that_answers_nobody_is_found(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No fetch is answered, or nobody coordinates the group."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        now = [0.0]
+        rig.engine.clock = lambda: now[0]
+        watch = Watch(rig.engine, PATIENCE_S)
+        monkeypatch.setattr(rig.engine.consumer, "last_poll_timestamp", lambda _: 1)
+        monkeypatch.setattr(rig.engine.consumer._coordinator, "coordinator_id", None)
+        assert list(watch._silence()) == []
+        now[0] = PATIENCE_S + 1
+        assert list(watch._silence()) == ["no answer to a fetch for 60 s", "no coordinator of the group for 60 s"]
+
+
+async def test_the_pulse_looks_and_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look for every beat, and how late the loop was."""
+    monkeypatch.setattr(watch_module, "LOOK_S", 0.01)
+    numbers, looks = Numbers(), list[int]()
+    pulse = Pulse(PATIENCE_S, numbers)
+    pulse.watch()
+    beating = asyncio.create_task(pulse.beat(lambda: looks.append(1)))
+    await until(lambda: len(looks) >= 3, "the loop turns")
+    beating.cancel()
+    pulse.stop()
+    assert numbers.value("tokenmill_event_loop_lag_seconds") >= 0
+
+
+BLOCKED = """
+import asyncio, time
+from tokenmill.observe import Numbers
+from tokenmill.worker import watch
+watch.LOOK_S = 0.05
+async def main():
+    pulse = watch.Pulse(0.3, Numbers())
+    pulse.watch()
+    beating = asyncio.create_task(pulse.beat(lambda: None))
+    await asyncio.sleep(0.2)
+    time.sleep(30)
+asyncio.run(main())
+"""
+
+
+def test_an_event_loop_that_does_not_turn_ends_the_process() -> None:
+    """With exit code 1, and where it hangs."""
+    run = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, timeout=25, check=False)
+    assert run.returncode == 1
+    assert "the event loop has not turned for 0.3 s" in run.stderr
+    assert "in main" in run.stderr
