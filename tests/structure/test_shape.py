@@ -34,7 +34,9 @@ SKIPS = {
 
 SKIPPED = re.compile(r"pytest\.(?:mark\.)?(?:skip|skipif|xfail|importorskip)\(")
 
-UNEXPLAINED = re.compile(r"# (?:noqa(?!: [A-Z]+\d+(?:, ?[A-Z]+\d+)* (?:#|--) )|type: ignore(?!\[[a-z, -]+\] (?:#|--) ))")
+UNEXPLAINED = re.compile(
+    r"# (?:noqa(?!: [A-Z]+\d+(?:, ?[A-Z]+\d+)* (?:#|--) )|type: ignore(?!\[[a-z, -]+\] (?:#|--) ))",
+)
 
 
 def test_every_module_has_its_test_file() -> None:
