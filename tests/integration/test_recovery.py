@@ -1,13 +1,11 @@
 """State that has to be had again: by replay, silently; and what is said where it can't be had."""
 
 import asyncio
-import urllib.error
-import urllib.request
 
 import pytest
 import redis
 
-from tests.support.stage import Stage, until
+from tests.support.stage import Stage, asked, until
 from tokenmill.servers import RedisServer
 from tokenmill.servers.worker import WorkerProcess
 
@@ -104,8 +102,8 @@ async def test_a_replay_is_silent_and_not_ready(fragile: Stage, redis_server: Re
 
     worker = fragile.prepare()
     starting = asyncio.create_task(asyncio.to_thread(worker.start))
-    await until(lambda: "restoring" in _answer(worker, "/readyz"), "not ready during the replay", 30)
-    assert _answer(worker, "/healthz") == "ok\n"
+    await until(lambda: asked(worker, "/readyz") == (503, "restoring\n"), "not ready during the replay", 30)
+    assert asked(worker, "/healthz") == (200, "ok\n")
     await starting
     assert fragile.sources()["replay"] == 1
     assert await fragile.ends_of(fragile.topics.events) == before
@@ -113,13 +111,3 @@ async def test_a_replay_is_silent_and_not_ready(fragile: Stage, redis_server: Re
     await fragile.send("c", {"message_id": "open", "end": True})
     await until(fragile.caught_up, "the message ends")
     assert (await fragile.events())[-1]["type"] == "finish"
-
-
-def _answer(worker: WorkerProcess, path: str) -> str:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{worker.port}{path}", timeout=2) as answer:
-            return str(answer.read().decode())
-    except urllib.error.HTTPError as refusal:
-        return refusal.read().decode()
-    except OSError:
-        return ""

@@ -1,14 +1,12 @@
 """Starts that can't succeed yet, or never."""
 
 import asyncio
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.stage import Stage, until
+from tests.support.stage import Stage, asked, until
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.servers import KafkaServer
 from tokenmill.servers.process import free_port
@@ -16,17 +14,6 @@ from tokenmill.servers.worker import WorkerProcess
 from tokenmill.worker.topics import create_topics
 
 pytestmark = pytest.mark.integration
-
-
-def _status(worker: WorkerProcess, path: str) -> int | None:
-    """Of an answer of the worker's web server; None if there is none."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{worker.port}{path}", timeout=2) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as refusal:
-        return refusal.code
-    except OSError:
-        return None
 
 
 async def test_an_unreachable_broker_is_waited_for(tmp_path: Path, start_kafka: Callable[..., KafkaServer]) -> None:
@@ -37,11 +24,11 @@ async def test_an_unreachable_broker_is_waited_for(tmp_path: Path, start_kafka: 
     worker = WorkerProcess(tmp_path / "worker", {"kafka": {"bootstrap_servers": server.bootstrap}})
     starting = asyncio.create_task(asyncio.to_thread(worker.start))
     try:
-        await until(lambda: worker.port and _status(worker, "/healthz") == 200, "the process is alive")
-        assert _status(worker, "/readyz") == 503
+        await until(lambda: worker.port and asked(worker, "/healthz")[0] == 200, "the process is alive")
+        assert asked(worker, "/readyz")[0] == 503
         await until(lambda: "next try in" in worker.log.read_text(), "the log says that it tries")
         await asyncio.to_thread(server.start)
-        await until(lambda: _status(worker, "/readyz") == 200, "ready at last")
+        await until(lambda: asked(worker, "/readyz")[0] == 200, "ready at last")
     finally:
         await starting
         worker.kill()

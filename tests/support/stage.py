@@ -4,6 +4,8 @@ import asyncio
 import json
 import re
 import time
+import urllib.error
+import urllib.request
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -250,6 +252,17 @@ class Stage:
                 content = record.timestamp, record.key, record.value, tuple(record.headers)
                 result.setdefault((topic, record.partition), []).append(content)
         return result
+
+
+def asked(worker: WorkerProcess, path: str) -> tuple[int, str]:
+    """Status and text of an answer of the worker's web server; 0 if it does not answer."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{worker.port}{path}", timeout=2) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refusal:
+        return refusal.code, refusal.read().decode()
+    except OSError:
+        return 0, ""
 
 
 def without_repeats(contents: Iterable[Content]) -> list[Content]:
