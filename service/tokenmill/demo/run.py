@@ -33,11 +33,11 @@ SHOW_S = 5.0
 FETCH_WAIT_MS = 10
 """The embedded broker lets a fetch that finds nothing wait for all of this, though something comes meanwhile."""
 
-ONE_DEADLINE_S = 20.0
-"""For one conversation; the first one also waits until the worker has joined its group."""
+ONE_DEADLINE_S = 30.0
+"""For one conversation, of which a quiet machine needs a tenth of a second."""
 
-ALL_DEADLINE_S = 30.0
-"""For the second part."""
+ALL_DEADLINE_S = 60.0
+"""For the second part, of which a quiet machine needs a second."""
 
 
 def run_demo(console: Console) -> None:

@@ -21,6 +21,7 @@ class WorkerProcess(Server):
     """`tokenmill worker` with `settings` (section → key → value) and a free port for its endpoints."""
 
     name = "the worker"
+    start_s = 60.0  # imports and joining a group take five; on a busy machine many times that
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         super().__init__(folder)
