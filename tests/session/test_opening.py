@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.session.logs import SETTINGS, log, partition, record, run
+from tests.session.logs import SETTINGS, events, log, partition, record, run
 from tokenmill.codecs import Chunk
 from tokenmill.errors import BadKey, BadOpen, Undecodable
+from tokenmill.events import ToolCall
 from tokenmill.limits import KEY_BYTES
 from tokenmill.records import InputRecord
 from tokenmill.session.low_water import LowWater
@@ -87,3 +88,22 @@ def test_a_message_comes_to_depend_on_what_its_codec_kept() -> None:
     )
     run(state, [record(5, b"\xac", tm_codec="text", tm_message_id="m")])
     assert (state.open_messages, state.mark().low_water) == (1, 3)
+
+
+def test_an_id_in_use_again_goes_on_counting_its_events() -> None:
+    """Who drops repeats by `seq` must not drop the second use; its calls have ids of their own."""
+    call = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    use = {"message_id": "m", "open": {"format": "hermes"}, "delta": call, "end": True}
+    out = events(run(partition(), log(use, use, use)))
+    assert [event.seq for event in out] == list(range(len(out)))
+    assert len({event.id for event in out if isinstance(event, ToolCall)}) == 3
+
+
+def test_it_depends_on_the_log_of_the_uses_before() -> None:
+    """Only that says where the count stands; forgotten, the id is new again."""
+    use = {"message_id": "m", "open": {}, "end": True}
+    state = partition(use, use, {"message_id": "m", "open": {}})
+    run(state, [record(90, {"message_id": "x", "usage": {}})])
+    assert state.mark().low_water == 0
+    run(state, [record(91, {"message_id": "m", "end": True}), record(250, use)])
+    assert state.mark().low_water == 250

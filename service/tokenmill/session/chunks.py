@@ -48,6 +48,8 @@ class Chunks:
         if chunk.control is not None and not has_content(chunk):
             self._control(message, chunk, record, out)
             return
+        if message is not None:
+            self._see(message, record)
         choice = message.choice(choice_index(chunk)) if message is not None else None
         seq = chunk.seq
         if (
@@ -65,14 +67,17 @@ class Chunks:
             self._messages.move_root(choice, root)
         if seq is not None:
             choice.position = seq
-        message.last = record.offset
-        if not message.touched:
-            self._messages.touch(message)
         if seq is None and chunk.delta and chunk.open is None:
             choice.opener = record.offset if root is None else root.offset
         self._content(chunk, choice, record, out)
         if chunk.end is True or chunk.control is not None:
             self._end(message, choice, chunk, record, out)
+
+    def _see(self, message: Message, record: Record) -> None:
+        """Whatever becomes of the record: it was for this message, so that one is not idle."""
+        message.last = record.offset
+        if not message.touched:
+            self._messages.touch(message)
 
     def _content(self, chunk: Chunk, choice: Choice, record: Record, out: list[Output]) -> None:
         parser, outputs, time = choice.parser, self._outputs, record.timestamp
@@ -185,8 +190,6 @@ class Chunks:
             if opens(chunk):
                 self._keep_late(message, choice, record.offset)
             return
-        message.last = record.offset
-        self._messages.touch(message)
         if choice is not None and choice.status == LOST and (chunk.end is True or chunk.control is not None):
             self._end(message, choice, chunk, record, out)
 
@@ -220,13 +223,15 @@ class Chunks:
         """A record that only ends a message."""
         if message is None:
             self._reject(Verdict.NO_MESSAGE, chunk, record)
-        elif not (choices := _controlled(message, chunk)):
-            self.tally.dropped["late" if not message.going_on() else "no-message"] += 1
-        elif chunk.control == "timeout" and message.last > _last_offset(record):
+            return
+        stale = chunk.control == "timeout" and message.last > _last_offset(record)
+        self._see(message, record)
+        choices = _controlled(message, chunk)
+        if not choices:
+            self.tally.dropped["no-message" if message.going_on() else "late"] += 1
+        elif stale:
             self.tally.dropped["stale-timeout"] += 1
         else:
-            message.last = record.offset
-            self._messages.touch(message)
             self._finish_early(message, choices, chunk, record, out)
             if chunk.message_id and not message.named:
                 self._keep_whole(message, record.offset)

@@ -51,7 +51,11 @@ class Opener:
     def choice(
         self, message: Message | None, grammar: Grammar, chunk: Chunk, record: Record, root: Root | None
     ) -> Opened:
-        """A new choice, of a new message if there is none; `root` is that of the codec's state, if it kept any."""
+        """A new choice, of a new message if there is none; `root` is that of the codec's state, if it kept any.
+
+        One that uses a remembered id again goes on counting events where that ended, or readers who drop repeats by
+        `seq` would drop it; so it depends on the log of that one, too.
+        """
         if message is None:
             message = self._message(chunk, record)
         roots = [self._low_water.root(record.offset)]
@@ -59,10 +63,15 @@ class Opener:
             roots.append(root)
         if chunk.open is None or not message.named:
             roots.extend(choice.root for choice in message.choices)
+        previous = message.choice(choice_index(chunk))
+        if previous is not None:
+            roots.append(previous.root)
         envelope = Envelope(message.conversation, message.id, choice_index(chunk), record.timestamp, grammar.options)
         oldest = min(roots, key=lambda root: root.offset)
         choice = Choice(message.key, oldest, record.offset, grammar, envelope)
         choice.opener = record.offset if root is None else root.offset
+        if previous is not None:
+            choice.seq = previous.seq
         if chunk.open is None and message.choices:
             choice.pinned = message.choices[-1].pinned
         return message, choice
@@ -78,6 +87,10 @@ class Opener:
 
 
 def parser_of(choice: Choice) -> Parser:
-    """A parser at the beginning; ids of calls are derived from conversation, message and choice."""
+    """A parser at the beginning; ids of calls are derived from conversation, message and choice.
+
+    Where the id is used again, also from the position: its calls are others.
+    """
     envelope = choice.envelope
-    return Parser.of(choice.grammar, f"{envelope.conversation_id}\n{envelope.message_id}\n{envelope.choice}")
+    identity = f"{envelope.conversation_id}\n{envelope.message_id}\n{envelope.choice}"
+    return Parser.of(choice.grammar, f"{identity}\n{choice.seq}" if choice.seq else identity)
