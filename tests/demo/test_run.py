@@ -46,7 +46,7 @@ def test_the_whole_flow_in_plain_lines(temporary: Path) -> None:
     assert lines.count(["finish", "cancelled"]) == 1
     assert ["finish", str(everything), str(everything * COPIES)] in lines
     assert sum(line[:1] == ["error"] and line[1].endswith("-call:") for line in lines) == len(BROKEN)
-    assert ["dead", "letters", "0"] in lines
+    assert ["dead", "letters", "1", "undecodable", "1"] in lines
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

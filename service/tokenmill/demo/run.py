@@ -30,6 +30,9 @@ COPIES = 15
 SHOW_S = 5.0
 """How long the first part takes where somebody watches; else it takes no pauses."""
 
+NO_CHUNK = b"no chunk"
+"""A record that the worker can't read."""
+
 FETCH_WAIT_MS = 10
 """The embedded broker lets a fetch that finds nothing wait for all of this, though something comes meanwhile."""
 
@@ -119,6 +122,7 @@ async def _crowd(console: Console, chosen: Sequence[Sample], publisher: Publishe
     console.print()
     _title(console, f"{len(copies)} conversations at once", f"{COPIES} copies of each")
     started = time.monotonic()
+    await publisher.send("nobody", NO_CHUNK)
     await asyncio.gather(*(sample.publish(publisher, name) for name, sample in copies.items()))
     await collector.wait_for(copies.keys(), ALL_DEADLINE_S)
     took = time.monotonic() - started
@@ -127,3 +131,6 @@ async def _crowd(console: Console, chosen: Sequence[Sample], publisher: Publishe
         if content(collector.events[name]) != content(collector.events[sample.name]):
             raise FatalError(f"the conversation {name!r} gave other events than {sample.name!r}, of the same chunks")
     console.print(f"  every copy gave the same events as the one alone, in {took:.1f} s")
+    console.print(
+        f"  {NO_CHUNK.decode()!r}, published among them, is no chunk: it is a dead letter, and all else went on"
+    )
