@@ -67,6 +67,9 @@ class Outputs:
             Route(spec.topic, find_dialect(spec.dialect), place, spec.clean_calls_only)
             for place, spec in enumerate(settings.outputs)
         ]
+        self._keeps_state = bool(self.states())
+        self.silent = False
+        """Nothing is written: during a replay."""
         self._kinds = {kind: self._kind(kind, settings.outputs) for kind in EVENT_TYPES}
 
     def _kind(self, kind: type[Event], specs: Sequence[OutputSpec]) -> _Kind:
@@ -82,6 +85,9 @@ class Outputs:
 
     def emit(self, events: Sequence[Event], choice: Choice, time: int, out: list[Output]) -> None:
         """Number the events of a choice and write them; `time` is the record's, in milliseconds since the epoch."""
+        if self.silent and not self._keeps_state:
+            choice.seq += len(events)
+            return
         kinds, counts = self._kinds, self.tally.events
         seq = choice.seq
         for event in events:

@@ -126,12 +126,13 @@ class Partition:
     # Recovery
 
     def begin_replay(self, mark: Mark, *, lossy: bool) -> None:
-        """From here to `mark.offset` records are replayed; the host throws away what comes out.
+        """From here to `mark.offset` records are replayed; what comes out, if anything does, is not to be published.
 
         `lossy`: the replay should have started at `mark.low_water`, but the topic no longer holds that.
         """
         self._replay = Replay(mark, self.offset, lossy)
         self._chunks.unseen_until = self._replay.unseen_until
+        self._outputs.silent = True
 
     def end_replay(self, out: list[Output]) -> ReplayEnd:
         """The replay has come to the mark's offset: announce what could not be rebuilt, and go live.
@@ -140,7 +141,7 @@ class Partition:
         """
         replay = self._replay
         assert replay is not None  # begin_replay comes first
-        self._replay, self._chunks.unseen_until = None, 0
+        self._replay, self._chunks.unseen_until, self._outputs.silent = None, 0, False
         self.offset = max(self.offset, replay.mark.offset)
         self.drain()
         self._history = replay.history(self._fingerprint)
