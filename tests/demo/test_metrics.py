@@ -25,13 +25,11 @@ latency_sum{topic="a"} 0.05
 def test_a_counter_is_summed_over_the_other_labels() -> None:
     """What did not happen is left out."""
     assert Metrics(PAGE).by_label("calls_total", "outcome") == {"complete": 4, "malformed": 2}
-    assert Metrics(PAGE).total("calls_total") == 6
 
 
 def test_a_counter_that_is_not_there_counts_nothing() -> None:
     """A worker that does not answer gives an empty page."""
     assert Metrics("").by_label("calls_total", "outcome") == {}
-    assert Metrics("").total("calls_total") == 0
     assert Metrics("").quantile("latency", 0.5) is None
 
 

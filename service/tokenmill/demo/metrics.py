@@ -23,10 +23,6 @@ class Metrics:
                 sums[value] = sums.get(value, 0) + int(sample.value)
         return sums
 
-    def total(self, name: str) -> int:
-        """A counter's or gauge's value, summed over all labels."""
-        return int(sum(sample.value for sample in self._samples if sample.name == name))
-
     def quantile(self, name: str, share: float) -> float | None:
         """Upper bound in seconds of the bucket in which this share of a histogram's observations lies."""
         buckets = self._buckets(name)

@@ -69,7 +69,7 @@ def samples() -> list[Sample]:
 
 
 def _of_formats() -> list[Sample]:
-    # The registry's samples bring their own tools, so any name is let through where the format allows it.
+    # The samples of the registry call tools of this list.
     return [
         Sample(format_.name, format_.summary, format_.sample, {"format": format_.name, "tools": TOOLS})
         for format_ in FORMATS

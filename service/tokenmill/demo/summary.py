@@ -43,12 +43,14 @@ COUNTERS = (
 )
 """What it is called, the counter, the label that splits it."""
 
+LATENCY = "tokenmill_chunk_to_event_latency_seconds"
+
 
 def print_summary(console: Console, phases: Sequence[Phase], metrics: Metrics) -> None:
     """Print everything as tables."""
     console.print()
     _print_events(console, phases)
-    _print_latencies(console, phases)
+    _print_latencies(console, phases, metrics)
     _print_worker(console, metrics)
 
 
@@ -59,10 +61,16 @@ def _print_events(console: Console, phases: Sequence[Phase]) -> None:
     print_table(console, ["events", *(phase.name for phase in phases)], rows, right=len(phases))
 
 
-def _print_latencies(console: Console, phases: Sequence[Phase]) -> None:
+def _print_latencies(console: Console, phases: Sequence[Phase], metrics: Metrics) -> None:
     console.print()
     rows = [[phase.name, phase.latency(50), phase.latency(99)] for phase in phases]
+    rows.append(["as the worker counts, to acknowledged", _at_most(metrics, 0.5), _at_most(metrics, 0.99)])
     print_table(console, ["from token published to event received", "p50", "p99"], rows, right=2)
+
+
+def _at_most(metrics: Metrics, share: float) -> str:
+    bound = metrics.quantile(LATENCY, share)
+    return "unknown" if bound is None else f"≤ {bound * 1_000:.0f} ms"
 
 
 def _print_worker(console: Console, metrics: Metrics) -> None:
