@@ -1,5 +1,6 @@
 """Faust as a host: its traps are closed, its settings are ours."""
 
+import gc
 import os
 import signal
 import threading
@@ -13,7 +14,7 @@ from tokenmill.config import Config, ParserSection, Worker
 from tokenmill.errors import ConfigError
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.worker import run_worker
-from tokenmill.worker.host import Deadline, make_app
+from tokenmill.worker.host import GARBAGE_THRESHOLD, Deadline, make_app, tune_garbage_collector
 from tokenmill.worker.service import WorkerService
 
 pytestmark = pytest.mark.integration
@@ -44,6 +45,18 @@ def test_names_that_do_not_exist_are_refused_before_anything_starts() -> None:
     """The command's exit code is 2 then."""
     with pytest.raises(ConfigError, match="hermess"):
         run_worker(Config(parser=ParserSection(format="hermess")))
+
+
+def test_the_garbage_collector_looks_less_often() -> None:
+    """And not at what was there before the first record."""
+    before = gc.get_threshold()
+    try:
+        tune_garbage_collector()
+        assert gc.get_threshold()[0] == GARBAGE_THRESHOLD
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def test_a_deadline_ends_the_process_once(capsys: pytest.CaptureFixture[str]) -> None:

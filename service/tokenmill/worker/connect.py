@@ -35,7 +35,7 @@ BATCH_BYTES = 512 * KIB
 """Largest record batch. The broker's default limit for one is 1 MiB."""
 
 FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 15.0
+LONGEST_PAUSE_S = 5.0
 
 
 def make_consumer(kafka: Kafka) -> AIOKafkaConsumer:

@@ -6,6 +6,7 @@ data, settings read from the environment.
 """
 
 import asyncio
+import gc
 import logging
 import os
 import sys
@@ -88,6 +89,18 @@ class Deadline:
         self._exit(1)
 
 
+GARBAGE_THRESHOLD = 50_000
+"""New objects before the collector looks for cycles. Records, chunks and outputs make none; looking through them every
+700 objects, as Python does by default, costs more than reading them."""
+
+
+def tune_garbage_collector() -> None:
+    """Leave out what lives as long as the process, and look for cycles less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
+
+
 def run_worker(config: Config, hooks: Hooks | None = None) -> int:
     """Run until SIGTERM or SIGINT (0) or until something makes going on impossible (1). Takes over the process.
 
@@ -105,6 +118,7 @@ def run_worker(config: Config, hooks: Hooks | None = None) -> int:
     with _folder() as folder:
         app = make_app(config, service, numbers, folder, loop)
         seconds = config.worker.shutdown_timeout_s
+        tune_garbage_collector()
         worker = Worker(app, lambda: deadline.start(seconds, "stop"), loop=loop, quiet=True, redirect_stdouts=False)
         try:
             worker.execute_from_commandline()
