@@ -94,6 +94,11 @@ def test_other_events_that_are_too_large(chunk: dict[str, Any], left: str) -> No
     assert [event.seq for event in events(out)] == list(range(len(out)))
 
 
+def test_nothing_above_the_cap_is_ever_published() -> None:
+    """Also where not even an error fits: a setting that the start of a worker refuses."""
+    assert output({"delta": "a"}, limits=Limits(output_bytes=3 * KIB + 10)) == []
+
+
 def test_errors_and_calls_are_counted_by_format() -> None:
     """Labels are bounded: several formats at once are `several`."""
     state = Partition(SessionSettings(), "tokens", 0)

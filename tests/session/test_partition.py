@@ -107,6 +107,8 @@ def test_the_counts_are_drained() -> None:
     tally = state.drain()
     assert (tally.chunks, tally.events["text-delta"], tally.opened) == ({"native": 2}, 2, [1_000])
     assert state.drain().chunks == {}
+    run(state, log({"message_id": "m", "control": "cancel"}, {"message_id": "m", "open": {}}, start=2))
+    assert state.drain().opened == [1_003]
 
 
 def test_two_partitions_give_different_ids() -> None:

@@ -147,7 +147,7 @@ class Chunks:
             if len(previous.choices) > 1:
                 self._keep_whole(previous, record.offset)
             self._finish(previous, previous.going_on(), "error", record, out)
-        if not message.choices:
+        if not message.going_on():
             self.tally.opened.append(record.timestamp)
         message.closed = False
         message.last = record.offset

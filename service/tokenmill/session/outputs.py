@@ -133,15 +133,16 @@ class Outputs:
 
     def _note(self, event: Event, choice: Choice) -> None:
         """Count errors and calls under the format that they came in."""
-        formats = choice.grammar.options.format
-        label = formats if isinstance(formats, str) else "several"
+        formats = choice.grammar.format_names
+        label = formats[0] if len(formats) == 1 else "several"
         if isinstance(event, ToolCall):
             outcome = "repaired" if event.repaired else "ok"
             self.tally.tool_calls[label, outcome if event.problem is UNSET else event.problem] += 1
-        elif isinstance(event, Error):
-            self.tally.parse_errors[label, ERROR_STAGES[event.code], event.code] += 1
-            if event.code in FAILED_CALLS:
-                self.tally.tool_calls[label, event.code] += 1
+            return
+        assert isinstance(event, Error)  # no other kind is noted
+        self.tally.parse_errors[label, ERROR_STAGES[event.code], event.code] += 1
+        if event.code in FAILED_CALLS:
+            self.tally.tool_calls[label, event.code] += 1
 
 
 def _instead_of(event: Event) -> Event:
