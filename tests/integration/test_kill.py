@@ -20,6 +20,9 @@ RESTORED = 20
 BATCH = 40
 PAUSE_S = 0.1
 
+SETTINGS = {"idle_timeout_s": 2, "commit_interval_ms": 400}
+"""Commits are rare, so that a kill finds events that are published and not committed: those are repeated."""
+
 
 class Feeder:
     """Sends the conversations bit by bit, round after round with new names, until it is told that it is enough."""
@@ -62,7 +65,7 @@ async def _kill_until_restored(stage: Stage, feeder: Feeder, cache: redis.Redis)
         victims.pop(0).kill()
         if rounds % 2:
             cache.flushall()
-        victims.append(await stage.start(idle_timeout_s=2))
+        victims.append(await stage.start(**SETTINGS))
         rounds += 1
 
 
@@ -77,7 +80,7 @@ async def test_killed_workers_publish_what_one_run_would(
     """
     async with Stage(tmp_path, kafka, unique, redis_server.url) as stage:
         for _ in range(2):
-            await stage.start(idle_timeout_s=2)
+            await stage.start(**SETTINGS)
         feeder = Feeder(stage)
         feeding = asyncio.create_task(feeder.run())
         cache = redis.Redis(port=redis_server.port)
