@@ -1,11 +1,16 @@
 """`tokenmill topics create`, on a real Kafka."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tests.support.stage import until
 from tokenmill.commands.topics import command
+from tokenmill.config import Kafka
+from tokenmill.worker.connect import make_admin
+from tokenmill.worker.topics import partition_counts
 
 pytestmark = pytest.mark.integration
 
@@ -25,4 +30,11 @@ def test_topics_are_created_once_and_never_shrink(kafka: str, unique: str, tmp_p
     topics = sorted(f"{name}-{unique}" for name in names)
     assert create(2) == [[topic, "created", "2"] for topic in topics]
     assert create(3) == [[topic, "grown", "3"] for topic in topics]
+    asyncio.run(until(lambda: _all_have(kafka, topics, 3), "tell the new partitions"))
     assert create(1) == [[topic, "unchanged", "3"] for topic in topics]
+
+
+async def _all_have(bootstrap: str, topics: list[str], partitions: int) -> bool:
+    """A broker hears of new partitions a moment after they were made."""
+    async with make_admin(Kafka(bootstrap_servers=bootstrap)) as admin:
+        return set((await partition_counts(admin, topics)).values()) == {partitions}
