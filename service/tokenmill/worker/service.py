@@ -33,6 +33,8 @@ MARGIN_S = 5.0
 class WorkerService(Service):
     """Starts the engine as soon as Kafka can be had, and ends the process when it can't go on."""
 
+    logger = logging.getLogger("mode.worker")  # what the host says of its services is its own business
+
     def __init__(
         self, config: Config, numbers: Numbers, hooks: Hooks, failing: Callable[[], None], **options: Any
     ) -> None:
