@@ -1,12 +1,14 @@
 """Topics are made once, grow, and never shrink."""
 
+from functools import partial
+
 import pytest
 
-from tests.support.stage import Stage
+from tests.support.stage import Stage, until
 from tokenmill.config import Config, ExtraOutput, Kafka, Topics
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.limits import Limits
-from tokenmill.worker.connect import make_admin
+from tokenmill.worker.connect import make_admin, until_available
 from tokenmill.worker.topics import (
     all_topics,
     check_partitions,
@@ -34,17 +36,31 @@ async def test_topics_are_created_grown_and_left_alone(config: Config) -> None:
         changes = await create_topics(config, partitions)
         assert [change.topic for change in changes] == all_topics(config)
         assert {(change.outcome, change.partitions) for change in changes} == {(outcome, found)}
+        await until(partial(_all_have, config, found), "the broker tells what it made")
+
+
+async def _all_have(config: Config, partitions: int) -> bool:
+    async with make_admin(config.kafka) as admin:
+        counts = await partition_counts(admin, all_topics(config))
+    return counts == dict.fromkeys(all_topics(config), partitions)
 
 
 async def test_topics_hold_their_longest_record(config: Config) -> None:
     """The input a record of the limit, the outputs one of their cap; a missing topic is left out of the counts."""
     await create_topics(config, 2)
     async with make_admin(config.kafka) as admin:
-        found = await largest_records(admin, all_topics(config))
+        found = await until_available(lambda: largest_records(admin, all_topics(config)), 30)
         counts = await partition_counts(admin, [*all_topics(config), "never-made"])
     assert found[config.topics.tokens] > Limits().record_bytes
     assert all(found[topic] >= Limits().output_bytes for topic in output_topics(config))
     assert counts == dict.fromkeys(all_topics(config), 2)
+
+
+async def test_settings_of_a_topic_that_is_not_there_are_unavailable(config: Config) -> None:
+    """It may still come: the start is tried again."""
+    async with make_admin(config.kafka) as admin:
+        with pytest.raises(Unavailable, match=config.topics.tokens):
+            await largest_records(admin, [config.topics.tokens])
 
 
 async def test_a_refusal_is_said(config: Config) -> None:

@@ -84,7 +84,9 @@ async def largest_records(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> 
         return {}
     found: dict[str, int] = {}
     for response in responses:
-        for _, _, _, name, entries in response.resources:
+        for code, message, _, name, entries in response.resources:
+            if code:
+                raise Unavailable(f"Kafka: settings of topic {name}: {message or for_code(code).__name__}")
             largest = next(value for key, value, *_ in entries if key == "max.message.bytes")
             found[name] = int(largest) - RECORD_OVERHEAD
     return found
