@@ -24,8 +24,7 @@ _OUTSIDE = ("enable_thinking", "thinking")
 
 
 def folder() -> Path:
-    """Where the cases are. Where there are none the test says so: skipped at home, where the project's own cases are run,
-    and failed in CI."""
+    """Where the cases are. Where there are none the test says so: it is skipped at home and fails in CI."""
     named_folder = os.environ.get("TOKENMILL_CASES")
     found = Path(named_folder) if named_folder else Path(__file__).parents[3] / "shared" / "reference" / "cases"
     if not (found / "formats").is_dir():
