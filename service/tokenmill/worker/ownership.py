@@ -167,8 +167,9 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         lane.line.epoch = epoch
         parked = self._parked.pop(tp, None)
         if parked is not None and _still_committed(parked, committed):
+            due = lane.line.due
             lane.adopt(parked.partition, parked.line)
-            lane.line.epoch = epoch
+            lane.line.epoch, lane.line.due = epoch, due
             lane.committed = parked.committed
             self._go_live(lane, "memory", extent)
             return
