@@ -28,7 +28,7 @@ class Source(msgspec.Struct, array_like=True):
         """Append `text`."""
         self.size += len(text)
         self.pieces.append(text)
-        if len(self.pieces) == 1024:  # noqa: PLR2004 # pieces of a block: each character is copied twice in all
+        if len(self.pieces) == 64:  # noqa: PLR2004 # pieces of a block: each character is copied twice in all
             self.blocks.append("".join(self.pieces))
             self.pieces.clear()
 
