@@ -69,11 +69,11 @@ def test_a_call_with_a_problem_is_not_for_tool_runners() -> None:
 
 
 def test_a_call_that_is_too_large_becomes_an_error() -> None:
-    """P8: one oversize send would stop the producer; its text was sent in deltas."""
+    """P8: one oversize send would stop the producer; its text was sent in deltas. Tool runners get nothing of it."""
     text = CALL.replace("1", '"' + "x" * 9_000 + '"')
     out = output(OPEN | {"delta": text, "end": True}, specs=(OutputSpec("events"), CALLS), limits=SMALL)
     assert all(len(each.value or b"") + 2 * KIB < SMALL.output_bytes for each in out)
-    assert [each.topic for each in out if each.topic == "tool-calls"] == ["tool-calls"]
+    assert [each for each in out if each.topic == "tool-calls"] == []
     (error,) = [event for event in events(out) if event.type == "error"]
     assert (error.code, error.name) == ("limit", "f")  # type: ignore[union-attr] # it is an Error
 

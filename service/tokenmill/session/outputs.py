@@ -45,6 +45,8 @@ class Route(NamedTuple):
     place: int
     """Of the dialect's state in `Choice.states`."""
     clean_calls_only: bool
+    errors: bool
+    """Its readers ask for errors."""
 
 
 class _Kind(NamedTuple):
@@ -64,7 +66,13 @@ class Outputs:
         self._source = ("tm-source-partition", b"%d" % number)
         self._room = settings.limits.output_bytes - 2 * KEY_BYTES - HEADER_BYTES
         self._routes = [
-            Route(spec.topic, find_dialect(spec.dialect), place, spec.clean_calls_only)
+            Route(
+                spec.topic,
+                find_dialect(spec.dialect),
+                place,
+                spec.clean_calls_only,
+                errors=spec.events is None or "error" in spec.events,
+            )
             for place, spec in enumerate(settings.outputs)
         ]
         self._keeps_state = bool(self.states())
@@ -119,7 +127,10 @@ class Outputs:
             out.append(Output(route.topic, time, choice.key, payloads[0], self._headers(choice, seq, _ONLY_PART)))
             return
         if any(len(payload) > self._room for payload in payloads):
-            payloads = route.dialect.encode(state, choice.envelope, _instead_of(event), seq, time)
+            instead = _instead_of(event)
+            if isinstance(instead, Error) and not route.errors:
+                return
+            payloads = route.dialect.encode(state, choice.envelope, instead, seq, time)
         for number, payload in enumerate(payloads, 1):
             if len(payload) <= self._room:
                 part = ("tm-part", b"%d/%d" % (number, len(payloads)))
