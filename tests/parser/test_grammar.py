@@ -52,7 +52,7 @@ def test_wanted_arguments(asked: list[str], wanted: bool) -> None:  # noqa: FBT0
 def test_formats_by_name_and_alias() -> None:
     """Other servers' names for a parser find the format; unknown ones are refused with the known ones."""
     assert find_format("qwen3_coder").name == "qwen3_xml"
-    with pytest.raises(BadOpen, match="unknown format 'nope'; known are plain, hermes"):
+    with pytest.raises(BadOpen, match="unknown format 'nope'; known are plain, .*hermes"):
         compile_grammar(Options(format=["hermes", "nope"]))
     with pytest.raises(BadOpen, match="empty"):
         compile_grammar(Options(format=[]))
