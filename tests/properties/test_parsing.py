@@ -55,6 +55,20 @@ TAGS = [
     *("<tool_call>", "</tool_call>", "<think>", "</think>", "<tool_", "tool_call>", "<function=f>", "<function=g>\n"),
     *("<function=", "</function>", "<parameter=b>", "<parameter=n>", "<parameter=", "</parameter>", "< / parameter >"),
     *("<a>", "<a>b", "</a>", "</a>>", "[CALLS]", "[J]f:", "[J]f::", "[X]g ", "[P b>", "[/P]", "[/X]", "]]"),
+    *("<|tool_call>", "<tool_call|>", "call:f{", "call:g{b:", '<|"|>', '<|"|', "<|channel>", "thought\n", "<channel|>"),
+    *("<start_function_call>", "<end_function_call>", "<escape>", "<escape", "n:", "b:", ",n:1", "},"),
+]
+TAGS += [
+    *("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>", "<|constrain|>json", "analysis", "commentary"),
+    *("<|eom|>", " to=", "to=self", "to=user", "to=functions.f", "assistant", '<atem:invoke name="f.f">', ">>>", "all\n"),
+    *('<atem:parameter name="b">', "</atem:parameter>", "</atem:invoke>", "<atem:function_calls>", "f\n", "{}"),
+    *("<|message_model|>", "<|content_text|>", "<|content_thinking|>", "<|content_invoke_tool_json|>", "<|end_message|>"),
+    *("[TOOL_CALLS]", "[ARGS]", "f[CALL_ID]1", "[THINK]", "[/THINK]", '{"b":"x"}', "```json", "```", "◁think▷", "◁/think▷"),
+    *("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "function<｜tool▁sep｜>f\n", "<｜tool▁call▁end｜>"),
+    *("<|tool_calls_section_begin|>", "<|tool_call_begin|>", "functions.f:0", "<|tool_call_argument_begin|>"),
+    *("<|plamo:begin_tool_requests:plamo|>", "<|plamo:begin_tool_name:plamo|>f<|plamo:end_tool_name:plamo|>"),
+    *("<|plamo:begin_tool_arguments:plamo|>", "<|plamo:msg|>", "<|plamo:tag|>", "Here is my ", "response:"),
+    *("<|open|>", "<|close|>", "<|sep|>", "tools", "think", 'call tool="f&amp;"', 'argument key="b" type="string"'),
 ]
 PIECE = st.one_of(st.sampled_from(TAGS), st.sampled_from(JSON), st.sampled_from(TEXT), st.text(max_size=4))
 TOOLS: list[dict[str, Any]] = [
@@ -71,7 +85,7 @@ OPTIONS = st.fixed_dictionaries(
         "tools": st.just(TOOLS),
         "content_arguments": st.just(["*"]),
         "min_delta_chars": st.just(3),
-        "start": st.just("reasoning"),
+        "start": st.sampled_from(["text", "reasoning", "header"]),
         "parse": st.sampled_from(["tools", "reasoning", "none"]),
         "unknown_tool": st.sampled_from(["call", "text", "drop"]),
         "calls_in_reasoning": st.sampled_from(["honour", "ignore"]),
@@ -119,7 +133,7 @@ def test_cuts_change_nothing(grammar: Grammar, stream: tuple[str, list[str]]) ->
 def test_no_character_is_lost(grammar: Grammar, stream: tuple[str, list[str]]) -> None:
     """P9: text, reasoning, calls and markers put together again are the input, each character once."""
     text, chunks = stream
-    assert source_of(parse(grammar, chunks)) == text
+    assert source_of(parse(grammar, chunks)) == (grammar.prompt + text if text else "")
 
 
 @given(grammars(), streams())

@@ -42,6 +42,8 @@ class ParamsState(msgspec.Struct, tag="p", array_like=True):
 
     begin: int = 0
     """Where the argument region begins."""
+    end: int = -1
+    """Where it ends, once it has."""
     key: str = ""
     """Parameter whose value is open."""
     wire_type: str = ""
@@ -57,8 +59,31 @@ class ParamsState(msgspec.Struct, tag="p", array_like=True):
     """Whether the open value is sent as it grows: a `params.Growth`."""
     fresh: int = 0
     """Characters at the beginning of the growing value that may still be layout."""
+    verbatim: bool = False
+    """The growing value has no layout."""
     tail: str = ""
     """Its end, which may be layout; or all of it while it can still be `null`."""
 
 
-BodyState: TypeAlias = JsonState | ParamsState
+class LiteralState(msgspec.Struct, tag="l", array_like=True):
+    """Where bare keys and marked strings stand. See `bodies.literal`."""
+
+    begin: int = 0
+    """Where the argument region begins."""
+    end: int = -1
+    """Where it ends, once it has."""
+    stack: str = "{"
+    """Open brackets."""
+    quoted: bool = False
+    """A string is open."""
+    naming: bool = True
+    """A key of the outermost level is open or expected."""
+    key: str = ""
+    """That key so far, or the key of the open value."""
+    growth: int = 0
+    """Whether the open string is sent as it grows: a `literal.Growth`."""
+    waiting: str = ""
+    """All of it while it can still be `null`."""
+
+
+BodyState: TypeAlias = JsonState | ParamsState | LiteralState
