@@ -9,7 +9,15 @@ from typing import Any
 
 import jsonschema_rs
 
-_KINDS = frozenset({"null", "integer", "number", "boolean", "object", "array", "string"})
+_KINDS: dict[str, str] = {
+    **{kind: kind for kind in ("null", "integer", "number", "boolean", "object", "array", "string")},
+    **dict.fromkeys(("str", "text", "varchar", "char", "enum"), "string"),
+    **dict.fromkeys(("int", "int8", "int16", "int32", "int64", "uint", "long", "short", "bigint"), "integer"),
+    **dict.fromkeys(("float", "float32", "float64", "double", "decimal", "num"), "number"),
+    **{"bool": "boolean", "dict": "object", "map": "object", "list": "array", "tuple": "array"},
+}
+"""JSON types by their names, and by names that other type systems give them."""
+
 MESSAGE_CHARS = 400
 """A mismatch is told in one sentence; the library quotes the value, which may be a whole file."""
 
@@ -36,6 +44,12 @@ class Tool:
                 return found
             self._types[parameter] = found
         return self._types[parameter]
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """The parameters that the schema names."""
+        properties = self._coercion.get("properties")
+        return frozenset(properties) if isinstance(properties, Mapping) else frozenset()
 
     @cached_property
     def _validator(self) -> Any:
@@ -77,7 +91,7 @@ def _types(schema: Any, root: Mapping[str, Any], hops: int) -> set[str]:
 
 def _declared(declared: Any) -> set[str]:
     names = declared if isinstance(declared, list) else [declared]
-    return {name for name in names if isinstance(name, str) and name in _KINDS}
+    return {_KINDS[name.lower()] for name in names if isinstance(name, str) and name.lower() in _KINDS}
 
 
 def _kind(value: Any) -> str:

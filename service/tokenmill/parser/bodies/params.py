@@ -1,6 +1,7 @@
 """Calls as tagged parameters, `<parameter=KEY>VALUE</parameter>`, or as pairs of tags for key and value.
 
-1. A value is raw text up to its closing marker, the next opening one or the end of the call: there is no escape.
+1. A value is raw text up to its closing marker, the next opening one or the end of the call: there is no escape. In
+   pairs of tags an opening says less, and is content.
 2. White space at the sides of a value may belong to the layout; `trim` says how much.
 3. The tool's schema gives the value its type once the call is complete, else its tag does, else `untyped`. Only a value
    that is certain to be text is sent as it grows; where `null` is allowed, too, it waits while it can still be that.
@@ -9,7 +10,7 @@
 import re
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -17,9 +18,10 @@ from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.trim import LAYOUTS, Trim
+from tokenmill.parser.bodies.wrapping import may_wrap, read_object, unwrapped
 from tokenmill.parser.body_state import ParamsState
 from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
-from tokenmill.parser.coerce import coerce, is_text
+from tokenmill.parser.coerce import is_text, read_typed
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 
 TAG_CHARS = 2 * NAME_CHARS
 """A tag before it stops being one: a key, a type, and words around them."""
+
+
+Untyped: TypeAlias = Literal["text", "json"]
+"""What a value is of which nothing says the type: its text, or the JSON that it is, if it is any."""
 
 
 class Edge(IntEnum):
@@ -42,6 +48,8 @@ class Edge(IntEnum):
     """The call ends with this marker."""
     STOP = 3
     """The call ends in front of this marker, which belongs to what surrounds it."""
+    NAMED = 4
+    """A tag ends; the value follows."""
 
 
 class Growth(IntEnum):
@@ -67,10 +75,12 @@ class Params(msgspec.Struct, frozen=True):
     key: str = r"\s*(?P<key>.*?)\s*"
     """What a tag must look like as a whole: a regular expression with the groups `key` and, if any, `type`."""
     trim: Trim = "line"
-    untyped: Literal["text", "json"] = "text"
+    untyped: Untyped = "text"
     """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any."""
     wire_types: dict[str, str] = {}
     """What the group `type` stands for: JSON types, space between them; `json` for any."""
+    closed: bool = False
+    """Values are always closed: what looks like the next opening is part of them."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """The reader of this body."""
@@ -83,13 +93,14 @@ class _ParamsReader:
     def __init__(self, params: Params, stops: Sequence[Marker]) -> None:
         self._params = params
         self._key = re.compile(params.key, re.DOTALL)
-        self._tag_end = Scanner([(params.tag_end, None)])
         self._wire_types = {name: frozenset(kinds.split()) for name, kinds in params.wire_types.items()}
         self._untyped = frozenset({"json"}) if params.untyped == "json" else frozenset[str]()
         self._layout = LAYOUTS[params.trim]
         inside = [(params.open, Edge.OPEN), (params.close, Edge.CLOSE), (params.end, Edge.END)]
-        self._value = Scanner(inside)
-        self._between = Scanner([*inside, *((stop, Edge.STOP) for stop in stops)])
+        outside = [(stop, Edge.STOP) for stop in stops]
+        self._value = Scanner(inside[1:] if params.closed else inside)
+        self._between = Scanner([*inside, *outside])
+        self._tag = Scanner([(params.tag_end, Edge.NAMED), inside[0], inside[2], *outside])
 
     def begin(self, call: OpenCall) -> ParamsState:
         return ParamsState(begin=call.source.size)
@@ -125,49 +136,49 @@ class _ParamsReader:
         assert isinstance(state, ParamsState)
         first, base, verdict = position, call.source.size - position, Verdict.MORE
         while True:
-            if state.in_tag:
-                position, verdict = self._tag(run, call, state, buffer, position)
-                if verdict is not Verdict.DONE:
-                    break
-                state.value = base + position
-            scanner = self._value if state.value >= 0 else self._between
+            scanner = self._tag if state.in_tag else self._value if state.value >= 0 else self._between
             hit = scanner.find(buffer, position, final=run.final)
             stop = len(buffer) if hit is None else hit.start
-            if state.value >= 0 and state.growth:
+            if state.in_tag:
+                room = TAG_CHARS - len(state.tag)
+                if stop - position > room:
+                    position, verdict = position + room, Verdict.FAILED
+                    break
+                state.tag += buffer[position:stop]
+            elif state.growth:
                 self._grow(run, call, state, buffer[position:stop])
+            position = stop
             if hit is None or hit.end < 0:
-                position = stop
                 break
+            if hit.value is Edge.NAMED:
+                if not self._open(run, call, state, base + hit.end):
+                    verdict = Verdict.FAILED
+                    break
+                position = hit.end
+                continue
             if state.value >= 0:
                 self._close(run, call, state, base + stop)
+            state.in_tag, state.tag = hit.value is Edge.OPEN, ""
             if hit.value in (Edge.END, Edge.STOP):
+                state.end = base + stop
                 send_source(run, call, buffer[first:stop])
                 return hit.end if hit.value is Edge.END else stop, Verdict.DONE
             position = hit.end
-            if hit.value is Edge.OPEN:
-                state.in_tag, state.tag = True, ""
         send_source(run, call, buffer[first:position])
-        return position, Verdict.FAILED if verdict is Verdict.FAILED else Verdict.MORE
+        return position, verdict
 
-    def _tag(self, run: Run, call: OpenCall, state: ParamsState, buffer: str, position: int) -> tuple[int, Verdict]:
-        """Read a parameter's tag: the position read to, and whether the tag is complete."""
-        hit = self._tag_end.find(buffer, position, final=run.final)
-        stop = len(buffer) if hit is None else hit.start
-        room = TAG_CHARS - len(state.tag)
-        if stop - position > room:
-            return position + room, Verdict.FAILED
-        state.tag += buffer[position:stop]
-        if hit is None or hit.end < 0:
-            return stop, Verdict.MORE
+    def _open(self, run: Run, call: OpenCall, state: ParamsState, begin: int) -> bool:
+        """A tag is complete: its value begins at `begin`. False if it is no tag."""
         found = self._key.fullmatch(state.tag)
         if found is None:
-            return stop, Verdict.FAILED
+            return False
         state.in_tag, state.key, state.wire_type = False, found["key"], found.groupdict().get("type") or ""
-        if wants(run, call, state.key):
+        state.value = begin
+        if wants(run, call, state.key) and not may_wrap(run.grammar, call.name, state.key):
             text = is_text(self._types(run.grammar, call, state.key, state.wire_type))
             state.growth = Growth.YES if text else Growth.NO if text is False else Growth.UNDECIDED
             state.fresh = self._layout.most
-        return hit.end, Verdict.DONE
+        return True
 
     def _types(self, grammar: "Grammar", call: OpenCall, key: str, wire_type: str) -> frozenset[str]:
         """The JSON types that a value may have: by the schema, else by its tag, else by the format."""
@@ -175,7 +186,7 @@ class _ParamsReader:
 
     def _certain(self, state: ParamsState, text: str) -> str:
         """What of a value's text can't be layout at its end; the rest waits in `tail`."""
-        kept = self._layout.certain(text)
+        kept = text if state.verbatim else self._layout.certain(text)
         state.tail = text[len(kept) :]
         return kept
 
@@ -183,6 +194,7 @@ class _ParamsReader:
         """More of a value that is sent as it grows."""
         if state.fresh:
             layout = self._layout.leading(text, state.fresh)
+            state.verbatim = self._layout.paired and bool(text) and not layout
             text = text[layout:]
             state.fresh = 0 if text else state.fresh - layout
         text = state.tail + text
@@ -199,13 +211,17 @@ class _ParamsReader:
             grow(run, call, state.key, text)
         end_growth(run, call)
         state.values.append((state.key, state.wire_type, state.value, end))
-        state.value, state.growth, state.tail, state.fresh = -1, Growth.NO, "", 0
+        state.value, state.growth, state.tail, state.fresh, state.verbatim = -1, Growth.NO, "", 0, False
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state = call.body
         assert isinstance(state, ParamsState)
         source = call.source.text()
-        return {
-            key: coerce(self._layout.whole(source[begin:end]), self._types(run.grammar, call, key, wire_type))
+        if not state.values:
+            return read_object(source[state.begin : state.end] if state.end >= 0 else "")
+        read = {
+            key: read_typed(self._layout.whole(source[begin:end]), self._types(run.grammar, call, key, wire_type))
             for key, wire_type, begin, end in state.values
-        }, False
+        }
+        arguments, repaired = unwrapped(run.grammar, call.name, {key: value for key, (value, _) in read.items()})
+        return arguments, repaired or any(repaired for _, repaired in read.values())
