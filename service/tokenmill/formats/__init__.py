@@ -27,11 +27,11 @@ from tokenmill.formats.harmony import HARMONY
 from tokenmill.formats.hermes import HERMES
 from tokenmill.formats.hunyuan_a13b import HUNYUAN_A13B
 from tokenmill.formats.hunyuan_kv import HUNYUAN_KV
+from tokenmill.formats.inkling import INKLING
 from tokenmill.formats.internlm import INTERNLM
 from tokenmill.formats.jamba import JAMBA
 from tokenmill.formats.json_array import JSON_ARRAY
 from tokenmill.formats.k2_horizon import K2_HORIZON
-from tokenmill.formats.inkling import INKLING
 from tokenmill.formats.kimi_k2 import KIMI_K2
 from tokenmill.formats.kimi_k3 import KIMI_K3
 from tokenmill.formats.kimi_think import KIMI_THINK
@@ -39,6 +39,7 @@ from tokenmill.formats.llama3_json import LLAMA3_JSON
 from tokenmill.formats.longcat import LONGCAT
 from tokenmill.formats.mimo import MIMO
 from tokenmill.formats.minimax_m2 import MINIMAX_M2
+from tokenmill.formats.minimax_m3 import MINIMAX_M3
 from tokenmill.formats.mistral_args import MISTRAL_ARGS
 from tokenmill.formats.mistral_callid import MISTRAL_CALLID
 from tokenmill.formats.mistral_json import MISTRAL_JSON
@@ -84,11 +85,11 @@ FORMATS: tuple[Format, ...] = (
     HERMES,
     HUNYUAN_A13B,
     HUNYUAN_KV,
+    INKLING,
     INTERNLM,
     JAMBA,
     JSON_ARRAY,
     K2_HORIZON,
-    INKLING,
     KIMI_K2,
     KIMI_K3,
     KIMI_THINK,
@@ -96,6 +97,7 @@ FORMATS: tuple[Format, ...] = (
     LONGCAT,
     MIMO,
     MINIMAX_M2,
+    MINIMAX_M3,
     MISTRAL_ARGS,
     MISTRAL_CALLID,
     MISTRAL_JSON,

@@ -10,7 +10,7 @@ from tokenmill.parser.bodies.trim import Trim
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Header
 
-_NAME = r"""\s*["']?(?P<name>[^"'\s]+?)["']?\s*(?P<whole>/?)"""
+NAME = r"""\s*["']?(?P<name>[^"'\s]+?)["']?\s*(?P<whole>/?)"""
 _KEY = r"""\s*["']?(?P<key>[^"']*?)["']?(?:\s+string\s*=\s*["']?(?P<type>\w+)["']?)?\s*"""
 
 
@@ -18,7 +18,7 @@ def invoke(prefix: str = "", *, trim: Trim = "none", untyped: Untyped = "text") 
     """One call with tags that begin with `prefix`: `<PREFIXinvoke name=…>`."""
     return Call(
         open=marker(f"<{prefix}invoke name=", spaces=True),
-        header=Header(until=marker(">"), before=marker("<"), pattern=_NAME),
+        header=Header(until=marker(">"), before=marker("<"), pattern=NAME),
         body=Params(
             open=marker(f"<{prefix}parameter name=", spaces=True),
             close=marker(f"</{prefix}parameter>", spaces=True),

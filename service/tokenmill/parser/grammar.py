@@ -15,6 +15,7 @@ from tokenmill.parser.coerce import coerce
 from tokenmill.parser.compiler import compile_modes
 from tokenmill.parser.modes import Mode
 from tokenmill.parser.options import Options
+from tokenmill.parser.schema import NO_SHAPE, Shape
 from tokenmill.parser.spec import Format, UnknownTool
 from tokenmill.parser.tools import read_tools
 
@@ -67,6 +68,11 @@ class Grammar:
         """The parameters that the tool's schema names; empty if nothing says."""
         tool = self._tools.get(name)
         return tool.parameters if tool else _NO_TYPES
+
+    def shape(self, name: str) -> Shape:
+        """The schema of the tool's arguments; one that says nothing for a tool that is not known."""
+        tool = self._tools.get(name)
+        return tool.shape if tool else NO_SHAPE
 
     def allows_text(self, name: str, parameter: str) -> bool:
         """Whether the parameter may be a string, as far as its schema says."""
