@@ -1,10 +1,12 @@
 """A marker, the tool's name and its arguments; no closing marker: the end of the JSON ends the call.
 
 `[ARGS]` stands between name and arguments since version 13 of the tokenizer, nothing before. A call ends the reasoning.
+A list of calls behind the marker, as older tokenizers have it, is read, too: servers have one parser for both.
 """
 
-from tokenmill.parser.bodies import JsonArguments
-from tokenmill.parser.markers import marker
+from tokenmill.formats.shapes import json_list
+from tokenmill.parser.bodies import JsonArguments, JsonCall
+from tokenmill.parser.markers import ahead, marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
 
 MISTRAL_ARGS = Format(
@@ -15,9 +17,11 @@ MISTRAL_ARGS = Format(
         '[TOOL_CALLS]get_weather[ARGS]{"city": "Paris", "days": 3}[TOOL_CALLS]get_time[ARGS]{}'
     ),
     models=("Ministral 3", "Devstral", "Magistral", "Mistral Medium 3", "Mistral Large 3"),
+    aliases=("mistral",),
     regions=(Region(marker("[THINK]", "<think>"), marker("[/THINK]", "</think>")),),
     strays=(marker("[/THINK]", "</think>"),),
     sections=(
+        json_list(marker("[TOOL_CALLS]", ahead=(ahead(" ["), ahead(" {"))), JsonCall(id=("id",))),
         Section(
             open=None,
             close=None,
