@@ -88,3 +88,11 @@ def test_signs_that_vary_inside() -> None:
     assert scanner.find("</c1,", 0, final=False) == Hit(0, -1, None)
     assert scanner.find("</ca>", 0, final=False) is None
     assert scanner.find("</c" + "1" * (INNER_CHARS + 1), 0, final=False) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "suspected"), [("a b", False), ("x<", True), ("< /b", True), ("<b", False), ("<a", True), ("<  ", True)]
+)
+def test_suspects(text: str, suspected: bool) -> None:  # noqa: FBT001 -- a parameter of the table
+    """A marker's first two characters, or its first at the end, white space in between or not."""
+    assert OVERLAPPING.suspects(text) is suspected

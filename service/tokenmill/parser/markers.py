@@ -69,7 +69,7 @@ class Hit(NamedTuple, Generic[T]):
 class Scanner(Generic[T]):
     """The live markers of one mode, each with a value (what to do, or which it was)."""
 
-    __slots__ = ("_any_first", "_full", "_one_first", "_partial", "_values", "firsts")
+    __slots__ = ("_any_first", "_full", "_one_first", "_partial", "_suspect", "_values", "firsts")
 
     def __init__(self, live: Sequence[tuple[Marker, T]], *, leading_space: bool = False) -> None:
         spelled = [
@@ -81,9 +81,15 @@ class Scanner(Generic[T]):
         begun = [_prefixes([*atoms, *after]) for atoms, mark, _ in spelled for after in mark.ahead or [()]]
         self._full = re.compile("|".join(whole) or r"(?!)")
         self._partial = re.compile("|".join(begun) or r"(?!)")
+        doubted = {_beginning([*atoms, *after]) for atoms, mark, _ in spelled for after in mark.ahead or [()]}
+        self._suspect = re.compile("|".join(sorted(doubted)) or r"(?!)")
         self.firsts = "".join(sorted({text[0] for mark, _ in live for text in mark.spellings}))
         self._one_first = self.firsts if len(self.firsts) == 1 else ""
         self._any_first = re.compile(f"[{re.escape(self.firsts)}]" if self.firsts else r"(?!)")
+
+    def suspects(self, text: str) -> bool:
+        """Whether a marker may begin in the text: its first two characters stand there, or the first at the end."""
+        return self._suspect.search(text) is not None
 
     def find(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
         """The first marker from `position` on, or what to hold; `final` says that nothing follows the buffer."""
@@ -124,6 +130,13 @@ def _spelled(mark: Marker, *, leading_space: bool) -> list[list[str]]:
             atoms.insert(-1, f"(?:{mark.inner}){{0,{INNER_CHARS}}}")
         spelled.append(atoms)
     return spelled
+
+
+def _beginning(atoms: Sequence[str]) -> str:
+    """A pattern for the first two characters of a marker, or as much of them as the end of the text leaves."""
+    first, *rest = atoms
+    at = next((at for at, atom in enumerate(rest) if "{0," not in atom), None)
+    return first if at is None else f"{first}{''.join(rest[:at])}(?:\\Z|{rest[at]})"
 
 
 def _follows(mark: Marker) -> str:

@@ -81,7 +81,7 @@ class TextMode:
         if not block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
             return None
         for first in self._firsts:
-            if first in text:
+            if first in text and self._scanner.suspects(text):
                 return None
         return [self._delta(block, text)]
 

@@ -36,7 +36,10 @@ def test_decoded_deltas() -> None:
         assert "".join(event.delta for event in named(events, ArgumentDelta)) == "x\ny"
 
 
-@pytest.mark.parametrize("call", ["{}", '{"f": 1}', '{"f": {}, "g": {}}', '{"f": null}', '{"": {}}', '{"f": {"a": }}'])
+@pytest.mark.parametrize(
+    "call",
+    ['{"f": {}: {"g": {}}}', "{}", '{"f": 1}', '{"f": {}, "g": {}}', '{"f": null}', '{"": {}}', '{"f": {"a": }}'],
+)
 def test_what_is_no_call(call: str) -> None:
     """One key, and an object behind it."""
     events = parse(grammar(KEYED), [f"[CALLS]{call}[END]"])

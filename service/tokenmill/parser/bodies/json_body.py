@@ -71,8 +71,9 @@ class JsonReader:
         state: JsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         quote = state.quote
         if quote and quote in COMMENTS:
-            return None
-        if not quote or quote in text:
+            if not self._shallow.stays_in_comment(state, text):
+                return None
+        elif not quote or quote in text:
             scan = self._watching if grammar.watches_arguments else self._shallow
             if state.phase != Phase.DEEP or state.escaped or not scan.stays_nested(state, text):
                 return None
@@ -116,6 +117,7 @@ class JsonReader:
                 verdict = self._token(reading, token, position)
                 if verdict is Verdict.MORE:
                     continue
+                position += token == Token.BEGIN  # the bracket of a wrong value begins no call of its own
             reading.pause(position)
             return position, verdict
 
@@ -164,6 +166,8 @@ class JsonReader:
                 return Verdict.FAILED
             state.root = reading.base + position
         if level == self._level and (self._keys is None or state.key in self._keys.arguments):
+            if state.begin >= 0:  # a second value: which of them is meant can't be told
+                return Verdict.FAILED
             reading.begin_arguments(position, stringy=first in "\"'")
         elif level == 1 and self._keys is not None:
             if state.key in self._keys.name and first not in "\"'":

@@ -41,7 +41,7 @@ class _KeyedReader(JsonReader):
     def _value(self, reading: Reading, level: int, position: int) -> Verdict:
         if level != 1:
             return super()._value(reading, level, position)
-        if reading.buffer[position] != "{":
+        if reading.buffer[position] != "{" or reading.state.begin >= 0:
             return Verdict.FAILED
         reading.begin_arguments(position, stringy=False)
         return Verdict.MORE

@@ -130,6 +130,13 @@ class JsonScan:
         state.quote, state.stack, state.escaped = quote, stack, escaped
         return True
 
+    def stays_in_comment(self, state: JsonState, text: str) -> bool:
+        """Read all of `text` at once if nothing in it ends the comment; otherwise read nothing."""
+        if state.quote == "/" or state.quote in text or "/" in text:
+            return False
+        state.escaped = False
+        return True
+
     def _string(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
         begin = position
         if state.escaped:
