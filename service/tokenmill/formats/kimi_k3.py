@@ -52,6 +52,7 @@ KIMI_K3 = Format(
                         tag_end=marker("<|sep|>"),
                         key=r'(?=.*?\bkey="(?P<key>[^"]*)")(?=.*?\btype="(?P<type>[^"]*)")?.*',
                         trim="none",
+                        unescape=True,
                         wire_types={
                             "string": "string",
                             "null": "json",
