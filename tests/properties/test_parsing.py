@@ -97,6 +97,46 @@ TAGS += [
     *("<|plamo:begin_tool_arguments:plamo|>", "<|plamo:msg|>", "<|plamo:tag|>", "Here is my ", "response:"),
     *("<|open|>", "<|close|>", "<|sep|>", "tools", "think", 'call tool="f&amp;"', 'argument key="b" type="string"'),
 ]
+TAGS += [
+    *("<seed:tool_call>", "</seed:tool_call>", "<seed:think>", "<minimax:tool_call>", "</minimax:tool_call>"),
+    *(
+        '<invoke name="f">',
+        "<invoke name=g/>",
+        "</invoke>",
+        '<parameter name="b">',
+        '<parameter name="n" string="true">',
+    ),
+    *(
+        "<dots_function_call>",
+        "</dots_function_call>",
+        "<｜tool_calls_begin｜>",
+        "<｜tool_call_begin｜>",
+        "</ steptml:invoke>",
+    ),
+    *('<steptml:invoke name="f">', '<steptml:parameter name="b">', "</steptml:parameter>", "<｜tool_call_end｜>"),
+    *(
+        "<｜DSML｜tool_calls>",
+        '<｜DSML｜invoke name="f">',
+        '<｜DSML｜parameter name="b" string="false">',
+        "</｜DSML｜ invoke>",
+    ),
+    *("<｜DSML｜ calls>", "</｜DSML｜parameter>", "</｜DSML｜tool", "<｜GCML｜tool_calls>", "<｜end▁of▁sentence｜>"),
+    *("<tool_call>f\n", "<arg_key>b", "</arg_key>", "<arg_value>", "</arg_value>", "<tool_calls>", "<tool_sep>", "\\n"),
+    *("<ifm|tool_calls>", "<ifm|tool_call>f", "<ifm|arg_key>b</ifm|arg_key>", "<ifm|arg_type>integer</ifm|arg_type>"),
+    *("<ifm|arg_value>", "</ifm|arg_value>", "</ifm|tool_call>", '{"function":{', "]<]minimax[>[", "]<]minimax[>[</"),
+    *("]<]minimax[>[<tool_call>", ']<]minimax[>[<invoke name="f">', "]<]minimax[>[<b>", "]<]minimax[>[</b>"),
+    *("]<]minimax[>[<item>", "]<]minimax[>[</item>", "]<]minimax[>[</invoke>", "<mm:think>"),
+    *('<function name="f">', '<param name="b">', "</param>", "<![CDATA[", "]]>", "&lt;", "&amp", "<functionname=f>"),
+    *(
+        "<|tool_call_start|>[",
+        "]<|tool_call_end|>",
+        "<function_calls>",
+        "</function_calls>",
+        "<|python_start|>",
+        "[f(b=",
+    ),
+    *("<|python_end|>", "f(", "f(b=", "g(n=", ", b=", ")]", "), ", "'''", '"""', 'r"', "\\x4", "\\N", "07", "None"),
+]
 PIECE = st.one_of(st.sampled_from(TAGS), st.sampled_from(JSON), st.sampled_from(TEXT), st.text(max_size=4))
 TOOLS: list[dict[str, Any]] = [
     {

@@ -35,9 +35,12 @@ from tokenmill.formats.k2_horizon import K2_HORIZON
 from tokenmill.formats.kimi_k2 import KIMI_K2
 from tokenmill.formats.kimi_k3 import KIMI_K3
 from tokenmill.formats.kimi_think import KIMI_THINK
+from tokenmill.formats.lfm2 import LFM2
 from tokenmill.formats.llama3_json import LLAMA3_JSON
+from tokenmill.formats.llama4_pythonic import LLAMA4_PYTHONIC
 from tokenmill.formats.longcat import LONGCAT
 from tokenmill.formats.mimo import MIMO
+from tokenmill.formats.minicpm5_xml import MINICPM5_XML
 from tokenmill.formats.minimax_m2 import MINIMAX_M2
 from tokenmill.formats.minimax_m3 import MINIMAX_M3
 from tokenmill.formats.mistral_args import MISTRAL_ARGS
@@ -45,9 +48,11 @@ from tokenmill.formats.mistral_callid import MISTRAL_CALLID
 from tokenmill.formats.mistral_json import MISTRAL_JSON
 from tokenmill.formats.muse import MUSE
 from tokenmill.formats.nemotron_toolcall_array import NEMOTRON_TOOLCALL_ARRAY
+from tokenmill.formats.olmo3 import OLMO3
 from tokenmill.formats.phi4mini import PHI4MINI
 from tokenmill.formats.plain import PLAIN
 from tokenmill.formats.plamo3 import PLAMO3
+from tokenmill.formats.pythonic import PYTHONIC
 from tokenmill.formats.qwen3_xml import QWEN3_XML
 from tokenmill.formats.seed_oss import SEED_OSS
 from tokenmill.formats.step3 import STEP3
@@ -93,9 +98,12 @@ FORMATS: tuple[Format, ...] = (
     KIMI_K2,
     KIMI_K3,
     KIMI_THINK,
+    LFM2,
     LLAMA3_JSON,
+    LLAMA4_PYTHONIC,
     LONGCAT,
     MIMO,
+    MINICPM5_XML,
     MINIMAX_M2,
     MINIMAX_M3,
     MISTRAL_ARGS,
@@ -103,8 +111,10 @@ FORMATS: tuple[Format, ...] = (
     MISTRAL_JSON,
     MUSE,
     NEMOTRON_TOOLCALL_ARRAY,
+    OLMO3,
     PHI4MINI,
     PLAMO3,
+    PYTHONIC,
     QWEN3_XML,
     SEED_OSS,
     STEP3,

@@ -61,6 +61,8 @@ class ParamsState(msgspec.Struct, tag="p", array_like=True):
     """Characters at the beginning of the growing value that may still be layout."""
     verbatim: bool = False
     """The growing value has no layout."""
+    raw: bool = False
+    """Inside a section of the open value in which nothing is a marker but its end."""
     tail: str = ""
     """Its end, which may be layout; or all of it while it can still be `null`."""
 
@@ -109,6 +111,8 @@ class PythonState(msgspec.Struct, tag="y", array_like=True):
     """Where a call written in Python stands. See `bodies.pycalls`."""
 
     name: str = ""
+    text: bool = False
+    """It names no tool, so all of it is text."""
     begin: int = -1
     """Where the argument region begins: behind the call's bracket; -1 until then."""
     end: int = -1

@@ -5,7 +5,7 @@ from tokenmill.parser.bodies.json_body import JsonArguments, JsonCall
 from tokenmill.parser.bodies.literal import Literals
 from tokenmill.parser.bodies.json_keyed import JsonKeyed
 from tokenmill.parser.bodies.params import Params
-from tokenmill.parser.bodies.tree import Tree
 from tokenmill.parser.bodies.pycalls import PyCalls
+from tokenmill.parser.bodies.tree import Tree
 
 __all__ = ["Body", "JsonArguments", "JsonCall", "JsonKeyed", "Literals", "Params", "PyCalls", "Reader", "Tree"]
