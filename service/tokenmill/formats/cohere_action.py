@@ -25,8 +25,8 @@ COHERE_ACTION = Format(
     strays=(_CLOSE,),
     noise=(
         marker("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"),
-        marker("<co>"),
-        marker("</co>", inner=r"[\s\d:,\[\]]"),
+        marker("<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"),
+        marker("<co>", "</co>", inner=r"[\s\d:,\[\]]"),
     ),
     sections=(
         json_calls(
