@@ -137,6 +137,21 @@ TAGS += [
     ),
     *("<|python_end|>", "f(", "f(b=", "g(n=", ", b=", ")]", "), ", "'''", '"""', 'r"', "\\x4", "\\N", "07", "None"),
 ]
+TAGS += [
+    *("<longcat_tool_call>", "</longcat_tool_call>", "<response>", "\n</response>", "<|action_start|><|plugin|>"),
+    *("<|action_end|>", "<function_call>", "<|tool_call|>", "<tool_calls>", "</tool_calls>", "<answer>\n", "</answer>"),
+    *("<|message_sep|>", "\n\nfunction call<|role_sep|>\n", "<|function_call|>", "</s>", "<TOOLCALL>", "</TOOLCALL>"),
+    *("functools[", "[BEGIN FINAL RESPONSE]", "<|tools_prefix|>[", '{"f": {"b": 1}}', '{"f": {', "<|tools_suffix|>"),
+    *("<|inner_prefix|>", "<|inner_suffix|>", "<|START_ACTION|>", '"tool_call_id":', '"tool_name":', "<|END_ACTION|>"),
+    *("<|START_THINKING|>", "<|END_THINKING|>", "<co>", "</co: 0:[1", "Action:\n```json\n", "<|python_tag|>", ";"),
+    *(
+        '{"name": "f", "parameters": {"',
+        "{'name': 'g', 'arguments': {'b': ",
+        '[{"type": "function", "name": "f", ',
+        "//",
+        "*/",
+    ),
+]
 PIECE = st.one_of(st.sampled_from(TAGS), st.sampled_from(JSON), st.sampled_from(TEXT), st.text(max_size=4))
 TOOLS: list[dict[str, Any]] = [
     {

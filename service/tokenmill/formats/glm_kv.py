@@ -1,6 +1,6 @@
 """A name and pairs of tags for keys and values in a `<tool_call>` pair; the tool's schema gives the values their types.
 
-GLM-4.5 writes each on a line of its own, later models without new lines; some write the two characters `\\n` instead.
+GLM-4.5 writes each on a line of its own, later models without new lines; some write a backslash and an n instead.
 The name ends there, at the first key or at the end of the call.
 """
 

@@ -4,6 +4,16 @@ from tokenmill.parser.bodies import JsonCall, Params
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
 
+_JSON = (
+    "{",
+    "[{",
+    '{"function":{',
+    '{"type":"function","function":{',
+    '[{"function":{',
+    '[{"type":"function","function":{',
+)
+"""How a call in JSON begins: up to the object that has the name."""
+
 K2_HORIZON = Format(
     name="k2_horizon",
     summary="JSON, or NAME and `<ifm|arg_key>KEY</ifm|arg_key><ifm|arg_value>VALUE</ifm|arg_value>` pairs.",
@@ -25,8 +35,10 @@ K2_HORIZON = Format(
             open=marker("<ifm|tool_calls>"),
             close=marker("</ifm|tool_calls>"),
             calls=(
-                Call(open=marker("<ifm|tool_call>{", "<ifm|tool_call>[{", spaces=True), body=JsonCall(typed=True)),
-                Call(open=marker("{"), body=JsonCall(typed=True)),
+                Call(
+                    open=marker(*(f"<ifm|tool_call>{begin}" for begin in _JSON), spaces=True), body=JsonCall(typed=True)
+                ),
+                Call(open=marker("{", *_JSON[2:], spaces=True), body=JsonCall(typed=True)),
                 Call(
                     open=marker("<ifm|tool_call>"),
                     header=Header(
@@ -48,7 +60,7 @@ K2_HORIZON = Format(
                     ),
                 ),
             ),
-            framing=(marker("</ifm|tool_call>"), marker("]"), marker(",")),
+            framing=(marker("</ifm|tool_call>"), marker("}"), marker("]"), marker(",")),
         ),
     ),
     unknown_tool="text",

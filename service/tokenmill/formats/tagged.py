@@ -11,7 +11,7 @@ from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Header
 
 NAME = r"""\s*["']?(?P<name>[^"'\s]+?)["']?\s*(?P<whole>/?)"""
-_KEY = r"""\s*["']?(?P<key>[^"']*?)["']?(?:\s+string\s*=\s*["']?(?P<type>\w+)["']?)?\s*"""
+KEY = r"""\s*["']?(?P<key>[^"']*?)["']?(?:\s+string\s*=\s*["']?(?P<type>\w+)["']?)?\s*"""
 
 
 def invoke(prefix: str = "", *, trim: Trim = "none", untyped: Untyped = "text") -> Call:
@@ -23,7 +23,7 @@ def invoke(prefix: str = "", *, trim: Trim = "none", untyped: Untyped = "text") 
             open=marker(f"<{prefix}parameter name=", spaces=True),
             close=marker(f"</{prefix}parameter>", spaces=True),
             end=marker(f"</{prefix}invoke>", spaces=True),
-            key=_KEY,
+            key=KEY,
             trim=trim,
             untyped=untyped,
             wire_types={"true": "string", "false": "json"},

@@ -17,6 +17,7 @@ from tokenmill.parser.modes import Mode
 from tokenmill.parser.options import Options
 from tokenmill.parser.schema import NO_SHAPE, Shape
 from tokenmill.parser.spec import Format, UnknownTool
+from tokenmill.parser.suffix import with_suffix
 from tokenmill.parser.tools import read_tools
 
 _NO_TYPES: frozenset[str] = frozenset()
@@ -37,7 +38,8 @@ class Grammar:
         self.format_names = [format_.name for format_ in formats]
         self._tools = read_tools(options.tools, options.original_schemas)
         self._content = frozenset(options.content_arguments)
-        compiled = compile_modes(options, formats, limits)
+        suffixed = [with_suffix(format_, options.markers_suffix) for format_ in formats]
+        compiled = compile_modes(options, suffixed, limits)
         self.modes: Sequence[Mode] = compiled.modes
         self.start: int = compiled.start
         """Number of the mode in which the stream begins."""
@@ -88,6 +90,11 @@ class Grammar:
             if (value := coerce(text, self.types(name, key))) != text
         }
         return ({**arguments, **read}, True) if read else (arguments, False)
+
+    def required(self, name: str) -> frozenset[str]:
+        """The parameters without which the tool can't be called."""
+        tool = self._tools.get(name)
+        return tool.required if tool else _NO_TYPES
 
     def mismatch(self, name: str, arguments: Mapping[str, Any]) -> str | None:
         """Why the arguments do not fit the tool's schema, or None."""

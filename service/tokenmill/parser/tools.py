@@ -45,6 +45,12 @@ class Tool:
         return frozenset(properties) if isinstance(properties, Mapping) else frozenset()
 
     @cached_property
+    def required(self) -> frozenset[str]:
+        """The parameters that the schema requires."""
+        names = self._schema.get("required")
+        return frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
+
+    @cached_property
     def _validator(self) -> Any:
         try:
             return jsonschema_rs.validator_for(dict(self._schema), offline=True)

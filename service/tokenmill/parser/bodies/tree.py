@@ -1,7 +1,7 @@
 """Arguments as nested elements whose tags are their keys: `<city>Paris</city>`, each tag behind a token of its own.
 
-1. An element is a value, or the object or array of the elements in it, as the tool's schema says; where it says nothing,
-   what repeats is an array. The schema is followed down the tree.
+1. An element is a value, or the object or array of the elements in it, as the tool's schema says; where it says
+   nothing, what repeats is an array. The schema is followed down the tree.
 2. Where the schema allows text, an element is its text as it stands, tags in it included. Only outermost elements that
    are certain to be text are sent as they grow.
 3. What the end of the call leaves open is left out. A closing that fits nothing else breaks the call.

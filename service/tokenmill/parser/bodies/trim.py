@@ -6,7 +6,7 @@ What may be trimmed is bounded, so what waits at the end of a growing value is b
 from typing import Literal, NamedTuple, TypeAlias
 
 Trim: TypeAlias = Literal["none", "line", "lines", "strip"]
-"""Nothing; one new line at each side; the same, but only if the value begins with one; all white space at both sides."""
+"""Nothing; one new line at each side; the same, but only if there is one in front; all white space at both sides."""
 
 STRIP_CHARS = 256
 """White space that `strip` takes from each side: more than any indentation."""

@@ -1,4 +1,4 @@
-"""Arguments that a model wrote one level too deep, or as JSON where tagged parameters were expected."""
+"""Tagged parameters against the tool: arguments one level too deep, as JSON instead, unknown, missing or repeated."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -48,3 +48,13 @@ def read_object(text: str) -> tuple[dict[str, Any], bool]:
     if not isinstance(value, dict):
         raise ValueError("the arguments are no JSON object")  # noqa: TRY004 -- what the source says is wrong, not a type
     return value, repaired
+
+
+def fitting(grammar: "Grammar", tool: str, arguments: dict[str, Any], repeated: int = 0) -> dict[str, Any]:
+    """The arguments that the tool has. Raises `ValueError` if one is repeated or one that is required is missing."""
+    if repeated:
+        raise ValueError("a parameter is repeated")
+    own = grammar.parameters(tool)
+    if missing := sorted(grammar.required(tool) - arguments.keys()):
+        raise ValueError(f"required parameters are missing: {', '.join(missing)}")
+    return {key: value for key, value in arguments.items() if key in own} if own else arguments
