@@ -7,6 +7,7 @@
    too (`quoted="typed"`), the same goes for strings.
 """
 
+import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum, IntEnum
@@ -17,6 +18,7 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.bodies.brackets import nested
 from tokenmill.parser.bodies.literal_values import Syntax, read_arguments
 from tokenmill.parser.body_state import LiteralState
 from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
@@ -83,15 +85,23 @@ class _LiteralReader:
             (marker(","), Sign.COMMA),
         ]
         self._structure = Scanner([*signs, *((stop, Sign.STOP) for stop in stops if not _is_key(stop))])
+        firsts = {spelling[0] for stop in stops if not _is_key(stop) for spelling in stop.spellings}
+        self._risky = re.compile(rf"[{{}}\[\]{re.escape(''.join(sorted(firsts)))}]")
 
     def begin(self, call: OpenCall) -> LiteralState:
         return LiteralState(begin=call.source.size)
 
     def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: LiteralState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        if not state.quoted or self._first in text or state.naming:
+        if self._first in text or state.naming:
             return None
-        if state.growth and (state.growth == Growth.UNDECIDED or grammar.options.min_delta_chars):
+        if not state.quoted:
+            inner = state.stack[1:]
+            stack = nested(inner, self._risky.findall(text)) if inner else None
+            if stack is None:
+                return None
+            state.stack = "{" + stack
+        elif state.growth and (state.growth == Growth.UNDECIDED or grammar.options.min_delta_chars):
             return None
         call.source.add(text)
         sent = grammar.streams_input and not call.dropped

@@ -15,6 +15,7 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.bodies.brackets import nested
 from tokenmill.parser.bodies.python_strings import CONTENT, Endings, Separator, decode_certain, decode_python
 from tokenmill.parser.bodies.python_values import read_value
 from tokenmill.parser.body_state import PythonState
@@ -52,7 +53,9 @@ class _PythonReader:
         beyond = [stop for stop in stops if not _is_python(stop)]
         self.endings = Endings(separator, beyond)
         self.stops = Scanner([(stop, None) for stop in beyond])
-        self.sign = re.compile(rf"[\"'()\[\]{{}},{re.escape(self.stops.firsts)}]")
+        firsts = re.escape(self.stops.firsts)
+        self.sign = re.compile(rf"[\"'()\[\]{{}},{firsts}]")
+        self.risky = re.compile(rf"[\"'()\[\]{{}}{firsts}]")
 
     def begin(self, call: OpenCall) -> PythonState:  # noqa: ARG002 # other bodies note where they begin
         return PythonState()
@@ -60,19 +63,27 @@ class _PythonReader:
     def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: PythonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         quote = state.quote
-        if not quote or quote[0] in text or (state.growing and grammar.options.min_delta_chars):
+        if not quote:
+            return self._quick_nested(grammar, call, state, text)
+        if quote[0] in text or (state.growing and grammar.options.min_delta_chars):
             return None
         if "\\" in text and not CONTENT[quote].fullmatch(text):
             return None
-        call.source.add(text)
-        sent = grammar.streams_input and call.begun and not call.dropped
-        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sent else []
+        events = _passed(grammar, call, text)
         if state.growing:
             if state.tail or "\\" in text:
                 text = _certain(state, text)
             if text:
                 events.append(ArgumentDelta(call.id, state.key, text))
         return events
+
+    def _quick_nested(self, grammar: "Grammar", call: OpenCall, state: PythonState, text: str) -> list[AnyEvent] | None:
+        """The same for a chunk inside of a list or dictionary without a string in it."""
+        stack = nested(state.stack, self.risky.findall(text)) if state.stack else None
+        if stack is None:
+            return None
+        state.stack = stack
+        return _passed(grammar, call, text)
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         reading = _Reading(self, run, call, buffer, position)
@@ -239,6 +250,13 @@ class _Reading:
             grow(self.run, self.call, state.key, decode_python(state.tail))
             end_growth(self.run, self.call)
         state.quote, state.growing, state.tail = "", False, ""
+
+
+def _passed(grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent]:
+    """Add a chunk to the source: what is sent of it."""
+    call.source.add(text)
+    sent = grammar.streams_input and call.begun and not call.dropped
+    return [ToolInputDelta(call.id, text)] if sent else []
 
 
 def _matched(pattern: re.Pattern[str], text: str, at: int) -> str:
