@@ -25,7 +25,12 @@ class Escapes(msgspec.Struct, frozen=True):
         def text_of(found: re.Match[str]) -> str:
             return self.characters[found["sign"]] if found["raw"] is None else found["raw"]
 
-        return lambda text: pattern.sub(text_of, text)
+        firsts = {self.raw[0].spellings[0], *(sign[0] for sign in self.characters)}
+
+        def decode(text: str) -> str:
+            return pattern.sub(text_of, text) if any(first in text for first in firsts) else text
+
+        return decode
 
 
 XML = Escapes(
