@@ -186,7 +186,7 @@ class _LiteralReader:
         state = call.body
         assert isinstance(state, LiteralState)
         region = call.source.text()[state.begin : state.end]
-        return read_arguments(region, self._syntax, lambda key: run.grammar.types(call.name, key)), False
+        return read_arguments(region, self._syntax, run.grammar.shape(call.name)), False
 
 
 def _is_key(stop: Marker) -> bool:

@@ -4,11 +4,11 @@ The reader that streams has checked that brackets match and how deep they are, s
 """
 
 import re
-from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from tokenmill.parser.coerce import coerce
+from tokenmill.parser.schema import Shape
 
 _JSON = frozenset({"json"})
 _LAYOUT = re.compile(r"\s*")
@@ -25,12 +25,15 @@ class Syntax(NamedTuple):
     """Types of a value of which the schema says nothing."""
 
 
-def read_arguments(text: str, syntax: Syntax, types: Callable[[str], AbstractSet[str]]) -> dict[str, Any]:
-    """The arguments that stand between the outermost brackets. Raises `ValueError` with what is wrong."""
+def read_arguments(text: str, syntax: Syntax, shape: Shape) -> dict[str, Any]:
+    """The arguments that stand between the outermost brackets; `shape` is their schema.
+
+    Inside of what the schema describes, what it does not is read by its look. Raises `ValueError` with what is wrong.
+    """
     values = _Values(text, syntax)
     arguments = {}
     while (key := values.key("")) is not None:
-        arguments[key] = values.value(types(key))
+        arguments[key] = values.value(shape.child(key), syntax.untyped)
     return arguments
 
 
@@ -58,23 +61,24 @@ class _Values:
         self._at += 1
         return key.strip()
 
-    def value(self, types: AbstractSet[str]) -> Any:
-        """The next value, and the comma behind it."""
+    def value(self, shape: Shape, untyped: AbstractSet[str]) -> Any:
+        """The next value, and the comma behind it; `untyped` are its types if the schema has none."""
         self._skip()
-        inner = _JSON if types else self._syntax.untyped
+        types = shape.types
+        inner = _JSON if types else untyped
         first = self._text[self._at : self._at + 1]
         if first == "{":
             self._at += 1
             value: Any = {}
             while (key := self.key("}")) is not None:
-                value[key] = self.value(inner)
+                value[key] = self.value(shape.child(key), inner)
         elif first == "[":
             self._at += 1
             value = []
             while not self._ends("]"):
-                value.append(self.value(inner))
+                value.append(self.value(shape.item(), inner))
         else:
-            value = self._scalar(types)
+            value = self._scalar(types or untyped)
         self._skip()
         if self._text.startswith(",", self._at):
             self._at += 1
@@ -83,7 +87,6 @@ class _Values:
         return value
 
     def _scalar(self, types: AbstractSet[str]) -> Any:
-        types = types or self._syntax.untyped
         if self._text.startswith(self._syntax.quote, self._at):
             text = self._quoted()
             return coerce(text, types) if self._syntax.typed else text
