@@ -48,3 +48,9 @@ def test_types_at_a_path(path: str, types: set[str]) -> None:
 def test_a_schema_that_says_nothing() -> None:
     """No types, and nothing inside."""
     assert (NO_SHAPE.types, NO_SHAPE.child("a").types, NO_SHAPE.item().types) == (set(), set(), set())
+
+
+def test_circles_are_gone_through_once() -> None:
+    """A schema that leads to itself in many ways costs no more than its size."""
+    root: dict[str, Any] = {"properties": {"a": {"anyOf": [{"$ref": "#/properties/a"}] * 200 + [{"type": "null"}]}}}
+    assert Shape(root, root).child("a").types == {"null"}

@@ -8,6 +8,8 @@ from tokenmill.formats.pairs import NAME, pairs
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
 
+_ENDS = ("</tool_call>", "</iquest_tool_call>")
+
 GLM_KV = Format(
     name="glm_kv",
     summary="NAME and `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>` pairs inside a `<tool_call>` pair.",
@@ -27,9 +29,9 @@ GLM_KV = Format(
             close=None,
             calls=(
                 Call(
-                    open=marker("<tool_call>", "<tool_call>\n", "<iquest_tool_call>"),
-                    header=Header(until=marker("\n", "\\n"), before=marker("<arg_key>", "</tool_call>"), pattern=NAME),
-                    body=pairs("</tool_call>"),
+                    open=marker("<tool_call>", "<tool_call>\n", "<iquest_tool_call>", "<iquest_tool_call>\n"),
+                    header=Header(until=marker("\n", "\\n"), before=marker("<arg_key>", *_ENDS), pattern=NAME),
+                    body=pairs(*_ENDS),
                 ),
             ),
             bare="always",

@@ -11,13 +11,13 @@ from tokenmill.parser.markers import marker
 NAME = r"\s*(?P<name>[^\s\\<]+)\s*"
 
 
-def pairs(end: str, *, trim: Trim = "none", untyped: Untyped = "text") -> Params:
-    """`<arg_key>K</arg_key><arg_value>V</arg_value>`, new lines between the tags or none, up to the marker `end`."""
+def pairs(*ends: str, trim: Trim = "none", untyped: Untyped = "text") -> Params:
+    """`<arg_key>K</arg_key><arg_value>V</arg_value>`, new lines between the tags or none, up to one of `ends`."""
     return Params(
         open=marker("<arg_key>"),
         tag_end=marker("</arg_key><arg_value>", "</arg_key>\\n<arg_value>", spaces=True),
         close=marker("</arg_value>"),
-        end=marker(end),
+        end=marker(*ends),
         closed=True,
         trim=trim,
         untyped=untyped,

@@ -17,9 +17,6 @@ _KINDS: dict[str, str] = {
 }
 """JSON types by their names, and by names that other type systems give them."""
 
-_HOPS = 8
-"""References and combinations followed from one schema to another before giving up: real schemas need one or two."""
-
 
 class Shape(NamedTuple):
     """One value's schema, and the root in which its references are resolved."""
@@ -31,13 +28,13 @@ class Shape(NamedTuple):
     def types(self) -> frozenset[str]:
         """Every JSON type that the value may have; empty if the schema does not say."""
         found: set[str] = set()
-        for schema in _alternatives(self.schema, self.root, _HOPS):
+        for schema in _alternatives(self.schema, self.root):
             found |= _own_types(schema)
         return frozenset(found)
 
     def child(self, name: str) -> "Shape":
         """The schema of an object's value of this key."""
-        for schema in _alternatives(self.schema, self.root, _HOPS):
+        for schema in _alternatives(self.schema, self.root):
             properties = schema.get("properties")
             if isinstance(properties, Mapping) and name in properties:
                 return Shape(properties[name], self.root)
@@ -48,7 +45,7 @@ class Shape(NamedTuple):
         return self._first("items")
 
     def _first(self, keyword: str) -> "Shape":
-        for schema in _alternatives(self.schema, self.root, _HOPS):
+        for schema in _alternatives(self.schema, self.root):
             if keyword in schema:
                 return Shape(schema[keyword], self.root)
         return Shape(None, self.root)
@@ -58,17 +55,20 @@ NO_SHAPE = Shape(None, {})
 """A schema that says nothing."""
 
 
-def _alternatives(schema: Any, root: Mapping[str, Any], hops: int) -> Iterator[Mapping[str, Any]]:
-    """The schema and all that `anyOf`, `oneOf`, `allOf` and `$ref` lead to."""
-    if not isinstance(schema, Mapping) or hops == 0:
-        return
-    yield schema
-    for combined in ("anyOf", "oneOf", "allOf"):
-        parts = schema.get(combined)
-        for part in parts if isinstance(parts, list) else ():
-            yield from _alternatives(part, root, hops - 1)
-    if isinstance(reference := schema.get("$ref"), str):
-        yield from _alternatives(_resolve(reference, root), root, hops - 1)
+def _alternatives(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The schema and all that `anyOf`, `oneOf`, `allOf` and `$ref` lead to, each once: they may lead in circles."""
+    waiting, seen = [schema], set[int]()
+    while waiting:
+        found = waiting.pop()
+        if not isinstance(found, Mapping) or id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        parts = [found.get(combined) for combined in ("anyOf", "oneOf", "allOf")]
+        inner = [part for several in parts if isinstance(several, list) for part in several]
+        if isinstance(reference := found.get("$ref"), str):
+            inner.append(_resolve(reference, root))
+        waiting += reversed(inner)
 
 
 def _own_types(schema: Mapping[str, Any]) -> set[str]:
