@@ -4,7 +4,7 @@ import re
 from html import unescape
 from typing import TYPE_CHECKING
 
-from tokenmill.events import AnyEvent
+from tokenmill.events import AnyEvent, ErrorCode
 from tokenmill.limits import NAME_CHARS, Limits
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.calls import Verdict, begin, complete, fail
@@ -136,6 +136,10 @@ class CallMode:
         state = run.state
         call, state.call = state.call, None
         assert call is not None
-        fail(run, call, "unfinished-call", "the stream ended inside the call")
-        give_back(run, call.source.text(), "unfinished-call", begun=call.begun)
+        code: ErrorCode | None = (
+            None if call.name and not call.begun else "unfinished-call"
+        )  # None: its name made it text
+        if code:
+            fail(run, call, code, "the stream ended inside the call")
+        give_back(run, call.source.text(), code, begun=call.begun)
         state.mode = state.origin

@@ -8,6 +8,7 @@ from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, pa
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser import Parser
+from tokenmill.parser.bodies.pycalls import TEXT_CHARS
 
 
 def call(arguments: str) -> str:
@@ -86,3 +87,21 @@ def test_nesting_on_the_short_path() -> None:
     """A chunk that leaves a list and enters another is not skipped."""
     events = parse(grammar("lfm2"), ["<|tool_call_start|>[f(a=[[1", "], [", "2]], b=[", "3", "], c", "=[4])]"])
     assert named(events, ToolCall)[0].arguments == {"a": [[1], [2]], "b": [3], "c": [4]}
+
+
+def test_text_that_looks_like_a_call_is_not_held_for_ever() -> None:
+    """A call of no tool waits for its bracket, and so long only; a quote that never ends does not hold the answer."""
+    compiled = grammar("pythonic", tools=[{"function": {"name": "f"}}])
+    text = "[g(a='" + "x" * 2 * TEXT_CHARS
+    parser = Parser.of(compiled, "identity")
+    sent = [text_of(parser.feed(chunk)) for chunk in (text[:TEXT_CHARS], text[TEXT_CHARS:], "[f()]")]
+    assert sent == ["", text, ""]
+    assert codes_of(parser.finish()) == []
+
+
+@pytest.mark.parametrize(("name", "codes"), [("f", ["unfinished-call"]), ("g", [])])
+def test_a_call_that_is_cut(name: str, codes: list[str]) -> None:
+    """Only that of a tool was one."""
+    events = parse(grammar("pythonic", tools=[{"function": {"name": "f"}}]), [f"[{name}(a='x"])
+    assert codes_of(events) == codes
+    assert text_of(events) == f"[{name}(a='x"

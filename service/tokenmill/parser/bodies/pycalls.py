@@ -36,6 +36,10 @@ _LEAD_CHARS = max(len(prefix) for prefix in _PREFIXES) + 1
 """Text in front of a string that is kept: one character more than can be a prefix."""
 
 
+TEXT_CHARS = 512
+"""How much of a call that is text because of its name is held to find its end, and so its siblings behind it."""
+
+
 class PyCalls(msgspec.Struct, frozen=True):
     """One call; others follow behind a comma or on the next line."""
 
@@ -63,6 +67,8 @@ class _PythonReader:
     def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: PythonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         quote = state.quote
+        if state.text:
+            return None
         if not quote:
             return self._quick_nested(grammar, call, state, text)
         if quote[0] in text or (state.growing and grammar.options.min_delta_chars):
@@ -88,11 +94,16 @@ class _PythonReader:
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         reading = _Reading(self, run, call, buffer, position)
         state, first, verdict = reading.state, position, Verdict.MORE
-        while position < len(buffer) and verdict is Verdict.MORE:
+        while position < len(reading.buffer) and verdict is Verdict.MORE:
             before = position
+            if state.text:
+                reading.cap()
             position, verdict = reading.next(position)
             if position == before:
                 break
+        if reading.capped and verdict is Verdict.MORE:
+            call.bare = True  # nothing after it is looked at as if it stood in the list
+            return len(reading.buffer), Verdict.TEXT
         if state.begin >= 0:
             stop = position if state.end < 0 else state.end - reading.base
             send_source(run, call, buffer[max(first, state.begin - reading.base) : stop])
@@ -112,7 +123,7 @@ class _Reading:
     Its methods read on from a position: the position read to, which is the same if the rest must wait, and a verdict.
     """
 
-    __slots__ = ("base", "buffer", "call", "reader", "run", "state")
+    __slots__ = ("base", "buffer", "call", "capped", "final", "reader", "run", "state")
 
     def __init__(self, reader: _PythonReader, run: Run, call: OpenCall, buffer: str, position: int) -> None:
         assert isinstance(call.body, PythonState)
@@ -122,6 +133,14 @@ class _Reading:
         self.state = call.body
         self.buffer = buffer
         self.base = call.source.size - position
+        self.final = run.final
+        self.capped = False
+
+    def cap(self) -> None:
+        """Let go of text that only looks like a call; whatever the chunks, the cap falls on the same character."""
+        most = self.state.begin - self.base + TEXT_CHARS
+        if len(self.buffer) > most:
+            self.buffer, self.final, self.capped = self.buffer[:most], True, True
 
     def next(self, at: int) -> tuple[int, Verdict]:
         """Read the next piece, whatever is open."""
@@ -205,7 +224,7 @@ class _Reading:
 
     def _stop(self, at: int) -> tuple[int, Verdict]:
         """What surrounds the call may go on here, in the midst of a value."""
-        hit = self.reader.stops.at(self.buffer, at, final=self.run.final)
+        hit = self.reader.stops.at(self.buffer, at, final=self.final)
         if hit is None:
             return at + 1, Verdict.MORE
         return at, Verdict.MORE if hit.end < 0 else Verdict.FAILED
@@ -213,7 +232,7 @@ class _Reading:
     def _open_string(self, at: int, quote: str) -> tuple[int, Verdict]:
         state, buffer = self.state, self.buffer
         quotes = buffer[at : at + 3]
-        if not self.run.final and at + len(quotes) == len(buffer) and quotes in (quote, quote * 2):
+        if not self.final and at + len(quotes) == len(buffer) and quotes in (quote, quote * 2):
             return at, Verdict.MORE  # there may be three
         state.quote = quote * 3 if quotes == quote * 3 else quote
         if not state.stack and state.lead in _PREFIXES and wants(self.run, self.call, state.key):
@@ -222,7 +241,7 @@ class _Reading:
         return at + len(state.quote), Verdict.MORE
 
     def _string(self, at: int) -> tuple[int, Verdict]:
-        state, buffer, final = self.state, self.buffer, self.run.final
+        state, buffer, final = self.state, self.buffer, self.final
         content = _matched(CONTENT[state.quote], buffer, at)
         stop = at + len(content)
         if stop == len(buffer):
