@@ -42,8 +42,10 @@ def test_sample(format_name: str) -> None:
     format_ = next(format_ for format_ in FORMATS if format_.name == format_name)
     events = parse(grammar(format_name), [format_.sample])
     assert [event.type for event in events if event.type in ("error", "finish")] == ["finish"]
-    assert bool(format_.sections) == any(event.type == "tool-call" for event in events)
-    assert bool(format_.regions) == any(event.type == "reasoning-delta" for event in events)
+    targets = [route.to for route in format_.channels.routes] if format_.channels else []
+    calls = bool(format_.sections) or any(not isinstance(target, str) for target in targets)
+    assert calls == any(event.type == "tool-call" for event in events)
+    assert (bool(format_.regions) or "reasoning" in targets) == any(event.type == "reasoning-delta" for event in events)
 
 
 @pytest.mark.parametrize("format_name", FORMAT_NAMES)

@@ -42,3 +42,10 @@ def test_a_call_of_exactly_the_cap_is_whole() -> None:
     text = "<tool_call><function=f><parameter=k>v</parameter></function>"
     assert codes_of(parse(grammar("qwen3_xml", Limits(call_chars=len(text))), [text])) == []
     assert codes_of(parse(grammar("qwen3_xml", Limits(call_chars=len(text) - 1)), [text])) == ["limit"]
+
+
+def test_a_header_that_is_the_whole_call() -> None:
+    """It says itself that no body follows; what does is read as any other text."""
+    text = '<invoke name="f"/><invoke name="g"></invoke>'
+    calls = named(parse(grammar("minimax_m2"), [f"<minimax:tool_call>{text}</minimax:tool_call>"]), ToolCall)
+    assert [(call.name, call.arguments) for call in calls] == [("f", {}), ("g", {})]

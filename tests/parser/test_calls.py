@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.parsing import grammar, named, parse
+from tests.support.parsing import grammar, named, parse, text_of
 from tokenmill.events import Error, ToolCall
 from tokenmill.limits import RAW_CHARS
 from tokenmill.parser.calls import call_id
@@ -68,3 +68,10 @@ def test_ids_survive_odd_identities() -> None:
     """Half of a surrogate pair in an id of a conversation does no harm."""
     assert call_id("\ud800", 0).startswith("call_")
     assert call_id("a", 0) != call_id("a", 1)
+
+
+def test_text_after_a_dropped_call_is_dropped_too() -> None:
+    """The text before such a call is still open; what follows goes nowhere, wherever it is cut."""
+    text = f"a{CALL % ('g', 1)}bc"
+    compiled = grammar("hermes", tools=[TOOL], unknown_tool="drop", text_after_calls="drop")
+    assert text_of(parse(compiled, [text])) == text_of(parse(compiled, list(text))) == "a"

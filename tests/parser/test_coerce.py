@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tokenmill.parser.coerce import coerce, is_text
+from tokenmill.parser.coerce import coerce, is_text, read_typed
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,8 @@ from tokenmill.parser.coerce import coerce, is_text
         ('{"a": [1]}', "object", {"a": [1]}),
         ('{"a": [1]}', "array", '{"a": [1]}'),
         ('["x"]', "array", ["x"]),
-        ("{a: 1}", "object", "{a: 1}"),
+        ("{a: 1}", "object", {"a": 1}),
+        ("{a}", "object", "{a}"),
         ("[" * 5000, "array", "[" * 5000),
         ("12", "string integer", 12),
         ("x", "string integer", "x"),
@@ -58,3 +59,20 @@ def test_ladder(text: str, types: str, expected: Any) -> None:
 def test_certainty(types: str, expected: bool | None) -> None:  # a parameter of the table
     """Only what is certain to be text may be sent before it is complete."""
     assert is_text(frozenset(types.split())) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "types", "expected"),
+    [
+        ('{"a": 1}', "object", ({"a": 1}, False)),
+        ('{"a": "x\ny"}', "object", ({"a": "x\ny"}, True)),
+        ('{\\"a\\": \\"x\\"}', "object", ({"a": "x"}, True)),
+        ('[{\\"a\\": 1}]', "array null", ([{"a": 1}], True)),
+        ('{\\"a\\": 1}', "object string", ('{\\"a\\": 1}', False)),
+        ('{\\"a\\": 1}', "array", ('{\\"a\\": 1}', False)),
+        ('say \\"a\\"', "object", ('say \\"a\\"', False)),
+    ],
+)
+def test_repairs(text: str, types: str, expected: tuple[Any, bool]) -> None:
+    """Objects and arrays that are almost JSON are read and marked, unless they may be text."""
+    assert read_typed(text, frozenset(types.split())) == expected

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.parsing import grammar
+from tests.support.parsing import grammar, named, parse, reasoning_of
+from tokenmill.events import ToolCall
 from tokenmill.formats import find_format
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
@@ -40,3 +41,12 @@ def test_start(options: dict[str, Any], reasoning: bool) -> None:  # a parameter
     """The stream begins in the reasoning if the options say so and reasoning is parsed at all."""
     compiled = grammar("hermes", **options)
     assert compiled.is_reasoning(compiled.start) is reasoning
+
+
+def test_only_a_section_is_a_call_in_the_reasoning() -> None:
+    """Calls without their section are drafts there, unless the format has no section."""
+    draft = "<function=f></function>"
+    events = parse(grammar("qwen3_xml", tools=[{"name": "f"}]), [f"<think>{draft}<tool_call>{draft}</tool_call>"])
+    assert reasoning_of(events) == draft
+    assert len(named(events, ToolCall)) == 1
+    assert len(named(parse(grammar("glm_kv"), ["<think>a<tool_call>f</tool_call>"]), ToolCall)) == 1

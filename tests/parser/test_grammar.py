@@ -52,7 +52,18 @@ def test_wanted_arguments(asked: list[str], wanted: bool) -> None:  # a paramete
 def test_formats_by_name_and_alias() -> None:
     """Other servers' names for a parser find the format; unknown ones are refused with the known ones."""
     assert find_format("qwen3_coder").name == "qwen3_xml"
-    with pytest.raises(BadOpen, match="unknown format 'nope'; known are plain, hermes"):
+    with pytest.raises(BadOpen, match=r"unknown format 'nope'; known are plain, .*hermes"):
         compile_grammar(Options(format=["hermes", "nope"]))
     with pytest.raises(BadOpen, match="empty"):
         compile_grammar(Options(format=[]))
+
+
+def test_what_the_schema_says_of_arguments() -> None:
+    """Names, required ones, values written as strings; nothing of a tool that is not known."""
+    schema = {"properties": {"i": {"type": "integer"}, "s": {"type": ["string", "integer"]}}, "required": ["i"]}
+    compiled = compile_grammar(Options(tools=[{"function": {"name": "f", "parameters": schema}}]))
+    assert (compiled.parameters("f"), compiled.required("f")) == ({"i", "s"}, {"i"})
+    assert compiled.coerced("f", {"i": "7", "s": "7", "z": "7"}) == ({"i": 7, "s": "7", "z": "7"}, True)
+    assert compiled.coerced("f", {"i": "x"}) == ({"i": "x"}, False)
+    assert (compiled.parameters("g"), compiled.required("g")) == (set(), set())
+    assert compiled.coerced("g", {"i": "7"}) == ({"i": "7"}, False)

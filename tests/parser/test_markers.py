@@ -2,7 +2,7 @@
 
 import pytest
 
-from tokenmill.parser.markers import Hit, Scanner, marker
+from tokenmill.parser.markers import INNER_CHARS, Hit, Scanner, ahead, marker
 
 OVERLAPPING = Scanner([(marker("<a>"), "short"), (marker("<a>b"), "long"), (marker("</ f>", spaces=True), "spaced")])
 
@@ -55,3 +55,44 @@ def test_leading_space_is_part_of_framing() -> None:
 def test_no_markers_find_nothing() -> None:
     """A mode without markers never stops."""
     assert Scanner[str]([]).find("<a>", 0, final=False) is None
+
+
+CALL = Scanner([(marker("{", ahead=[ahead('"f" : <digit>', digit=r"\d"), ahead('"g"')]), "call")])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('x{"f" :1', Hit(1, 2, "call")),
+        ('x{"g"', Hit(1, 2, "call")),
+        ('x{"f":', Hit(1, -1, None)),
+        ("x{", Hit(1, -1, None)),
+        ('x{"h', None),
+        ('{{"g"', Hit(1, 2, "call")),
+    ],
+)
+def test_a_sign_of_prose_with_enough_behind_it(text: str, expected: Hit[str] | None) -> None:
+    """It is held while that can follow, found when it does, and what follows is no part of it."""
+    assert CALL.find(text, 0, final=False) == expected
+
+
+def test_what_must_follow_does_not_at_the_end() -> None:
+    """A sign with half of it behind is text when nothing comes any more."""
+    assert CALL.find('x{"f":', 0, final=True) is None
+
+
+def test_signs_that_vary_inside() -> None:
+    """They are bounded, and nothing else may stand there."""
+    scanner = Scanner([(marker("</c>", inner=r"[\d,]"), "cited")])
+    assert scanner.find("</c1,2>", 0, final=False) == Hit(0, 7, "cited")
+    assert scanner.find("</c1,", 0, final=False) == Hit(0, -1, None)
+    assert scanner.find("</ca>", 0, final=False) is None
+    assert scanner.find("</c" + "1" * (INNER_CHARS + 1), 0, final=False) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "suspected"), [("a b", False), ("x<", True), ("< /b", True), ("<b", False), ("<a", True), ("<  ", True)]
+)
+def test_suspects(text: str, suspected: bool) -> None:  # noqa: FBT001 -- a parameter of the table
+    """A marker's first two characters, or its first at the end, white space in between or not."""
+    assert OVERLAPPING.suspects(text) is suspected

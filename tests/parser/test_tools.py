@@ -17,7 +17,9 @@ REFERENCES = {
     [
         ({"type": "string"}, {"string"}),
         ({"type": ["string", "null"]}, {"string", "null"}),
-        ({"type": "varchar"}, set()),
+        ({"type": "varchar"}, {"string"}),
+        ({"type": ["Int32", "dict"]}, {"integer", "object"}),
+        ({"type": "colour"}, set()),
         (
             {"enum": ["a", 1, None, 1.5, True, [], {}]},
             {"string", "integer", "null", "number", "boolean", "array", "object"},

@@ -55,6 +55,102 @@ TAGS = [
     *("<tool_call>", "</tool_call>", "<think>", "</think>", "<tool_", "tool_call>", "<function=f>", "<function=g>\n"),
     *("<function=", "</function>", "<parameter=b>", "<parameter=n>", "<parameter=", "</parameter>", "< / parameter >"),
     *("<a>", "<a>b", "</a>", "</a>>", "[CALLS]", "[J]f:", "[J]f::", "[X]g ", "[P b>", "[/P]", "[/X]", "]]"),
+    *("<|tool_call>", "<tool_call|>", "call:f{", "call:g{b:", '<|"|>', '<|"|', "<|channel>", "thought\n", "<channel|>"),
+    *("<start_function_call>", "<end_function_call>", "<escape>", "<escape", "n:", "b:", ",n:1", "},"),
+]
+TAGS += [
+    *("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>", "<|constrain|>json", "analysis", "commentary"),
+    *(
+        "<|eom|>",
+        " to=",
+        "to=self",
+        "to=user",
+        "to=functions.f",
+        "assistant",
+        '<atem:invoke name="f.f">',
+        ">>>",
+        "all\n",
+    ),
+    *('<atem:parameter name="b">', "</atem:parameter>", "</atem:invoke>", "<atem:function_calls>", "f\n", "{}"),
+    *(
+        "<|message_model|>",
+        "<|content_text|>",
+        "<|content_thinking|>",
+        "<|content_invoke_tool_json|>",
+        "<|end_message|>",
+    ),
+    *(
+        "[TOOL_CALLS]",
+        "[ARGS]",
+        "f[CALL_ID]1",
+        "[THINK]",
+        "[/THINK]",
+        '{"b":"x"}',
+        "```json",
+        "```",
+        "◁think▷",
+        "◁/think▷",
+    ),
+    *("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "function<｜tool▁sep｜>f\n", "<｜tool▁call▁end｜>"),
+    *("<|tool_calls_section_begin|>", "<|tool_call_begin|>", "functions.f:0", "<|tool_call_argument_begin|>"),
+    *("<|plamo:begin_tool_requests:plamo|>", "<|plamo:begin_tool_name:plamo|>f<|plamo:end_tool_name:plamo|>"),
+    *("<|plamo:begin_tool_arguments:plamo|>", "<|plamo:msg|>", "<|plamo:tag|>", "Here is my ", "response:"),
+    *("<|open|>", "<|close|>", "<|sep|>", "tools", "think", 'call tool="f&amp;"', 'argument key="b" type="string"'),
+]
+TAGS += [
+    *("<seed:tool_call>", "</seed:tool_call>", "<seed:think>", "<minimax:tool_call>", "</minimax:tool_call>"),
+    *(
+        '<invoke name="f">',
+        "<invoke name=g/>",
+        "</invoke>",
+        '<parameter name="b">',
+        '<parameter name="n" string="true">',
+    ),
+    *(
+        "<dots_function_call>",
+        "</dots_function_call>",
+        "<｜tool_calls_begin｜>",
+        "<｜tool_call_begin｜>",
+        "</ steptml:invoke>",
+    ),
+    *('<steptml:invoke name="f">', '<steptml:parameter name="b">', "</steptml:parameter>", "<｜tool_call_end｜>"),
+    *(
+        "<｜DSML｜tool_calls>",
+        '<｜DSML｜invoke name="f">',
+        '<｜DSML｜parameter name="b" string="false">',
+        "</｜DSML｜ invoke>",
+    ),
+    *("<｜DSML｜ calls>", "</｜DSML｜parameter>", "</｜DSML｜tool", "<｜GCML｜tool_calls>", "<｜end▁of▁sentence｜>"),
+    *("<tool_call>f\n", "<arg_key>b", "</arg_key>", "<arg_value>", "</arg_value>", "<tool_calls>", "<tool_sep>", "\\n"),
+    *("<ifm|tool_calls>", "<ifm|tool_call>f", "<ifm|arg_key>b</ifm|arg_key>", "<ifm|arg_type>integer</ifm|arg_type>"),
+    *("<ifm|arg_value>", "</ifm|arg_value>", "</ifm|tool_call>", '{"function":{', "]<]minimax[>[", "]<]minimax[>[</"),
+    *("]<]minimax[>[<tool_call>", ']<]minimax[>[<invoke name="f">', "]<]minimax[>[<b>", "]<]minimax[>[</b>"),
+    *("]<]minimax[>[<item>", "]<]minimax[>[</item>", "]<]minimax[>[</invoke>", "<mm:think>"),
+    *('<function name="f">', '<param name="b">', "</param>", "<![CDATA[", "]]>", "&lt;", "&amp", "<functionname=f>"),
+    *(
+        "<|tool_call_start|>[",
+        "]<|tool_call_end|>",
+        "<function_calls>",
+        "</function_calls>",
+        "<|python_start|>",
+        "[f(b=",
+    ),
+    *("<|python_end|>", "f(", "f(b=", "g(n=", ", b=", ")]", "), ", "'''", '"""', 'r"', "\\x4", "\\N", "07", "None"),
+]
+TAGS += [
+    *("<longcat_tool_call>", "</longcat_tool_call>", "<response>", "\n</response>", "<|action_start|><|plugin|>"),
+    *("<|action_end|>", "<function_call>", "<|tool_call|>", "<tool_calls>", "</tool_calls>", "<answer>\n", "</answer>"),
+    *("<|message_sep|>", "\n\nfunction call<|role_sep|>\n", "<|function_call|>", "</s>", "<TOOLCALL>", "</TOOLCALL>"),
+    *("functools[", "[BEGIN FINAL RESPONSE]", "<|tools_prefix|>[", '{"f": {"b": 1}}', '{"f": {', "<|tools_suffix|>"),
+    *("<|inner_prefix|>", "<|inner_suffix|>", "<|START_ACTION|>", '"tool_call_id":', '"tool_name":', "<|END_ACTION|>"),
+    *("<|START_THINKING|>", "<|END_THINKING|>", "<co>", "</co: 0:[1", "Action:\n```json\n", "<|python_tag|>", ";"),
+    *(
+        '{"name": "f", "parameters": {"',
+        "{'name': 'g', 'arguments': {'b': ",
+        '[{"type": "function", "name": "f", ',
+        "//",
+        "*/",
+    ),
 ]
 PIECE = st.one_of(st.sampled_from(TAGS), st.sampled_from(JSON), st.sampled_from(TEXT), st.text(max_size=4))
 TOOLS: list[dict[str, Any]] = [
@@ -71,7 +167,7 @@ OPTIONS = st.fixed_dictionaries(
         "tools": st.just(TOOLS),
         "content_arguments": st.just(["*"]),
         "min_delta_chars": st.just(3),
-        "start": st.just("reasoning"),
+        "start": st.sampled_from(["text", "reasoning", "header"]),
         "parse": st.sampled_from(["tools", "reasoning", "none"]),
         "unknown_tool": st.sampled_from(["call", "text", "drop"]),
         "calls_in_reasoning": st.sampled_from(["honour", "ignore"]),
@@ -119,7 +215,7 @@ def test_cuts_change_nothing(grammar: Grammar, stream: tuple[str, list[str]]) ->
 def test_no_character_is_lost(grammar: Grammar, stream: tuple[str, list[str]]) -> None:
     """P9: text, reasoning, calls and markers put together again are the input, each character once."""
     text, chunks = stream
-    assert source_of(parse(grammar, chunks)) == text
+    assert source_of(parse(grammar, chunks)) == (grammar.prompt + text if text else "")
 
 
 @given(grammars(), streams())

@@ -11,6 +11,7 @@ from tokenmill.events import (
     Event,
     ReasoningDelta,
     TextDelta,
+    ToolCall,
     ToolInputDelta,
     ToolInputEnd,
 )
@@ -54,8 +55,11 @@ def merged(events: Iterable[AnyEvent | Span]) -> list[Any]:
             deltas = growing.setdefault(event.id, {})
             deltas[stream] = deltas.get(stream, "") + event.delta
             continue
-        elif isinstance(event, ToolInputEnd):
-            out.extend(sorted(growing.pop(event.id, {}).items()))
+        elif isinstance(event, Span) and out and isinstance(out[-1], Span) and out[-1].kind == event.kind == "dropped":
+            out[-1] = Span("dropped", out[-1].source + event.source)
+            continue
+        elif isinstance(event, ToolInputEnd | ToolCall) or (isinstance(event, Error) and event.id):
+            out.extend(sorted(growing.pop(str(event.id), {}).items()))
         out.append(event)
     assert not growing, "deltas of a call that never ended"
     return out

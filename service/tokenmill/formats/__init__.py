@@ -3,15 +3,125 @@
 from functools import lru_cache
 
 from tokenmill.errors import BadOpen
+from tokenmill.formats.apertus import APERTUS
+from tokenmill.formats.apriel import APRIEL
+from tokenmill.formats.cohere_action import COHERE_ACTION
+from tokenmill.formats.command_r_action import COMMAND_R_ACTION
+from tokenmill.formats.deepseek_dsml import DEEPSEEK_DSML
+from tokenmill.formats.deepseek_v3 import DEEPSEEK_V3
+from tokenmill.formats.deepseek_v31 import DEEPSEEK_V31
+from tokenmill.formats.dots import DOTS
+from tokenmill.formats.ernie45 import ERNIE45
+from tokenmill.formats.firefunction import FIREFUNCTION
+from tokenmill.formats.functionary_v31 import FUNCTIONARY_V31
+from tokenmill.formats.functionary_v32 import FUNCTIONARY_V32
+from tokenmill.formats.functiongemma import FUNCTIONGEMMA
+from tokenmill.formats.gemma4 import GEMMA4
+from tokenmill.formats.gigachat3 import GIGACHAT3
+from tokenmill.formats.gigachat35 import GIGACHAT35
+from tokenmill.formats.glm_kv import GLM_KV
+from tokenmill.formats.granite import GRANITE
+from tokenmill.formats.granite20b_fc import GRANITE20B_FC
+from tokenmill.formats.granite_prose_think import GRANITE_PROSE_THINK
+from tokenmill.formats.harmony import HARMONY
 from tokenmill.formats.hermes import HERMES
+from tokenmill.formats.hunyuan_a13b import HUNYUAN_A13B
+from tokenmill.formats.hunyuan_kv import HUNYUAN_KV
+from tokenmill.formats.inkling import INKLING
+from tokenmill.formats.internlm import INTERNLM
+from tokenmill.formats.jamba import JAMBA
+from tokenmill.formats.json_array import JSON_ARRAY
+from tokenmill.formats.k2_horizon import K2_HORIZON
+from tokenmill.formats.kimi_k2 import KIMI_K2
+from tokenmill.formats.kimi_k3 import KIMI_K3
+from tokenmill.formats.kimi_think import KIMI_THINK
+from tokenmill.formats.lfm2 import LFM2
+from tokenmill.formats.llama3_json import LLAMA3_JSON
+from tokenmill.formats.llama4_pythonic import LLAMA4_PYTHONIC
+from tokenmill.formats.longcat import LONGCAT
+from tokenmill.formats.mimo import MIMO
+from tokenmill.formats.minicpm5_xml import MINICPM5_XML
+from tokenmill.formats.minimax_m2 import MINIMAX_M2
+from tokenmill.formats.minimax_m3 import MINIMAX_M3
+from tokenmill.formats.mistral_args import MISTRAL_ARGS
+from tokenmill.formats.mistral_callid import MISTRAL_CALLID
+from tokenmill.formats.mistral_json import MISTRAL_JSON
+from tokenmill.formats.muse import MUSE
+from tokenmill.formats.nemotron_toolcall_array import NEMOTRON_TOOLCALL_ARRAY
+from tokenmill.formats.olmo3 import OLMO3
+from tokenmill.formats.phi4mini import PHI4MINI
 from tokenmill.formats.plain import PLAIN
+from tokenmill.formats.plamo3 import PLAMO3
+from tokenmill.formats.pythonic import PYTHONIC
 from tokenmill.formats.qwen3_xml import QWEN3_XML
+from tokenmill.formats.seed_oss import SEED_OSS
+from tokenmill.formats.step3 import STEP3
+from tokenmill.formats.think import THINK
+from tokenmill.formats.think_append import THINK_APPEND
+from tokenmill.formats.xlam import XLAM
 from tokenmill.limits import Limits
 from tokenmill.parser.grammar import Grammar, options_key
 from tokenmill.parser.options import Options
 from tokenmill.parser.spec import Format
 
-FORMATS: tuple[Format, ...] = (PLAIN, HERMES, QWEN3_XML)
+FORMATS: tuple[Format, ...] = (
+    PLAIN,
+    APERTUS,
+    APRIEL,
+    COHERE_ACTION,
+    COMMAND_R_ACTION,
+    DEEPSEEK_DSML,
+    DEEPSEEK_V3,
+    DEEPSEEK_V31,
+    DOTS,
+    ERNIE45,
+    FIREFUNCTION,
+    FUNCTIONARY_V31,
+    FUNCTIONARY_V32,
+    FUNCTIONGEMMA,
+    GEMMA4,
+    GIGACHAT3,
+    GIGACHAT35,
+    GLM_KV,
+    GRANITE,
+    GRANITE20B_FC,
+    GRANITE_PROSE_THINK,
+    HARMONY,
+    HERMES,
+    HUNYUAN_A13B,
+    HUNYUAN_KV,
+    INKLING,
+    INTERNLM,
+    JAMBA,
+    JSON_ARRAY,
+    K2_HORIZON,
+    KIMI_K2,
+    KIMI_K3,
+    KIMI_THINK,
+    LFM2,
+    LLAMA3_JSON,
+    LLAMA4_PYTHONIC,
+    LONGCAT,
+    MIMO,
+    MINICPM5_XML,
+    MINIMAX_M2,
+    MINIMAX_M3,
+    MISTRAL_ARGS,
+    MISTRAL_CALLID,
+    MISTRAL_JSON,
+    MUSE,
+    NEMOTRON_TOOLCALL_ARRAY,
+    OLMO3,
+    PHI4MINI,
+    PLAMO3,
+    PYTHONIC,
+    QWEN3_XML,
+    SEED_OSS,
+    STEP3,
+    THINK,
+    THINK_APPEND,
+    XLAM,
+)
 
 _BY_NAME = {name: format_ for format_ in FORMATS for name in (format_.name, *format_.aliases)}
 

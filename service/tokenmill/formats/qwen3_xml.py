@@ -1,12 +1,11 @@
 """Tagged function and parameters; the tool's schema gives the values their types.
 
-A call may stand without its `<tool_call>` if it names a declared tool: `#include <functional>` is prose. Values have no
-escape; a missing `</parameter>` is made good by whatever comes next. A call inside reasoning ends it.
+A call inside reasoning ends it.
 """
 
-from tokenmill.parser.bodies import Params
+from tokenmill.formats.functions import functions
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Call, Format, Header, Region, Section
+from tokenmill.parser.spec import Format, Region
 
 QWEN3_XML = Format(
     name="qwen3_xml",
@@ -20,23 +19,6 @@ QWEN3_XML = Format(
     aliases=("qwen3_coder", "nemotron_v3", "step3p5", "step5", "minicpmv", "nanbeige"),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
-    sections=(
-        Section(
-            open=marker("<tool_call>"),
-            close=marker("</tool_call>"),
-            calls=(
-                Call(
-                    open=marker("<function=", spaces=True),
-                    header=Header(until=marker(">"), before=marker("\n", "<")),
-                    body=Params(
-                        open=marker("<parameter=", spaces=True),
-                        close=marker("</parameter>", spaces=True),
-                        end=marker("</function>", spaces=True),
-                    ),
-                ),
-            ),
-            bare="declared",
-        ),
-    ),
+    sections=(functions("tool_call"),),
     calls_in_reasoning="honour",
 )

@@ -3,16 +3,18 @@
 from tokenmill.parser.grammar import Grammar, options_key
 from tokenmill.parser.options import Options, read_options
 from tokenmill.parser.parser import Parser
-from tokenmill.parser.spec import Call, Format, Header, Region, Section
+from tokenmill.parser.spec import Call, Channels, Format, Header, Region, Route, Section
 
 __all__ = [
     "Call",
+    "Channels",
     "Format",
     "Grammar",
     "Header",
     "Options",
     "Parser",
     "Region",
+    "Route",
     "Section",
     "options_key",
     "read_options",

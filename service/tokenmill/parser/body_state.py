@@ -42,6 +42,8 @@ class ParamsState(msgspec.Struct, tag="p", array_like=True):
 
     begin: int = 0
     """Where the argument region begins."""
+    end: int = -1
+    """Where it ends, once it has."""
     key: str = ""
     """Parameter whose value is open."""
     wire_type: str = ""
@@ -57,8 +59,80 @@ class ParamsState(msgspec.Struct, tag="p", array_like=True):
     """Whether the open value is sent as it grows: a `params.Growth`."""
     fresh: int = 0
     """Characters at the beginning of the growing value that may still be layout."""
+    verbatim: bool = False
+    """The growing value has no layout."""
+    raw: bool = False
+    """Inside a section of the open value in which nothing is a marker but its end."""
     tail: str = ""
     """Its end, which may be layout; or all of it while it can still be `null`."""
 
 
-BodyState: TypeAlias = JsonState | ParamsState
+class LiteralState(msgspec.Struct, tag="l", array_like=True):
+    """Where bare keys and marked strings stand. See `bodies.literal`."""
+
+    begin: int = 0
+    """Where the argument region begins."""
+    end: int = -1
+    """Where it ends, once it has."""
+    stack: str = "{"
+    """Open brackets."""
+    quoted: bool = False
+    """A string is open."""
+    naming: bool = True
+    """A key of the outermost level is open or expected."""
+    key: str = ""
+    """That key so far, or the key of the open value."""
+    growth: int = 0
+    """Whether the open string is sent as it grows: a `literal.Growth`."""
+    waiting: str = ""
+    """All of it while it can still be `null`."""
+
+
+class TreeState(msgspec.Struct, tag="t", array_like=True):
+    """Where nested elements stand. See `bodies.tree`."""
+
+    begin: int = 0
+    """Where the argument region begins."""
+    tag: str = ""
+    """Text of an open tag so far."""
+    in_tag: int = 0
+    """Kind of the open tag, a `tree.Edge`; 0 outside of tags."""
+    token: int = 0
+    """Where the open tag begins."""
+    stack: list[str] = []
+    """Names of the open elements."""
+    marks: list[tuple[bool, str, int, int]] = []
+    """Of each tag: whether it opens, its name, begin and end."""
+    growing: bool = False
+    """The outermost open element is sent as it grows."""
+
+
+class PythonState(msgspec.Struct, tag="y", array_like=True):
+    """Where a call written in Python stands. See `bodies.pycalls`."""
+
+    name: str = ""
+    text: bool = False
+    """It names no tool, so all of it is text."""
+    begin: int = -1
+    """Where the argument region begins: behind the call's bracket; -1 until then."""
+    end: int = -1
+    """Where it ends, once it has."""
+    key: str = ""
+    """Keyword of the open argument, or as much as there is of it."""
+    value: int = -1
+    """Where the open value begins; -1 between values."""
+    stack: str = ""
+    """Open brackets inside of it."""
+    lead: str = ""
+    """Its first characters in front of a string: the string's prefix, if any."""
+    quote: str = ""
+    """Quote of the open string."""
+    growing: bool = False
+    """The open string is sent as it grows."""
+    tail: str = ""
+    """Half an escape at its end."""
+    values: list[tuple[str, int, int]] = []
+    """Keyword, begin and end of each value."""
+
+
+BodyState: TypeAlias = TreeState | JsonState | ParamsState | LiteralState | PythonState

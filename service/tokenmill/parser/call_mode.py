@@ -1,9 +1,10 @@
 """The mode inside a call: its header, then its body."""
 
 import re
+from html import unescape
 from typing import TYPE_CHECKING
 
-from tokenmill.events import AnyEvent
+from tokenmill.events import AnyEvent, ErrorCode
 from tokenmill.limits import NAME_CHARS, Limits
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.calls import Verdict, begin, complete, fail
@@ -35,6 +36,7 @@ class CallMode:
         if header:
             ends = [(header.until, True), *([(header.before, False)] if header.before else ())]
         self._header_end = Scanner(ends)
+        self._unescape = unescape if header and header.unescape else str
 
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:
         call: OpenCall = state.call  # type: ignore[assignment] # -- the hottest path: the mode is that of a call
@@ -75,22 +77,27 @@ class CallMode:
             return len(buffer)
         end = hit.end if hit.value else stop
         call.source.add(buffer[position:end])
-        verdict = self._name(run, call)
-        if verdict is Verdict.MORE:
-            call.body = self._reader.begin(call)
-            call.header = ""
-        else:
-            self._end(run, call, verdict)
+        assert self._pattern is not None  # else there is no header to read
+        self.enter(run, call, self._pattern.fullmatch(call.header))
         return end
 
-    def _name(self, run: Run, call: OpenCall) -> Verdict:
-        assert self._pattern is not None
-        found = self._pattern.fullmatch(call.header)
-        if found is None or len(name := found["name"]) > NAME_CHARS:
+    def enter(self, run: Run, call: OpenCall, header: re.Match[str] | None) -> None:
+        """The header is complete, or is none: the body begins, or the call ends here."""
+        verdict = self._name(run, call, header)
+        if call.begun:
+            call.body = self._reader.begin(call)
+            call.header = ""
+        if verdict is not Verdict.MORE:
+            self._end(run, call, verdict)
+
+    def _name(self, run: Run, call: OpenCall, found: re.Match[str] | None) -> Verdict:
+        if found is None or len(name := self._unescape(found["name"])) > NAME_CHARS:
             return Verdict.FAILED if not call.bare else Verdict.TEXT
         if call.bare and self._declared_only and not run.grammar.declares(name):
             return Verdict.TEXT
-        return begin(run, call, name, found.groupdict().get("id") or "", self._reader.encoding)
+        groups = found.groupdict()
+        verdict = begin(run, call, name, groups.get("id") or "", self._reader.encoding)
+        return Verdict.DONE if verdict is Verdict.MORE and groups.get("whole") else verdict
 
     def _body(self, run: Run, call: OpenCall, buffer: str, position: int) -> int:
         stop, verdict = self._reader.step(run, call, buffer, position)
@@ -129,6 +136,10 @@ class CallMode:
         state = run.state
         call, state.call = state.call, None
         assert call is not None
-        fail(run, call, "unfinished-call", "the stream ended inside the call")
-        give_back(run, call.source.text(), "unfinished-call", begun=call.begun)
+        code: ErrorCode | None = (
+            None if call.name and not call.begun else "unfinished-call"
+        )  # None: its name made it text
+        if code:
+            fail(run, call, code, "the stream ended inside the call")
+        give_back(run, call.source.text(), code, begun=call.begun)
         state.mode = state.origin

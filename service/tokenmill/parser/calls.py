@@ -40,7 +40,7 @@ def begin(run: Run, call: OpenCall, name: str, wire_id: str, encoding: Encoding)
     grammar, state = run.grammar, run.state
     call.name = name
     if not grammar.knows(name):
-        if grammar.unknown_tool == "text":
+        if grammar.unknown_tool == "text" or (call.bare and not call.header):  # only the name says that it is a call
             return Verdict.TEXT
         call.dropped = grammar.unknown_tool == "drop"
     if state.calls >= grammar.limits.calls:
@@ -103,6 +103,8 @@ def complete(run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: b
     source = call.source.text()
     run.note("call", source)
     if call.dropped:
+        if run.grammar.options.text_after_calls == "drop":
+            run.close_block()
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name, source[:RAW_CHARS]))
         return
     end_growth(run, call)

@@ -2,7 +2,8 @@
 
 1. No type known, or only `string`: the text itself, untouched. The kind `json` stands for any JSON value.
 2. Otherwise the first that fits of null, integer, number, boolean, object, array; where none does, the text.
-3. Numbers keep their value: integers of any size stay exact, and what is not finite stays text.
+3. An object or array that nothing else could be is read leniently, which is marked.
+4. Numbers keep their value: integers of any size stay exact, and what is not finite stays text.
 """
 
 import math
@@ -12,6 +13,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 import msgspec
+
+from tokenmill.parser.repair import decode_json, decode_string
 
 _INTEGER = re.compile(r"[+-]?\d{1,1000}\Z")
 """Python refuses to read integers of more than 4,300 digits; a thousand are more than any tool takes."""
@@ -66,15 +69,39 @@ _LADDER: tuple[tuple[str, Callable[[str], Any]], ...] = (
 
 def coerce(text: str, types: AbstractSet[str]) -> Any:
     """The value that `text` stands for, given every JSON type that the schema allows."""
+    return read_typed(text, types)[0]
+
+
+def read_typed(text: str, types: AbstractSet[str]) -> tuple[Any, bool]:
+    """The value that `text` stands for, and whether it had to be repaired."""
     if not types or types == {"string"}:
-        return text
+        return text, False
     if types == {"string", "null"}:  # white space is part of a text, and a text may be on its way already
-        return None if text.lower() == "null" else text
+        return (None if text.lower() == "null" else text), False
     trimmed = text.strip()
     for kind, read in _LADDER:
         if kind in types and (value := read(trimmed)) is not _NO:
-            return value
-    return text
+            return value, False
+    wanted = tuple(_CONTAINERS[kind] for kind in types if kind in _CONTAINERS)
+    if wanted and "string" not in types and (value := _repaired(trimmed, wanted)) is not _NO:
+        return value, True
+    return text, False
+
+
+_CONTAINERS: dict[str, type] = {"object": dict, "array": list}
+
+
+def _repaired(text: str, wanted: tuple[type, ...]) -> Any:
+    """An object or array whose JSON is not quite valid, or is escaped as if it stood inside a string."""
+    for candidate in (text, decode_string(text) if '\\"' in text else ""):
+        if candidate.startswith(("{", "[")):
+            try:
+                value, _ = decode_json(candidate)
+            except ValueError:
+                continue
+            if isinstance(value, wanted):
+                return value
+    return _NO
 
 
 def is_text(types: AbstractSet[str]) -> bool | None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tokenmill.limits import Limits
 from tokenmill.parser.call_mode import CallMode
+from tokenmill.parser.channel_compiler import CompiledChannels, compile_channels
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.modes import TEXT, Mode, Move, SectionMode, TextMode, To
 from tokenmill.parser.options import Options
@@ -33,33 +34,44 @@ class _Layout(NamedTuple):
     sections: dict[int, tuple[Format, Section]]
     calls: dict[int, list[int]]
     """Section mode → modes of its calls."""
+    channels: list[CompiledChannels]
 
 
 def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -> Compiled:
     """The modes of one or several formats under these options."""
-    layout = _lay_out(options, formats)
+    layout = _lay_out(options, formats, limits)
     tools = [entry for number in layout.sections for entry in _openings(layout, number)]
+    in_reasoning = [entry for number in layout.sections for entry in _openings(layout, number, surest=True)]
     strays = [(stray, Move(To.SWALLOWED)) for format_ in formats if layout.regions for stray in format_.strays]
+    noise: list[tuple[Marker, Move]] = []
+    if options.parse != "none":
+        noise = [(token, Move(To.SWALLOWED)) for format_ in formats for token in format_.noise]
+    headers = [entry for compiled in layout.channels for entry in compiled.outside]
     delta_chars = limits.delta_chars
     in_text = [(region.open, Move(To.REGION, number)) for number, (_, region) in layout.regions.items() if region.open]
     modes: list[Mode] = [
-        TextMode(TEXT, [*in_text, *strays, *tools], reasoning=False, delta_chars=delta_chars),
+        TextMode(TEXT, [*in_text, *strays, *noise, *tools, *headers], reasoning=False, delta_chars=delta_chars),
         TextMode(1, (), reasoning=False, delta_chars=delta_chars),
     ]
     for number, (format_, region) in layout.regions.items():
         live = [(region.close, Move(To.REGION, TEXT))]
+        live += [(region.before, Move(To.ENDS_REASONING))] if region.before else []
         live += [(region.open, Move(To.SWALLOWED))] if region.open else []
+        live += noise
         if (options.calls_in_reasoning or format_.calls_in_reasoning) == "honour":
-            live += tools or _left_out(options, format_)
+            live += in_reasoning or _left_out(options, format_)
         modes.append(TextMode(number, live, reasoning=True, delta_chars=delta_chars))
     for number, (_, section) in layout.sections.items():
         modes.append(_section_mode(layout, number, section))
         modes += [_call_mode(number, section, at, limits) for at in range(len(section.calls))]
-    return Compiled(modes, _start(options, formats, layout), frozenset(layout.regions))
+    for compiled in layout.channels:
+        modes += compiled.modes
+    reasoning = frozenset(layout.regions).union(*(compiled.reasons for compiled in layout.channels))
+    return Compiled(modes, _start(options, formats, layout), reasoning)
 
 
-def _lay_out(options: Options, formats: Sequence[Format]) -> _Layout:
-    layout = _Layout({}, {}, {})
+def _lay_out(options: Options, formats: Sequence[Format], limits: Limits) -> _Layout:
+    layout = _Layout({}, {}, {}, [])
     number = 2
     for format_ in formats:
         for region in format_.regions if options.parse in ("all", "reasoning") else ():
@@ -71,14 +83,18 @@ def _lay_out(options: Options, formats: Sequence[Format]) -> _Layout:
             layout.sections[number] = (format_, section)
             layout.calls[number] = list(range(number + 1, number + 1 + len(section.calls)))
             number += 1 + len(section.calls)
+    for format_ in formats:
+        if compiled := compile_channels(options, format_, limits, number):
+            layout.channels.append(compiled)
+            number += len(compiled.modes)
     return layout
 
 
-def _openings(layout: _Layout, number: int) -> list[tuple[Marker, Move]]:
-    """What opens a section, or one of its calls without it."""
+def _openings(layout: _Layout, number: int, *, surest: bool = False) -> list[tuple[Marker, Move]]:
+    """What opens a section, or one of its calls without it; `surest`, where calls are drafted: the section, if any."""
     _, section = layout.sections[number]
     live = [(section.open, Move(To.SECTION, number))] if section.open else []
-    return live if section.bare == "never" else live + _calls(section, layout.calls[number])
+    return live if section.bare == "never" or (live and surest) else live + _calls(section, layout.calls[number])
 
 
 def _calls(section: Section, modes: Sequence[int]) -> list[tuple[Marker, Move]]:
@@ -91,7 +107,10 @@ def _left_out(options: Options, format_: Format) -> list[tuple[Marker, Move]]:
     """Openings of calls that are not parsed but end the reasoning all the same."""
     if options.parse != "reasoning":
         return []
-    return [(section.open, Move(To.ENDS_REASONING)) for section in format_.sections if section.open]
+    openings = [
+        [section.open] if section.open else [call.open for call in section.calls] for section in format_.sections
+    ]
+    return [(opening, Move(To.ENDS_REASONING)) for several in openings for opening in several]
 
 
 def _section_mode(layout: _Layout, number: int, section: Section) -> Mode:
@@ -110,4 +129,8 @@ def _call_mode(number: int, section: Section, at: int, limits: Limits) -> Mode:
 
 def _start(options: Options, formats: Sequence[Format], layout: _Layout) -> int:
     wanted = options.start or formats[0].start
-    return next(iter(layout.regions), TEXT) if wanted == "reasoning" else TEXT
+    if wanted == "header":
+        return next((compiled.header for compiled in layout.channels), TEXT)
+    if wanted == "reasoning":
+        return next(iter([*layout.regions, *(compiled.reasoning for compiled in layout.channels)]), TEXT)
+    return TEXT

@@ -11,10 +11,13 @@ from typing import Any
 import msgspec
 
 from tokenmill.limits import Limits
+from tokenmill.parser.coerce import coerce
 from tokenmill.parser.compiler import compile_modes
 from tokenmill.parser.modes import Mode
 from tokenmill.parser.options import Options
+from tokenmill.parser.schema import NO_SHAPE, Shape
 from tokenmill.parser.spec import Format, UnknownTool
+from tokenmill.parser.suffix import with_suffix
 from tokenmill.parser.tools import read_tools
 
 _NO_TYPES: frozenset[str] = frozenset()
@@ -35,11 +38,15 @@ class Grammar:
         self.format_names = [format_.name for format_ in formats]
         self._tools = read_tools(options.tools, options.original_schemas)
         self._content = frozenset(options.content_arguments)
-        compiled = compile_modes(options, formats, limits)
+        suffixed = [with_suffix(format_, options.markers_suffix) for format_ in formats]
+        compiled = compile_modes(options, suffixed, limits)
         self.modes: Sequence[Mode] = compiled.modes
         self.start: int = compiled.start
         """Number of the mode in which the stream begins."""
         self._reasoning_modes = compiled.reasoning
+        given = options.start in (None, formats[0].start) and options.parse != "none"
+        self.prompt = formats[0].prompt if given else ""
+        """Text that is read in front of the model's first."""
 
     @cached_property
     def key(self) -> str:
@@ -58,6 +65,36 @@ class Grammar:
         """JSON types that a parameter may have; empty if nothing says."""
         tool = self._tools.get(name)
         return tool.types(parameter) if tool else _NO_TYPES
+
+    def parameters(self, name: str) -> frozenset[str]:
+        """The parameters that the tool's schema names; empty if nothing says."""
+        tool = self._tools.get(name)
+        return tool.parameters if tool else _NO_TYPES
+
+    def shape(self, name: str) -> Shape:
+        """The schema of the tool's arguments; one that says nothing for a tool that is not known."""
+        tool = self._tools.get(name)
+        return tool.shape if tool else NO_SHAPE
+
+    def allows_text(self, name: str, parameter: str) -> bool:
+        """Whether the parameter may be a string, as far as its schema says."""
+        types = self.types(name, parameter)
+        return not types or "string" in types
+
+    def coerced(self, name: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The arguments with values written as strings read as what the schema wants, and whether there are any."""
+        read = {
+            key: value
+            for key, text in arguments.items()
+            if isinstance(text, str) and not self.allows_text(name, key)
+            if (value := coerce(text, self.types(name, key))) != text
+        }
+        return ({**arguments, **read}, True) if read else (arguments, False)
+
+    def required(self, name: str) -> frozenset[str]:
+        """The parameters without which the tool can't be called."""
+        tool = self._tools.get(name)
+        return tool.required if tool else _NO_TYPES
 
     def mismatch(self, name: str, arguments: Mapping[str, Any]) -> str | None:
         """Why the arguments do not fit the tool's schema, or None."""

@@ -3,7 +3,9 @@
 1. A scanner knows the markers that are live in one mode. The earliest wins; of several at one place the longest.
 2. Hold-back is exact: text waits only from the first place at which all that follows is a proper prefix of a live
    marker. A complete marker waits too while a longer one can still follow.
-3. White space inside and before a marker is bounded, so what is held is bounded.
+3. White space inside and before a marker is bounded, and so is what must follow it: what is held is bounded.
+4. A sign of everyday prose is a marker only where enough follows it (`ahead`): so a call without markers is found, and
+   nothing is held but what can still become one.
 """
 
 import re
@@ -20,6 +22,9 @@ LEADING_SPACE = r"\s{0,64}"
 
 _WORD_OR_SIGN = re.compile(r"\w+|\W")
 
+INNER_CHARS = 256
+"""Signs that vary inside a marker, as the numbers in a citation's closing do: more is no marker."""
+
 T = TypeVar("T")
 
 
@@ -29,11 +34,28 @@ class Marker(msgspec.Struct, frozen=True):
     spellings: tuple[str, ...]
     spaces: bool = False
     """White space is tolerated between its words and signs."""
+    inner: str = ""
+    """Pattern of signs that may stand in front of the last character, `INNER_CHARS` of them at most."""
+    ahead: tuple[tuple[str, ...], ...] = ()
+    """What must follow for it to be one, and is not part of it: alternatives, each a sequence of patterns. A pattern is
+    one character, or a bounded repetition of one, so that its beginnings match it, too. See `ahead`."""
 
 
-def marker(*spellings: str, spaces: bool = False) -> Marker:
+def marker(*spellings: str, spaces: bool = False, inner: str = "", ahead: Sequence[Sequence[str]] = ()) -> Marker:
     """A marker by its spellings."""
-    return Marker(spellings, spaces)
+    return Marker(spellings, spaces, inner, tuple(tuple(sequence) for sequence in ahead))
+
+
+def ahead(pattern: str, **parts: str) -> tuple[str, ...]:
+    """A sequence for `Marker.ahead`: words are literal, a space is tolerated white space, `<part>` a given pattern."""
+    pieces = re.split(r"(<\w+>)", pattern)
+    sequence: list[str] = []
+    for piece in pieces:
+        if piece[1:-1] in parts:
+            sequence.append(parts[piece[1:-1]])
+        else:
+            sequence += [INNER_SPACE if character == " " else re.escape(character) for character in piece]
+    return tuple(sequence)
 
 
 class Hit(NamedTuple, Generic[T]):
@@ -47,17 +69,27 @@ class Hit(NamedTuple, Generic[T]):
 class Scanner(Generic[T]):
     """The live markers of one mode, each with a value (what to do, or which it was)."""
 
-    __slots__ = ("_any_first", "_full", "_one_first", "_partial", "_values", "firsts")
+    __slots__ = ("_any_first", "_full", "_one_first", "_partial", "_suspect", "_values", "firsts")
 
     def __init__(self, live: Sequence[tuple[Marker, T]], *, leading_space: bool = False) -> None:
-        spelled = [(atoms, value) for mark, value in live for atoms in _spelled(mark, leading_space=leading_space)]
+        spelled = [
+            (atoms, mark, value) for mark, value in live for atoms in _spelled(mark, leading_space=leading_space)
+        ]
         spelled.sort(key=lambda entry: -len(entry[0]))
-        self._values = [value for _, value in spelled]
-        self._full = re.compile("|".join(f"({''.join(atoms)})" for atoms, _ in spelled) or r"(?!)")
-        self._partial = re.compile("|".join(_prefixes(atoms) for atoms, _ in spelled) or r"(?!)")
+        self._values = [value for _, _, value in spelled]
+        whole = [f"({''.join(atoms)}){_follows(mark)}" for atoms, mark, _ in spelled]
+        begun = [_prefixes([*atoms, *after]) for atoms, mark, _ in spelled for after in mark.ahead or [()]]
+        self._full = re.compile("|".join(whole) or r"(?!)")
+        self._partial = re.compile("|".join(begun) or r"(?!)")
+        doubted = {_beginning([*atoms, *after]) for atoms, mark, _ in spelled for after in mark.ahead or [()]}
+        self._suspect = re.compile("|".join(sorted(doubted)) or r"(?!)")
         self.firsts = "".join(sorted({text[0] for mark, _ in live for text in mark.spellings}))
         self._one_first = self.firsts if len(self.firsts) == 1 else ""
         self._any_first = re.compile(f"[{re.escape(self.firsts)}]" if self.firsts else r"(?!)")
+
+    def suspects(self, text: str) -> bool:
+        """Whether a marker may begin in the text: its first two characters stand there, or the first at the end."""
+        return self._suspect.search(text) is not None
 
     def find(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
         """The first marker from `position` on, or what to hold; `final` says that nothing follows the buffer."""
@@ -94,8 +126,22 @@ def _spelled(mark: Marker, *, leading_space: bool) -> list[list[str]]:
             if mark.spaces and atoms and atoms[-1] != LEADING_SPACE:
                 atoms.append(INNER_SPACE)
             atoms.extend(re.escape(character) for character in word)
+        if mark.inner:
+            atoms.insert(-1, f"(?:{mark.inner}){{0,{INNER_CHARS}}}")
         spelled.append(atoms)
     return spelled
+
+
+def _beginning(atoms: Sequence[str]) -> str:
+    """A pattern for the first two characters of a marker, or as much of them as the end of the text leaves."""
+    first, *rest = atoms
+    at = next((at for at, atom in enumerate(rest) if "{0," not in atom), None)
+    return first if at is None else f"{first}{''.join(rest[:at])}(?:\\Z|{rest[at]})"
+
+
+def _follows(mark: Marker) -> str:
+    """A pattern for what must follow the marker."""
+    return f"(?={'|'.join(''.join(sequence) for sequence in mark.ahead)})" if mark.ahead else ""
 
 
 def _prefixes(atoms: Sequence[str]) -> str:

@@ -39,7 +39,8 @@ class To(Enum):
     CALL = "a call begins"
     FRAMING = "a bracket or comma between calls"
     CLOSED = "the section ends"
-    ENDS_REASONING = "the opening of a call that is not parsed"
+    ENDS_REASONING = "a marker that is text, behind which text follows"
+    HEADER = "a channel's header begins"
 
 
 class Move(NamedTuple):
@@ -48,7 +49,7 @@ class Move(NamedTuple):
     to: To
     mode: int = TEXT
     kept: int = 0
-    """Characters of a call's opening that belong to its body."""
+    """Characters at the end of the marker that belong to what it leads to, at most all of it."""
 
 
 class Mode(Protocol):
@@ -80,28 +81,34 @@ class TextMode:
         if not block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
             return None
         for first in self._firsts:
-            if first in text:
+            if first in text and self._scanner.suspects(text):
                 return None
         return [self._delta(block, text)]
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         hit = self._scanner.find(buffer, position, final=run.final)
         stop = len(buffer) if hit is None else hit.start
-        run.put(buffer[position:stop], reasoning=self._reasoning)
+        self._put(run, buffer[position:stop])
         if hit is None:
             return stop
         if hit.value is None:
             run.state.held = buffer[stop:]
             return len(buffer)
-        end = hit.end - hit.value.kept
+        end = max(stop, hit.end - hit.value.kept)
         self._follow(run, hit.value, buffer[stop:end])
         return end
+
+    def _put(self, run: Run, text: str) -> None:
+        run.put(text, reasoning=self._reasoning)
 
     def _follow(self, run: Run, move: Move, source: str) -> None:
         state = run.state
         if move.to is To.SECTION:
             state.origin = self._number
             open_section(state, move.mode, source)
+        elif move.to is To.HEADER:
+            state.origin = self._number
+            state.mode, state.pending = move.mode, source
         elif move.to is To.CALL:
             state.origin = self._number
             open_call(state, move.mode, source, bare=True)
@@ -111,12 +118,22 @@ class TextMode:
         else:
             run.note("marker", source)
             if move.to is To.REGION:
-                if self._reasoning and state.reasoning:
+                if self._number != TEXT and state.reasoning is self._reasoning:
                     run.close_block()
                 state.mode = move.mode
 
     def end(self, run: Run) -> None:
         pass
+
+
+class DropMode(TextMode):
+    """Text that is addressed to nobody."""
+
+    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+        return None
+
+    def _put(self, run: Run, text: str) -> None:
+        run.note("dropped", text)
 
 
 class SectionMode:
@@ -152,16 +169,16 @@ class SectionMode:
             return end
         if move.to is To.CLOSED:
             state.pending += source
-            leave_section(run, "malformed-call", "the section holds no call", closed=True)
+            leave_section(run, "malformed-call")
             return end
-        leave_section(run, "malformed-call", "no call follows its opening", closed=move.to is To.SECTION)
+        leave_section(run, "malformed-call", "no call follows its opening")
         if move.to is To.SECTION:
             open_section(state, move.mode, source)
             return end
         return end - len(source)
 
     def end(self, run: Run) -> None:
-        leave_section(run, "unfinished-call", "the stream ended where a call should follow", closed=True)
+        leave_section(run, "unfinished-call", "the stream ended where a call should follow")
 
 
 def open_section(state: State, mode: int, source: str) -> None:
@@ -179,18 +196,21 @@ def open_call(state: State, mode: int, source: str, *, bare: bool) -> None:
     state.mode = mode
 
 
-def leave_section(run: Run, code: ErrorCode, message: str, *, closed: bool = False) -> None:
-    """The section ends: what is pending is its framing (`closed`), or text that belongs to nothing."""
+def leave_section(run: Run, code: ErrorCode, message: str = "") -> None:
+    """The section ends: what is pending is framing behind its last call, or text that belongs to nothing.
+
+    `message` is what is wrong with it if it has had no call; none if nothing is: an empty section is framing.
+    """
     state = run.state
     pending, state.pending = state.pending, ""
     state.mode = state.origin
-    if not state.answered and not state.spoiled:
+    if message and not state.answered and not state.spoiled:
         run.out.append(Error(code, message, raw=pending[:RAW_CHARS]))
         give_back(run, pending, code)
-    elif closed and not state.spoiled:
-        run.note("marker", pending)
-    else:
+    elif state.spoiled:
         give_back(run, pending, code)
+    else:
+        run.note("marker", pending)
 
 
 def give_back(run: Run, source: str, code: ErrorCode | None, *, begun: bool = False) -> None:

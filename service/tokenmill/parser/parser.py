@@ -83,6 +83,8 @@ class Parser:
         events = self.start()
         run = Run(self.grammar, self.state)
         state, most = self.state, self.grammar.message_chars
+        if text and not state.chars:
+            text = self.grammar.prompt + text
         room = max(0, most - state.chars)
         state.chars += len(text)
         _read(run, text[:room])

@@ -9,22 +9,31 @@ from typing import Any
 
 import msgspec
 
+from tokenmill.parser.relaxed import escaped, to_json
+
 
 def decode_json(text: str) -> tuple[Any, bool]:
     """The value of a JSON text, and whether it had to be repaired. Raises `ValueError` if it can't be read.
 
-    Repaired are raw control characters inside strings, numbers that are not finite (they become strings) and halves of
-    surrogate pairs (they become U+FFFD).
+    Repaired are raw control characters inside strings, numbers that are not finite (they become strings), halves of
+    surrogate pairs (they become U+FFFD), and what `relaxed` reads as meant.
     """
     try:
         return msgspec.json.decode(text), False
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         pass
     try:
-        value = json.loads(text, strict=False, parse_float=_finite, parse_constant=str)
+        try:
+            value = _lenient(text)
+        except ValueError:
+            value = _lenient(to_json(text))
     except RecursionError:
         raise ValueError("nesting is too deep") from None
     return whole_characters(value), True
+
+
+def _lenient(text: str) -> Any:
+    return json.loads(text, strict=False, parse_float=_finite, parse_constant=str)
 
 
 def _finite(text: str) -> float | str:
@@ -55,15 +64,10 @@ def decode_string(raw: str) -> str:
     """The text of a JSON string's content (without its quotes), leniently: an unknown escape stands for itself."""
     if "\\" not in raw:
         return raw
-    literal = f'"{raw}"'
     try:
-        return _decode_literal(literal)
+        return _decode_literal(f'"{raw}"')
     except (msgspec.DecodeError, UnicodeEncodeError):
-        pass
-    try:
-        return whole_characters(json.loads(literal, strict=False))  # type: ignore[no-any-return] # -- a string literal
-    except ValueError:
-        return raw
+        return whole_characters(json.loads(f'"{escaped(raw)}"', strict=False))  # type: ignore[no-any-return] # -- a string literal
 
 
 _decode_literal = msgspec.json.Decoder(str).decode

@@ -4,6 +4,7 @@ A format names its markers and how they nest; it holds no code. The nesting is a
 
     text ── region (reasoning)
          └─ section ── call ── header ── body
+         └─ header (channels) ── block of text or reasoning, section, or body
 
 1. A *marker* is a literal, with other spellings and tolerated white space. Nothing is held back but what can still
    become a marker that is live in the current mode.
@@ -12,6 +13,7 @@ A format names its markers and how they nest; it holds no code. The nesting is a
    closes a call behind its body is framing of the section.
 4. A *call* has an opening (a marker, or the first character of its body), an optional header that names the tool, and a
    *body*: the grammar of its arguments.
+5. *Channels* are blocks behind headers: where a header leads is told by patterns.
 """
 
 from typing import Literal, TypeAlias
@@ -28,6 +30,8 @@ class Region(msgspec.Struct, frozen=True):
     open: Marker | None
     """None: only a stream that begins inside it has it."""
     close: Marker
+    before: Marker | None = None
+    """Ends the region, too, and belongs to the text that follows."""
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -38,7 +42,12 @@ class Header(msgspec.Struct, frozen=True):
     before: Marker | None = None
     """Ends the header, too, and belongs to what follows."""
     pattern: str = r"\s*(?P<name>\S+)\s*"
-    """What the header must look like as a whole: a regular expression with the groups `name` and, if any, `id`."""
+    """What the header must look like as a whole: a regular expression with the group `name`.
+
+    Its other groups, if any: `id`, the call's own; `whole`, not empty if the header is the whole call, without a body.
+    """
+    unescape: bool = False
+    """The name is an attribute in which quotes and the like are entities."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -66,6 +75,42 @@ class Section(msgspec.Struct, frozen=True):
     """Whether a call is also recognised without the section's opening: if it names a declared tool, or always."""
 
 
+BlockKind: TypeAlias = Literal["text", "reasoning", "drop"]
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Where a channel's header leads."""
+
+    pattern: str
+    """What the whole header looks like, its markers included: a regular expression, with the groups of a `Header`'s
+    if the header names the tool."""
+    to: BlockKind | Section | Body
+    """A block of text; or a section, of which the header is the opening; or the arguments of the call that the header
+    names."""
+
+
+class Channels(msgspec.Struct, frozen=True):
+    """Blocks in any order, each behind a header that says what it is."""
+
+    open: Marker
+    """Begins a header."""
+    until: Marker
+    """Ends the header and belongs to it."""
+    close: Marker
+    """Ends a block; outside of one it means nothing."""
+    shape: str
+    """What a header looks like as far as it has come: a regular expression that matches every beginning of one, markers
+    included, that of a stream which begins inside a header, too."""
+    routes: tuple[Route, ...]
+    """The first whose pattern fits tells what the block is; where none does, the header was text."""
+    within: Marker | None = None
+    """Other markers that may stand inside a header."""
+    unopened: bool = False
+    """A header may be its end marker alone."""
+    reopens: tuple[BlockKind, ...] = ("text", "reasoning", "drop")
+    """Blocks that end where a new header begins; in the others it is quoted."""
+
+
 UnknownTool: TypeAlias = Literal["call", "text", "drop"]
 CallsInReasoning: TypeAlias = Literal["honour", "ignore"]
 
@@ -83,7 +128,12 @@ class Format(msgspec.Struct, frozen=True):
     regions: tuple[Region, ...] = ()
     strays: tuple[Marker, ...] = ()
     """Markers of regions that mean nothing in visible text and are swallowed there."""
+    noise: tuple[Marker, ...] = ()
+    """Markers that are swallowed in visible text and in reasoning whatever is parsed: ends of turns and the like."""
     sections: tuple[Section, ...] = ()
-    start: Literal["text", "reasoning"] = "text"
+    channels: Channels | None = None
+    prompt: str = ""
+    """What the prompt ends with although it belongs to the answer: it is read as if the model had written it."""
+    start: Literal["text", "reasoning", "header"] = "text"
     unknown_tool: UnknownTool = "call"
     calls_in_reasoning: CallsInReasoning = "ignore"

@@ -9,12 +9,10 @@ from typing import Any
 
 import jsonschema_rs
 
-_KINDS = frozenset({"null", "integer", "number", "boolean", "object", "array", "string"})
+from tokenmill.parser.schema import Shape
+
 MESSAGE_CHARS = 400
 """A mismatch is told in one sentence; the library quotes the value, which may be a whole file."""
-
-_REF_HOPS = 8
-"""References followed from one schema to another before giving up: real schemas need one or two."""
 
 
 class Tool:
@@ -29,13 +27,28 @@ class Tool:
     def types(self, parameter: str) -> frozenset[str]:
         """Every JSON type that the parameter may have; empty if the schema does not say."""
         if parameter not in self._types:
-            properties = self._coercion.get("properties")
-            schema = properties.get(parameter) if isinstance(properties, Mapping) else None
-            found = frozenset(_types(schema, self._coercion, _REF_HOPS))
+            found = self.shape.child(parameter).types if parameter in self.parameters else frozenset[str]()
             if len(self._types) == 1000:  # noqa: PLR2004 # names come from the model: no cache without a bound
                 return found
             self._types[parameter] = found
         return self._types[parameter]
+
+    @property
+    def shape(self) -> Shape:
+        """The schema of the arguments as values are read by it."""
+        return Shape(self._coercion, self._coercion)
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """The parameters that the schema names."""
+        properties = self._coercion.get("properties")
+        return frozenset(properties) if isinstance(properties, Mapping) else frozenset()
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The parameters that the schema requires."""
+        names = self._schema.get("required")
+        return frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
 
     @cached_property
     def _validator(self) -> Any:
@@ -55,47 +68,6 @@ class Tool:
         except ValueError:  # text that can't be encoded
             return None
         return None
-
-
-def _types(schema: Any, root: Mapping[str, Any], hops: int) -> set[str]:
-    """The types that a schema allows, from `type`, `enum`, `const`, `anyOf`, `oneOf`, `allOf` and `$ref`."""
-    if not isinstance(schema, Mapping) or hops == 0:
-        return set()
-    found = _declared(schema.get("type"))
-    if not found:
-        values = schema.get("enum")
-        found = {_kind(value) for value in values} if isinstance(values, list) else set()
-        found |= {_kind(schema["const"])} if "const" in schema else set()
-    for combined in ("anyOf", "oneOf", "allOf"):
-        parts = schema.get(combined)
-        for part in parts if isinstance(parts, list) else ():
-            found |= _types(part, root, hops - 1)
-    if isinstance(reference := schema.get("$ref"), str):
-        found |= _types(_resolve(reference, root), root, hops - 1)
-    return found
-
-
-def _declared(declared: Any) -> set[str]:
-    names = declared if isinstance(declared, list) else [declared]
-    return {name for name in names if isinstance(name, str) and name in _KINDS}
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    kinds = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array"))
-    return next((name for kind, name in kinds if isinstance(value, kind)), "object")
-
-
-def _resolve(reference: str, root: Mapping[str, Any]) -> Any:
-    """A reference inside the same schema: `#/$defs/Name`."""
-    if not reference.startswith("#"):
-        return None
-    found: Any = root
-    for step in reference.removeprefix("#").removeprefix("/").split("/"):
-        key = step.replace("~1", "/").replace("~0", "~")
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
 
 
 def read_tools(tools: Sequence[Mapping[str, Any]], originals: Mapping[str, Mapping[str, Any]]) -> dict[str, Tool]:

@@ -136,3 +136,38 @@ def test_repaired_calls_are_marked() -> None:
     """Source that is not valid JSON but was read says so."""
     events = parse(grammar("hermes"), ['<tool_call>{"name":"f","arguments":{"a":"x\ny"}}</tool_call>'])
     assert [call.repaired for call in named(events, ToolCall)] == [True]
+
+
+def test_arguments_come_once() -> None:
+    """Which of two values is meant can't be told."""
+    text = '<tool_call>{"name":"f","arguments":{"a":1},"parameters":{"a":2}}</tool_call>'
+    assert codes_of(parse(grammar("hermes"), [text])) == ["malformed-call"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["{'a': 'x'}", '{a: "x"}', '{"a": "x",}', '{"a": "x" /* } */}', '{// it\'s\n"a": "x"}', "{'a': \"x\", }"],
+)
+def test_relaxed_arguments(arguments: str) -> None:
+    """They are read as meant and marked; their source and decoded text are sent as it stands, at every cut."""
+    compiled = grammar("hermes", content_arguments=["*"])
+    text = f'<tool_call>{{"name":"f","arguments":{arguments}}}</tool_call>'
+    whole = merged(parse(compiled, [text]))
+    assert [(call.arguments, call.repaired) for call in named(whole, ToolCall)] == [({"a": "x"}, True)]
+    assert [event for event in whole if isinstance(event, tuple)] == [
+        (("argument", "a"), "x"),
+        (("source", ""), arguments),
+    ]
+    for chunks in all_cuts(text):
+        assert merged(parse(compiled, chunks)) == whole
+
+
+@pytest.mark.parametrize("raw", ["\\d\\n", "it\\'s", "\\u12\\t", 'x\\"y'])
+def test_decoded_deltas_are_the_value_whatever_the_escapes(raw: str) -> None:
+    """An escape that is none is read alike in a part of a string and in the whole."""
+    compiled = grammar("hermes", content_arguments=["*"])
+    text = f'<tool_call>{{"name":"f","arguments":{{"a":"{raw}"}}}}</tool_call>'
+    for chunks in all_cuts(text):
+        events = parse(compiled, chunks)
+        (call,) = named(events, ToolCall)
+        assert "".join(event.delta for event in named(events, ArgumentDelta)) == call.arguments["a"]

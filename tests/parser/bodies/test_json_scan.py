@@ -113,3 +113,21 @@ def test_leaving_the_nesting_reads_nothing(text: str) -> None:
     state = JsonState(stack="[{", phase=Phase.DEEP)
     assert not JsonScan(0, "<").stays_nested(state, text)
     assert state == JsonState(stack="[{", phase=Phase.DEEP)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{// it's } a {\n'a' /**/ : /* ' } **/ [1, /* ] */ 2 // ]\n], b: 2/**/, /*/ x */c: {/*}*/}}",
+        "/* { */{'a': [], b : 2, // \\\n c : {}}",
+    ],
+)
+def test_comments_hold_nothing(text: str) -> None:
+    """Quotes and brackets in comments do not count, wherever the text is cut; keys may be bare."""
+    expected = [("BEGIN", 0, ""), *[(token, 1, key) for name in "abc" for token, key in _member(name)], ("END", 0, "")]
+    for chunks in ([text], *all_cuts(text)):
+        assert tokens(1, list(chunks)) == expected
+
+
+def _member(name: str) -> list[tuple[str, str]]:
+    return [("KEY", name), ("BEGIN", ""), ("END", "")]

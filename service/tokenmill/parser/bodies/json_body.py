@@ -14,7 +14,7 @@ from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_reading import Reading, decode_growing
-from tokenmill.parser.bodies.json_scan import JsonScan, Phase, Token, ends_in_escape
+from tokenmill.parser.bodies.json_scan import COMMENTS, JsonScan, Phase, Token, ends_in_escape
 from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.calls import Verdict, begin, grow, wants
 from tokenmill.parser.markers import Marker, Scanner
@@ -32,27 +32,35 @@ class JsonCall(msgspec.Struct, frozen=True):
     name: tuple[str, ...] = ("name",)
     arguments: tuple[str, ...] = ("arguments", "parameters")
     id: tuple[str, ...] = ()
+    typed: bool = False
+    """Values written as strings are read as the schema wants them; elsewhere JSON values keep their type."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """The reader of this body."""
-        return _JsonReader(self, stops)
+        return JsonReader(self, stops)
 
 
 class JsonArguments(msgspec.Struct, frozen=True):
     """The object of arguments itself; the name came before it."""
 
+    optional: bool = False
+    """Nothing at all, where the call is closed, stands for no arguments."""
+
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """The reader of this body."""
-        return _JsonReader(None, stops)
+        return JsonReader(None, stops, optional=self.optional)
 
 
-class _JsonReader:
+class JsonReader:
+    """Reads a JSON text whose outermost object is the call, or, without `keys`, the arguments."""
+
     encoding: Encoding = "json"
 
-    def __init__(self, keys: JsonCall | None, stops: Sequence[Marker]) -> None:
+    def __init__(self, keys: JsonCall | None, stops: Sequence[Marker], *, optional: bool = False) -> None:
         self._keys = keys
+        self._optional = optional
         self._level = 0 if keys is None else 1
-        self._stops = Scanner([(stop, None) for stop in stops])
+        self._stops = Scanner([(stop, None) for stop in stops if not _is_json(stop)])
         self._shallow = JsonScan(self._level, self._stops.firsts)
         self._watching = JsonScan(self._level + 1, self._stops.firsts)
 
@@ -62,7 +70,10 @@ class _JsonReader:
     def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: JsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         quote = state.quote
-        if not quote or quote in text:
+        if quote and quote in COMMENTS:
+            if not self._shallow.stays_in_comment(state, text):
+                return None
+        elif not quote or quote in text:
             scan = self._watching if grammar.watches_arguments else self._shallow
             if state.phase != Phase.DEEP or state.escaped or not scan.stays_nested(state, text):
                 return None
@@ -99,28 +110,33 @@ class _JsonReader:
                 if hit is None:
                     passed = position
                     continue
-                verdict = Verdict.MORE if hit.end < 0 else Verdict.FAILED
+                verdict = Verdict.MORE if hit.end < 0 else self._stopped(reading.state)
             elif token in (Token.MORE, Token.BAD):
                 verdict = Verdict.MORE if token == Token.MORE else Verdict.FAILED
             else:
                 verdict = self._token(reading, token, position)
                 if verdict is Verdict.MORE:
                     continue
+                position += token == Token.BEGIN  # the bracket of a wrong value begins no call of its own
             reading.pause(position)
             return position, verdict
+
+    def _stopped(self, state: JsonState) -> Verdict:
+        """A marker stands where JSON should."""
+        return Verdict.DONE if self._optional and state.phase == Phase.VALUE and not state.stack else Verdict.FAILED
 
     def _token(self, reading: Reading, token: Token, position: int) -> Verdict:
         state = reading.state
         level = len(state.stack)
         if token == Token.KEY:
-            self._key(reading, level)
-        elif token == Token.BEGIN:
+            return self._key(reading, level, position)
+        if token == Token.BEGIN:
             return self._value(reading, level, position)
-        elif level == 0:
+        if level == 0:
             return self._whole(reading, position)
-        elif level == 1 and self._level == 1:
+        if level == 1 and self._level == 1:
             return self._end(reading, position)
-        elif reading.call.growing is not None:
+        if reading.call.growing is not None:
             reading.end_growth()
         return Verdict.MORE
 
@@ -133,7 +149,7 @@ class _JsonReader:
             return Verdict.DONE if verdict is Verdict.MORE else verdict
         return Verdict.DONE
 
-    def _key(self, reading: Reading, level: int) -> None:
+    def _key(self, reading: Reading, level: int, position: int) -> Verdict:  # noqa: ARG002 -- keyed calls need it
         state = reading.state
         key = decode_string(state.text)
         state.capture, state.text = False, ""
@@ -141,6 +157,7 @@ class _JsonReader:
             state.argument = key
         else:
             state.key = key
+        return Verdict.MORE
 
     def _value(self, reading: Reading, level: int, position: int) -> Verdict:
         state, first = reading.state, reading.buffer[position]
@@ -149,16 +166,23 @@ class _JsonReader:
                 return Verdict.FAILED
             state.root = reading.base + position
         if level == self._level and (self._keys is None or state.key in self._keys.arguments):
+            if state.begin >= 0:  # a second value: which of them is meant can't be told
+                return Verdict.FAILED
             reading.begin_arguments(position, stringy=first in "\"'")
         elif level == 1 and self._keys is not None:
             if state.key in self._keys.name and first not in "\"'":
                 return Verdict.FAILED
             state.capture = state.key in self._keys.name or (state.key in self._keys.id and first not in "{[")
         elif level == self._level + 1 and state.begin >= 0 > state.end and first in "\"'":
-            state.capture = wants(reading.run, reading.call, state.argument)
+            state.capture = wants(reading.run, reading.call, state.argument) and self._is_text(reading)
             if state.capture:
                 grow(reading.run, reading.call, state.argument, "")
         return Verdict.MORE
+
+    def _is_text(self, reading: Reading) -> bool:
+        """Whether a string will be one in the arguments, too."""
+        typed = self._keys is not None and self._keys.typed
+        return not typed or reading.run.grammar.allows_text(reading.call.name, reading.state.argument)
 
     def _end(self, reading: Reading, position: int) -> Verdict:
         """A value of the call object ended."""
@@ -186,12 +210,14 @@ class _JsonReader:
             reading.send_waiting(position)
         return verdict
 
-    def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:  # noqa: ARG002 # needs no tools
+    def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state = call.body
         assert isinstance(state, JsonState)
+        if state.phase == Phase.VALUE and not state.stack:
+            return {}, False
         value, repaired = decode_json(call.source.text()[state.root :])
         if self._keys is None:
-            return _object(value), repaired
+            return as_arguments(value), repaired
         if not isinstance(value, dict):
             raise ValueError("a call is a JSON object")  # noqa: TRY004 # what the source says is wrong, not a type
         arguments = next((value[key] for key in self._keys.arguments if key in value), None)
@@ -200,10 +226,20 @@ class _JsonReader:
             repaired = repaired or again
         if not call.begun:
             raise ValueError("the call names no tool")
-        return _object(arguments), repaired
+        read = as_arguments(arguments)
+        if self._keys.typed:
+            read, changed = run.grammar.coerced(call.name, read)
+            repaired = repaired or changed
+        return read, repaired
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _is_json(stop: Marker) -> bool:
+    """Whether a marker is only signs that JSON has, too: such a one can't end it."""
+    return set("".join(stop.spellings)) <= set("[]{},: \n")
+
+
+def as_arguments(value: Any) -> dict[str, Any]:
+    """The value as arguments: none are none, and only an object can be some. Raises `ValueError`."""
     if value is None:
         return {}
     if not isinstance(value, dict):

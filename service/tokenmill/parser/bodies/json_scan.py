@@ -3,8 +3,8 @@
 1. Each character is looked at once. Strings and deep nesting are skipped by one search for what ends them.
 2. Down to `depth` levels of nesting the scanner reports keys, and where values begin and end; below it only counts.
 3. It is lenient: what is not JSON is passed over, and the decoder judges the whole text at its end. Only a bracket that
-   closes another kind of bracket is an error here. Single quotes open strings, too: they never stand outside strings
-   in valid JSON.
+   closes another kind of bracket is an error here. Single quotes open strings, too, and slashes comments: they never
+   stand outside strings in valid JSON.
 4. `watched` are characters that can begin a marker outside strings; the caller looks at them and, where they begin
    none, goes on with `passed` at their position.
 5. While `capture` is set, raw string content is added to `text`; the caller takes it from there.
@@ -20,6 +20,9 @@ _CONTENT = {
     '"': re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL),
     "'": re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL),
 }
+COMMENTS = "/\n*"
+"""What `quote` is inside a comment: the slash that may begin one, then the kind's end or its first sign."""
+
 _NOT_SPACE = re.compile(r"\S")
 _OPENER = {"}": "{", "]": "["}
 
@@ -73,9 +76,9 @@ class JsonScan:
         signs = re.escape(watched)
         self._depth = depth
         self._watched = watched
-        self._deep = re.compile(f"[\"'{{}}\\[\\]{signs}]")
-        self._scalar_end = re.compile(f"[,\\]}}{signs}]")
-        self._key_end = re.compile(f"[:,}}{signs}]")
+        self._deep = re.compile(f"[\"'/{{}}\\[\\]{signs}]")
+        self._scalar_end = re.compile(f"[,/\\]}}{signs}]")
+        self._key_end = re.compile(f"[:,/}}{signs}]")
 
     def step(self, state: JsonState, buffer: str, position: int, passed: int = -1) -> tuple[int, Token]:
         """Read on from `position` to the next token: the position after it, and which it is.
@@ -84,7 +87,9 @@ class JsonScan:
         """
         size = len(buffer)
         while position < size:
-            if state.quote:
+            if state.quote and state.quote in COMMENTS:
+                position, token = _comment(state, buffer, position), None
+            elif state.quote:
                 position, token = self._string(state, buffer, position)
             elif state.phase == Phase.DEEP:
                 position, token = self._nested(state, buffer, position, passed)
@@ -112,7 +117,7 @@ class JsonScan:
             if found is None:
                 break
             character, position = found.group(), found.end()
-            if character in self._watched:
+            if character == "/" or character in self._watched:
                 return False
             if character in "\"'":
                 quote = character
@@ -123,6 +128,13 @@ class JsonScan:
             else:
                 return False
         state.quote, state.stack, state.escaped = quote, stack, escaped
+        return True
+
+    def stays_in_comment(self, state: JsonState, text: str) -> bool:
+        """Read all of `text` at once if nothing in it ends the comment; otherwise read nothing."""
+        if state.quote == "/" or state.quote in text or "/" in text:
+            return False
+        state.escaped = False
         return True
 
     def _string(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
@@ -157,7 +169,7 @@ class JsonScan:
         character = buffer[position]
         if character in self._watched and position != passed:
             return position, Token.WATCHED
-        if character in "\"'":
+        if character in "\"'/":
             state.quote = character
         elif character in "{[":
             if len(state.stack) == JSON_DEPTH:
@@ -177,6 +189,8 @@ class JsonScan:
             return end, None
         if buffer[end] in self._watched:
             return end, Token.WATCHED
+        if is_key:
+            state.text = state.text.rstrip()
         state.phase = Phase.COLON if is_key else Phase.AFTER
         return end, Token.KEY if is_key else Token.END
 
@@ -188,6 +202,9 @@ class JsonScan:
         character = buffer[position]
         if character in self._watched and position != passed:
             return position, Token.WATCHED
+        if character == "/":
+            state.quote = character
+            return position + 1, None
         return self._sign(state, character, position)
 
     def _sign(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
@@ -240,3 +257,23 @@ class JsonScan:
             return position + 1, None
         state.phase = Phase.AFTER
         return position + 1, Token.END
+
+
+def _comment(state: JsonState, buffer: str, position: int) -> int:
+    """Read on inside a comment, or behind a slash that may begin one."""
+    if state.quote == "/":
+        kind = buffer[position]
+        state.quote = {"/": "\n", "*": "*"}.get(kind, "")
+        return position + 1 if state.quote else position
+    if state.quote == "\n":
+        end = buffer.find("\n", position) + 1
+    elif state.escaped and buffer[position] == "/":  # the star came before
+        end = position + 1
+    else:
+        end = buffer.find("*/", position) + 2
+        end = end if end >= 2 else 0  # noqa: PLR2004 -- not found
+    state.escaped = not end and state.quote == "*" and buffer[-1] == "*"
+    if not end:
+        return len(buffer)
+    state.quote = ""
+    return end

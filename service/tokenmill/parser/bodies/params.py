@@ -1,6 +1,7 @@
 """Calls as tagged parameters, `<parameter=KEY>VALUE</parameter>`, or as pairs of tags for key and value.
 
-1. A value is raw text up to its closing marker, the next opening one or the end of the call: there is no escape.
+1. A value is raw text up to its closing marker, the next opening one or the end of the call: there is no escape. In
+   pairs of tags an opening says less, and is content.
 2. White space at the sides of a value may belong to the layout; `trim` says how much.
 3. The tool's schema gives the value its type once the call is complete, else its tag does, else `untyped`. Only a value
    that is certain to be text is sent as it grows; where `null` is allowed, too, it waits while it can still be that.
@@ -9,17 +10,20 @@
 import re
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Literal
+from html import unescape
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.bodies.escapes import Escapes
 from tokenmill.parser.bodies.trim import LAYOUTS, Trim
+from tokenmill.parser.bodies.wrapping import fitting, may_wrap, read_object, unwrapped
 from tokenmill.parser.body_state import ParamsState
 from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
-from tokenmill.parser.coerce import coerce, is_text
+from tokenmill.parser.coerce import is_text, read_typed
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall
@@ -29,6 +33,10 @@ if TYPE_CHECKING:
 
 TAG_CHARS = 2 * NAME_CHARS
 """A tag before it stops being one: a key, a type, and words around them."""
+
+
+Untyped: TypeAlias = Literal["text", "json"]
+"""What a value is of which nothing says the type: its text, or the JSON that it is, if it is any."""
 
 
 class Edge(IntEnum):
@@ -42,6 +50,12 @@ class Edge(IntEnum):
     """The call ends with this marker."""
     STOP = 3
     """The call ends in front of this marker, which belongs to what surrounds it."""
+    NAMED = 4
+    """A tag ends; the value follows."""
+    ESCAPE = 5
+    """Signs in a value that stand for another."""
+    RAW = 6
+    """A raw section of a value begins or ends."""
 
 
 class Growth(IntEnum):
@@ -67,10 +81,18 @@ class Params(msgspec.Struct, frozen=True):
     key: str = r"\s*(?P<key>.*?)\s*"
     """What a tag must look like as a whole: a regular expression with the groups `key` and, if any, `type`."""
     trim: Trim = "line"
-    untyped: Literal["text", "json"] = "text"
+    untyped: Untyped = "text"
     """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any."""
     wire_types: dict[str, str] = {}
     """What the group `type` stands for: JSON types, space between them; `json` for any."""
+    closed: bool = False
+    """Values are always closed: what looks like the next opening is part of them."""
+    unescape: bool = False
+    """The key is an attribute in which quotes and the like are entities."""
+    escapes: Escapes | None = None
+    """Escapes inside of values; most formats have none."""
+    declared: bool = False
+    """A call must fit its tool: each parameter once, all that are required; what the tool does not have is left out."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """The reader of this body."""
@@ -83,13 +105,16 @@ class _ParamsReader:
     def __init__(self, params: Params, stops: Sequence[Marker]) -> None:
         self._params = params
         self._key = re.compile(params.key, re.DOTALL)
-        self._tag_end = Scanner([(params.tag_end, None)])
         self._wire_types = {name: frozenset(kinds.split()) for name, kinds in params.wire_types.items()}
         self._untyped = frozenset({"json"}) if params.untyped == "json" else frozenset[str]()
         self._layout = LAYOUTS[params.trim]
         inside = [(params.open, Edge.OPEN), (params.close, Edge.CLOSE), (params.end, Edge.END)]
-        self._value = Scanner(inside)
-        self._between = Scanner([*inside, *((stop, Edge.STOP) for stop in stops)])
+        outside = [(stop, Edge.STOP) for stop in stops]
+        escapes, self._decode = params.escapes, params.escapes.decoder() if params.escapes else str
+        self._value = Scanner([*(inside[1:] if params.closed else inside), *_escaping(escapes)])
+        self._raw = Scanner([(escapes.raw[1], Edge.RAW)] if escapes else [])
+        self._between = Scanner([*inside, *outside])
+        self._tag = Scanner([(params.tag_end, Edge.NAMED), inside[0], inside[2], *outside])
 
     def begin(self, call: OpenCall) -> ParamsState:
         return ParamsState(begin=call.source.size)
@@ -98,7 +123,7 @@ class _ParamsReader:
         state: ParamsState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         if state.value < 0 or state.in_tag:
             return None
-        for first in self._value.firsts:
+        for first in self._raw.firsts if state.raw else self._value.firsts:
             if first in text:
                 return None
         if state.growth:
@@ -125,49 +150,77 @@ class _ParamsReader:
         assert isinstance(state, ParamsState)
         first, base, verdict = position, call.source.size - position, Verdict.MORE
         while True:
-            if state.in_tag:
-                position, verdict = self._tag(run, call, state, buffer, position)
-                if verdict is not Verdict.DONE:
-                    break
-                state.value = base + position
-            scanner = self._value if state.value >= 0 else self._between
-            hit = scanner.find(buffer, position, final=run.final)
+            hit = self._scanner(state).find(buffer, position, final=run.final)
             stop = len(buffer) if hit is None else hit.start
-            if state.value >= 0 and state.growth:
+            if state.in_tag:
+                room = TAG_CHARS - len(state.tag)
+                if stop - position > room:
+                    position, verdict = position + room, Verdict.FAILED
+                    break
+                state.tag += buffer[position:stop]
+            elif state.growth:
                 self._grow(run, call, state, buffer[position:stop])
-            if hit is None or hit.end < 0:
-                position = stop
+            position = stop
+            if hit is None or hit.value is None:
                 break
-            if state.value >= 0:
-                self._close(run, call, state, base + stop)
             if hit.value in (Edge.END, Edge.STOP):
+                self._close(run, call, state, base + stop)
+                state.end = base + stop
                 send_source(run, call, buffer[first:stop])
                 return hit.end if hit.value is Edge.END else stop, Verdict.DONE
             position = hit.end
-            if hit.value is Edge.OPEN:
-                state.in_tag, state.tag = True, ""
+            if not self._follow(run, call, state, hit.value, buffer[stop:position], base + stop):
+                verdict = Verdict.FAILED
+                break
         send_source(run, call, buffer[first:position])
-        return position, Verdict.FAILED if verdict is Verdict.FAILED else Verdict.MORE
+        return position, verdict
 
-    def _tag(self, run: Run, call: OpenCall, state: ParamsState, buffer: str, position: int) -> tuple[int, Verdict]:
-        """Read a parameter's tag: the position read to, and whether the tag is complete."""
-        hit = self._tag_end.find(buffer, position, final=run.final)
-        stop = len(buffer) if hit is None else hit.start
-        room = TAG_CHARS - len(state.tag)
-        if stop - position > room:
-            return position + room, Verdict.FAILED
-        state.tag += buffer[position:stop]
-        if hit is None or hit.end < 0:
-            return stop, Verdict.MORE
+    def _scanner(self, state: ParamsState) -> Scanner[Edge]:
+        """What is live where the body stands."""
+        if state.in_tag:
+            return self._tag
+        if state.value < 0:
+            return self._between
+        return self._raw if state.raw else self._value
+
+    def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: Edge, source: str, begin: int) -> bool:
+        """A marker that goes on with the call; False if it breaks it."""
+        if edge is Edge.NAMED:
+            return self._open(run, call, state, begin + len(source))
+        if edge in (Edge.ESCAPE, Edge.RAW):
+            self._escape(run, call, state, source)
+        else:
+            self._close(run, call, state, begin)
+            state.in_tag, state.tag = edge is Edge.OPEN, ""
+        return True
+
+    def _escape(self, run: Run, call: OpenCall, state: ParamsState, source: str) -> None:
+        """Signs that stand for another, or a side of a raw section."""
+        escapes = self._params.escapes
+        assert escapes is not None
+        if source not in escapes.characters:
+            state.raw = not state.raw
+        elif state.growth:
+            self._grow(run, call, state, escapes.characters[source])
+
+    def _open(self, run: Run, call: OpenCall, state: ParamsState, begin: int) -> bool:
+        """A tag is complete: its value begins at `begin`. False if it is no tag."""
         found = self._key.fullmatch(state.tag)
         if found is None:
-            return stop, Verdict.FAILED
-        state.in_tag, state.key, state.wire_type = False, found["key"], found.groupdict().get("type") or ""
-        if wants(run, call, state.key):
+            return False
+        state.in_tag, state.wire_type = False, found.groupdict().get("type") or ""
+        state.key = unescape(found["key"]) if self._params.unescape else found["key"]
+        state.value = begin
+        if wants(run, call, state.key) and self._takes(run.grammar, call.name, state.key):
             text = is_text(self._types(run.grammar, call, state.key, state.wire_type))
             state.growth = Growth.YES if text else Growth.NO if text is False else Growth.UNDECIDED
             state.fresh = self._layout.most
-        return hit.end, Verdict.DONE
+        return True
+
+    def _takes(self, grammar: "Grammar", tool: str, key: str) -> bool:
+        """Whether a parameter is certain to be among the arguments."""
+        own = grammar.parameters(tool) if self._params.declared else None
+        return not may_wrap(grammar, tool, key) and (not own or key in own)
 
     def _types(self, grammar: "Grammar", call: OpenCall, key: str, wire_type: str) -> frozenset[str]:
         """The JSON types that a value may have: by the schema, else by its tag, else by the format."""
@@ -175,7 +228,7 @@ class _ParamsReader:
 
     def _certain(self, state: ParamsState, text: str) -> str:
         """What of a value's text can't be layout at its end; the rest waits in `tail`."""
-        kept = self._layout.certain(text)
+        kept = text if state.verbatim else self._layout.certain(text)
         state.tail = text[len(kept) :]
         return kept
 
@@ -183,6 +236,7 @@ class _ParamsReader:
         """More of a value that is sent as it grows."""
         if state.fresh:
             layout = self._layout.leading(text, state.fresh)
+            state.verbatim = self._layout.paired and bool(text) and not layout
             text = text[layout:]
             state.fresh = 0 if text else state.fresh - layout
         text = state.tail + text
@@ -194,18 +248,34 @@ class _ParamsReader:
         grow(run, call, state.key, self._certain(state, text))
 
     def _close(self, run: Run, call: OpenCall, state: ParamsState, end: int) -> None:
-        """A value ends at `end`."""
+        """The open value, if any, ends at `end`."""
+        if state.value < 0:
+            return
         if state.growth == Growth.UNDECIDED and (text := self._layout.certain(state.tail)).lower() != "null":
             grow(run, call, state.key, text)
         end_growth(run, call)
         state.values.append((state.key, state.wire_type, state.value, end))
-        state.value, state.growth, state.tail, state.fresh = -1, Growth.NO, "", 0
+        state.value, state.growth, state.tail, state.fresh, state.verbatim = -1, Growth.NO, "", 0, False
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state = call.body
         assert isinstance(state, ParamsState)
         source = call.source.text()
-        return {
-            key: coerce(self._layout.whole(source[begin:end]), self._types(run.grammar, call, key, wire_type))
+        if not state.values:
+            arguments, repaired = read_object(source[state.begin : state.end] if state.end >= 0 else "")
+            return fitting(run.grammar, call.name, arguments) if self._params.declared else arguments, repaired
+        read = {
+            key: read_typed(
+                self._decode(self._layout.whole(source[begin:end])), self._types(run.grammar, call, key, wire_type)
+            )
             for key, wire_type, begin, end in state.values
-        }, False
+        }
+        arguments, repaired = unwrapped(run.grammar, call.name, {key: value for key, (value, _) in read.items()})
+        if self._params.declared:
+            arguments = fitting(run.grammar, call.name, arguments, len(state.values) - len(read))
+        return arguments, repaired or any(repaired for _, repaired in read.values())
+
+
+def _escaping(escapes: Escapes | None) -> list[tuple[Marker, Edge]]:
+    """What begins an escape."""
+    return [(marker(*escapes.characters), Edge.ESCAPE), (escapes.raw[0], Edge.RAW)] if escapes else []

@@ -5,8 +5,8 @@ What may be trimmed is bounded, so what waits at the end of a growing value is b
 
 from typing import Literal, NamedTuple, TypeAlias
 
-Trim: TypeAlias = Literal["none", "line", "strip"]
-"""Nothing; one new line at each side; all white space at both sides."""
+Trim: TypeAlias = Literal["none", "line", "lines", "strip"]
+"""Nothing; one new line at each side; the same, but only if there is one in front; all white space at both sides."""
 
 STRIP_CHARS = 256
 """White space that `strip` takes from each side: more than any indentation."""
@@ -19,6 +19,8 @@ class Layout(NamedTuple):
     """What is trimmed; None: white space."""
     most: int
     """How many at each side."""
+    paired: bool = False
+    """A value that does not begin with layout does not end with it."""
 
     def leading(self, text: str, most: int) -> int:
         """How many of the first characters are layout, of `most` that still may be."""
@@ -31,7 +33,13 @@ class Layout(NamedTuple):
 
     def whole(self, text: str) -> str:
         """A complete value without its layout."""
-        return self.certain(text[self.leading(text, self.most) :])
+        leading = self.leading(text, self.most)
+        return text if self.paired and not leading else self.certain(text[leading:])
 
 
-LAYOUTS: dict[Trim, Layout] = {"none": Layout("", 0), "line": Layout("\n", 1), "strip": Layout(None, STRIP_CHARS)}
+LAYOUTS: dict[Trim, Layout] = {
+    "none": Layout("", 0),
+    "line": Layout("\n", 1),
+    "lines": Layout("\n", 1, paired=True),
+    "strip": Layout(None, STRIP_CHARS),
+}

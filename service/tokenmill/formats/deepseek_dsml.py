@@ -1,0 +1,37 @@
+"""`<｜DSML｜invoke>` elements whose parameters say whether they are text; DeepSeek V3.2, V4 and V4.1.
+
+The versions differ in the section's name and in a space behind the prefix; damaged names of V4's section are known,
+too. A call may stand without the section in an answer, not in the reasoning, where such are drafts. Inside an invoke
+may also stand one JSON object instead of parameters.
+"""
+
+from tokenmill.formats.tagged import invoke
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format, Region, Section
+
+_NAMES = ("function_calls", "tool_calls", "toolcalls", "tool", "calls")
+
+DEEPSEEK_DSML = Format(
+    name="deepseek_dsml",
+    summary='`<｜DSML｜invoke name="NAME">` with typed `<｜DSML｜parameter>` values in a DSML section.',
+    sample=(
+        "<think>I need the forecast.</think>I'll look it up.\n\n"
+        '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="get_weather">\n'
+        '<｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>\n'
+        '<｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>'
+    ),
+    models=("DeepSeek-V3.2", "DeepSeek-V4", "DeepSeek-V4.1"),
+    aliases=("deepseek_v32", "deepseekv32", "deepseek_v4", "deepseekv4", "deepseek_v41", "deepseekv41"),
+    regions=(Region(marker("<think>"), marker("</think>")),),
+    strays=(marker("</think>"),),
+    noise=(marker("<｜end▁of▁sentence｜>"),),
+    sections=(
+        Section(
+            open=marker(*(f"<｜DSML｜{name}>" for name in _NAMES), spaces=True),
+            close=marker(*(f"</｜DSML｜{name}>" for name in _NAMES), spaces=True),
+            calls=(invoke("｜DSML｜", untyped="json"),),
+            bare="always",
+        ),
+    ),
+    calls_in_reasoning="honour",
+)

@@ -1,0 +1,52 @@
+"""Calls in a section, each with a header in front of a JSON code fence.
+
+Distilled models misspell the section's markers. What closes the fence and the call is framing: the new line before the
+fence may be missing, and both at the end of the stream.
+"""
+
+from tokenmill.parser.bodies import JsonArguments
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Call, Format, Header, Region, Section
+
+SECTION_OPEN = marker(
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool_calls_begin｜>",
+    "<｜tool calls begin｜>",
+    "<｜tool\\_calls\\_begin｜>",
+    "<｜tool▁calls｜>",
+)
+SECTION_CLOSE = marker(
+    "<｜tool▁calls▁end｜>", "<｜tool_calls_end｜>", "<｜tool calls end｜>", "<｜tool\\_calls\\_end｜>"
+)
+
+DEEPSEEK_V3 = Format(
+    name="deepseek_v3",
+    summary="`function`, a separator and the name, then the arguments in a JSON code fence.",
+    sample=(
+        "<think>I need the forecast.</think>I'll look it up.\n"
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n"
+        '```json\n{"city": "Paris", "days": 3}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
+    ),
+    models=("DeepSeek-V3", "DeepSeek-V3-0324", "DeepSeek-R1", "DeepSeek-R1-Distill"),
+    aliases=("deepseekv3", "deepseek-v3"),
+    regions=(Region(marker("<think>"), marker("</think>")),),
+    strays=(marker("</think>"),),
+    sections=(
+        Section(
+            open=SECTION_OPEN,
+            close=SECTION_CLOSE,
+            calls=(
+                Call(
+                    open=marker("<｜tool▁call▁begin｜>"),
+                    header=Header(
+                        until=marker("```json"),
+                        before=marker("{"),
+                        pattern=r"\s*(?:function)?<｜tool▁sep｜>\s*(?P<name>\S+)\s*",
+                    ),
+                    body=JsonArguments(),
+                ),
+            ),
+            framing=(marker("```"), marker("<｜tool▁call▁end｜>")),
+        ),
+    ),
+)

@@ -1,0 +1,34 @@
+"""Calls in a section, each as a name, a separator and the arguments."""
+
+from tokenmill.formats.deepseek_v3 import SECTION_CLOSE, SECTION_OPEN
+from tokenmill.parser.bodies import JsonArguments
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Call, Format, Header, Region, Section
+
+DEEPSEEK_V31 = Format(
+    name="deepseek_v31",
+    summary="A name, a separator and the object of arguments between markers of a call.",
+    sample=(
+        "<think>I need the forecast.</think>I'll look it up.\n"
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>"
+        '{"city": "Paris", "days": 3}<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
+    ),
+    models=("DeepSeek-V3.1", "DeepSeek-V3.1-Terminus"),
+    aliases=("deepseekv31",),
+    regions=(Region(marker("<think>"), marker("</think>")),),
+    strays=(marker("</think>"),),
+    sections=(
+        Section(
+            open=SECTION_OPEN,
+            close=SECTION_CLOSE,
+            calls=(
+                Call(
+                    open=marker("<｜tool▁call▁begin｜>"),
+                    header=Header(until=marker("<｜tool▁sep｜>")),
+                    body=JsonArguments(),
+                ),
+            ),
+            framing=(marker("<｜tool▁call▁end｜>"),),
+        ),
+    ),
+)

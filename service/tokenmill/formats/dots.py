@@ -1,0 +1,28 @@
+"""`<invoke>` elements, or one JSON object, in a `<dots_function_call>` pair."""
+
+from tokenmill.formats.tagged import invoke
+from tokenmill.parser.bodies import JsonCall
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Call, Format, Region, Section
+
+DOTS = Format(
+    name="dots",
+    summary='`<invoke name="NAME">` with `<parameter name="KEY">` values, or JSON, in a `<dots_function_call>` pair.',
+    sample=(
+        "<think>I need the forecast.</think>I'll look it up.\n"
+        '<dots_function_call><invoke name="get_weather"><parameter name="city">Paris</parameter>'
+        '<parameter name="days">3</parameter></invoke></dots_function_call>'
+    ),
+    models=("dots.llm1", "dots.llm2"),
+    regions=(Region(marker("<think>"), marker("</think>")),),
+    strays=(marker("</think>"),),
+    sections=(
+        Section(
+            open=marker("<dots_function_call>"),
+            close=marker("</dots_function_call>"),
+            calls=(invoke(trim="strip"), Call(open=marker("{"), body=JsonCall())),
+            framing=(marker("["), marker(","), marker("]")),
+        ),
+    ),
+    unknown_tool="text",
+)

@@ -1,0 +1,31 @@
+"""Bare keys, and every value between `<escape>` marks.
+
+The marks say nothing of a value's type: the tool's schema does, else the value's look.
+"""
+
+from tokenmill.parser.bodies import Literals
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Call, Format, Header, Section
+
+FUNCTIONGEMMA = Format(
+    name="functiongemma",
+    summary="`call:NAME{key:<escape>value<escape>}` inside a `<start_function_call>` pair.",
+    sample=(
+        "I'll look it up.\n<start_function_call>"
+        "call:get_weather{city:<escape>Paris<escape>,days:<escape>3<escape>}<end_function_call>"
+    ),
+    models=("FunctionGemma",),
+    sections=(
+        Section(
+            open=marker("<start_function_call>"),
+            close=marker("<end_function_call>"),
+            calls=(
+                Call(
+                    open=marker("call:"),
+                    header=Header(until=marker("{"), before=marker("<end_function_call>")),
+                    body=Literals(quote=marker("<escape>"), quoted="typed", untyped="json"),
+                ),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,25 @@
+"""Calls written as `<function=F>` with `<parameter=K>` values, which several formats have in tags of their own.
+
+Not a format by itself. A call may stand without the tags around it if it names a declared tool: `#include <functional>`
+is prose. Values have no escape; a missing `</parameter>` is made good by whatever comes next.
+"""
+
+from tokenmill.parser.bodies import Params
+from tokenmill.parser.bodies.trim import Trim
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Call, Header, Section
+
+
+def functions(tag: str, *, trim: Trim = "line") -> Section:
+    """Calls in pairs of `tag`, one or several in each."""
+    call = Call(
+        open=marker("<function=", spaces=True),
+        header=Header(until=marker(">"), before=marker("\n", "<")),
+        body=Params(
+            open=marker("<parameter=", spaces=True),
+            close=marker("</parameter>", spaces=True),
+            end=marker("</function>", spaces=True),
+            trim=trim,
+        ),
+    )
+    return Section(open=marker(f"<{tag}>"), close=marker(f"</{tag}>"), calls=(call,), bare="declared")

@@ -1,0 +1,37 @@
+"""Bare keys and strings between `<|"|>` marks; reasoning in a channel.
+
+A string has no escape and needs none. The word in front of the name may be missing, and so may the closing mark of a
+call; one that is closed without brackets takes no arguments. What is not quoted gets its type from the tool's schema.
+"""
+
+from tokenmill.parser.bodies import Literals
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Call, Format, Header, Region, Section
+
+GEMMA4 = Format(
+    name="gemma4",
+    summary='`call:NAME{key:<|"|>text<|"|>,n:1}` inside a `<|tool_call>` pair.',
+    sample=(
+        "<|channel>thought\nI need the forecast.<channel|>I'll look it up.\n"
+        '<|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>'
+    ),
+    models=("Gemma 4",),
+    regions=(Region(marker("<|channel>thought\n", "<|channel>"), marker("<channel|>")),),
+    strays=(marker("<channel|>"),),
+    sections=(
+        Section(
+            open=marker("<|tool_call>"),
+            close=marker("<tool_call|>"),
+            calls=(
+                Call(
+                    open=marker("call:", ":"),
+                    header=Header(
+                        until=marker("{"), before=marker("<tool_call|>"), pattern=r"\s*(?P<name>\S(?:.*\S)?)\s*"
+                    ),
+                    body=Literals(quote=marker('<|"|>')),
+                ),
+            ),
+        ),
+    ),
+    calls_in_reasoning="honour",
+)

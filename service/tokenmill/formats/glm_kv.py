@@ -1,0 +1,41 @@
+"""A name and pairs of tags for keys and values in a `<tool_call>` pair; the tool's schema gives the values their types.
+
+GLM-4.5 writes each on a line of its own, later models without new lines; some write a backslash and an n instead.
+The name ends there, at the first key or at the end of the call.
+"""
+
+from tokenmill.formats.pairs import NAME, pairs
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Call, Format, Header, Region, Section
+
+_ENDS = ("</tool_call>", "</iquest_tool_call>")
+
+GLM_KV = Format(
+    name="glm_kv",
+    summary="NAME and `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>` pairs inside a `<tool_call>` pair.",
+    sample=(
+        "<think>I need the forecast.</think>I'll look it up.\n"
+        "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n"
+        "<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>"
+    ),
+    models=("GLM-4.5", "GLM-4.6", "GLM-4.7", "GLM-5", "Ling-3", "Spark 2.5", "Laguna", "IQuest"),
+    aliases=("glm", "glm45", "glm47", "ling3", "spark25", "poolside_v1", "iquest_q1"),
+    regions=(Region(marker("<think>"), marker("</think>")),),
+    strays=(marker("</think>"),),
+    noise=(marker("<|role_end|>"),),
+    sections=(
+        Section(
+            open=None,
+            close=None,
+            calls=(
+                Call(
+                    open=marker("<tool_call>", "<tool_call>\n", "<iquest_tool_call>", "<iquest_tool_call>\n"),
+                    header=Header(until=marker("\n", "\\n"), before=marker("<arg_key>", *_ENDS), pattern=NAME),
+                    body=pairs(*_ENDS),
+                ),
+            ),
+            bare="always",
+        ),
+    ),
+    calls_in_reasoning="honour",
+)

@@ -1,0 +1,18 @@
+"""A list of calls that its own bracket closes."""
+
+from tokenmill.formats.shapes import THINK, json_list
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format
+
+GRANITE = Format(
+    name="granite",
+    summary="A JSON list of calls behind `<|tool_call|>` (3.0) or `<tool_call>` (3.1).",
+    sample=(
+        "<think>I need the forecast.</think>I'll look it up.\n"
+        '<|tool_call|> [{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]'
+    ),
+    models=("Granite 3.0", "Granite 3.1", "Granite 3.2", "Granite 3.3"),
+    regions=(THINK,),
+    strays=(THINK.close,),
+    sections=(json_list(marker("<|tool_call|>", "<tool_call>")),),
+)

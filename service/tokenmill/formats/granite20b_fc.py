@@ -1,0 +1,14 @@
+"""One JSON object behind each opening; the object's end is the call's."""
+
+from tokenmill.formats.shapes import json_calls
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format
+
+GRANITE20B_FC = Format(
+    name="granite20b_fc",
+    summary="One JSON object behind each `<function_call>`, which nothing closes.",
+    sample='I\'ll look it up.\n<function_call> {"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}',
+    models=("Granite-20B-FunctionCalling",),
+    aliases=("granite-20b-fc",),
+    sections=(json_calls(marker("<function_call>"), None),),
+)

@@ -1,0 +1,44 @@
+"""Channels: reasoning, comments and the answer, and calls in a channel with a recipient.
+
+1. The prompt ends with `<|start|>assistant`, so a stream begins inside a header. The recipient stands in the role or in
+   the channel, before or behind it; of several channels the last counts.
+2. A recipient other than the assistant itself is a tool, whatever the channel; without one, `analysis` is reasoning and
+   everything else is text.
+3. Headers of these models are often a little wrong: doubled markers, filler words and signs are passed over.
+"""
+
+from tokenmill.parser.bodies import JsonArguments
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Channels, Format, Route
+
+HARMONY = Format(
+    name="harmony",
+    summary="Channels `analysis`, `commentary` and `final`; a recipient `to=functions.NAME` makes a call.",
+    sample=(
+        "<|channel|>analysis<|message|>I need the forecast.<|end|>"
+        "<|start|>assistant<|channel|>commentary<|message|>I'll look it up.<|end|>"
+        "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
+        '{"city": "Paris", "days": 3}<|call|>'
+    ),
+    models=("gpt-oss-20b", "gpt-oss-120b"),
+    aliases=("openai", "openai_gptoss", "gpt-oss", "gpt_oss"),
+    channels=Channels(
+        open=marker("<|start|>", "<|channel|>"),
+        until=marker("<|message|>"),
+        close=marker("<|end|>", "<|call|>", "<|return|>", "<|call|>commentary"),
+        within=marker("<|constrain|>"),
+        shape=(
+            r"(?:<\|start\|>[^<\n]*|\s?(?:t(?:o(?:=(?:[^\s<]+\s?)?)?)?)?)"
+            r"(?:<\|(?:channel|constrain)\|>[^<\n]*)*"
+        ),
+        routes=(
+            Route(
+                r".*?to=(?:functions\.)?(?P<name>(?!(?:assistant|user)\b)[\w.:/\-]+).*",
+                JsonArguments(optional=True),
+            ),
+            Route(r".*<\|channel\|>\s*analysis(?:(?!<\|channel\|>).)*", "reasoning"),
+            Route(r".*", "text"),
+        ),
+    ),
+    start="header",
+)

@@ -1,0 +1,37 @@
+"""A name and pairs of tags for keys and values; calls in one section. Checkpoints may add a suffix to all tags."""
+
+from tokenmill.formats.pairs import NAME, pairs
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Call, Format, Header, Region, Section
+
+HUNYUAN_KV = Format(
+    name="hunyuan_kv",
+    summary="NAME and `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>` pairs in a `<tool_calls>` section.",
+    sample=(
+        "<think>I need the forecast.</think>I'll look it up.\n"
+        "<tool_calls>\n<tool_call>get_weather<tool_sep>\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n"
+        "<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>\n</tool_calls>"
+    ),
+    models=("Hunyuan 3", "Hunyuan 4", "Hy3", "Hy4"),
+    aliases=("hunyuan", "hy_v3", "hy_v4"),
+    regions=(Region(marker("<think>"), marker("</think>")),),
+    strays=(marker("</think>"),),
+    sections=(
+        Section(
+            open=marker("<tool_calls>"),
+            close=marker("</tool_calls>"),
+            calls=(
+                Call(
+                    open=marker("<tool_call>", "<tool_call>\n"),
+                    header=Header(
+                        until=marker("<tool_sep>", "\n"), before=marker("<arg_key>", "</tool_call>"), pattern=NAME
+                    ),
+                    body=pairs("</tool_call>", untyped="json"),
+                ),
+            ),
+            bare="declared",
+        ),
+    ),
+    unknown_tool="text",
+    calls_in_reasoning="honour",
+)

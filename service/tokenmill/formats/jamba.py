@@ -1,0 +1,16 @@
+"""A list of calls in a pair of tags."""
+
+from tokenmill.formats.shapes import json_calls
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format
+
+JAMBA = Format(
+    name="jamba",
+    summary="A JSON list of calls in `<tool_calls>`.",
+    sample=(
+        "I'll look it up."
+        '<tool_calls>[\n    {"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n]</tool_calls>'
+    ),
+    models=("Jamba 1.5", "Jamba 1.6", "Jamba 1.7"),
+    sections=(json_calls(marker("<tool_calls>"), marker("</tool_calls>")),),
+)

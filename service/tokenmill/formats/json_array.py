@@ -1,0 +1,12 @@
+"""The whole output is a call or a list of them: what a server that constrains it makes any model write."""
+
+from tokenmill.formats.shapes import bare_json_list, bare_json_object
+from tokenmill.parser.spec import Format
+
+JSON_ARRAY = Format(
+    name="json_array",
+    summary="A JSON list of calls without markers.",
+    sample='[{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}]',
+    models=("any model under `tool_choice: required`",),
+    sections=(bare_json_list(), bare_json_object(",")),
+)

@@ -1,0 +1,40 @@
+"""Calls in a section, each with its id as the header: `functions.NAME:NUMBER`, which must be echoed as it is.
+
+The number counts over the whole conversation. A section inside the reasoning ends it, and a call may stand without one.
+"""
+
+from tokenmill.parser.bodies import JsonArguments
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Call, Format, Header, Region, Section
+
+KIMI_K2 = Format(
+    name="kimi_k2",
+    summary="An id `functions.NAME:NUMBER` and the object of arguments between markers of a call.",
+    sample=(
+        "<think>I need the forecast.</think>I'll look it up."
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
+        '{"city": "Paris", "days": 3}<|tool_call_end|><|tool_calls_section_end|>'
+    ),
+    models=("Kimi-K2", "Kimi-K2-Thinking", "Kimi-K2.5"),
+    regions=(Region(marker("<think>"), marker("</think>")),),
+    strays=(marker("</think>"),),
+    sections=(
+        Section(
+            open=marker("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"),
+            close=marker("<|tool_calls_section_end|>", "<|tool_call_section_end|>"),
+            calls=(
+                Call(
+                    open=marker("<|tool_call_begin|>"),
+                    header=Header(
+                        until=marker("<|tool_call_argument_begin|>"),
+                        pattern=r"\s*(?P<id>(?:functions\.)?(?P<name>[^\s:]+):\d+)\s*",
+                    ),
+                    body=JsonArguments(),
+                ),
+            ),
+            framing=(marker("<|tool_call_end|>"),),
+            bare="always",
+        ),
+    ),
+    calls_in_reasoning="honour",
+)

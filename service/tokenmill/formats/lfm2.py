@@ -1,0 +1,28 @@
+"""A list of Python calls, or of JSON objects, between two marks.
+
+Values are Python literals; JSON's words for them are known as well. Quotes and new lines that should have been escaped,
+and numbers that begin with zeros, are read as they were meant.
+"""
+
+from tokenmill.formats.python_shapes import marked_calls
+from tokenmill.formats.shapes import THINK
+from tokenmill.parser.bodies import JsonCall
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Call, Format
+
+LFM2 = Format(
+    name="lfm2",
+    summary="`[f(a=1), g()]` between `<|tool_call_start|>` and `<|tool_call_end|>`; or JSON objects there.",
+    sample=(
+        "<think>I need the forecast.</think>I'll look it up.\n"
+        '<|tool_call_start|>[get_weather(city="Paris", days=3)]<|tool_call_end|>'
+    ),
+    models=("LFM2", "LFM2.5"),
+    regions=(THINK,),
+    strays=(THINK.close,),
+    sections=(
+        marked_calls(
+            marker("<|tool_call_start|>"), marker("<|tool_call_end|>"), Call(open=marker("{"), body=JsonCall())
+        ),
+    ),
+)

@@ -1,0 +1,46 @@
+"""`<function name=…>` with `<param name=…>` values as XML; a call must fit its tool, else it is text.
+
+Tokenizers of this family leave signs of their own where a space was, or nothing.
+"""
+
+from tokenmill.formats.tagged import KEY, NAME
+from tokenmill.parser.bodies import Params
+from tokenmill.parser.bodies.escapes import XML
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Call, Format, Header, Region, Section
+
+MINICPM5_XML = Format(
+    name="minicpm5_xml",
+    summary='`<function name="NAME">` with `<param name="KEY">` values, CDATA and entities as in XML.',
+    sample=(
+        "<think>I need the forecast.</think>I'll look it up.\n"
+        '<function name="get_weather"><param name="city">Paris</param><param name="days">3</param></function>'
+    ),
+    models=("MiniCPM5",),
+    aliases=("minicpm5", "minicpm5xml"),
+    regions=(Region(marker("<think>"), marker("</think>")),),
+    strays=(marker("</think>"),),
+    sections=(
+        Section(
+            open=None,
+            close=None,
+            calls=(
+                Call(
+                    open=marker("<function name=", "<functionĠname=", "<functionname=", spaces=True),
+                    header=Header(until=marker(">"), before=marker("<"), pattern=NAME),
+                    body=Params(
+                        open=marker("<param name=", "<paramĠname=", "<paramname=", spaces=True),
+                        close=marker("</param>", spaces=True),
+                        end=marker("</function>", spaces=True),
+                        key=KEY,
+                        trim="none",
+                        escapes=XML,
+                        declared=True,
+                    ),
+                ),
+            ),
+            bare="always",
+        ),
+    ),
+    unknown_tool="text",
+)

@@ -1,0 +1,41 @@
+"""A marker, the tool's name and its arguments; no closing marker: the end of the JSON ends the call.
+
+`[ARGS]` stands between name and arguments since version 13 of the tokenizer, nothing before. A call ends the reasoning.
+A list of calls behind the marker, as older tokenizers have it, is read, too: servers have one parser for both.
+"""
+
+from tokenmill.formats.shapes import json_list
+from tokenmill.parser.bodies import JsonArguments, JsonCall
+from tokenmill.parser.markers import ahead, marker
+from tokenmill.parser.spec import Call, Format, Header, Region, Section
+
+MISTRAL_ARGS = Format(
+    name="mistral_args",
+    summary="`[TOOL_CALLS]NAME[ARGS]` or `[TOOL_CALLS]NAME`, then the object of arguments.",
+    sample=(
+        "[THINK]I need the forecast.[/THINK]I'll look it up."
+        '[TOOL_CALLS]get_weather[ARGS]{"city": "Paris", "days": 3}[TOOL_CALLS]get_time[ARGS]{}'
+    ),
+    models=("Ministral 3", "Devstral", "Magistral", "Mistral Medium 3", "Mistral Large 3"),
+    aliases=("mistral",),
+    regions=(Region(marker("[THINK]", "<think>"), marker("[/THINK]", "</think>")),),
+    strays=(marker("[/THINK]", "</think>"),),
+    sections=(
+        json_list(marker("[TOOL_CALLS]", ahead=(ahead(" ["), ahead(" {"))), JsonCall(id=("id",))),
+        Section(
+            open=None,
+            close=None,
+            calls=(
+                Call(
+                    open=marker("[TOOL_CALLS]", "[TOOL_CALLS"),
+                    header=Header(
+                        until=marker("[ARGS]", "[ARGS"), before=marker("{"), pattern=r"\s*(?P<name>[^\s\[\]]+)\s*"
+                    ),
+                    body=JsonArguments(),
+                ),
+            ),
+            bare="always",
+        ),
+    ),
+    calls_in_reasoning="honour",
+)

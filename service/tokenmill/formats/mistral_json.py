@@ -1,0 +1,17 @@
+"""A list of calls, each with the model's own id if it writes one; of tokenizers before v11."""
+
+from tokenmill.formats.shapes import json_list
+from tokenmill.parser.bodies import JsonCall
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format
+
+MISTRAL_JSON = Format(
+    name="mistral_json",
+    summary="A JSON list of calls behind `[TOOL_CALLS]`.",
+    sample=(
+        "I'll look it up."
+        '[TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}, "id": "a1B2c3D4e"}]'
+    ),
+    models=("Mistral-7B-Instruct-v0.3", "Mixtral-8x22B-Instruct", "Mistral-Nemo", "Mistral-Large-2407"),
+    sections=(json_list(marker("[TOOL_CALLS]"), JsonCall(id=("id",))),),
+)

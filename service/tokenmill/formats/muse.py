@@ -1,0 +1,63 @@
+"""Channels by recipient; tools get their calls as tagged parameters.
+
+1. The prompt ends in the first header, so a stream begins inside it. `self` is reasoning, `user` is text, `developer`
+   is for nobody, everything else is a tool.
+2. Markup of calls is one only in the channel of a tool. In the answer a header is quoted; the reasoning ends at one.
+3. A tool that is named twice, `f.f`, is `f`.
+"""
+
+from tokenmill.parser.bodies import Params
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Call, Channels, Format, Header, Route, Section
+
+_ROLE = r"(?:<\|start\|>assistant)?\s*to="
+
+MUSE = Format(
+    name="muse",
+    summary="Channels `to=self`, `to=user` and `to=TOOL`, the last with `<atem:invoke>` calls.",
+    sample=(
+        " to=self<|message|>I need the forecast.<|eom|><|start|>assistant to=user<|message|>I'll look it up.<|eom|>"
+        "<|start|>assistant to=get_weather<|message|><atem:function_calls>\n"
+        '<atem:invoke name="get_weather">\n<atem:parameter name="city">Paris</atem:parameter>\n'
+        '<atem:parameter name="days">3</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eot|>'
+    ),
+    models=("Muse Glimmer", "Muse Spark"),
+    aliases=("muse_glimmer", "musespark1x"),
+    channels=Channels(
+        open=marker("<|start|>"),
+        until=marker("<|message|>"),
+        close=marker("<|eom|>", "<|eot|>"),
+        shape=r"(?:<\|start\|>[a-z]*)?\s*(?:t(?:o(?:=[\w.:/\-]*)?)?)?",
+        routes=(
+            Route(_ROLE + r"self<\|message\|>", "reasoning"),
+            Route(_ROLE + r"(?:user|commentary)<\|message\|>", "text"),
+            Route(_ROLE + r"developer<\|message\|>", "drop"),
+            Route(
+                _ROLE + r"[\w.:/\-]+<\|message\|>",
+                Section(
+                    open=None,
+                    close=None,
+                    calls=(
+                        Call(
+                            open=marker('<atem:invoke name="'),
+                            header=Header(
+                                until=marker('">'), pattern=r'(?:(?P<twice>[^"]+)\.(?=(?P=twice)\Z))?(?P<name>[^"]+)'
+                            ),
+                            body=Params(
+                                open=marker('<atem:parameter name="'),
+                                close=marker("</atem:parameter>"),
+                                end=marker("</atem:invoke>"),
+                                tag_end=marker('">'),
+                                trim="none",
+                                untyped="json",
+                            ),
+                        ),
+                    ),
+                    framing=(marker("<atem:function_calls>"), marker("</atem:function_calls>")),
+                ),
+            ),
+        ),
+        reopens=("reasoning", "drop"),
+    ),
+    start="header",
+)

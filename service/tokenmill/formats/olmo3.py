@@ -1,0 +1,19 @@
+"""Python calls, one a line, between two tags. Values are Python literals; JSON's words for them are known as well."""
+
+from tokenmill.formats.python_shapes import python_call
+from tokenmill.formats.shapes import THINK
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format, Section
+
+OLMO3 = Format(
+    name="olmo3",
+    summary="`f(a=1)`, one call a line, inside a `<function_calls>` pair.",
+    sample=(
+        "<think>I need the forecast.</think>I'll look it up.\n"
+        '<function_calls>get_weather(city="Paris", days=3)\nget_weather(city="Rome")</function_calls>'
+    ),
+    models=("OLMo 3",),
+    regions=(THINK,),
+    strays=(THINK.close,),
+    sections=(Section(open=marker("<function_calls>"), close=marker("</function_calls>"), calls=(python_call("\n"),)),),
+)

@@ -1,0 +1,14 @@
+"""A list of calls behind a word; its own bracket closes it."""
+
+from tokenmill.formats.shapes import json_list
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format
+
+PHI4MINI = Format(
+    name="phi4mini",
+    summary="A JSON list of calls behind `functools`.",
+    sample='I\'ll look it up.\nfunctools[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]',
+    models=("Phi-4-mini-instruct",),
+    aliases=("phi4_mini_json",),
+    sections=(json_list(marker("functools[", "functools [")),),
+)

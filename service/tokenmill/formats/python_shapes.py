@@ -1,0 +1,33 @@
+"""Shapes that the formats share which write calls in Python."""
+
+from string import ascii_letters
+
+from tokenmill.parser.bodies import PyCalls
+from tokenmill.parser.bodies.python_strings import Separator
+from tokenmill.parser.markers import INNER_SPACE, Marker, marker
+from tokenmill.parser.spec import Call, Section
+
+_NAME_BEGINS = marker(*ascii_letters, "_")
+_CALL = (INNER_SPACE, "[A-Za-z_]", r"[\w.\-]{0,128}", r"\(", INNER_SPACE)
+_KEYWORD = (r"[^\W\d]", r"\w{0,128}", INNER_SPACE, "=")
+CALL_AHEAD = ((*_CALL, r"\)"), (*_CALL, *_KEYWORD))
+"""A name and a bracket, and then the end of the call or a keyword: what makes a bracket in running text a call's."""
+
+_LIST = (marker("["), marker(","), marker("]"))
+
+
+def python_call(separator: Separator = ",") -> Call:
+    """One call, which begins with its name."""
+    return Call(open=_NAME_BEGINS, body=PyCalls(separator))
+
+
+def marked_calls(open: Marker, close: Marker, *others: Call) -> Section:  # noqa: A002 -- as the field
+    """A list of calls between two markers."""
+    return Section(open=open, close=close, calls=(python_call(), *others), framing=_LIST)
+
+
+def bare_calls() -> Section:
+    """A list of calls in running text: nothing but its bracket and the first call tell that it is one."""
+    return Section(
+        open=marker("[", ahead=CALL_AHEAD), close=marker("]"), calls=(python_call(),), framing=(marker(","),)
+    )

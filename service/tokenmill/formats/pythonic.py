@@ -1,0 +1,17 @@
+"""A list of Python calls with no marker but its bracket.
+
+A bracket is a list of calls only if a call follows, of a tool that is declared where any is; all else is text.
+"""
+
+from tokenmill.formats.python_shapes import bare_calls, marked_calls
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format
+
+PYTHONIC = Format(
+    name="pythonic",
+    summary="`[f(a=1), g()]` in running text.",
+    sample='I\'ll look it up.\n[get_weather(city="Paris", days=3)]',
+    models=("ToolACE", "Llama 3.2", "Llama 4"),
+    sections=(marked_calls(marker("<|python_start|>"), marker("<|python_end|>")), bare_calls()),
+    unknown_tool="text",
+)

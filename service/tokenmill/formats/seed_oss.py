@@ -1,0 +1,21 @@
+"""Tagged function and parameters in tags with the prefix `seed:`; reasoning may hold notes on its own budget."""
+
+from tokenmill.formats.functions import functions
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format, Region
+
+SEED_OSS = Format(
+    name="seed_oss",
+    summary="`<function=NAME>` with `<parameter=KEY>` values inside a `<seed:tool_call>` pair.",
+    sample=(
+        "<seed:think>I need the forecast.</seed:think>I'll look it up.\n"
+        "<seed:tool_call>\n<function=get_weather>\n<parameter=city>Paris</parameter>\n"
+        "<parameter=days>3</parameter>\n</function>\n</seed:tool_call>"
+    ),
+    models=("Seed-OSS",),
+    aliases=("seed",),
+    regions=(Region(marker("<seed:think>"), marker("</seed:think>")),),
+    strays=(marker("</seed:think>"),),
+    sections=(functions("seed:tool_call", trim="lines"),),
+    calls_in_reasoning="honour",
+)

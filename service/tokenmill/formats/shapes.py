@@ -1,0 +1,45 @@
+"""Shapes that several formats share."""
+
+from tokenmill.parser.bodies import Body, JsonCall
+from tokenmill.parser.bodies.json_ahead import CALL_AHEAD, CALLS_AHEAD
+from tokenmill.parser.markers import Marker, marker
+from tokenmill.parser.spec import Call, Region, Section
+
+THINK = Region(marker("<think>"), marker("</think>"))
+"""The reasoning layer of most models."""
+
+
+def json_calls(open: Marker, close: Marker | None, body: Body | None = None) -> Section:  # noqa: A002 -- as the field
+    """Calls as JSON objects between two markers: one, several, or a list of them."""
+    return Section(
+        open=open,
+        close=close,
+        calls=(Call(open=marker("{"), body=body or JsonCall()),),
+        framing=(marker("["), marker(","), marker("]")),
+    )
+
+
+def json_list(open: Marker, body: Body | None = None) -> Section:  # noqa: A002 -- as the field
+    """A list of calls that nothing but its own bracket closes; text may follow at once."""
+    return Section(
+        open=open,
+        close=marker("]"),
+        calls=(Call(open=marker("{"), body=body or JsonCall()),),
+        framing=(marker("["), marker(",")),
+    )
+
+
+def bare_json_list() -> Section:
+    """A list of calls in running text, without markers."""
+    return json_list(marker("[", ahead=CALLS_AHEAD))
+
+
+def bare_json_object(separator: str) -> Section:
+    """Calls as JSON objects in running text, without markers; `separator` may stand between them."""
+    return Section(
+        open=None,
+        close=None,
+        calls=(Call(open=marker("{", ahead=CALL_AHEAD), body=JsonCall()),),
+        framing=(marker(separator),),
+        bare="always",
+    )

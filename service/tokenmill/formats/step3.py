@@ -1,0 +1,35 @@
+"""`<steptml:invoke>` elements, each between two tokens of its own, in one section.
+
+The tool's kind, `function`, may stand in front of the invoke or be left out.
+"""
+
+from tokenmill.formats.tagged import invoke
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format, Region, Section
+
+STEP3 = Format(
+    name="step3",
+    summary='`<steptml:invoke name="NAME">` with `<steptml:parameter name="KEY">` values between tokens.',
+    sample=(
+        "<think>I need the forecast.</think>I'll look it up.\n"
+        "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>"
+        '<steptml:invoke name="get_weather"><steptml:parameter name="city">Paris</steptml:parameter>'
+        '<steptml:parameter name="days">3</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>'
+    ),
+    models=("Step3",),
+    regions=(Region(marker("<think>"), marker("</think>")),),
+    strays=(marker("</think>"),),
+    sections=(
+        Section(
+            open=marker("<｜tool_calls_begin｜>"),
+            close=marker("<｜tool_calls_end｜>"),
+            calls=(invoke("steptml:", trim="strip"),),
+            framing=(
+                marker("<｜tool_call_begin｜>"),
+                marker("function<｜tool_sep｜>"),
+                marker("<｜tool_sep｜>"),
+                marker("<｜tool_call_end｜>"),
+            ),
+        ),
+    ),
+)

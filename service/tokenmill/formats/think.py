@@ -1,0 +1,23 @@
+"""Reasoning alone, for models without tools and servers that parse the calls themselves.
+
+The opening of a call ends the reasoning and stays where it is: models call without closing their reasoning.
+"""
+
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format, Region
+
+THINK = Format(
+    name="think",
+    summary="Reasoning in `<think>`, no calls.",
+    sample="<think>The capital is asked for.</think>The capital of France is Paris.",
+    models=("DeepSeek-R1", "QwQ", "Qwen3", "GLM-4.5", "Nemotron 3", "Holo2", "OLMo 3", "MiniMax-M2", "Ling 3"),
+    aliases=("deepseek_r1", "deepseek-r1", "qwen3", "qwen3-thinking", "olmo3_think"),
+    regions=(
+        Region(
+            marker("<think>"),
+            marker("</think>"),
+            before=marker("<tool_call>", "<tool_calls>", "<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"),
+        ),
+    ),
+    strays=(marker("</think>"),),
+)

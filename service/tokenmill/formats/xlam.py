@@ -1,0 +1,27 @@
+"""A list of calls in any of the wrappings that its models use, or in none.
+
+In a fence and without any wrapping a list is one of calls only if a name and arguments come first in it.
+"""
+
+from tokenmill.formats.shapes import THINK, bare_json_list, json_calls
+from tokenmill.parser.bodies.json_ahead import CALLS_AHEAD
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format
+
+XLAM = Format(
+    name="xlam",
+    summary="A JSON list of calls: bare, in a fence, behind `[TOOL_CALLS]` or in `<tool_call>`.",
+    sample=(
+        "<think>I need the forecast.</think>I'll look it up.\n"
+        '[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]'
+    ),
+    models=("xLAM-1B-fc-r", "xLAM-2", "Llama-xLAM-2", "Qwen-xLAM"),
+    regions=(THINK,),
+    strays=(THINK.close,),
+    sections=(
+        json_calls(marker("<tool_call>"), marker("</tool_call>")),
+        json_calls(marker("[TOOL_CALLS]"), None),
+        json_calls(marker("```json\n[", "```\n[", "```[", ahead=CALLS_AHEAD), marker("```")),
+        bare_json_list(),
+    ),
+)

@@ -1,0 +1,298 @@
+"""Calls written in Python: `get_weather(city="Paris", days=3)`, keyword arguments with literal values.
+
+1. The opening is the first letter of the name. The bracket that closes the call ends it, wherever strings end.
+2. Nothing is evaluated: what is no literal breaks its call, and its siblings stay. A call that is text because of its
+   name is read to its end all the same.
+3. A string argument is text whatever the schema says, so it is sent as it grows.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
+from tokenmill.limits import JSON_DEPTH, NAME_CHARS
+from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.bodies.brackets import nested
+from tokenmill.parser.bodies.python_strings import CONTENT, Endings, Separator, decode_certain, decode_python
+from tokenmill.parser.bodies.python_values import read_value
+from tokenmill.parser.body_state import PythonState
+from tokenmill.parser.calls import Verdict, begin, end_growth, grow, send_source, wants
+from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.run import Run
+from tokenmill.parser.state import OpenCall
+
+if TYPE_CHECKING:
+    from tokenmill.parser.grammar import Grammar
+
+_NAME = re.compile(r"[\w.\-]*")
+_KEY = re.compile(r"\w*\s*")
+_SPACE = re.compile(r"\s*")
+_OPENERS = {")": "(", "]": "[", "}": "{"}
+_PREFIXES = ("", "r", "R", "u", "U")
+_LEAD_CHARS = max(len(prefix) for prefix in _PREFIXES) + 1
+"""Text in front of a string that is kept: one character more than can be a prefix."""
+
+
+TEXT_CHARS = 512
+"""How much of a call that is text because of its name is held to find its end, and so its siblings behind it."""
+
+
+class PyCalls(msgspec.Struct, frozen=True):
+    """One call; others follow behind a comma or on the next line."""
+
+    separator: Separator = ","
+
+    def compile(self, stops: Sequence[Marker]) -> Reader:
+        """The reader of this body."""
+        return _PythonReader(self.separator, stops)
+
+
+class _PythonReader:
+    encoding: Encoding = "python"
+
+    def __init__(self, separator: Separator, stops: Sequence[Marker]) -> None:
+        beyond = [stop for stop in stops if not _is_python(stop)]
+        self.endings = Endings(separator, beyond)
+        self.stops = Scanner([(stop, None) for stop in beyond])
+        firsts = re.escape(self.stops.firsts)
+        self.sign = re.compile(rf"[\"'()\[\]{{}},{firsts}]")
+        self.risky = re.compile(rf"[\"'()\[\]{{}}{firsts}]")
+
+    def begin(self, call: OpenCall) -> PythonState:  # noqa: ARG002 # other bodies note where they begin
+        return PythonState()
+
+    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+        state: PythonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
+        quote = state.quote
+        if state.text:
+            return None
+        if not quote:
+            return self._quick_nested(grammar, call, state, text)
+        if quote[0] in text or (state.growing and grammar.options.min_delta_chars):
+            return None
+        if "\\" in text and not CONTENT[quote].fullmatch(text):
+            return None
+        events = _passed(grammar, call, text)
+        if state.growing:
+            if state.tail or "\\" in text:
+                text = _certain(state, text)
+            if text:
+                events.append(ArgumentDelta(call.id, state.key, text))
+        return events
+
+    def _quick_nested(self, grammar: "Grammar", call: OpenCall, state: PythonState, text: str) -> list[AnyEvent] | None:
+        """The same for a chunk inside of a list or dictionary without a string in it."""
+        stack = nested(state.stack, self.risky.findall(text)) if state.stack else None
+        if stack is None:
+            return None
+        state.stack = stack
+        return _passed(grammar, call, text)
+
+    def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
+        reading = _Reading(self, run, call, buffer, position)
+        state, first, verdict = reading.state, position, Verdict.MORE
+        while position < len(reading.buffer) and verdict is Verdict.MORE:
+            before = position
+            if state.text:
+                reading.cap()
+            position, verdict = reading.next(position)
+            if position == before:
+                break
+        if reading.capped and verdict is Verdict.MORE:
+            call.bare = True  # nothing after it is looked at as if it stood in the list
+            return len(reading.buffer), Verdict.TEXT
+        if state.begin >= 0:
+            stop = position if state.end < 0 else state.end - reading.base
+            send_source(run, call, buffer[max(first, state.begin - reading.base) : stop])
+        return position, Verdict.TEXT if state.text and verdict is not Verdict.MORE else verdict
+
+    def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:  # noqa: ARG002 # needs no tools
+        state = call.body
+        assert isinstance(state, PythonState)
+        source = call.source.text()
+        read = {key: read_value(source[begin:end]) for key, begin, end in state.values}
+        return {key: value for key, (value, _) in read.items()}, any(repaired for _, repaired in read.values())
+
+
+class _Reading:
+    """The context of one `step`; lives only as long as it. Offsets into the source are `base` + a position.
+
+    Its methods read on from a position: the position read to, which is the same if the rest must wait, and a verdict.
+    """
+
+    __slots__ = ("base", "buffer", "call", "capped", "final", "reader", "run", "state")
+
+    def __init__(self, reader: _PythonReader, run: Run, call: OpenCall, buffer: str, position: int) -> None:
+        assert isinstance(call.body, PythonState)
+        self.reader = reader
+        self.run = run
+        self.call = call
+        self.state = call.body
+        self.buffer = buffer
+        self.base = call.source.size - position
+        self.final = run.final
+        self.capped = False
+
+    def cap(self) -> None:
+        """Let go of text that only looks like a call; whatever the chunks, the cap falls on the same character."""
+        most = self.state.begin - self.base + TEXT_CHARS
+        if len(self.buffer) > most:
+            self.buffer, self.final, self.capped = self.buffer[:most], True, True
+
+    def next(self, at: int) -> tuple[int, Verdict]:
+        """Read the next piece, whatever is open."""
+        state = self.state
+        if state.quote:
+            return self._string(at)
+        if state.value >= 0:
+            return self._value(at)
+        return self._name(at) if state.begin < 0 else self._key(at)
+
+    def _name(self, at: int) -> tuple[int, Verdict]:
+        state = self.state
+        room = NAME_CHARS - len(state.name)
+        word = _matched(_NAME, self.buffer, at)
+        state.name += word[:room]
+        at += min(len(word), room)
+        if at == len(self.buffer) and len(word) <= room:
+            return at, Verdict.MORE
+        if self.buffer[at] != "(":
+            return at, Verdict.FAILED
+        verdict = begin(self.run, self.call, state.name, "", self.reader.encoding)
+        state.begin, state.text = self.base + at + 1, verdict is Verdict.TEXT
+        return at + 1, Verdict.MORE if state.text else verdict
+
+    def _key(self, at: int) -> tuple[int, Verdict]:
+        state, buffer = self.state, self.buffer
+        if not state.key:
+            at += len(_matched(_SPACE, buffer, at))
+        word = _matched(_KEY, buffer, at)
+        if state.key[-1:].isspace() and word.strip():
+            return at, Verdict.FAILED
+        room = NAME_CHARS - len(state.key)
+        state.key += word[:room]
+        at += min(len(word), room)
+        if at == len(buffer) and len(word) <= room:
+            return at, Verdict.MORE
+        if buffer[at] == "=" and state.key:
+            state.key, state.value, state.lead = state.key.strip(), self.base + at + 1, ""
+            return at + 1, Verdict.MORE
+        if buffer[at] == ")" and not state.key:
+            state.end = self.base + at
+            return at + 1, Verdict.DONE
+        return at, Verdict.FAILED
+
+    def _value(self, at: int) -> tuple[int, Verdict]:
+        state, buffer = self.state, self.buffer
+        found = self.reader.sign.search(buffer, at)
+        sign_at = found.start() if found else len(buffer)
+        if not state.stack and len(state.lead) < _LEAD_CHARS:
+            state.lead += buffer[at:sign_at].strip()[:_LEAD_CHARS]
+        if found is None:
+            return sign_at, Verdict.MORE
+        sign = found.group()
+        if sign in "\"'":
+            return self._open_string(sign_at, sign)
+        if sign in "()[]{}," and (state.stack or sign not in ",)"):
+            return sign_at + 1, self._nest(sign)
+        return self._end_value(sign_at, sign) if sign in ",)" else self._stop(sign_at)
+
+    def _nest(self, sign: str) -> Verdict:
+        """A bracket inside of a value, or a comma there, which means nothing."""
+        state = self.state
+        if sign in "([{":
+            state.stack += sign
+            return Verdict.MORE if len(state.stack) < JSON_DEPTH else Verdict.FAILED
+        if sign != ",":
+            if state.stack[-1:] != _OPENERS[sign]:
+                return Verdict.FAILED
+            state.stack = state.stack[:-1]
+        return Verdict.MORE
+
+    def _end_value(self, at: int, sign: str) -> tuple[int, Verdict]:
+        """A comma behind the value, or the bracket that closes the call."""
+        state = self.state
+        state.values.append((state.key, state.value, self.base + at))
+        state.key, state.value = "", -1
+        if sign == ",":
+            return at + 1, Verdict.MORE
+        state.end = self.base + at
+        return at + 1, Verdict.DONE
+
+    def _stop(self, at: int) -> tuple[int, Verdict]:
+        """What surrounds the call may go on here, in the midst of a value."""
+        hit = self.reader.stops.at(self.buffer, at, final=self.final)
+        if hit is None:
+            return at + 1, Verdict.MORE
+        return at, Verdict.MORE if hit.end < 0 else Verdict.FAILED
+
+    def _open_string(self, at: int, quote: str) -> tuple[int, Verdict]:
+        state, buffer = self.state, self.buffer
+        quotes = buffer[at : at + 3]
+        if not self.final and at + len(quotes) == len(buffer) and quotes in (quote, quote * 2):
+            return at, Verdict.MORE  # there may be three
+        state.quote = quote * 3 if quotes == quote * 3 else quote
+        if not state.stack and state.lead in _PREFIXES and wants(self.run, self.call, state.key):
+            state.growing, state.tail = True, ""
+            grow(self.run, self.call, state.key, "")
+        return at + len(state.quote), Verdict.MORE
+
+    def _string(self, at: int) -> tuple[int, Verdict]:
+        state, buffer, final = self.state, self.buffer, self.final
+        content = _matched(CONTENT[state.quote], buffer, at)
+        stop = at + len(content)
+        if stop == len(buffer):
+            closes: bool | None = False
+        elif buffer.startswith(state.quote, stop):
+            behind = stop + len(state.quote)
+            closes = len(state.quote) > 1 or self.reader.endings.ends(buffer, behind, state.stack[-1:], final=final)
+        else:
+            closes = False if final else None
+        if closes is False and stop < len(buffer):
+            stop += 1
+        self._grow(buffer[at:stop])
+        if closes:
+            stop += len(state.quote)
+            self._close_string()
+        return stop, Verdict.MORE
+
+    def _grow(self, raw: str) -> None:
+        if self.state.growing:
+            grow(self.run, self.call, self.state.key, _certain(self.state, raw))
+
+    def _close_string(self) -> None:
+        state = self.state
+        if state.growing:
+            grow(self.run, self.call, state.key, decode_python(state.tail))
+            end_growth(self.run, self.call)
+        state.quote, state.growing, state.tail = "", False, ""
+
+
+def _passed(grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent]:
+    """Add a chunk to the source: what is sent of it."""
+    call.source.add(text)
+    sent = grammar.streams_input and call.begun and not call.dropped
+    return [ToolInputDelta(call.id, text)] if sent else []
+
+
+def _matched(pattern: re.Pattern[str], text: str, at: int) -> str:
+    """What a pattern that also matches nothing matches here."""
+    found = pattern.match(text, at)
+    assert found is not None
+    return found.group()
+
+
+def _certain(state: PythonState, raw: str) -> str:
+    """The text of more string content, as far as it is certain; half an escape at its end waits in `tail`."""
+    if state.lead in ("r", "R"):
+        return raw
+    text, state.tail = decode_certain(state.tail + raw)
+    return text
+
+
+def _is_python(stop: Marker) -> bool:
+    """Whether a marker is only signs that Python has, too: such a one can't end a call."""
+    return set("".join(stop.spellings)) <= set("()[]{},")

@@ -1,0 +1,181 @@
+"""Values written as Python literals, with JSON's words for them too, read from the complete text. Nothing is evaluated.
+
+The reader that streams has checked that brackets match and how deep they are, so recursion is safe here.
+"""
+
+import math
+import re
+from typing import Any
+
+from tokenmill.parser.bodies.python_strings import CONTENT, Endings, decode_python
+from tokenmill.parser.repair import whole_characters
+
+STRING = re.compile(r"\s*([rRuU]?)\s*('''|\"\"\"|'|\")")
+"""How a string begins."""
+
+_WORD = re.compile(r"[^\s,:'\"()\[\]{}]+")
+_SPACE = re.compile(r"\s*")
+_INTEGER = re.compile(r"[+-]?\d(?:_?\d)*\Z")
+_BASED = re.compile(r"[+-]?0(?:[xX][\da-fA-F]+|[oO][0-7]+|[bB][01]+)\Z")
+_NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?\Z")
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("None", "null"), None),
+    **dict.fromkeys(("True", "true"), True),
+    **dict.fromkeys(("False", "false"), False),
+    **{word: word for word in ("NaN", "nan", "Infinity", "-Infinity", "inf", "-inf")},
+}
+_CLOSERS = {"[": "]", "(": ")", "{": "}"}
+_DIGITS = 1000
+"""Python refuses to read integers of more than 4,300 digits; a thousand are more than any tool takes."""
+_ENDINGS = Endings()
+
+
+def read_value(text: str) -> tuple[Any, bool]:
+    """The value of one argument, and whether it had to be repaired. Raises `ValueError` with what is wrong."""
+    values = _Values(text)
+    begin = STRING.match(text)
+    value = values.whole_string(begin) if begin else values.read("")
+    values.finish()
+    return whole_characters(value), values.repaired
+
+
+class _Values:
+    """One pass over the text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self.repaired = False
+
+    def whole_string(self, begin: re.Match[str]) -> str:
+        """The text is one string; the reader knows already which quote ends it."""
+        text, quote = self._text.rstrip(), begin.group(2)
+        end = len(text) - len(quote)
+        if end < begin.end() or not text.endswith(quote):
+            raise ValueError(f"not a string: {text[:80]!r}")
+        certain = CONTENT[quote].match(text, begin.end(), end)
+        assert certain is not None  # the pattern matches the empty string, too
+        if certain.end() < end:
+            if len(quote) > 1:
+                raise ValueError(f"not one string: {text[:80]!r}")
+            self.repaired = True
+        self._at = len(text)
+        return self._decoded(text[begin.end() : end], begin)
+
+    def read(self, around: str) -> Any:
+        """The next value; `around` is the bracket that it stands in."""
+        begin = STRING.match(self._text, self._at)
+        if begin:
+            return self._string(begin, around)
+        self._skip()
+        first = self._text[self._at : self._at + 1]
+        if first == "{":
+            return self._braces()
+        if first in ("[", "("):
+            return self._list(first)
+        word = _WORD.match(self._text, self._at)
+        if word is None:
+            raise ValueError(f"not a value: {self._text[self._at :][:80]!r}")
+        self._at = word.end()
+        return self._scalar(word.group())
+
+    def finish(self) -> None:
+        """Nothing but white space follows."""
+        self._skip()
+        if self._at < len(self._text):
+            raise ValueError(f"not one value: {self._text[:80]!r}")
+
+    def _string(self, begin: re.Match[str], around: str) -> str:
+        quote, at = begin.group(2), begin.end()
+        while True:
+            content = CONTENT[quote].match(self._text, at)
+            assert content is not None  # the pattern matches the empty string, too
+            at = content.end()
+            if not self._text.startswith(quote, at):
+                raise ValueError("a string does not end")
+            if len(quote) > 1 or _ENDINGS.ends(self._text, at + 1, around, final=True):
+                break
+            self.repaired = True
+            at += 1
+        self._at = at + len(quote)
+        return self._decoded(self._text[begin.end() : at], begin)
+
+    def _decoded(self, raw: str, begin: re.Match[str]) -> str:
+        if "\n" in raw and len(begin.group(2)) == 1 and "\n" in raw.replace("\\\n", ""):
+            self.repaired = True
+        return raw if begin.group(1) in ("r", "R") else decode_python(raw)
+
+    def _list(self, opener: str) -> Any:
+        """A list; a tuple becomes one, and brackets around a single value mean nothing."""
+        self._at += 1
+        items: list[Any] = []
+        comma = False
+        while not self._ends(_CLOSERS[opener]):
+            items.append(self.read(opener))
+            comma = self._comma(_CLOSERS[opener])
+        return items[0] if opener == "(" and len(items) == 1 and not comma else items
+
+    def _braces(self) -> Any:
+        """A dictionary; or a set, which becomes a list."""
+        self._at += 1
+        found: dict[str, Any] = {}
+        items: list[Any] = []
+        while not self._ends("}"):
+            item = self.read("{")
+            self._skip()
+            if self._text.startswith(":", self._at):
+                self._at += 1
+                found[_key(item)] = self.read("{")
+            else:
+                items.append(item)
+            self._comma("}")
+        if found and items:
+            raise ValueError("neither a dictionary nor a set")
+        return items or found
+
+    def _scalar(self, word: str) -> Any:
+        if word in _WORDS:
+            return _WORDS[word]
+        if _INTEGER.match(word):
+            digits = word.lstrip("+-")
+            self.repaired = self.repaired or (digits[0] == "0" and digits.strip("0_") != "")
+            return int(word.replace("_", "")) if len(word) <= _DIGITS else word
+        if _BASED.match(word) and len(word) <= _DIGITS:
+            return int(word, 0)
+        if _NUMBER.match(word):
+            number = float(word.replace("_", ""))
+            return number if math.isfinite(number) else word
+        raise ValueError(f"not a literal: {word[:80]!r}")
+
+    def _comma(self, closer: str) -> bool:
+        """Step over a comma; without one the bracket must end here."""
+        self._skip()
+        if self._text.startswith(",", self._at):
+            self._at += 1
+            return True
+        if not self._text.startswith(closer, self._at):
+            raise ValueError(f"no comma between values: {self._text[self._at :][:80]!r}")
+        return False
+
+    def _ends(self, closer: str) -> bool:
+        self._skip()
+        if not self._text.startswith(closer, self._at):
+            return False
+        self._at += 1
+        return True
+
+    def _skip(self) -> None:
+        space = _SPACE.match(self._text, self._at)
+        assert space is not None  # the pattern matches the empty string, too
+        self._at = space.end()
+
+
+def _key(value: Any) -> str:
+    """A key as JSON writes it: text, as all of them are there."""
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int | float):
+        return str(value)
+    raise ValueError("a list can't be a key")

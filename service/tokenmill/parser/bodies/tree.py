@@ -1,0 +1,168 @@
+"""Arguments as nested elements whose tags are their keys: `<city>Paris</city>`, each tag behind a token of its own.
+
+1. An element is a value, or the object or array of the elements in it, as the tool's schema says; where it says
+   nothing, what repeats is an array. The schema is followed down the tree.
+2. Where the schema allows text, an element is its text as it stands, tags in it included. Only outermost elements that
+   are certain to be text are sent as they grow.
+3. What the end of the call leaves open is left out. A closing that fits nothing else breaks the call.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
+from tokenmill.limits import NAME_CHARS
+from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.bodies.elements import arguments_of
+from tokenmill.parser.body_state import TreeState
+from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
+from tokenmill.parser.coerce import is_text
+from tokenmill.parser.markers import Marker, Scanner, marker
+from tokenmill.parser.run import Run
+from tokenmill.parser.state import OpenCall
+
+if TYPE_CHECKING:
+    from tokenmill.parser.grammar import Grammar
+
+DEPTH = 128
+"""Elements inside of each other: deeper is no call."""
+
+
+class Edge(IntEnum):
+    """What a marker inside the body means."""
+
+    NAMED = 0
+    """A tag ends."""
+    OPEN = 1
+    """An element's opening tag begins; its name follows."""
+    CLOSE = 2
+    """An element's closing tag begins."""
+    END = 3
+    """The call ends with this marker, unless it closes an element."""
+    STOP = 4
+    """The call ends in front of this marker, which belongs to what surrounds it."""
+
+
+class Tree(msgspec.Struct, frozen=True):
+    """Nested elements."""
+
+    open: Marker
+    """Begins an element's opening tag."""
+    close: Marker
+    """Begins its closing tag."""
+    end: Marker
+    """Ends the call."""
+    end_name: str
+    """Name of the element that `end` would close."""
+    tag_end: Marker = marker(">")
+
+    def compile(self, stops: Sequence[Marker]) -> Reader:
+        """The reader of this body."""
+        return _TreeReader(self, stops)
+
+
+class _TreeReader:
+    encoding: Encoding = "xml"
+
+    def __init__(self, tree: Tree, stops: Sequence[Marker]) -> None:
+        self._end_name = tree.end_name
+        inside = [(tree.open, Edge.OPEN), (tree.close, Edge.CLOSE), (tree.end, Edge.END)]
+        self._inside = Scanner(inside)
+        self._between = Scanner([*inside, *((stop, Edge.STOP) for stop in stops)])
+        self._tag = Scanner([(tree.tag_end, Edge.NAMED)])
+
+    def begin(self, call: OpenCall) -> TreeState:
+        return TreeState(begin=call.source.size)
+
+    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+        state: TreeState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
+        if state.in_tag or not state.stack or (state.growing and grammar.options.min_delta_chars):
+            return None
+        for first in self._inside.firsts:
+            if first in text:
+                return None
+        call.source.add(text)
+        sends = grammar.streams_input and not call.dropped
+        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
+        if state.growing:
+            events.append(ArgumentDelta(call.id, state.stack[0], text))
+        return events
+
+    def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
+        state = call.body
+        assert isinstance(state, TreeState)
+        first, base, verdict = position, call.source.size - position, Verdict.MORE
+        while True:
+            scanner = self._tag if state.in_tag else self._inside if state.stack else self._between
+            hit = scanner.find(buffer, position, final=run.final)
+            stop = len(buffer) if hit is None else hit.start
+            if state.in_tag:
+                room = NAME_CHARS - len(state.tag)
+                if stop - position > room:
+                    position, verdict = position + room, Verdict.FAILED
+                    break
+                state.tag += buffer[position:stop]
+            if state.growing and not self._leaves(state):
+                grow(run, call, state.stack[0], buffer[position:stop])
+            position = stop
+            if hit is None or hit.value is None:
+                break
+            if hit.value is Edge.STOP or (hit.value is Edge.END and self._end_name not in state.stack[-1:]):
+                send_source(run, call, buffer[first:stop])
+                end_growth(run, call)
+                return hit.end if hit.value is Edge.END else stop, Verdict.DONE
+            position = hit.end
+            if not self._follow(run, call, state, hit.value, buffer[stop:position], base + stop):
+                verdict = Verdict.FAILED
+                break
+        send_source(run, call, buffer[first:position])
+        return position, verdict
+
+    def _leaves(self, state: TreeState) -> bool:
+        """Whether the open tag closes the outermost element: it is no part of its text."""
+        return state.in_tag == Edge.CLOSE and len(state.stack) == 1
+
+    def _follow(self, run: Run, call: OpenCall, state: TreeState, edge: Edge, source: str, begin: int) -> bool:
+        """A marker of an element was read; False if it breaks the call."""
+        end = begin + len(source)
+        if edge is Edge.END:
+            return self._close(run, call, state, self._end_name, begin, end)
+        if edge is not Edge.NAMED:
+            state.in_tag, state.tag, state.token = edge, "", begin
+            if state.growing and not self._leaves(state):
+                grow(run, call, state.stack[0], source)
+            return True
+        kind, name = state.in_tag, state.tag.strip()
+        leaves = self._leaves(state)
+        state.in_tag = Edge.NAMED
+        if state.growing and not leaves:
+            grow(run, call, state.stack[0], source)
+        if kind == Edge.CLOSE:
+            return self._close(run, call, state, name, state.token, end)
+        if not name or len(state.stack) == DEPTH:
+            return False
+        state.marks.append((True, name, state.token, end))
+        state.stack.append(name)
+        if len(state.stack) == 1 and wants(run, call, name):
+            types = run.grammar.types(call.name, name)
+            state.growing = bool(types) and is_text(types) is True
+        return True
+
+    def _close(self, run: Run, call: OpenCall, state: TreeState, name: str, begin: int, end: int) -> bool:
+        """A closing tag was read; False if it closes nothing."""
+        if state.stack[-1:] != [name]:
+            return False
+        state.stack.pop()
+        state.marks.append((False, name, begin, end))
+        if not state.stack and state.growing:
+            end_growth(run, call)
+            state.growing = False
+        return True
+
+    def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
+        state = call.body
+        assert isinstance(state, TreeState)
+        return arguments_of(call.source.text(), state.marks, run.grammar.shape(call.name))

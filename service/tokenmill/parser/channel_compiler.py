@@ -1,0 +1,120 @@
+"""Compiles the channels of a format to modes: its header, and a mode or two for each route.
+
+Layers that `parse` leaves out are still channels: reasoning that is not parsed is text without its header, calls that
+are not parsed are text with it.
+"""
+
+from typing import NamedTuple
+
+from tokenmill.limits import Limits
+from tokenmill.parser.bodies import Body
+from tokenmill.parser.call_mode import CallMode
+from tokenmill.parser.header_mode import HeaderMode, Target, ToBlock, ToCall, ToSection, ToVerbatim
+from tokenmill.parser.markers import Marker
+from tokenmill.parser.modes import TEXT, DropMode, Mode, Move, SectionMode, TextMode, To
+from tokenmill.parser.options import Options
+from tokenmill.parser.spec import BlockKind, Channels, Format, Section
+
+Live = list[tuple[Marker, Move]]
+
+WHOLE = 1 << 20
+"""`Move.kept` of a marker that belongs to the mode it leads to, all of it."""
+
+
+class CompiledChannels(NamedTuple):
+    """What the channels of one format are compiled to."""
+
+    modes: list[Mode]
+    """By number, from the first number that was free."""
+    outside: Live
+    """Markers that are live outside of every block."""
+    header: int
+    """Number of the mode in which a stream that starts in a header begins."""
+    reasoning: int
+    """Number of the mode of a stream that starts in the reasoning; `TEXT` if there is none."""
+    reasons: frozenset[int]
+    """Modes whose text is reasoning."""
+
+
+def compile_channels(options: Options, format_: Format, limits: Limits, first: int) -> CompiledChannels | None:
+    """The modes of a format's channels, numbered from `first`; None if it has none or they are not parsed."""
+    if format_.channels is None or options.parse == "none":
+        return None
+    return _Compiler(options, format_.channels, limits, first).compiled()
+
+
+class _Compiler:
+    def __init__(self, options: Options, channels: Channels, limits: Limits, first: int) -> None:
+        self._options = options
+        self._channels = channels
+        self._limits = limits
+        self._first = first
+        self._modes: list[Mode] = []
+        self._reasoning = TEXT
+        self._reasons: set[int] = set()
+        self._openings: Live = [(channels.open, Move(To.HEADER, first))]
+        if channels.unopened:
+            self._openings.append((channels.until, Move(To.HEADER, first, WHOLE)))
+
+    def compiled(self) -> CompiledChannels:
+        """All modes; the header's comes first, though it is made last."""
+        routes = [(route.pattern, self._target(route.to)) for route in self._channels.routes]
+        header = HeaderMode(self._channels, routes)
+        outside: Live = [*self._openings, (self._channels.close, Move(To.SWALLOWED))]
+        return CompiledChannels([header, *self._modes], outside, self._first, self._reasoning, frozenset(self._reasons))
+
+    @property
+    def _next(self) -> int:
+        return self._first + 1 + len(self._modes)
+
+    def _target(self, to: BlockKind | Section | Body) -> Target:
+        if isinstance(to, str):
+            return self._block(to)
+        if self._options.parse == "reasoning" or self._options.tool_choice == "none":
+            return self._verbatim()
+        if isinstance(to, Section):
+            return self._section(to)
+        return self._call(to)
+
+    def _block(self, kind: BlockKind) -> Target:
+        number, chars = self._next, self._limits.delta_chars
+        live: Live = [(self._channels.close, Move(To.REGION, TEXT))]
+        live += self._openings if kind in self._channels.reopens else []
+        is_reasoning = kind == "reasoning" and self._options.parse != "tools"
+        if kind == "drop":
+            self._modes.append(DropMode(number, live, reasoning=False, delta_chars=chars))
+        else:
+            self._modes.append(TextMode(number, live, reasoning=is_reasoning, delta_chars=chars))
+        if is_reasoning:
+            self._reasons.add(number)
+        if kind == "reasoning":
+            self._reasoning = self._reasoning or number
+        return ToBlock(number)
+
+    def _verbatim(self) -> Target:
+        number = self._next
+        live: Live = [(self._channels.close, Move(To.ENDS_REASONING)), *self._openings]
+        self._modes.append(TextMode(number, live, reasoning=False, delta_chars=self._limits.delta_chars))
+        return ToVerbatim(number)
+
+    def _stops(self) -> list[Marker]:
+        return [marker for marker, _ in self._openings] + [self._channels.close]
+
+    def _section(self, section: Section) -> Target:
+        number = self._next
+        calls = list(enumerate(section.calls, number + 1))
+        live: Live = [(self._channels.close, Move(To.CLOSED))]
+        live += [(framing, Move(To.FRAMING)) for framing in section.framing]
+        live += [(call.open, Move(To.CALL, mode, 0 if call.header else 1)) for mode, call in calls]
+        self._modes.append(SectionMode(live))
+        stops = [*self._stops(), *(call.open for call in section.calls if call.header)]
+        for call in section.calls:
+            reader = call.body.compile(stops)
+            self._modes.append(CallMode(number, reader, call.header, self._limits, bare="never"))
+        return ToSection(number)
+
+    def _call(self, body: Body) -> Target:
+        number = self._next
+        mode = CallMode(number, body.compile(self._stops()), None, self._limits, bare="never")
+        self._modes += [SectionMode([(self._channels.close, Move(To.CLOSED))]), mode]
+        return ToCall(number + 1, mode)

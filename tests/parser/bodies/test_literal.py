@@ -1,0 +1,88 @@
+"""Bare keys and strings between marks: values by their schema, deltas only where they are certain, bounds."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
+from tokenmill.events import ArgumentDelta, ToolCall
+from tokenmill.limits import JSON_DEPTH, NAME_CHARS
+
+TOOL = {
+    "function": {
+        "name": "f",
+        "parameters": {
+            "properties": {
+                "s": {"type": "string"},
+                "n": {"type": ["string", "null"]},
+                "i": {"type": "integer"},
+                "o": {"type": "object"},
+            }
+        },
+    }
+}
+
+
+def call(arguments: str, format_name: str = "functiongemma") -> str:
+    """A call of `f` with `'` for the mark."""
+    opening, closing, mark = {
+        "functiongemma": ("<start_function_call>", "<end_function_call>", "<escape>"),
+        "gemma4": ("<|tool_call>", "<tool_call|>", '<|"|>'),
+    }[format_name]
+    return f"{opening}call:f{{{arguments}}}{closing}".replace("'", mark)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected", "grown"),
+    [
+        ("s:'x'", {"s": "x"}, {"s": "x"}),
+        ("s:'null'", {"s": "null"}, {"s": "null"}),
+        ("n:'null'", {"n": None}, {}),
+        ("n:'NULLABLE'", {"n": "NULLABLE"}, {"n": "NULLABLE"}),
+        ("n:'nul'", {"n": "nul"}, {"n": "nul"}),
+        ("n:''", {"n": ""}, {}),
+        ("i:'5'", {"i": 5}, {}),
+        ("i:'x'", {"i": "x"}, {"i": "x"}),
+        ("s:x y", {"s": "x y"}, {"s": "x y"}),
+        ("o:{s:'x'},s:'y'", {"o": {"s": "x"}, "s": "y"}, {"s": "y"}),
+        ("u:'5'", {"u": 5}, {}),
+        ("", {}, {}),
+    ],
+)
+def test_typed_strings(arguments: str, expected: dict[str, Any], grown: dict[str, str]) -> None:
+    """Deltas are those of the final value, wherever it is cut; what may become another type waits for its end."""
+    text = call(arguments)
+    compiled = grammar("functiongemma", tools=[TOOL], content_arguments=["*"])
+    whole = merged(parse(compiled, [text]))
+    assert [event.arguments for event in whole if isinstance(event, ToolCall)] == [expected]
+    assert {item[0][1]: item[1] for item in whole if isinstance(item, tuple) and item[0][0] == "argument"} == {
+        key: value for key, value in grown.items() if value
+    }
+    for chunks in all_cuts(text):
+        assert merged(parse(compiled, chunks)) == whole
+
+
+def test_deltas_may_wait_for_a_size() -> None:
+    """`min_delta_chars` holds text back; the end of the string sends what is left."""
+    events = parse(
+        grammar("gemma4", content_arguments=["*"], min_delta_chars=4), list(call("s:'abcdefghij'", "gemma4"))
+    )
+    assert [event.delta for event in named(events, ArgumentDelta)] == ["abcd", "efgh", "ij"]
+
+
+@pytest.mark.parametrize("bad", ["k" * (NAME_CHARS + 1), "a:" + "[" * JSON_DEPTH, "a:{b]", "{", "a b,c:1", "a:'x''y'"])
+def test_what_is_no_call(bad: str) -> None:
+    """Keys and nesting have a bound, brackets match, values have a form; otherwise the source comes out as text."""
+    text = call(bad, "gemma4")
+    whole = parse(grammar("gemma4"), [text])
+    assert codes_of(whole) == ["malformed-call"]
+    assert text_of(whole) == text
+    assert merged(parse(grammar("gemma4"), list(text))) == merged(whole)
+
+
+def test_nesting_on_the_short_path() -> None:
+    """A chunk that leaves a list and enters another is not skipped."""
+    events = parse(
+        grammar("gemma4"), [*("<|tool_call>call:f{a:[[1", "],[", "2]],b:[", "3", "],c", ":[4]}<tool_call|>")]
+    )
+    assert named(events, ToolCall)[0].arguments == {"a": [["1"], ["2"]], "b": ["3"], "c": ["4"]}

@@ -1,0 +1,107 @@
+"""Calls in Python: where strings end, what is sent as it grows, what breaks a call."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
+from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta
+from tokenmill.limits import JSON_DEPTH, NAME_CHARS
+from tokenmill.parser import Parser
+from tokenmill.parser.bodies.pycalls import TEXT_CHARS
+
+
+def call(arguments: str) -> str:
+    """A call of `f`."""
+    return f"<|tool_call_start|>[f({arguments})]<|tool_call_end|>"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("a='x'", {"a": "x"}),
+        (r"a='\u00e9\x41\ud83d\ude00\n'", {"a": "éA😀\n"}),
+        (r"a='\ud83d\ud83d\ude00\ude00'", {"a": "\ufffd😀\ufffd"}),
+        (r"a='\1012\7\U0001F600\U00110000'", {"a": "A2\7😀\ufffd"}),
+        (r"a=r'\n\'", {"a": r"\n\'"}),
+        ("a = u'x'", {"a": "x"}),
+        ("a='it's', b='x'", {"a": "it's", "b": "x"}),
+        ("a='''it's'''", {"a": "it's"}),
+        ("a=''", {"a": ""}),
+        ("a=('x')", {"a": "x"}),
+    ],
+)
+def test_strings_grow(arguments: str, expected: dict[str, Any]) -> None:
+    """The deltas of a string argument are its final value, wherever it is cut."""
+    if arguments.endswith(r"\'"):
+        arguments += "'"
+    text = call(arguments)
+    compiled = grammar("lfm2", content_arguments=["*"])
+    whole = merged(parse(compiled, [text]))
+    assert [event.arguments for event in whole if isinstance(event, ToolCall)] == [expected]
+    deltas = {item[0][1]: item[1] for item in whole if isinstance(item, tuple) and item[0][0] == "argument"}
+    assert deltas == {key: value for key, value in expected.items() if value}
+    for chunks in all_cuts(text):
+        assert merged(parse(compiled, chunks)) == whole
+
+
+def test_what_is_certain_is_sent_at_once() -> None:
+    """Only half an escape, and a quote that may end the string, wait."""
+    parser = Parser.of(grammar("lfm2", content_arguments=["*"]), "identity")
+    parser.feed("<|tool_call_start|>[f(a='")
+    chunks = ("x", "\\u00", "e9y", "'", " z", "', ", "b=")
+    sent = ["".join(event.delta for event in named(parser.feed(chunk), ArgumentDelta)) for chunk in chunks]
+    assert sent == ["x", "", "éy", "", "' z", "", ""]
+
+
+def test_source_is_the_region_between_the_brackets() -> None:
+    """Verbatim, without the brackets of the call."""
+    events = parse(grammar("lfm2"), list(call(" a = [1] , b='x' ")))
+    assert "".join(event.delta for event in named(events, ToolInputDelta)) == " a = [1] , b='x' "
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *("1", "a", "a b=1", "*a", "a=1 b=2", "a==1", "a=x", "a=b'x'", "a=f'x'", "a=1+1", "a=g()", "a=", "a=,b=1"),
+        *("a={1: 2, 3}", "a={[]: 1}", "a=[1 2]", "a=[1}", "a]", "a='''x''' 'y'", "k" * (NAME_CHARS + 1) + "=1"),
+        *("a=" + "[" * JSON_DEPTH, "=1", ",", "a=-", "a=1j"),
+    ],
+)
+def test_what_is_no_call(bad: str) -> None:
+    """Only keywords with literals are; otherwise the source comes out as text."""
+    whole = parse(grammar("lfm2"), [call(bad)])
+    assert codes_of(whole)[:1] == ["malformed-call"]
+    assert text_of(whole) == call(bad)
+    assert merged(parse(grammar("lfm2"), list(call(bad)))) == merged(whole)
+
+
+def test_numbers_too_long_for_python_stay_text() -> None:
+    """Nobody counts that far."""
+    digits = "9" * 5000
+    (found,) = named(parse(grammar("lfm2"), [call(f"a={digits}, b=[0x{digits[:10]}]")]), ToolCall)
+    assert found.arguments == {"a": digits, "b": [0x9999999999]}
+
+
+def test_nesting_on_the_short_path() -> None:
+    """A chunk that leaves a list and enters another is not skipped."""
+    events = parse(grammar("lfm2"), ["<|tool_call_start|>[f(a=[[1", "], [", "2]], b=[", "3", "], c", "=[4])]"])
+    assert named(events, ToolCall)[0].arguments == {"a": [[1], [2]], "b": [3], "c": [4]}
+
+
+def test_text_that_looks_like_a_call_is_not_held_for_ever() -> None:
+    """A call of no tool waits for its bracket, and so long only; a quote that never ends does not hold the answer."""
+    compiled = grammar("pythonic", tools=[{"function": {"name": "f"}}])
+    text = "[g(a='" + "x" * 2 * TEXT_CHARS
+    parser = Parser.of(compiled, "identity")
+    sent = [text_of(parser.feed(chunk)) for chunk in (text[:TEXT_CHARS], text[TEXT_CHARS:], "[f()]")]
+    assert sent == ["", text, ""]
+    assert codes_of(parser.finish()) == []
+
+
+@pytest.mark.parametrize(("name", "codes"), [("f", ["unfinished-call"]), ("g", [])])
+def test_a_call_that_is_cut(name: str, codes: list[str]) -> None:
+    """Only that of a tool was one."""
+    events = parse(grammar("pythonic", tools=[{"function": {"name": "f"}}]), [f"[{name}(a='x"])
+    assert codes_of(events) == codes
+    assert text_of(events) == f"[{name}(a='x"

@@ -1,0 +1,73 @@
+"""Tagged parameters against the tool that is called."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.parsing import grammar
+from tokenmill.parser.bodies.wrapping import fitting, may_wrap, read_object, unwrapped
+
+TOOLS = [
+    {
+        "function": {
+            "name": "f",
+            "parameters": {"properties": {"a": {"type": "string"}, "b": {}}, "required": ["a", 7]},
+        }
+    },
+    {"function": {"name": "own", "parameters": {"properties": {"arguments": {}}}}},
+    {"function": {"name": "none"}},
+]
+GRAMMAR = grammar("plain", tools=TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("f", {"arguments": '{"a": "x"}'}, {"a": "x"}),
+        ("f", {"input": {"a": 1, "b": 2}}, {"a": 1, "b": 2}),
+        ("f", {"arguments": {"z": 1}}, {"arguments": {"z": 1}}),
+        ("f", {"arguments": "text"}, {"arguments": "text"}),
+        ("f", {"arguments": {"a": 1}, "b": 2}, {"arguments": {"a": 1}, "b": 2}),
+        ("f", {"other": {"a": 1}}, {"other": {"a": 1}}),
+        ("f", {}, {}),
+        ("own", {"arguments": {"arguments": 1}}, {"arguments": {"arguments": 1}}),
+        ("none", {"arguments": {"a": 1}}, {"arguments": {"a": 1}}),
+    ],
+)
+def test_wrappers(tool: str, arguments: dict[str, Any], expected: dict[str, Any]) -> None:
+    """A parameter that the tool does not have, alone and with what the tool has inside, is a wrapper."""
+    assert unwrapped(GRAMMAR, tool, arguments) == (expected, False)
+
+
+def test_what_may_be_a_wrapper() -> None:
+    """Its text is not sent as it grows: it may not be an argument."""
+    assert may_wrap(GRAMMAR, "f", "arguments")
+    assert not may_wrap(GRAMMAR, "own", "arguments")
+    assert not may_wrap(GRAMMAR, "f", "a")
+
+
+def test_a_repaired_wrapper_is_marked() -> None:
+    """What it held was no valid JSON."""
+    assert unwrapped(GRAMMAR, "f", {"arguments": '{"a": "x\n"}'}) == ({"a": "x\n"}, True)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("", {}), (" \n", {}), ("words", {}), (' {"a": 1} ', {"a": 1})])
+def test_json_in_place_of_parameters(text: str, expected: dict[str, Any]) -> None:
+    """One object is the arguments; anything else is none."""
+    assert read_object(text) == (expected, False)
+
+
+def test_json_that_can_not_be_read() -> None:
+    """What begins like an object must be one."""
+    with pytest.raises(ValueError, match=r"unexpected|Expecting|end|JSON"):
+        read_object("{")
+
+
+def test_a_call_that_must_fit() -> None:
+    """Unknown parameters go; a missing or repeated one is an error."""
+    assert fitting(GRAMMAR, "f", {"a": "x", "z": 1}) == {"a": "x"}
+    assert fitting(GRAMMAR, "none", {"z": 1}) == {"z": 1}
+    with pytest.raises(ValueError, match="missing: a"):
+        fitting(GRAMMAR, "f", {"b": 1})
+    with pytest.raises(ValueError, match="repeated"):
+        fitting(GRAMMAR, "f", {"a": 1}, 1)

@@ -1,0 +1,129 @@
+"""Headers of channels: what is one, how long it is held, where it leads."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, reasoning_of, source_of, text_of
+from tokenmill.events import ReasoningStart, TextStart, ToolCall
+from tokenmill.limits import Limits
+from tokenmill.parser import Channels, Format, Grammar, Options, Parser, Route, Section
+from tokenmill.parser.bodies import JsonArguments, JsonCall
+from tokenmill.parser.call_mode import HEADER_CHARS
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Call
+
+TOY = Format(
+    name="toy",
+    summary="",
+    sample="",
+    channels=Channels(
+        open=marker("<h>", "<h>>"),
+        until=marker(":"),
+        close=marker("</h>", "</h>>"),
+        within=marker("<w>"),
+        shape=r"(?:<h>>?)?[a-z]*(?:<w>[a-z]*)*",
+        routes=(
+            Route(r".*think:", "reasoning"),
+            Route(r".*text:", "text"),
+            Route(r".*none:", "drop"),
+            Route(r".*tools:", Section(open=None, close=None, calls=(Call(open=marker("{"), body=JsonCall()),))),
+            Route(r"(?:<h>>?)?(?:<w>)?to(?P<name>[a-z]+):", JsonArguments(optional=True)),
+        ),
+        reopens=("reasoning",),
+    ),
+    start="header",
+)
+
+
+def events_of(text: str, **options: Any) -> list[Any]:
+    """The events of a text, proven to be the same at every cut and to lose nothing."""
+    compiled = Grammar(Options(format="toy", **options), [TOY], Limits(), traced=True)
+    whole = merged(parse(compiled, [text]))
+    for chunks in all_cuts(text):
+        assert merged(parse(compiled, chunks)) == whole
+    assert source_of(parse(compiled, [text])) == text
+    return parse(grammar(TOY, **options), [text])
+
+
+@pytest.mark.parametrize(
+    ("text", "calls", "out", "reasoning", "codes"),
+    [
+        ("think:why</h><h>text:so", [], "so", "why", []),
+        ("<h>text:so</h>", [], "so", "", []),
+        ("hello world", [], "hello world", "", []),
+        ("hello: world", [], "hello: world", "", []),
+        ("hello <h>text:x", [], "hello x", "", []),
+        ("<h>none:x</h>y", [], "y", "", []),
+        ("<h>other:x</h>y", [], "<h>other:xy", "", []),
+        ("<h>a<w>text:x", [], "x", "", []),
+        ("<h>text</h>x", [], "<h>textx", "", []),
+        ("<h>te<h>text:x", [], "<h>tex", "", []),
+        ("<h>text:a<h>think:b</h>c", [], "a<h>think:bc", "", []),
+        ("<h>think:a<h>text:b", [], "b", "a", []),
+        ("<h>think:a<h>nothing b</h>c", [], "c", "a<h>nothing b", []),
+        ("tof:{}</h>x", ["f"], "x", "", []),
+        ("<h>tof:{}<h>tog:</h>", ["f", "g"], "", "", []),
+        ("<h>tof:[1]</h>x", [], "<h>tof:[1]x", "", ["malformed-call"]),
+        ("<h>tof:{", [], "<h>tof:{", "", ["unfinished-call"]),
+        ("<h>tools:x</h>y", [], "<h>tools:xy", "", ["malformed-call"]),
+        ('<h>tools:{"name":"f"} {"name":"g"}</h>y', ["f", "g"], "y", "", []),
+        ("<h>tools:</h>y", [], "y", "", []),
+        ("<h>tex", [], "<h>tex", "", []),
+        ("</h>x", [], "x", "", []),
+    ],
+)
+def test_headers(text: str, calls: list[str], out: str, reasoning: str, codes: list[str]) -> None:
+    """A header leads where its first pattern says; what is none, or leads nowhere, is text where it stood."""
+    events = events_of(text)
+    assert [call.name for call in named(events, ToolCall)] == calls
+    assert (text_of(events), reasoning_of(events)) == (out, reasoning)
+    assert codes_of(events) == codes
+
+
+@pytest.mark.parametrize(
+    ("options", "out", "reasoning", "calls"),
+    [
+        ({}, "so", "why", 1),
+        ({"parse": "tools"}, "whyso", "", 1),
+        ({"parse": "reasoning"}, "so<h>tof:{}</h>", "why", 0),
+        ({"tool_choice": "none"}, "so<h>tof:{}</h>", "why", 0),
+        ({"parse": "none"}, "think:why</h><h>text:so</h><h>tof:{}</h>", "", 0),
+        ({"start": "text"}, "think:whyso", "", 1),
+        ({"start": "reasoning"}, "so", "think:why", 1),
+    ],
+)
+def test_layers_and_starts(options: dict[str, Any], out: str, reasoning: str, calls: int) -> None:
+    """Reasoning that is not parsed is text, calls that are not are text with their header; a stream starts anywhere."""
+    events = events_of("think:why</h><h>text:so</h><h>tof:{}</h>", **options)
+    assert (text_of(events), reasoning_of(events)) == (out, reasoning)
+    assert len(named(events, ToolCall)) == calls
+
+
+def test_nothing_is_held_that_can_be_no_header() -> None:
+    """What can't be a header any more goes out with the character that shows it."""
+    parser = Parser.of(grammar(TOY), "identity")
+    assert [text_of(parser.feed(chunk)) for chunk in ("hel", "lo", " ", "w", "<h", ">", "x", "!")] == [
+        *("", "", "hello ", "w", "", "", "", "<h>x!")
+    ]
+
+
+def test_a_header_is_bounded() -> None:
+    """A word without end is no header, and is held no longer than one may be."""
+    parser = Parser.of(grammar(TOY), "identity")
+    parser.feed("<h>" + "x" * (HEADER_CHARS - 3))
+    assert parser.size == HEADER_CHARS
+    assert text_of(parser.feed("x")) == "<h>" + "x" * (HEADER_CHARS - 2)
+    assert parser.size == 0
+
+
+def test_a_cap_inside_a_header() -> None:
+    """The message's cap makes one error, and the header comes out as text."""
+    events = parse(grammar(TOY, Limits(message_chars=4)), ["<h>text:x"])
+    assert (codes_of(events), text_of(events)) == (["limit"], "<h>text:x")
+
+
+def test_each_block_is_one() -> None:
+    """Blocks of the same kind are not joined."""
+    events = parse(grammar(TOY), ["think:a</h><h>think:b</h><h>text:c</h><h>text:d"])
+    assert (len(named(events, ReasoningStart)), len(named(events, TextStart))) == (2, 2)

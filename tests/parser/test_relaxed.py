@@ -1,0 +1,76 @@
+"""JSON as models write it, rewritten as JSON."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tokenmill.parser.relaxed import escaped, to_json
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{'a': 'it\\'s \"so\"'}", {"a": 'it\'s "so"'}),
+        ('{a: 1, b_2: {c-d: "x"}, $e : 2}', {"a": 1, "b_2": {"c-d": "x"}, "$e": 2}),
+        ('{"a": [1, 2,], "b": 3,}', {"a": [1, 2], "b": 3}),
+        ('{"a": 1, // it\'s {\n "b": 2 /* "x", */ }', {"a": 1, "b": 2}),
+        ('{"a": [1, /* none */ ], // none\n}', {"a": [1]}),
+        ("{'a': True, 'b': False, 'c': None, 'd': null}", {"a": True, "b": False, "c": None, "d": None}),
+        ('{"path": "C:\\dir", "pattern": "\\d+\\.\\w"}', {"path": "C:\\dir", "pattern": "\\d+\\.\\w"}),
+        ('{"url": "http://x/*y*/", "s": "a, }"}', {"url": "http://x/*y*/", "s": "a, }"}),
+        ('{"a": "x\ny"}', {"a": "x\ny"}),
+        ("[-1.5e3, +Infinity]"[:7] + "]", [-1.5e3]),
+    ],
+)
+def test_to_json(text: str, value: Any) -> None:
+    """What is meant is plain: it is read so."""
+    assert json.loads(to_json(text), strict=False) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": }',
+        '{"a" 1}',
+        "{'a': 'it's'}",
+        '{"a": tru}',
+        '{"a": 1',
+        '{"a": 1}} ',
+        "[1,,2]",
+        "[,]",
+        ",]",
+        "@",
+        "{a b: 1}",
+        "/*",
+    ],
+)
+def test_nothing_is_guessed(text: str) -> None:
+    """A missing value, quote, sign or bracket stays an error."""
+    with pytest.raises(ValueError, match=r".+"):
+        json.loads(to_json(text), strict=False)
+
+
+def test_each_character_is_looked_at_once() -> None:
+    """Much of anything is read or refused at once."""
+    for piece in ("'", "/*", "{a:", "[1,", "\\", '"\\'):
+        text = piece * (100_000 // len(piece))
+        try:
+            to_json(text)
+        except ValueError as problem:
+            assert len(str(problem)) < 100  # noqa: PT017 -- either outcome is right
+
+
+@pytest.mark.parametrize(
+    ("content", "as_json"),
+    [
+        ("a\\nb", "a\\nb"),
+        ("\\d\\\\", "\\\\d\\\\"),
+        ("\\u00e9\\u12", "\\u00e9\\\\u12"),
+        ("\\'\"", "'\\\""),
+        ("x\\", "x\\\\"),
+    ],
+)
+def test_escaped(content: str, as_json: str) -> None:
+    """What is no escape stands for itself, each on its own: the parts of a string are read as the whole is."""
+    assert escaped(content) == as_json

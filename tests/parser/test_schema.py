@@ -1,0 +1,56 @@
+"""What a schema says of values at any depth."""
+
+from typing import Any
+
+import pytest
+
+from tokenmill.parser.schema import NO_SHAPE, Shape
+
+ROOT: dict[str, Any] = {
+    "properties": {
+        "where": {"$ref": "#/$defs/Where"},
+        "many": {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/Where"}]}},
+        "free": {"type": "object", "additionalProperties": {"type": "boolean"}},
+        "loop": {"$ref": "#/properties/loop"},
+        "odd": {"properties": [], "items": 7, "anyOf": "x", "$ref": 5, "type": {}},
+    },
+    "$defs": {"Where": {"type": ["object", "null"], "properties": {"zip": {"type": "Int64"}}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "types"),
+    [
+        ("where", {"object", "null"}),
+        ("where zip", {"integer"}),
+        ("where other", set()),
+        ("many", {"array"}),
+        ("many -", {"integer", "object", "null"}),
+        ("many - zip", {"integer"}),
+        ("free any", {"boolean"}),
+        ("free any more", set()),
+        ("loop", set()),
+        ("loop x", set()),
+        ("odd", set()),
+        ("odd x", set()),
+        ("odd -", set()),
+        ("nothing", set()),
+    ],
+)
+def test_types_at_a_path(path: str, types: set[str]) -> None:
+    """Down the tree by key, `-` for an array's elements, through references and combinations."""
+    shape = Shape(ROOT, ROOT)
+    for step in path.split():
+        shape = shape.item() if step == "-" else shape.child(step)
+    assert shape.types == types
+
+
+def test_a_schema_that_says_nothing() -> None:
+    """No types, and nothing inside."""
+    assert (NO_SHAPE.types, NO_SHAPE.child("a").types, NO_SHAPE.item().types) == (set(), set(), set())
+
+
+def test_circles_are_gone_through_once() -> None:
+    """A schema that leads to itself in many ways costs no more than its size."""
+    root: dict[str, Any] = {"properties": {"a": {"anyOf": [{"$ref": "#/properties/a"}] * 200 + [{"type": "null"}]}}}
+    assert Shape(root, root).child("a").types == {"null"}
