@@ -1,6 +1,6 @@
 """Promises of a whole partition, over random logs: what comes out depends on the log and on nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.properties.streams import SETTINGS, logs
 from tokenmill.parser import Options
-from tokenmill.records import InputRecord, Output
+from tokenmill.records import InputRecord, Output, Record
 from tokenmill.session import Mark, Partition
 
 Outputs = list[list[Output]]
@@ -66,6 +66,33 @@ def test_batches_change_nothing(records: list[InputRecord]) -> None:
     partition.process(records, out)
     assert out == [output for each in outputs for output in each]
     assert partition.mark() == mark
+
+
+def counts(partition: Partition) -> list[object]:
+    """Everything that the partition has counted."""
+    tally = partition.drain()
+    return [tally.chunks, tally.events, tally.parse_errors, tally.tool_calls, tally.dead_letters, tally.dropped]
+
+
+class LongWay(Partition):
+    """A partition that never takes the short path."""
+
+    def process(self, records: Iterable[Record], out: list[Output]) -> None:
+        """Apply records, each the long way."""
+        for record in records:
+            self._intake.plain = False
+            super().process([record], out)
+
+
+@given(logs())
+def test_the_short_path_changes_nothing(records: list[InputRecord]) -> None:
+    """P3: the same bytes, marks, counts and state whether records take the short path or not."""
+    short, long = Partition(SETTINGS, "tokens", 0), LongWay(SETTINGS, "tokens", 0)
+    for record in records:
+        assert process(short, [record]) == process(long, [record])
+        assert short.mark() == long.mark()
+    assert counts(short) == counts(long)
+    assert fields(short) == fields(long)
 
 
 @given(logs())

@@ -6,6 +6,7 @@ from typing import TypeAlias
 import msgspec
 
 from tokenmill.codecs import Chunk, Codec, find_codec
+from tokenmill.codecs.native import NATIVE
 from tokenmill.errors import BadKey, TooLarge, Undecodable
 from tokenmill.limits import KEY_BYTES
 from tokenmill.records import Headers, Record, header
@@ -32,11 +33,14 @@ class Intake:
     def __init__(self, codec: str, record_bytes: int, low_water: LowWater, tally: Tally) -> None:
         self._codec = find_codec(codec)
         self._record_bytes = record_bytes
+        self.plain = False
+        """Records without headers are native chunks, and no codec remembers anything."""
         self._low_water = low_water
         self._kept: dict[Place, Kept] = {}
         self.tally = tally
         self.changed: dict[Place, None] = {}
         """Places of which the state changed since the last snapshot, in that order."""
+        self._set_plain()
 
     def read(self, record: Record) -> tuple[Sequence[Chunk], Root | None]:
         """The record's chunks, and the root of what its codec remembered before. Raises `RecordError`."""
@@ -70,6 +74,10 @@ class Intake:
             self._kept[place] = Kept(state, root)
         else:
             self._low_water.release(self._kept.pop(place).root)
+        self._set_plain()
+
+    def _set_plain(self) -> None:
+        self.plain = self._codec is NATIVE and not self._kept
 
     # Snapshots
 
@@ -81,6 +89,7 @@ class Intake:
         """Remember again what a snapshot holds."""
         self._kept[place] = kept
         self._low_water.hold(kept.root)
+        self._set_plain()
 
     def __iter__(self) -> Iterator[tuple[Place, Kept]]:
         return iter(self._kept.items())

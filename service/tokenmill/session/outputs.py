@@ -33,7 +33,8 @@ ERROR_STAGES = {
 FAILED_CALLS = frozenset({"malformed-call", "unfinished-call"})
 
 _ONLY_PART = ("tm-part", b"1/1")
-_SEQS = [("tm-seq", b"%d" % seq) for seq in range(2048)]
+MADE_SEQS = 2048
+_SEQS = [("tm-seq", b"%d" % seq) for seq in range(MADE_SEQS)]
 """The header of most events, made once."""
 
 
@@ -56,6 +57,8 @@ class _Kind(NamedTuple):
     routes: tuple[Route, ...]
     noted: bool
     """It is counted under more than its type."""
+    only: Route | None
+    """The one route, if that is all there is to it."""
 
 
 class Outputs:
@@ -84,7 +87,9 @@ class Outputs:
         name = str(kind.__struct_config__.tag)
         asked = [spec.events is None or name in spec.events for spec in specs]
         routes = tuple(route for route, wanted in zip(self._routes, asked, strict=True) if wanted)
-        return _Kind(name, routes, kind in (Error, ToolCall))
+        noted = kind in (Error, ToolCall)
+        simple = len(routes) == 1 and not noted and routes[0].dialect.state_type is None
+        return _Kind(name, routes, noted, routes[0] if simple else None)
 
     def states(self) -> tuple[Any, ...]:
         """New states of the dialects for one choice; empty if none keeps any."""
@@ -101,6 +106,14 @@ class Outputs:
         for event in events:
             kind = kinds[event.__class__]
             counts[kind.name] += 1
+            if (only := kind.only) is not None:
+                payloads = only.dialect.encode(None, choice.envelope, event, seq, time)
+                if len(payloads) == 1 and len(payloads[0]) <= self._room:
+                    number = _SEQS[seq] if seq < MADE_SEQS else ("tm-seq", b"%d" % seq)
+                    headers = [choice.id_header, choice.number_header, number, _ONLY_PART, self._source]
+                    out.append(Output(only.topic, time, choice.key, payloads[0], headers))
+                    seq += 1
+                    continue
             if kind.noted:
                 self._note(event, choice)
             for route in kind.routes:
@@ -139,7 +152,7 @@ class Outputs:
     def _headers(self, choice: Choice, seq: int | None, part: tuple[str, bytes]) -> list[tuple[str, bytes]]:
         if seq is None:
             return [choice.id_header, choice.number_header, part, self._source]
-        numbered = _SEQS[seq] if seq < len(_SEQS) else ("tm-seq", b"%d" % seq)
+        numbered = _SEQS[seq] if seq < MADE_SEQS else ("tm-seq", b"%d" % seq)
         return [choice.id_header, choice.number_header, numbered, part, self._source]
 
     def _note(self, event: Event, choice: Choice) -> None:

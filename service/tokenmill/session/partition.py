@@ -11,6 +11,7 @@ Rules of this file:
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import nsmallest
 
+from tokenmill.codecs.native import NATIVE
 from tokenmill.errors import RecordError, SnapshotError
 from tokenmill.events import ErrorCode
 from tokenmill.records import Output, Record
@@ -27,6 +28,7 @@ from tokenmill.session.outputs import Outputs
 from tokenmill.session.recovery import History, Replay, ReplayEnd, announcement
 from tokenmill.session.restore import Restored
 from tokenmill.session.settings import SessionSettings
+from tokenmill.session.short_path import ShortPath
 from tokenmill.session.snapshot import SCHEMA, Meta, SnapshotWrite, encode_meta
 from tokenmill.session.tally import Tally
 from tokenmill.session.unsaved import Unsaved
@@ -64,6 +66,7 @@ class Partition:
         self._intake = Intake(settings.codec, settings.limits.record_bytes, self._low_water, self.tally)
         opener = Opener(settings, number, self._low_water)
         self._chunks = Chunks(opener, self._messages, self._low_water, self._outputs, self.tally)
+        self._short_path = ShortPath(settings.limits.record_bytes, self._messages, self._outputs)
         self._watch: IdleWatch | None = None
         self._unsaved = Unsaved(self._messages, self._intake)
 
@@ -74,25 +77,35 @@ class Partition:
 
         Records below `offset` are skipped; gaps between offsets are normal, where transactions are marked.
         """
-        read, apply, messages = self._intake.read, self._chunks.apply, self._messages
         if self._replay is not None:
             records = self._until_lost(records, self._replay)
-        source, cap = (self.topic, self.number), self.settings.limits.output_bytes
+        messages, intake, short = self._messages, self._intake, self._short_path.apply
+        taken = 0
         for record in records:
             offset = record.offset
             if offset < self.offset:
                 continue
             if offset >= messages.forget_at:
                 messages.forget(offset)
-            try:
-                chunks, root = read(record)
-                for chunk in chunks:
-                    apply(chunk, record, root, out)
-            except RecordError as problem:
-                self.tally.dead_letters[problem.code] += 1
-                out.append(dead_letter(record, source, problem, self.settings.dlq, cap))
+            if intake.plain and short(record, out):
+                taken += 1
+            else:
+                self._process(record, out)
             self.offset = offset + 1
             self.time = record.timestamp
+        if taken:
+            self.tally.chunks[NATIVE.name] += taken
+
+    def _process(self, record: Record, out: list[Output]) -> None:
+        """One record the long way."""
+        try:
+            chunks, root = self._intake.read(record)
+            for chunk in chunks:
+                self._chunks.apply(chunk, record, root, out)
+        except RecordError as problem:
+            self.tally.dead_letters[problem.code] += 1
+            source, cap = (self.topic, self.number), self.settings.limits.output_bytes
+            out.append(dead_letter(record, source, problem, self.settings.dlq, cap))
 
     def drain(self) -> Tally:
         """The counts since the last call."""
