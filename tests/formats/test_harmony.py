@@ -37,7 +37,7 @@ def test_recipients(header: str, name: str) -> None:
         ("<|start|>assistant", False),
     ],
 )
-def test_blocks(header: str, reasoning: bool) -> None:  # noqa: FBT001 # a parameter of the table
+def test_blocks(header: str, reasoning: bool) -> None:
     """Without a recipient the last channel says what a block is; only `analysis` is reasoning."""
     events = parse(grammar("harmony"), [header + "<|message|>x<|end|>"])
     assert (reasoning_of(events), text_of(events)) == (("x", "") if reasoning else ("", "x"))

@@ -93,6 +93,6 @@ def test_signs_that_vary_inside() -> None:
 @pytest.mark.parametrize(
     ("text", "suspected"), [("a b", False), ("x<", True), ("< /b", True), ("<b", False), ("<a", True), ("<  ", True)]
 )
-def test_suspects(text: str, suspected: bool) -> None:  # noqa: FBT001 -- a parameter of the table
+def test_suspects(text: str, suspected: bool) -> None:
     """A marker's first two characters, or its first at the end, white space in between or not."""
     assert OVERLAPPING.suspects(text) is suspected

@@ -47,7 +47,7 @@ def test_types_at_a_path(path: str, types: set[str]) -> None:
 
 def test_a_schema_that_says_nothing() -> None:
     """No types, and nothing inside."""
-    assert (NO_SHAPE.types, NO_SHAPE.child("a").types, NO_SHAPE.item().types) == (set(), set(), set())
+    assert not any((NO_SHAPE.types, NO_SHAPE.child("a").types, NO_SHAPE.item().types))
 
 
 def test_circles_are_gone_through_once() -> None:

@@ -69,7 +69,7 @@ def test_arguments(body: str, expected: dict[str, Any]) -> None:
     whole = merged(parse(compiled, [text]))
     (call,) = [event for event in whole if isinstance(event, ToolCall)]
     assert call.arguments == expected
-    streams = dict(item for item in whole if isinstance(item, tuple))
+    streams: dict[tuple[str, str], str] = dict(item for item in whole if isinstance(item, tuple))
     assert streams.get(("source", ""), "") == body
     assert {key: delta for (kind, key), delta in streams.items() if kind == "argument"} == {
         key: value for key, value in expected.items() if isinstance(value, str)
