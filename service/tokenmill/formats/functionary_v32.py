@@ -10,7 +10,7 @@ from tokenmill.parser.spec import Channels, Format, Route
 FUNCTIONARY_V32 = Format(
     name="functionary_v32",
     summary="`NAME` on a line of its own, then the object of arguments; `all` and text. `>>>` between them.",
-    sample='all\nI\'ll look it up.\n>>>get_weather\n{"city": "Paris", "days": 3}>>>get_time\n{}',
+    sample=('all\nI\'ll look it up.\n>>>get_weather\n{"city": "Paris", "days": 3}>>>get_weather\n{"city": "Rome"}'),
     models=("Functionary v3.2",),
     channels=Channels(
         open=marker(">>>"),

@@ -14,7 +14,7 @@ MISTRAL_ARGS = Format(
     summary="`[TOOL_CALLS]NAME[ARGS]` or `[TOOL_CALLS]NAME`, then the object of arguments.",
     sample=(
         "[THINK]I need the forecast.[/THINK]I'll look it up."
-        '[TOOL_CALLS]get_weather[ARGS]{"city": "Paris", "days": 3}[TOOL_CALLS]get_time[ARGS]{}'
+        '[TOOL_CALLS]get_weather[ARGS]{"city": "Paris", "days": 3}[TOOL_CALLS]get_weather[ARGS]{"city": "Rome"}'
     ),
     models=("Ministral 3", "Devstral", "Magistral", "Mistral Medium 3", "Mistral Large 3"),
     aliases=("mistral",),

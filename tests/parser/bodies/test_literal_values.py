@@ -1,0 +1,47 @@
+"""Values with bare keys and strings between markers."""
+
+from typing import Any
+
+import pytest
+
+from tokenmill.parser.bodies.literal_values import Syntax, read_arguments
+from tokenmill.parser.schema import NO_SHAPE, Shape
+
+SCHEMA = {
+    "properties": {
+        "s": {"type": "string"},
+        "i": {"type": "integer"},
+        "o": {"type": "object", "properties": {"i": {"type": "integer"}}},
+    }
+}
+TYPED = Syntax(quote="'", typed=True, untyped=frozenset({"json"}))
+MARKED = Syntax(quote="'", typed=False, untyped=frozenset({"json"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {}),
+        ("s:'a,b}',i:7", {"s": "a,b}", "i": 7}),
+        (" s : x y , i : 7 ", {"s": "x y", "i": 7}),
+        ("'a b':1", {"a b": 1}),
+        ("o:{i:7,z:[1,'x',{}]}", {"o": {"i": 7, "z": [1, "x", {}]}}),
+        ("s:7,z:true", {"s": "7", "z": True}),
+    ],
+)
+def test_values(text: str, expected: dict[str, Any]) -> None:
+    """Bare ones by the schema, else by their look."""
+    assert read_arguments(text, MARKED, Shape(SCHEMA, SCHEMA)) == expected
+
+
+@pytest.mark.parametrize(("syntax", "value"), [(TYPED, 7), (MARKED, "7")])
+def test_whether_a_quoted_value_is_text(syntax: Syntax, value: Any) -> None:
+    """In one syntax the marks only delimit, in the other they make a string."""
+    assert read_arguments("i:'7'", syntax, Shape(SCHEMA, SCHEMA)) == {"i": value}
+
+
+@pytest.mark.parametrize("text", ["a", "a:'x", "a:1 b:'x'", "a:{b}", ":'x' y", "a'b:1"])
+def test_what_is_not_in_the_grammar_is_refused(text: str) -> None:
+    """Keys without values, strings without ends, values without commas."""
+    with pytest.raises(ValueError, match=r"."):
+        read_arguments(text, MARKED, NO_SHAPE)
