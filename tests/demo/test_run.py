@@ -43,6 +43,7 @@ def test_the_whole_flow_in_plain_lines(temporary: Path) -> None:
     everything = len(samples())
     for sample in samples():
         assert f"── {sample.name} {sample.about}" in run.stdout
+    assert lines.count(["finish", "tool-calls"]) >= len(samples()) / 2
     assert lines.count(["finish", "cancelled"]) == 1
     assert ["finish", str(everything), str(everything * COPIES)] in lines
     assert sum(line[:1] == ["error"] and line[1].endswith("-call:") for line in lines) == len(BROKEN)
@@ -55,7 +56,7 @@ def test_it_cleans_up_when_it_is_stopped(how: signal.Signals, temporary: Path) -
     with subprocess.Popen(DEMO, env=environment(temporary), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            if line.split()[:1] == [b"worker"]:
+            if line.startswith("──".encode()):  # the first conversation
                 break
         process.send_signal(how)
         assert process.wait(DEADLINE_S) == 128 + how

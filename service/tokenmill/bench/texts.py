@@ -15,8 +15,17 @@ CALLS: dict[str, tuple[str, str, bool]] = {
         "\n</parameter>\n</function>\n</tool_call>",
         False,
     ),
+    "mistral_callid": ('[TOOL_CALLS]write_file[CALL_ID]a1B2c3D4e[ARGS]{"content": "', '"}', True),
+    "apertus": ('<|tools_prefix|>[{"write_file": {"content": "', '"}}]<|tools_suffix|>', True),
+    "llama4_pythonic": ('<|python_start|>[write_file(content="', '")]<|python_end|>', True),
+    "gemma4": ('<|tool_call>call:write_file{content:<|"|>', '<|"|>}<tool_call|>', False),
+    "minimax_m3": (
+        ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="write_file">]<]minimax[>[<content>',
+        "]<]minimax[>[</content>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
+        False,
+    ),
 }
-"""Format → what stands before and after the argument's text, and whether the text is written as a JSON string."""
+"""Format → what stands before and after the argument's text, and whether line ends in it are escaped."""
 
 TOOLS = [
     {
@@ -41,6 +50,6 @@ def plain_text(chars: int) -> str:
 
 def call_text(format_name: str, chars: int) -> str:
     """One call whose argument has so many characters of source text."""
-    before, after, as_json = CALLS[format_name]
-    content = CONTENT.replace("\n", "\\n") if as_json else CONTENT
+    before, after, escaped = CALLS[format_name]
+    content = CONTENT.replace("\n", "\\n") if escaped else CONTENT
     return before + (content * (chars // len(content) + 1))[:chars].rstrip("\\") + after

@@ -24,8 +24,14 @@ from tokenmill.terminal.readable import EventPrinter
 
 TOPICS = ("tokens", "events", "tool-calls", "tool-results", "tokens.dlq")
 
-COPIES = 15
+COPIES = 5
 """Of every sample in the second part: enough that all partitions hold many open messages at the same time."""
+
+IN_FULL = {"plain", "hermes", "pythonic", "harmony"}
+"""Formats whose conversations are shown with all their text and events; they stand for the others."""
+
+IN_BRIEF = ("reasoning-start", "reasoning-delta", "reasoning-end", "tool-call", "finish")
+"""Types of events that are shown of the other formats, so that a person can look through all of them."""
 
 SHOW_S = 5.0
 """How long the first part takes where somebody watches; else it takes no pauses."""
@@ -69,10 +75,10 @@ async def _play(console: Console, connection: Connection, worker: WorkerProcess)
     chosen = samples()
     live = console.is_terminal
     printer = EventPrinter(console, live=live)
-    shown = {sample.name for sample in chosen}
+    shown = {sample.name: _in_full(sample) for sample in chosen}
 
     def watch(event: AnyEvent) -> None:
-        if event.conversation_id in shown:
+        if shown.get(event.conversation_id, False) or (event.conversation_id in shown and event.type in IN_BRIEF):
             printer.show(event)
 
     async with Publisher(connection) as publisher, _collecting(connection, watch) as collector:
@@ -83,6 +89,10 @@ async def _play(console: Console, connection: Connection, worker: WorkerProcess)
         await _crowd(console, chosen, publisher, collector)
         crowd = Phase.of("all at once", collector, alone)
     print_summary(console, [alone, crowd], Metrics(worker.metrics()))
+
+
+def _in_full(sample: Sample) -> bool:
+    return sample.name in IN_FULL or sample.name != sample.options["format"]
 
 
 @asynccontextmanager
@@ -101,11 +111,12 @@ async def _collecting(connection: Connection, watch: Callable[[AnyEvent], None])
 
 
 async def _show(console: Console, sample: Sample, publisher: Publisher, collector: Collector, pause_s: float) -> None:
-    """One conversation, its events printed as they come."""
+    """One conversation, its events printed as they come; of most formats only what matters."""
     console.print()
     _title(console, sample.name, sample.about)
-    console.print(sample.text, style="dim", soft_wrap=True)
-    console.print()
+    if _in_full(sample):
+        console.print(sample.text, style="dim", soft_wrap=True)
+        console.print()
     await sample.publish(publisher, sample.name, pause_s)
     await collector.wait_for({sample.name}, ONE_DEADLINE_S)
     check(sample, collector.events[sample.name])
