@@ -54,9 +54,9 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 class MessageStart(Event, frozen=True, tag="message-start"):
     """First event of a message and choice."""
 
-    model: str = ""
+    model: str
     """As the producer called it."""
-    format: str | list[str] = ""
+    format: str | list[str]
     """Name of the format, or of several that live at once."""
 
 

@@ -85,7 +85,6 @@ def test_a_finish_reason_ends_the_message_unless_end_says_no(chunk: dict[str, An
         b"{} {}",
         b'{"delta":1}',
         b'{"delta":"\xff"}',
-        b'{"delta":"\\ud800"}',
         b'{"part":{}}',
         b'{"part":{"kind":"x","value":' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
         b'{"part":{"kind":"x","value":' + b"[" * (JSON_DEPTH + 1) + b"]" * (JSON_DEPTH + 1) + b"}}",
@@ -113,3 +112,20 @@ def test_messagepack_may_only_say_what_json_can(content: Any) -> None:
     else:
         with pytest.raises(Undecodable):
             decode(value, MSGPACK)
+
+
+def test_half_a_surrogate_pair_is_a_replacement_character() -> None:
+    """Producers that cut their text by UTF-16 units lose that character and nothing else."""
+    assert decode(b'{"delta":"a\\ud83d","finish_reason":"stop"}') == Chunk(
+        delta="a\ufffd", finish_reason="stop", end=True
+    )
+    with pytest.raises(Undecodable):
+        decode(b'{"delta":"a\\ud83d"')
+
+
+def test_null_is_the_same_as_absent() -> None:
+    """Dumps of other programs' objects are full of nulls."""
+    nulls = b",".join(b'"%b":null' % field.encode() for field in Chunk.__struct_fields__ if field != "delta")
+    chunk = decode(b'{"delta":"a",' + nulls + b"}")
+    assert (chunk.delta, chunk.end is True, bool(chunk.tool_calls), bool(chunk.reasoning)) == ("a", False, False, False)
+    assert not decode(b'{"delta":null,"finish_reason":null}').delta

@@ -7,7 +7,11 @@ from tokenmill.demo.samples import Sample
 from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent, Error, Finish, MessageStart, TextDelta, ToolCall
 
-GOOD: list[AnyEvent] = [MessageStart(seq=0), ToolCall("call_1", "f", {}, seq=1), Finish("tool-calls", seq=2)]
+GOOD: list[AnyEvent] = [
+    MessageStart("", "plain", seq=0),
+    ToolCall("call_1", "f", {}, seq=1),
+    Finish("tool-calls", seq=2),
+]
 
 
 def sample(**about: object) -> Sample:

@@ -37,7 +37,7 @@ async def collected(*events: AnyEvent, wait_for: set[str]) -> tuple[Collector, l
 
 
 def message(conversation: str) -> tuple[AnyEvent, AnyEvent]:
-    return MessageStart(conversation_id=conversation), Finish("stop", conversation_id=conversation)
+    return MessageStart("", "plain", conversation_id=conversation), Finish("stop", conversation_id=conversation)
 
 
 async def test_events_are_kept_by_conversation_and_counted() -> None:
@@ -53,4 +53,4 @@ async def test_events_are_kept_by_conversation_and_counted() -> None:
 async def test_who_does_not_finish_in_time_is_named() -> None:
     """The demo never hangs."""
     with pytest.raises(FatalError, match="finish event within 0 s of: c2"):
-        await collected(*message("c1"), MessageStart(conversation_id="c2"), wait_for={"c1", "c2"})
+        await collected(*message("c1"), MessageStart("", "plain", conversation_id="c2"), wait_for={"c1", "c2"})

@@ -9,7 +9,7 @@ from tokenmill.events import Finish, MessageStart, TextDelta
 from tokenmill.parser import Options
 
 EACH = pytest.mark.parametrize("dialect", DIALECTS, ids=[dialect.name for dialect in DIALECTS])
-EVENTS = [MessageStart(format="plain"), TextDelta(id="t0", delta="a"), Finish(reason="stop")]
+EVENTS = [MessageStart("", "plain"), TextDelta(id="t0", delta="a"), Finish(reason="stop")]
 
 
 @EACH

@@ -73,6 +73,14 @@ def test_a_missing_index() -> None:
     assert calls(events) == [("c1", "f", {"a": 1}), ("c2", "g", {})]
 
 
+def test_an_id_used_twice_is_one_calls_only() -> None:
+    """The second call with the same id gets one of its own."""
+    events = run(delta(0, "c1", "f", "{}"), delta(1, "c1", "g", "{}"))
+    ids = [call.id for call in named(events, ToolCall)]
+    assert ids[0] == "c1"
+    assert ids[1].startswith("call_")
+
+
 def test_a_missing_id_is_made() -> None:
     """A call without an id gets one, the same in all its events."""
     events = run(delta(name="f", arguments="{}"))

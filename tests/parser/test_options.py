@@ -26,3 +26,23 @@ def test_every_problem_is_named() -> None:
 def test_several_formats() -> None:
     """A format may be a list of names."""
     assert read_options({"format": ["hermes", "qwen3_xml"]}).format == ["hermes", "qwen3_xml"]
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"min_delta_chars": -5}, "option 'min_delta_chars': must not be negative"),
+        ({"format": ["hermes"] * 9}, "at most 8 formats live at once, these are 9"),
+        ({"model": "m" * 20_000}, "option 'model': longer than"),
+    ],
+)
+def test_values_out_of_bounds(values: dict[str, object], problem: str) -> None:
+    """A value of the right type may still be none that makes sense."""
+    with pytest.raises(BadOpen, match=problem):
+        read_options(values)
+
+
+def test_tools_may_be_large() -> None:
+    """A tool list is as large as its record lets it be."""
+    tools = [{"function": {"name": "f", "description": "d" * 100_000}}]
+    assert read_options({"tools": tools}).tools == tools

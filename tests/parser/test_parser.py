@@ -48,10 +48,11 @@ def test_an_empty_message() -> None:
 
 
 def test_nothing_comes_after_the_end() -> None:
-    """A second end is silent."""
-    parser = Parser.of(grammar(), "identity")
+    """Whatever follows the end is silent."""
+    parser = Parser.of(grammar("hermes"), "identity")
+    parser.feed("a")
     parser.finish()
-    assert parser.finish() == []
+    assert [parser.finish(), parser.feed("b"), parser.reasoning("c"), parser.part("k", 1), parser.fail("x")] == [[]] * 5
 
 
 def test_nothing_is_held_that_need_not_be() -> None:

@@ -12,7 +12,7 @@ from tokenmill.parser.state import Growing, NativeCall, OpenCall, Source, State,
 )
 def test_round_trip(body: JsonState | ParamsState | None) -> None:
     """Every part of a state comes back as it was."""
-    call = OpenCall(Source(3, ["c"], ["ab"]), 4, body=body, name="f", growing=Growing("a", "w"), grown=["a"])
+    call = OpenCall(Source(3, ["c"], ["ab"]), 4, body=body, name="f", growing=Growing("a", "w"), grown={"a": True})
     state = State("identity", 2, held="<", block="t0", call=call, native=[NativeCall(1, call)], chars=10**9)
     assert decode_state(encode_state(state)) == state
 
@@ -20,6 +20,14 @@ def test_round_trip(body: JsonState | ParamsState | None) -> None:
 def test_a_fresh_state_is_small() -> None:
     """An idle message's own share of a snapshot."""
     assert len(encode_state(State("conversation/message/0", 0, block="t0"))) < 64
+
+
+def test_half_a_surrogate_pair_has_bytes() -> None:
+    """A state that holds one can be encoded; it is a replacement character from then on."""
+    state = State("identity", 2, call=OpenCall(Source(3, ["a\ud800b"])))
+    decoded = decode_state(encode_state(state))
+    assert decoded.call is not None
+    assert decoded.call.source.text() == "a\ufffdb"
 
 
 def test_what_is_no_state() -> None:

@@ -82,8 +82,8 @@ def test_what_can_not_be_printed_is_escaped() -> None:
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (events.MessageStart(format="hermes"), "  start      hermes"),
-        (events.MessageStart(format=["hermes", "qwen3_xml"]), "  start      hermes, qwen3_xml"),
+        (events.MessageStart("", "hermes"), "  start      hermes"),
+        (events.MessageStart("", ["hermes", "qwen3_xml"]), "  start      hermes, qwen3_xml"),
         (events.ToolCall("call_1", "f", {"a": 1}), '  call       f {"a":1}'),
         (
             events.ToolCall("call_1", "f", {}, repaired=True, problem="unknown-tool"),

@@ -18,23 +18,23 @@ class ProviderPart(msgspec.Struct, frozen=True):
 
 
 class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A piece of one message. Fields apply in this order; unknown ones are ignored."""
+    """A piece of one message. Fields apply in this order; unknown ones are ignored, null is the same as absent."""
 
     conversation_id: str | None = None
     """If present it must equal the record's key."""
     message_id: str | None = None
     """Absent: the conversation's open unnamed message."""
-    choice: Number | UnsetType = UNSET
+    choice: Number | UnsetType | None = UNSET
     """Absent: 0; for a `control` without it, all choices."""
     seq: Number | None = None
     """Position of the chunk in (message, choice)."""
     open: dict[str, Any] | None = None
     """Options of the message, on its first chunk."""
-    reasoning: str = ""
+    reasoning: str | None = ""
     """Reasoning that the provider already separated."""
-    delta: str = ""
+    delta: str | None = ""
     """Model text; runs through the message's format."""
-    tool_calls: list[dict[str, Any]] = []
+    tool_calls: list[dict[str, Any]] | None = []
     """OpenAI tool-call deltas from a provider's native tool stream."""
     part: ProviderPart | None = None
     """Other provider content."""
@@ -42,7 +42,7 @@ class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
     """Token counts."""
     finish_reason: str | None = None
     """Sets the reason."""
-    end: bool | UnsetType = UNSET
+    end: bool | UnsetType | None = UNSET
     """Ends the message. In the native codec a `finish_reason` ends it unless this is false."""
     control: Literal["cancel", "timeout"] | None = None
     """Ends the message early."""

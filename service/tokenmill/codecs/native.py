@@ -1,13 +1,14 @@
 """Codec `native`: one chunk a record, as JSON or, with header `content-type: application/msgpack`, as MessagePack."""
 
+import json
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import UNSET
 
 from tokenmill.codecs.chunk import Chunk
 from tokenmill.codecs.plain import check_plain
 from tokenmill.errors import Undecodable
+from tokenmill.parser.repair import HALF_PAIR, whole_characters
 from tokenmill.records import InputRecord, Record, header
 
 CONTENT_TYPE = "content-type"
@@ -42,12 +43,22 @@ class NativeCodec:
         try:
             chunk = _msgpack.decode(value) if packed else _json.decode(value)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-            raise Undecodable(f"not a native chunk: {problem}") from problem
+            chunk = _with_half_pairs(value, problem)
         if chunk.open or chunk.tool_calls or chunk.part is not None or chunk.usage:
             _check_free_fields(chunk)
-        if chunk.finish_reason is not None and chunk.end is UNSET:
+        if chunk.finish_reason is not None and not isinstance(chunk.end, bool):
             chunk = msgspec.structs.replace(chunk, end=True)
         return state, (chunk,)
+
+
+def _with_half_pairs(value: bytes, problem: Exception) -> Chunk:
+    """A chunk of a producer that cut its text inside a surrogate pair, the halves as U+FFFD. Raises `Undecodable`."""
+    try:
+        if HALF_PAIR.search(value):
+            return msgspec.convert(whole_characters(json.loads(value)), Chunk)
+    except (ValueError, RecursionError):
+        pass
+    raise Undecodable(f"not a native chunk: {problem}") from problem
 
 
 def _check_free_fields(chunk: Chunk) -> None:

@@ -1,5 +1,6 @@
 """`tokenmill parse`: the service without a broker."""
 
+import json
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from tokenmill.commands.settings import config_option, configuration, message_op
 from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent
 from tokenmill.parser import read_options
+from tokenmill.parser.repair import HALF_PAIR, whole_characters
 from tokenmill.records import InputRecord
 from tokenmill.replay import Stream, parse_batch, record_from_json, replay_records
 from tokenmill.session import SessionSettings
@@ -100,8 +102,13 @@ def _records(file: BinaryIO) -> Iterator[InputRecord]:
 
 def _json(number: int, line: bytes) -> Any:
     try:
-        return msgspec.json.decode(line, type=dict[str, Any])
-    except msgspec.DecodeError as problem:
+        try:
+            return msgspec.json.decode(line, type=dict[str, Any])
+        except msgspec.DecodeError:
+            if not HALF_PAIR.search(line):
+                raise
+            return msgspec.convert(whole_characters(json.loads(line)), dict[str, Any])
+    except ValueError as problem:
         raise click.BadParameter(f"line {number} is no JSON object: {problem}", param_hint="FILE") from problem
 
 

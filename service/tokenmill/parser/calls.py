@@ -45,6 +45,10 @@ def begin(run: Run, call: OpenCall, name: str, wire_id: str, encoding: Encoding)
         call.dropped = grammar.unknown_tool == "drop"
     if state.calls >= grammar.limits.calls:
         return Verdict.LIMIT
+    if wire_id in state.wire_ids:  # the second use of an id would be another call's
+        wire_id = ""
+    if wire_id:
+        state.wire_ids = (*state.wire_ids, wire_id)
     call.id = wire_id or call_id(state.identity, state.calls)
     state.calls += 1
     call.begun = True
@@ -77,7 +81,7 @@ def grow(run: Run, call: OpenCall, argument: str, text: str) -> None:
     growing = call.growing
     if growing is None:
         growing = call.growing = Growing(argument)
-        call.grown.append(argument)
+        call.grown[argument] = True
     growing.waiting += text
     if growing.waiting and len(growing.waiting) >= run.grammar.options.min_delta_chars:
         _flush(run, call, growing)

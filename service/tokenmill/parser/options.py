@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from tokenmill.errors import BadOpen
+from tokenmill.limits import DETAIL_BYTES
 
 
 class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -64,6 +65,12 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     segment_end_metadata: bool = False
 
 
+FORMATS_AT_ONCE = 8
+"""Formats that live at once in a message: each makes every character dearer."""
+
+_LARGE = frozenset({"tools", "original_schemas"})
+"""Options that may be as large as a record."""
+
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Options)}
 
 
@@ -79,6 +86,19 @@ def read_options(values: Mapping[str, Any], defaults: Options | None = None) -> 
             read[key] = msgspec.convert(value, field.type)
         except msgspec.ValidationError as problem:
             problems.append(f"option {key!r}: {problem}")
+            continue
+        problems += _refused(key, read[key])
     if problems:
         raise BadOpen("; ".join(problems))
     return msgspec.structs.replace(defaults or Options(), **read)
+
+
+def _refused(key: str, value: Any) -> list[str]:
+    """What is wrong with a value of the right type."""
+    if isinstance(value, int) and not isinstance(value, bool) and value < 0:
+        return [f"option {key!r}: must not be negative"]
+    if key == "format" and isinstance(value, list) and len(value) > FORMATS_AT_ONCE:
+        return [f"option 'format': at most {FORMATS_AT_ONCE} formats live at once, these are {len(value)}"]
+    if key not in _LARGE and len(repr(value)) > DETAIL_BYTES:
+        return [f"option {key!r}: longer than {DETAIL_BYTES} characters"]
+    return []

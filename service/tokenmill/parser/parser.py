@@ -80,6 +80,8 @@ class Parser:
         return self._feed(text)
 
     def _feed(self, text: str) -> list[AnyEvent]:
+        if self.state.finished:
+            return []
         events = self.start()
         run = Run(self.grammar, self.state)
         state, most = self.state, self.grammar.message_chars
@@ -144,7 +146,7 @@ class Parser:
         return run
 
     def _events(self, run: Run) -> list[AnyEvent]:
-        return self.start() + cast("list[AnyEvent]", run.out)
+        return [] if self.state.finished else self.start() + cast("list[AnyEvent]", run.out)
 
 
 def _read(run: Run, text: str) -> None:

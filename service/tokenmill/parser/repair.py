@@ -5,11 +5,15 @@ What was read leniently is marked, and only the final `arguments` are affected: 
 
 import json
 import math
+import re
 from typing import Any
 
 import msgspec
 
 from tokenmill.parser.relaxed import escaped, to_json
+
+HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Half of a surrogate pair in a JSON text: producers that cut their text by UTF-16 units write it alone."""
 
 
 def decode_json(text: str) -> tuple[Any, bool]:

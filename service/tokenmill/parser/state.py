@@ -7,6 +7,7 @@ grammar, which is the same wherever the message's options are the same.
 import msgspec
 
 from tokenmill.parser.body_state import BodyState
+from tokenmill.parser.repair import whole_characters
 
 
 class Growing(msgspec.Struct, array_like=True):
@@ -56,8 +57,8 @@ class OpenCall(msgspec.Struct, array_like=True):
     dropped: bool = False
     """An unknown tool whose call leaves no trace but an `error`."""
     growing: Growing | None = None
-    grown: list[str] = []
-    """String arguments of which deltas were sent."""
+    grown: dict[str, bool] = {}
+    """String arguments of which deltas were sent, as keys."""
 
 
 class NativeCall(msgspec.Struct, array_like=True):
@@ -98,11 +99,16 @@ class State(msgspec.Struct, array_like=True):
     finished: bool = False
     call: OpenCall | None = None
     native: list[NativeCall] | None = None
+    wire_ids: tuple[str, ...] = ()
+    """Ids that the model or the provider gave to calls of this message."""
 
 
 def encode_state(state: State) -> bytes:
-    """The state as MessagePack."""
-    return msgspec.msgpack.encode(state)
+    """The state as MessagePack; half a surrogate pair, which has no bytes, becomes U+FFFD."""
+    try:
+        return msgspec.msgpack.encode(state)
+    except UnicodeEncodeError:
+        return msgspec.msgpack.encode(whole_characters(msgspec.to_builtins(state)))
 
 
 def decode_state(data: bytes) -> State:

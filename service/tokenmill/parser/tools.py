@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema_rs
 
+from tokenmill.parser.effort import SCHEMA_NODES, STEPS, schema_nodes, value_nodes
 from tokenmill.parser.schema import Shape
 
 MESSAGE_CHARS = 400
@@ -51,7 +52,13 @@ class Tool:
         return frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
 
     @cached_property
+    def _nodes(self) -> int:
+        return schema_nodes(self._schema)
+
+    @cached_property
     def _validator(self) -> Any:
+        if self._nodes > SCHEMA_NODES:
+            return None
         try:
             return jsonschema_rs.validator_for(dict(self._schema), offline=True)
         except (ValueError, TypeError, RecursionError):  # what the library refuses checks nothing
@@ -59,7 +66,7 @@ class Tool:
 
     def mismatch(self, arguments: Mapping[str, Any]) -> str | None:
         """Why the arguments do not fit the schema; None if they do, or if that can't be told."""
-        if self._validator is None:
+        if self._validator is None or self._nodes * value_nodes(arguments) > STEPS:
             return None
         try:
             for problem in self._validator.iter_errors(arguments):

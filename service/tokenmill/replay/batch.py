@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
 from tokenmill.codecs import Chunk, find_codec
 from tokenmill.dialects import find_dialect
@@ -20,6 +19,15 @@ MESSAGE = "message"
 _DONE = b"[DONE]"
 
 
+class _Line(msgspec.Struct):
+    """What a line may hold; its options are judged by name."""
+
+    chunks: list[Any] | None = None
+    codec: str = "native"
+    dialect: str = "native"
+    open: dict[str, Any] | None = None
+
+
 def parse_batch(line: Mapping[str, Any]) -> Json:
     """The answer to one line.
 
@@ -31,8 +39,9 @@ def parse_batch(line: Mapping[str, Any]) -> Json:
     if "function" in line:
         return {"name": name, "error": f"unknown function {line['function']!r}"}
     try:
+        msgspec.convert(line, _Line)
         stream = Stream(line)
-    except TokenmillError as problem:
+    except (TokenmillError, msgspec.ValidationError) as problem:
         return {"name": name, "error": str(problem)}
     per_chunk = [stream.feed(chunk) for chunk in line.get("chunks") or ()]
     per_chunk.append(stream.end())
@@ -102,5 +111,5 @@ class Stream:
             conversation_id=None,
             message_id=MESSAGE,
             open={} if self._partition.offset == 0 else None,
-            end=False if chunk.end is UNSET else chunk.end,
+            end=chunk.end is True,
         )

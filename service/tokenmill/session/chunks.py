@@ -1,7 +1,5 @@
 """What a chunk does to its message: the rules of identity carried out, then its fields in the contract's order."""
 
-from msgspec import UNSET
-
 from tokenmill.codecs import Chunk
 from tokenmill.errors import BadKey, Orphan, Undecodable
 from tokenmill.events import Error
@@ -42,8 +40,7 @@ class Chunks:
         """Apply one chunk; `root` is that of its codec's state. Raises `RecordError` before anything is changed."""
         key = record.key
         assert key is not None  # the intake refuses records without
-        if chunk.conversation_id is not None and chunk.conversation_id.encode() != key:
-            raise BadKey("the key and conversation_id are not the same")
+        self._check(chunk, key)
         message = self._messages.find(key, chunk.message_id)
         if chunk.control is not None and not has_content(chunk):
             self._control(message, chunk, record, out)
@@ -72,6 +69,13 @@ class Chunks:
         self._content(chunk, choice, record, out)
         if chunk.end is True or chunk.control is not None:
             self._end(message, choice, chunk, record, out)
+
+    def _check(self, chunk: Chunk, key: bytes) -> None:
+        """Raise for what is wrong with a chunk whatever its message is."""
+        if chunk.conversation_id is not None and chunk.conversation_id.encode() != key:
+            raise BadKey("the key and conversation_id are not the same")
+        if chunk.open is not None:
+            self._opener.check(chunk.open)
 
     def _see(self, message: Message, record: Record) -> None:
         """Whatever becomes of the record: it was for this message, so that one is not idle."""
@@ -239,7 +243,7 @@ class Chunks:
     def _finish_early(
         self, message: Message, choices: list[Choice], chunk: Chunk, record: Record, out: list[Output]
     ) -> None:
-        message.closed = message.closed or chunk.choice is UNSET
+        message.closed = message.closed or not isinstance(chunk.choice, int)
         self._finish(message, choices, "timeout" if chunk.control == "timeout" else "cancelled", record, out)
 
     def _finish(
@@ -253,7 +257,9 @@ class Chunks:
 
 def _controlled(message: Message, chunk: Chunk) -> list[Choice]:
     """The choices that a `control` ends: its own, or all."""
-    return [choice for choice in message.going_on() if chunk.choice is UNSET or choice.index == chunk.choice]
+    return [
+        choice for choice in message.going_on() if not isinstance(chunk.choice, int) or choice.index == chunk.choice
+    ]
 
 
 def _last_offset(record: Record) -> int:

@@ -19,8 +19,6 @@ that the service gave to unnamed messages open nothing: ORPHAN, and LATE after t
 
 from enum import Enum, auto
 
-from msgspec import UNSET
-
 from tokenmill.codecs import Chunk
 from tokenmill.session.message import ENDED, LOST, Choice, Message, Status
 
@@ -54,7 +52,7 @@ def opens(chunk: Chunk) -> bool:
 
 def choice_index(chunk: Chunk) -> int:
     """The choice that a chunk is about."""
-    return 0 if chunk.choice is UNSET else chunk.choice
+    return chunk.choice if isinstance(chunk.choice, int) else 0
 
 
 def judge(message: Message | None, choice: Choice | None, chunk: Chunk, *, unseen: bool, reserved: bool) -> Verdict:

@@ -1,6 +1,6 @@
 """How a choice opens: its message's id, its options, and from where the log must be read to open it again."""
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tokenmill.codecs import Chunk
 from tokenmill.dialects import Envelope
@@ -38,6 +38,10 @@ class Opener:
     def reserved(self, message_id: str) -> bool:
         """Whether the id is of the form that unnamed messages of this partition get."""
         return message_id.startswith(self._id_prefix) and message_id[len(self._id_prefix) :].isdecimal()
+
+    def check(self, options: dict[str, Any]) -> None:
+        """Raise `BadOpen` for options that no message could have, also where they come too late to count."""
+        read_options(options, self._defaults)
 
     def grammar(self, chunk: Chunk, message: Message | None) -> Grammar:
         """The chunk's options over the defaults; without any, those of the message's other choices.

@@ -9,6 +9,7 @@ import asyncio
 import gc
 import logging
 import os
+import socket
 import sys
 import tempfile
 import threading
@@ -143,7 +144,7 @@ def make_app(config: Config, service: Service, numbers: Numbers, folder: str, lo
         web_enabled=True,
         web_bind=config.worker.bind,
         web_host="localhost",
-        web_port=config.worker.port,
+        web_port=config.worker.port or _free_port(config.worker.bind),
         web_in_thread=False,
         web_stats_enabled=False,
         web_graph_enabled=False,
@@ -157,6 +158,15 @@ def make_app(config: Config, service: Service, numbers: Numbers, folder: str, lo
     app.service(service)  # type: ignore[arg-type] # an instance will do, too
     _add_pages(app, service, exposition(numbers))
     return app
+
+
+def _free_port(bind: str) -> int:
+    """A port that nobody listens on, for `worker.port` 0: Faust has no word for that."""
+    with socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET) as probe:
+        probe.bind((bind, 0))
+        port: int = probe.getsockname()[1]
+    log.info("worker.port is 0: listening on %d", port)
+    return port
 
 
 def _add_pages(app: App, service: Any, metrics: Callable[[], bytes]) -> None:
