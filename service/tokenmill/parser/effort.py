@@ -7,6 +7,8 @@ can cost more than any time there is. What is above the bound is not checked.
 from collections.abc import Mapping
 from typing import Any
 
+from tokenmill.parser.schema import resolve
+
 SCHEMA_NODES = 20_000
 """Parts of a schema with every reference followed: a hundred times what large tools have."""
 
@@ -24,8 +26,8 @@ def schema_nodes(schema: Mapping[str, Any]) -> int:
         if isinstance(part, Mapping):
             stack.extend(part.values())
             reference = part.get("$ref")
-            if isinstance(reference, str) and reference.startswith("#"):
-                stack.append(_resolve(reference, schema))
+            if isinstance(reference, str):
+                stack.append(schema if reference == "#" else resolve(reference, schema))
         elif isinstance(part, list):
             stack.extend(part)
     return SCHEMA_NODES - left
@@ -42,11 +44,3 @@ def value_nodes(value: Any) -> int:
         elif isinstance(part, list):
             stack.extend(part)
     return count
-
-
-def _resolve(reference: str, root: Any) -> Any:
-    found = root
-    for step in reference.removeprefix("#").removeprefix("/").split("/"):
-        key = step.replace("~1", "/").replace("~0", "~")
-        found = found.get(key) if isinstance(found, Mapping) and key else found if not key else None
-    return found

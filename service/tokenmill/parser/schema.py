@@ -67,7 +67,7 @@ def _alternatives(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str,
         parts = [found.get(combined) for combined in ("anyOf", "oneOf", "allOf")]
         inner = [part for several in parts if isinstance(several, list) for part in several]
         if isinstance(reference := found.get("$ref"), str):
-            inner.append(_resolve(reference, root))
+            inner.append(resolve(reference, root))
         waiting += reversed(inner)
 
 
@@ -90,7 +90,7 @@ def _kind(value: Any) -> str:
     return next((name for kind, name in kinds if isinstance(value, kind)), "object")
 
 
-def _resolve(reference: str, root: Mapping[str, Any]) -> Any:
+def resolve(reference: str, root: Mapping[str, Any]) -> Any:
     """A reference inside the same schema: `#/$defs/Name`."""
     if not reference.startswith("#"):
         return None
