@@ -125,7 +125,7 @@ def test_a_record_with_fields_missing_is_wrong_usage() -> None:
     """The message says which line and field."""
     result = run("--records", text='{"topic": "tokens"}\n')
     assert result.exit_code == 2
-    assert "line 1 is no record: KeyError('partition')" in result.stderr
+    assert "line 1 is no record: Object missing required field `partition`" in result.stderr
 
 
 def test_only_one_way_to_print_at_a_time() -> None:

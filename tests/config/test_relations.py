@@ -41,6 +41,12 @@ def test_the_defaults_hold() -> None:
         (("outputs[0].dialect",), {"outputs": [{"topic": "o", "dialect": "esperanto"}]}),
         (("parser.codec",), {"parser": {"codec": "morse"}}),
         (("redis.url",), {"redis": {"url": "localhost:6379"}}),
+        (("redis.url",), {"redis": {"url": "redis://localhost:default/0"}}),
+        (("redis.url",), {"redis": {"url": "redis://localhost:65536/0"}}),
+        (("kafka.group_id",), {"kafka": {"group_id": ""}}),
+        (("kafka.bootstrap_servers",), {"kafka": {"bootstrap_servers": ""}}),
+        (("kafka.bootstrap_servers",), {"kafka": {"bootstrap_servers": "a:9092,"}}),
+        (("kafka.bootstrap_servers",), {"kafka": {"bootstrap_servers": "broker"}}),
         (("limits.calls",), {"limits": {"calls": 0}}),
         (("limits.delta_chars", "limits.output_bytes"), {"limits": {"delta_chars": 200_000}}),
         (("limits.call_chars", "limits.output_bytes"), {"limits": {"call_chars": 1_000_000}}),
@@ -69,6 +75,20 @@ def test_a_wrong_redis_url_is_not_quoted() -> None:
     """It may hold a password."""
     ((_, sentence),) = contradictions(config(redis={"url": "http://:hunter2@host"}))
     assert "hunter2" not in sentence
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"redis": {"url": "unix:///run/redis.sock"}},
+        {"redis": {"url": "rediss://user:p%40ss@[::1]:6380/2"}},
+        {"redis": {"url": "redis://redis"}},
+        {"kafka": {"bootstrap_servers": "a:9092, [::1]:9093"}},
+    ],
+)
+def test_addresses_of_every_kind_hold(sections: dict[str, Any]) -> None:
+    """Sockets, IPv6, no port where there is a default."""
+    assert list(contradictions(config(**sections))) == []
 
 
 def test_sasl_with_all_it_needs_holds() -> None:

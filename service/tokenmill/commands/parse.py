@@ -96,8 +96,8 @@ def _records(file: BinaryIO) -> Iterator[InputRecord]:
     for number, line in enumerate(lines_of(file), 1):
         try:
             yield record_from_json(_json(number, line))
-        except (KeyError, TypeError, ValueError) as problem:
-            raise click.BadParameter(f"line {number} is no record: {problem!r}", param_hint="FILE") from problem
+        except ValueError as problem:
+            raise click.BadParameter(f"line {number} is no record: {problem}", param_hint="FILE") from problem
 
 
 def _json(number: int, line: bytes) -> Any:

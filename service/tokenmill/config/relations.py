@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 from tokenmill.codecs import find_codec
 from tokenmill.config.sections import Config
@@ -26,6 +27,9 @@ PRODUCER_ID_S = 7 * 86_400
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://", "memory://")
 
+SERVER = re.compile(r"\S+:\d{1,5}")
+"""A broker's address."""
+
 TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 """What the broker takes for a topic's name."""
 
@@ -47,6 +51,10 @@ def contradictions(config: Config) -> Iterator[Contradiction]:
 
 def _group(config: Config) -> Iterator[Contradiction]:
     kafka = config.kafka
+    if not kafka.group_id:
+        yield ("kafka.group_id",), "kafka.group_id: must not be empty: workers of one group share the partitions"
+    if not all(SERVER.fullmatch(server.strip()) for server in kafka.bootstrap_servers.split(",")):
+        yield ("kafka.bootstrap_servers",), "kafka.bootstrap_servers: must be host:port, or several with commas between"
     if kafka.heartbeat_interval_ms * 3 > kafka.session_timeout_ms:
         yield _pair(
             "kafka.heartbeat_interval_ms",
@@ -114,8 +122,19 @@ def _parser(config: Config) -> Iterator[Contradiction]:
 
 
 def _redis(config: Config) -> Iterator[Contradiction]:
-    if not config.redis.url.startswith(REDIS_SCHEMES):  # the URL itself is not said: it may hold a password
+    url = config.redis.url  # it is not said in a sentence: it may hold a password
+    if not url.startswith(REDIS_SCHEMES):
         yield ("redis.url",), f"redis.url: must begin with one of {', '.join(REDIS_SCHEMES)}"
+    elif not _has_port(url):
+        yield ("redis.url",), "redis.url: the port must be a number up to 65535"
+
+
+def _has_port(url: str) -> bool:
+    """Whether the port of a URL is one, or is left out."""
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False
 
 
 def _sizes(config: Config) -> Iterator[Contradiction]:

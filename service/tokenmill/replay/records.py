@@ -6,12 +6,31 @@ UTF-8, else `{"base64": …}`. Headers are a list of pairs.
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
 
 from tokenmill.records import InputRecord, Output, PlacedRecord
 from tokenmill.session import Partition, SessionSettings
 
 Json: TypeAlias = dict[str, Any]
+
+Data: TypeAlias = str | Annotated[dict[Literal["base64"], str], Meta(min_length=1)]
+"""Bytes as they stand in JSON."""
+
+
+class _Line(msgspec.Struct):
+    """A record as it stands in JSON."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: Data | None
+    value: Data | None
+    headers: list[tuple[str, Data]] | None = None
+
 
 SETTLE_EVERY = 10_000
 """Records between two looks at what changed: the notes of it are all that would grow without an end."""
@@ -24,15 +43,16 @@ def record_to_json(record: PlacedRecord) -> Json:
 
 
 def record_from_json(value: Mapping[str, Any]) -> InputRecord:
-    """The inverse of `record_to_json`; headers may be missing. Raises `KeyError`, `TypeError` or `ValueError`."""
+    """The inverse of `record_to_json`; headers may be missing. Raises `ValueError` for what is none."""
+    line = msgspec.convert(value, _Line)
     return InputRecord(
-        topic=value["topic"],
-        partition=value["partition"],
-        offset=value["offset"],
-        timestamp=value["timestamp"],
-        key=to_bytes(value["key"]),
-        value=to_bytes(value["value"]),
-        headers=[(name, cast("bytes", to_bytes(content))) for name, content in value.get("headers") or ()],
+        topic=line.topic,
+        partition=line.partition,
+        offset=line.offset,
+        timestamp=line.timestamp,
+        key=to_bytes(line.key),
+        value=to_bytes(line.value),
+        headers=[(name, to_bytes(content) or b"") for name, content in line.headers or ()],
     )
 
 
@@ -73,7 +93,7 @@ def _from_bytes(data: bytes | None) -> str | Json | None:
         return {"base64": b64encode(data or b"").decode()}
 
 
-def to_bytes(value: str | Mapping[str, str] | None) -> bytes | None:
+def to_bytes(value: Data | None) -> bytes | None:
     """Bytes as they stand in JSON."""
     if value is None or isinstance(value, str):
         return value.encode() if value is not None else None
