@@ -135,6 +135,7 @@ class _Twice:
     summary = "each event as many times as there were before"
     state_type = _Counted
     streams_tool_input = False
+    streams_arguments = False
 
     def encode(self, state: Any, _envelope: Envelope, event: Event, _seq: int | None, _time: int) -> list[bytes]:
         """Payloads that say how many events there were."""

@@ -33,11 +33,50 @@ def test_names_that_do_not_exist_are_said_all_at_once() -> None:
 
 
 def test_tool_input_is_streamed_where_an_output_asks_for_it() -> None:
-    """The native dialect does; who says otherwise is obeyed."""
-    assert SessionSettings().resolved_defaults().stream_tool_input is True
-    assert SessionSettings(outputs=()).resolved_defaults().stream_tool_input is False
-    off = SessionSettings(defaults=Options(stream_tool_input=False))
-    assert off.resolved_defaults().stream_tool_input is False
+    """The native dialect does unless the message says otherwise; where nobody reads it, it is not made."""
+    native, nobody = SessionSettings(), SessionSettings(outputs=())
+    assert native.resolved(Options()) == Options()
+    assert nobody.resolved(Options()) == Options(stream_tool_input=False)
+    for said in (True, False):
+        assert native.resolved(Options(stream_tool_input=said)).stream_tool_input is said
+        assert nobody.resolved(Options(stream_tool_input=said)).stream_tool_input is said
+
+
+class _Growing:
+    """A dialect that streams arguments where it streams tool input."""
+
+    name = "growing"
+    summary = "nothing"
+    state_type = None
+    streams_arguments = True
+
+    def __init__(self, *, streams_tool_input: bool) -> None:
+        self.streams_tool_input = streams_tool_input
+
+    def encode(self, *_: object) -> tuple[bytes, ...]:
+        """Nothing."""
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("by_default", "said", "every"),
+    [
+        (True, None, True),
+        (True, True, True),
+        (True, False, False),
+        (False, None, False),
+        (False, True, True),
+        (False, False, False),
+    ],
+)
+def test_a_dialect_that_streams_arguments_gets_their_deltas(
+    monkeypatch: pytest.MonkeyPatch, *, by_default: bool, said: bool | None, every: bool
+) -> None:
+    """Of every argument, but only in messages in which it streams; who reads nothing else adds nothing."""
+    dialect = _Growing(streams_tool_input=by_default)
+    monkeypatch.setattr("tokenmill.session.settings.find_dialect", lambda _: dialect)
+    resolved = SessionSettings().resolved(Options(stream_tool_input=said, content_arguments=["f.a"]))
+    assert resolved.content_arguments == (["*"] if every else ["f.a"])
 
 
 @pytest.mark.parametrize(

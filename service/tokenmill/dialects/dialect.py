@@ -1,26 +1,39 @@
 """What a dialect is: the last step of the flow, from a native event to the payloads that a client reads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
 from tokenmill.events import Event
 from tokenmill.parser import Options
+from tokenmill.parser.tools import Tool
+
+_NO_TOOLS: Mapping[str, Tool] = {}
 
 
 class Envelope:
     """What all events of one message and choice share, with the bytes of it that never change made once."""
 
-    __slots__ = ("choice", "conversation_id", "created", "message_id", "native", "options")
+    __slots__ = ("choice", "conversation_id", "created", "message_id", "native", "options", "tools")
 
-    def __init__(self, conversation_id: str, message_id: str, choice: int, created: int, options: Options) -> None:
+    def __init__(
+        self,
+        conversation_id: str,
+        message_id: str,
+        choice: int,
+        created: int,
+        options: Options,
+        tools: Mapping[str, Tool] = _NO_TOOLS,
+    ) -> None:
         self.conversation_id = conversation_id
         self.message_id = message_id
         self.choice = choice
         self.created = created
         """Milliseconds since the epoch: timestamp of the record that opened the message."""
         self.options = options
+        self.tools = tools
+        """The declared tools, by name."""
         self.native = _native_fields(conversation_id, message_id, choice)
         """The envelope's constant fields as they stand in a JSON object of the native dialect."""
 
@@ -53,7 +66,14 @@ class Dialect(Protocol):
 
     @property
     def streams_tool_input(self) -> bool:
-        """Whether clients of this dialect read `tool-input-delta`s."""
+        """Whether its clients are told of tool input as it arrives unless `stream_tool_input` is false.
+
+        If not, they are only where the message asks for it: where `stream_tool_input` is true.
+        """
+
+    @property
+    def streams_arguments(self) -> bool:
+        """Whether it then writes arguments as JSON (see `arguments`), for which it needs every `argument-delta`."""
 
     def encode(self, state: Any, envelope: Envelope, event: Event, seq: int | None, time: int) -> Sequence[bytes]:
         """The payloads of one event, none to several.

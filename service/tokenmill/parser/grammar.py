@@ -18,7 +18,7 @@ from tokenmill.parser.options import Options
 from tokenmill.parser.schema import NO_SHAPE, Shape
 from tokenmill.parser.spec import Format, UnknownTool
 from tokenmill.parser.suffix import with_suffix
-from tokenmill.parser.tools import read_tools
+from tokenmill.parser.tools import Tool, read_tools
 
 _NO_TYPES: frozenset[str] = frozenset()
 
@@ -52,6 +52,11 @@ class Grammar:
     def key(self) -> str:
         """Content hash of the options: what snapshots intern them by."""
         return options_key(self.options)
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The declared tools by name."""
+        return self._tools
 
     def knows(self, name: str) -> bool:
         """Whether a tool has this name; without a tool list any name is one."""

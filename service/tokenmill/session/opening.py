@@ -29,9 +29,10 @@ class Opener:
     """Makes messages and choices of one partition."""
 
     def __init__(self, settings: SessionSettings, number: int, low_water: LowWater) -> None:
-        self._defaults = settings.resolved_defaults()
+        self._defaults = settings.defaults
+        self._resolved = settings.resolved
         self._limits = settings.limits
-        self._default_grammar = compile_grammar(self._defaults, self._limits)
+        self._default_grammar = compile_grammar(self._resolved(self._defaults), self._limits)
         self._id_prefix = f"o{number}-"
         self._low_water = low_water
 
@@ -49,7 +50,7 @@ class Opener:
         Raises `BadOpen`.
         """
         if chunk.open is not None:
-            return compile_grammar(read_options(chunk.open, self._defaults), self._limits)
+            return compile_grammar(self._resolved(read_options(chunk.open, self._defaults)), self._limits)
         return message.choices[-1].grammar if message is not None else self._default_grammar
 
     def choice(
@@ -70,7 +71,9 @@ class Opener:
         previous = message.choice(choice_index(chunk))
         if previous is not None:
             roots.append(previous.root)
-        envelope = Envelope(message.conversation, message.id, choice_index(chunk), record.timestamp, grammar.options)
+        envelope = Envelope(
+            message.conversation, message.id, choice_index(chunk), record.timestamp, grammar.options, grammar.tools
+        )
         oldest = min(roots, key=lambda root: root.offset)
         choice = Choice(message.key, oldest, record.offset, grammar, envelope)
         choice.opener = record.offset if root is None else root.offset

@@ -55,7 +55,9 @@ class Restored:
 
     def _choice(self, message: Message, state: ChoiceState) -> Choice:
         grammar = self._grammars[state.grammar]
-        envelope = Envelope(message.conversation, message.id, state.index, state.created, grammar.options)
+        envelope = Envelope(
+            message.conversation, message.id, state.index, state.created, grammar.options, grammar.tools
+        )
         choice = Choice(message.key, self._roots[state.root], state.first, grammar, envelope)
         choice.status, choice.announced = state.status, state.status == LOST
         choice.opener, choice.pinned, choice.ended = state.opener, state.pinned, state.ended
