@@ -8,6 +8,8 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+JUDGES := tests/judges/node
+JUDGES_INSTALLED := $(JUDGES)/node_modules/.installed
 PYTHONS := python3.11 python3.12 python3.13 python3 python
 PYTEST_ARGS ?=
 
@@ -40,11 +42,11 @@ gen-check: $(INSTALLED) ## Generated files are up to date
 	$(BIN)/python -m tokenmill.gen --check
 
 .PHONY: pytest
-pytest: $(INSTALLED) ## The tests alone, or some: make pytest PYTEST_ARGS="tests/parser -x"
+pytest: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests alone, or some: make pytest PYTEST_ARGS="tests/parser -x"
 	$(BIN)/pytest $(PYTEST_ARGS)
 
 .PHONY: coverage
-coverage: $(INSTALLED) ## The tests with branch coverage
+coverage: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests with branch coverage
 	$(BIN)/pytest --cov $(PYTEST_ARGS)
 
 .PHONY: format
@@ -62,7 +64,7 @@ bench: $(INSTALLED) ## The benchmarks, each beside its reference
 	$(BIN)/tokenmill bench pipeline
 
 .PHONY: install
-install: $(INSTALLED) ## .venv with tokenmill and everything for development
+install: $(INSTALLED) $(JUDGES_INSTALLED) ## .venv with tokenmill and everything for development
 
 .PHONY: lock
 lock: $(INSTALLED) ## Pin the newest versions that pyproject.toml allows (needs uv)
@@ -71,7 +73,7 @@ lock: $(INSTALLED) ## Pin the newest versions that pyproject.toml allows (needs 
 
 .PHONY: clean
 clean: ## Remove everything that was made here
-	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(JUDGES)/node_modules build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): requirements.lock pyproject.toml
@@ -85,3 +87,10 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
+
+# Where Node is: the clients that judge what dialects write.
+$(JUDGES_INSTALLED): $(JUDGES)/package-lock.json
+	@if command -v npm >/dev/null; then \
+	    echo "installing the clients for Node into $(JUDGES)/node_modules" && \
+	    npm ci --prefix $(JUDGES) --ignore-scripts --no-audit --no-fund --silent && touch $@; \
+	else echo "no npm here: the tests with clients for Node are left out"; fi
