@@ -27,6 +27,19 @@ def test_find(text: str, expected: Hit[str] | None) -> None:
     assert OVERLAPPING.find(text, 0, final=False) == expected
 
 
+@pytest.mark.parametrize(("text", "end"), [("<Tool>", 6), ("<tOOL>", 6), ("<TOO", -1), ("<toolb", None)])
+def test_letters_of_either_case(text: str, end: int | None) -> None:
+    """A marker of any case is found, and held, however its letters are written."""
+    hit = Scanner([(marker("<tool>", any_case=True), None)]).find(text, 0, final=False)
+    assert (hit.end if hit else None) == end
+
+
+def test_a_letter_in_front_may_be_of_either_case() -> None:
+    """The first sign is looked for in both."""
+    scanner = Scanner([(marker("end", any_case=True), None)])
+    assert scanner.find("the End", 0, final=False) == Hit(4, 7, None)
+
+
 def test_a_marker_waits_while_a_longer_one_can_follow() -> None:
     """`<a>` at the end of the buffer is held; at the end of the stream it is found."""
     assert OVERLAPPING.find("x<a>", 0, final=False) == Hit(1, -1, None)

@@ -128,7 +128,7 @@ class CallMode:
         if verdict is not Verdict.TEXT:
             fail(run, call, "malformed-call", problem)
         state.spoiled = True
-        give_back(run, call.source.text(), None if verdict is Verdict.TEXT else "malformed-call", begun=call.begun)
+        give_back(run, call.source.text(), None if verdict is Verdict.TEXT else "malformed-call", call)
         if call.bare:
             state.mode = state.origin
 
@@ -141,5 +141,5 @@ class CallMode:
         )  # None: its name made it text
         if code:
             fail(run, call, code, "the stream ended inside the call")
-        give_back(run, call.source.text(), code, begun=call.begun)
+        give_back(run, call.source.text(), code, call)
         state.mode = state.origin

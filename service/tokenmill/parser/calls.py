@@ -10,6 +10,8 @@ from enum import Enum
 from hashlib import blake2b
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
 from tokenmill.events import (
     ArgumentDelta,
     Encoding,
@@ -32,10 +34,20 @@ class Verdict(Enum):
     DONE = "its source is complete"
     FAILED = "it can't become a call"
     TEXT = "it is no call but text"
+    BLOCK = "it is no call but opens a block of text"
     LIMIT = "there are too many calls"
 
 
-def begin(run: Run, call: OpenCall, name: str, wire_id: str, encoding: Encoding) -> Verdict:
+def begin(
+    run: Run,
+    call: OpenCall,
+    name: str,
+    wire_id: str,
+    encoding: Encoding,
+    *,
+    provider: bool = False,
+    attributes: dict[str, Any] | UnsetType = UNSET,
+) -> Verdict:
     """The name is known: accept the call, or say what it is instead."""
     grammar, state = run.grammar, run.state
     call.name = name
@@ -49,13 +61,13 @@ def begin(run: Run, call: OpenCall, name: str, wire_id: str, encoding: Encoding)
         wire_id = ""
     if wire_id:
         state.wire_ids = (*state.wire_ids, wire_id)
-    call.id = wire_id or call_id(state.identity, state.calls)
+    call.id = wire_id or grammar.options.id_prefix + call_id(state.identity, state.calls)
     state.calls += 1
     call.begun = True
     if not call.dropped:
         run.close_block()
         if grammar.streams_input:
-            run.out.append(ToolInputStart(call.id, name, encoding))
+            run.out.append(ToolInputStart(call.id, name, encoding, provider, attributes))
     return Verdict.MORE
 
 

@@ -34,6 +34,8 @@ class Marker(msgspec.Struct, frozen=True):
     spellings: tuple[str, ...]
     spaces: bool = False
     """White space is tolerated between its words and signs."""
+    any_case: bool = False
+    """Letters may be of either case."""
     inner: str = ""
     """Pattern of signs that may stand in front of the last character, `INNER_CHARS` of them at most."""
     ahead: tuple[tuple[str, ...], ...] = ()
@@ -41,9 +43,16 @@ class Marker(msgspec.Struct, frozen=True):
     one character, or a bounded repetition of one, so that its beginnings match it, too. See `ahead`."""
 
 
-def marker(*spellings: str, spaces: bool = False, inner: str = "", ahead: Sequence[Sequence[str]] = ()) -> Marker:
+def marker(
+    *spellings: str, spaces: bool = False, any_case: bool = False, inner: str = "", ahead: Sequence[Sequence[str]] = ()
+) -> Marker:
     """A marker by its spellings."""
-    return Marker(spellings, spaces, inner, tuple(tuple(sequence) for sequence in ahead))
+    return Marker(spellings, spaces, any_case, inner, tuple(tuple(sequence) for sequence in ahead))
+
+
+def literal(text: str, *, any_case: bool = False) -> tuple[str, ...]:
+    """The patterns of a text's characters."""
+    return tuple(f"[{sign.lower()}{sign.upper()}]" if any_case and sign.isalpha() else re.escape(sign) for sign in text)
 
 
 def ahead(pattern: str, **parts: str) -> tuple[str, ...]:
@@ -83,7 +92,9 @@ class Scanner(Generic[T]):
         self._partial = re.compile("|".join(begun) or r"(?!)")
         doubted = {_beginning([*atoms, *after]) for atoms, mark, _ in spelled for after in mark.ahead or [()]}
         self._suspect = re.compile("|".join(sorted(doubted)) or r"(?!)")
-        self.firsts = "".join(sorted({text[0] for mark, _ in live for text in mark.spellings}))
+        self.firsts = "".join(
+            sorted({sign for mark, _ in live for text in mark.spellings for sign in _firsts(mark, text)})
+        )
         self._one_first = self.firsts if len(self.firsts) == 1 else ""
         self._any_first = re.compile(f"[{re.escape(self.firsts)}]" if self.firsts else r"(?!)")
 
@@ -125,11 +136,16 @@ def _spelled(mark: Marker, *, leading_space: bool) -> list[list[str]]:
         for word in _WORD_OR_SIGN.findall(text) if mark.spaces else [text]:
             if mark.spaces and atoms and atoms[-1] != LEADING_SPACE:
                 atoms.append(INNER_SPACE)
-            atoms.extend(re.escape(character) for character in word)
+            atoms.extend(literal(word, any_case=mark.any_case))
         if mark.inner:
             atoms.insert(-1, f"(?:{mark.inner}){{0,{INNER_CHARS}}}")
         spelled.append(atoms)
     return spelled
+
+
+def _firsts(mark: Marker, text: str) -> str:
+    """The characters that a spelling may begin with."""
+    return text[0].lower() + text[0].upper() if mark.any_case else text[0]
 
 
 def _beginning(atoms: Sequence[str]) -> str:

@@ -213,19 +213,24 @@ def leave_section(run: Run, code: ErrorCode, message: str = "") -> None:
         run.note("marker", pending)
 
 
-def give_back(run: Run, source: str, code: ErrorCode | None, *, begun: bool = False) -> None:
+def give_back(run: Run, source: str, code: ErrorCode | None, call: OpenCall | None = None) -> None:
     """Source that did not become a call comes out as what it stood in, unless the options drop it.
 
-    `code` is why; None if it never was a call. What was begun has ended the reasoning around it.
+    `code` is why; None if it never was a call. A `call` that was begun has ended the reasoning around it; the text of
+    one that failed is a block of its own.
     """
-    options = run.grammar.options
+    options, state = run.grammar.options, run.state
     policy = options.on_unfinished if code == "unfinished-call" else options.on_broken
     if code is not None and code != "limit" and policy == "drop":
         run.note("dropped", source)
         return
-    if begun:
-        run.state.origin = TEXT
-    run.put(source, reasoning=run.grammar.is_reasoning(run.state.origin))
+    if call is not None and call.begun:
+        state.origin = TEXT
+    reasoning = run.grammar.is_reasoning(state.origin)
+    if call is None or code is None or reasoning:
+        run.put(source, reasoning=reasoning)
+    else:
+        run.put_source(source, call.id)
 
 
 def limit(run: Run, message: str) -> None:
@@ -239,5 +244,5 @@ def limit(run: Run, message: str) -> None:
         give_back(run, pending, "limit")
     else:
         fail(run, call, "limit", message)
-        give_back(run, call.source.text(), "limit", begun=True)
+        give_back(run, call.source.text(), "limit", call)
     state.mode = UNPARSED

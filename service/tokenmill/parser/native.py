@@ -36,7 +36,7 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
         call.name = (call.name + name)[:NAME_CHARS]
         if not call.name:
             return
-        if begin(run, call, call.name, call.id, _READER.encoding) is Verdict.LIMIT:
+        if begin(run, call, call.name, call.id, _READER.encoding, provider=True) is Verdict.LIMIT:
             native.complete = True
             limit(run, f"there are more than {run.grammar.limits.calls} calls")
             return

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, UnsetType
+
 from tokenmill.events import AnyEvent, ReasoningDelta, ReasoningEnd, ReasoningStart, TextDelta, TextEnd, TextStart
 from tokenmill.parser.spans import Span, SpanKind
 from tokenmill.parser.state import State
@@ -22,7 +24,7 @@ class Run:
         self.final = False
         """Nothing follows the buffer: nothing is held back."""
 
-    def put(self, text: str, *, reasoning: bool) -> None:
+    def put(self, text: str, *, reasoning: bool, call: str | UnsetType = UNSET) -> None:
         """Send `text` as visible text or as reasoning, opening and closing blocks as needed."""
         if not text:
             return
@@ -35,10 +37,16 @@ class Run:
             state.block = f"{'r' if reasoning else 't'}{state.blocks}"
             state.blocks += 1
             state.reasoning = reasoning
-            self.out.append(ReasoningStart(state.block) if reasoning else TextStart(state.block))
+            self.out.append(ReasoningStart(state.block) if reasoning else TextStart(state.block, call))
         delta = ReasoningDelta if reasoning else TextDelta
         for piece in self.pieces(text):
             self.out.append(delta(state.block, piece))
+
+    def put_source(self, source: str, call: str) -> None:
+        """Send the source of a failed call as a block of its own; `call` is its id, empty if it had none yet."""
+        self.close_block()
+        self.put(source, reasoning=False, call=call)
+        self.close_block()
 
     def close_block(self) -> None:
         """End the open block, if any."""
