@@ -140,7 +140,8 @@ class GrowingArguments(msgspec.Struct, array_like=True):
         while (stop := self._content(text, position) if self.string else self._structure(text, position, tools)) >= 0:
             position = stop
         self.held = text[position:]
-        self.stopped = self.stopped or len(self.held) > HELD_CHARS
+        if len(self.held) > HELD_CHARS:
+            self.stopped = True
         if self.stopped:
             self.held = ""
         return text[:position]
