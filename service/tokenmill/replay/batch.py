@@ -110,6 +110,6 @@ class Stream:
             chunk,
             conversation_id=None,
             message_id=MESSAGE,
-            open={} if self._partition.offset == 0 else None,
+            open=chunk.open if self._partition.offset else chunk.open or {},
             end=chunk.end is True,
         )

@@ -49,9 +49,12 @@ class Opener:
 
         Raises `BadOpen`.
         """
-        if chunk.open is not None:
-            return compile_grammar(self._resolved(read_options(chunk.open, self._defaults)), self._limits)
-        return message.choices[-1].grammar if message is not None else self._default_grammar
+        if chunk.open is None and message is not None:
+            return message.choices[-1].grammar
+        if chunk.open is None and not chunk.model:
+            return self._default_grammar
+        said = {"model": chunk.model} if chunk.model else {}
+        return compile_grammar(self._resolved(read_options(said | (chunk.open or {}), self._defaults)), self._limits)
 
     def choice(
         self, message: Message | None, grammar: Grammar, chunk: Chunk, record: Record, root: Root | None
