@@ -1,13 +1,15 @@
 """What a dialect is: the last step of the flow, from a native event to the payloads that a client reads."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import msgspec
 
-from tokenmill.events import Event
+from tokenmill.events import Error, Event, Problem
 from tokenmill.parser import Options
 from tokenmill.parser.tools import Tool
+
+_WITH_CALL = frozenset(get_args(Problem))
 
 _NO_TOOLS: Mapping[str, Tool] = {}
 
@@ -81,3 +83,8 @@ class Dialect(Protocol):
         `seq` is the event's position, None where state was lost; `time` is in milliseconds since the epoch. Changes
         `state` in place.
         """
+
+
+def voids(error: Error, call_id: str) -> bool:
+    """Whether the error says that what came of this call is void: no `tool-call` follows."""
+    return error.id == call_id and error.code not in _WITH_CALL

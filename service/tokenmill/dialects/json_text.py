@@ -1,10 +1,14 @@
 """Values as JSON, also those that msgspec refuses to write; dialects write everything that a model can say."""
 
 import json
+from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
 import msgspec
+
+PIECE_CHARS = 64 * 1024
+"""Of text in one payload: as much as of a delta; twice that as JSON inside of JSON fits into an output record."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -32,3 +36,8 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(item) for item in value]
     return value
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Text in pieces that each fit into a payload; none of an empty one."""
+    return (text[at : at + PIECE_CHARS] for at in range(0, len(text), PIECE_CHARS))
