@@ -67,7 +67,7 @@ SCENARIOS: dict[str, Scenario] = {
     "a call without arguments": Scenario(
         [*_text('<tool_call>{"name": "now", "arguments": {}}</tool_call>'), _STOP], {"format": "hermes"}
     ),
-    "a long argument": Scenario([*_text(_CALL.replace("Zürich", "é\\n\\u0001" * 30_000)), _STOP]),
+    "a long argument": Scenario([*_text(_CALL.replace("Zürich", "é\\n\\u0001" * 20_000)), _STOP]),
     "an unknown tool": Scenario([*_text('<tool_call>{"name": "rm", "arguments": {"path": "/"}}</tool_call>'), _STOP]),
     "arguments of another type": Scenario([*_text(_CALL.replace("3", '"three"')), _STOP]),
     "a broken call": Scenario([*_text("a ", *_CALL.replace("3}}", "3, oops}}"), " b"), _STOP]),
