@@ -1,0 +1,74 @@
+"""What the dialect `agent` remembers of a message: what its last rows say again as a whole, and what waits."""
+
+import msgspec
+
+from tokenmill.dialects.json_text import json_bytes
+from tokenmill.limits import KIB
+from tokenmill.parser.state import Source
+
+GATHERED_BYTES = 768 * KIB
+"""Of one answer as JSON, and of its reasoning: with the rest of the row it fits the default of an output record."""
+
+WAITING_CHARS = 32 * KIB
+"""Of a call's arguments before they are sent whatever `min_delta_chars` says: with the longest delta they fit a row."""
+
+
+class Gathered(msgspec.Struct, array_like=True):
+    """Text that is said again as a whole, as far as there is room."""
+
+    text: Source = msgspec.field(default_factory=Source)
+    bytes: int = 0
+    cut: bool = False
+    """There was more than there is room for."""
+
+    def add(self, text: str) -> bool:
+        """Append `text` if there is room for it; from the first that has none on nothing is."""
+        size = len(json_bytes(text))
+        self.cut = self.cut or self.bytes + size > GATHERED_BYTES
+        if not self.cut:
+            self.text.add(text)
+            self.bytes += size
+        return not self.cut
+
+    def charge(self, size: int) -> bool:
+        """Take room for something else; False if there is not enough."""
+        if self.bytes + size > GATHERED_BYTES:
+            self.cut = True
+            return False
+        self.bytes += size
+        return True
+
+
+class Called(msgspec.Struct, array_like=True):
+    """One call of the message."""
+
+    id: str
+    name: str
+    time: int
+    """When it began: milliseconds since the epoch."""
+    provider: bool
+    """It comes from the provider's own tool stream."""
+    waiting: Source = msgspec.field(default_factory=Source)
+    """Arguments that have not been sent yet, below `min_delta_chars`."""
+    complete: bool = False
+    unknown: bool = False
+    """It names no tool of the message."""
+    arguments: str = ""
+    """As JSON, once it is complete."""
+
+
+class AgentState(msgspec.Struct, array_like=True):
+    """What is remembered from one event to the next."""
+
+    id_prefix: str = ""
+    thought: Gathered = msgspec.field(default_factory=Gathered)
+    thinking_since: int = -1
+    """When the open reasoning began; -1 if none is open."""
+    answer: Gathered = msgspec.field(default_factory=Gathered)
+    calls: list[Called] = []
+    finished: bool = False
+    """The last rows were written once: if they are asked for again, they were too large."""
+
+    def call(self, call_id: str) -> Called | None:
+        """The call of that id, if it has begun."""
+        return next((call for call in reversed(self.calls) if call.id == call_id), None)
