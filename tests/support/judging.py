@@ -31,10 +31,11 @@ def _frame(payload: bytes, *, named: bool) -> bytes:
 
 
 @contextmanager
-def serving(body: bytes, headers: Mapping[str, str] | None = None) -> Iterator[str]:
-    """A server on this machine that answers every request with these bytes; its URL."""
-    answer = {"content-type": "text/event-stream", "content-length": str(len(body)), **(headers or {})}
-    handler = type("Handler", (_Handler,), {"body": body, "answer": answer})
+def serving(body: bytes | Mapping[str, bytes], headers: Mapping[str, str] | None = None) -> Iterator[str]:
+    """A server on this machine that answers every request with these bytes, or those under its path; its URL."""
+    bodies = {"": body} if isinstance(body, bytes) else body
+    answer = {"content-type": "text/event-stream", **(headers or {})}
+    handler = type("Handler", (_Handler,), {"bodies": bodies, "answer": answer})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -48,21 +49,31 @@ def serving(body: bytes, headers: Mapping[str, str] | None = None) -> Iterator[s
 class _Handler(BaseHTTPRequestHandler):
     """Answers GET and POST alike."""
 
-    body: ClassVar[bytes]
+    bodies: ClassVar[Mapping[str, bytes]]
     answer: ClassVar[Mapping[str, str]]
 
     def do_GET(self) -> None:
         self.rfile.read(int(self.headers.get("content-length") or 0))
+        body = self.bodies[self.path.strip("/") if len(self.bodies) > 1 else ""]
         self.send_response(200)
         for name, value in self.answer.items():
             self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
         self.end_headers()
-        self.wfile.write(self.body)
+        self.wfile.write(body)
 
     do_POST = do_GET  # noqa: N815 -- the name that the server looks for
 
     def log_message(self, *_args: object) -> None:
         """The tests say what they saw."""
+
+
+def judged(script: str, streams: Mapping[str, Iterable[bytes]], headers: Mapping[str, str] | None = None) -> Any:
+    """What a client for Node makes of each stream of payloads: one process reads them all."""
+    bodies = {str(number): sse(payloads) for number, payloads in enumerate(streams.values())}
+    with serving(bodies, headers) as url:
+        answers = run_node(script, *(f"{url}/{number}" for number in bodies))
+    return dict(zip(streams, answers, strict=True))
 
 
 def run_node(script: str, *arguments: str) -> Any:
