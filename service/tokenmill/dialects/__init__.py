@@ -2,11 +2,12 @@
 
 from tokenmill.dialects.dialect import Dialect, Envelope
 from tokenmill.dialects.native import NATIVE
+from tokenmill.dialects.segments import SEGMENTS
 from tokenmill.errors import ConfigError
 
 __all__ = ["DIALECTS", "Dialect", "Envelope", "find_dialect"]
 
-DIALECTS: tuple[Dialect, ...] = (NATIVE,)
+DIALECTS: tuple[Dialect, ...] = (NATIVE, SEGMENTS)
 """Every dialect; the first is the default."""
 
 _BY_NAME = {dialect.name: dialect for dialect in DIALECTS}

@@ -5,6 +5,10 @@ from functools import lru_cache
 from tokenmill.errors import BadOpen
 from tokenmill.formats.apertus import APERTUS
 from tokenmill.formats.apriel import APRIEL
+from tokenmill.formats.autobyteus_json import AUTOBYTEUS_JSON
+from tokenmill.formats.autobyteus_sentinel import AUTOBYTEUS_SENTINEL
+from tokenmill.formats.autobyteus_xml import AUTOBYTEUS_XML
+from tokenmill.formats.bare_json import BARE_JSON
 from tokenmill.formats.cohere_action import COHERE_ACTION
 from tokenmill.formats.command_r_action import COMMAND_R_ACTION
 from tokenmill.formats.deepseek_dsml import DEEPSEEK_DSML
@@ -74,6 +78,10 @@ FORMATS: tuple[Format, ...] = (
     DEEPSEEK_V3,
     DEEPSEEK_V31,
     DOTS,
+    AUTOBYTEUS_JSON,
+    AUTOBYTEUS_SENTINEL,
+    AUTOBYTEUS_XML,
+    BARE_JSON,
     ERNIE45,
     FIREFUNCTION,
     FUNCTIONARY_V31,

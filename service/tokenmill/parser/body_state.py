@@ -1,6 +1,6 @@
 """The states of the bodies: plain data, one tagged struct for each kind."""
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -135,4 +135,67 @@ class PythonState(msgspec.Struct, tag="y", array_like=True):
     """Keyword, begin and end of each value."""
 
 
-BodyState: TypeAlias = TreeState | JsonState | ParamsState | LiteralState | PythonState
+class TagState(msgspec.Struct, tag="g", array_like=True):
+    """Where the content of a call whose opening is a tag stands. See `bodies.tagged`."""
+
+    kind: str = ""
+    """Which content; empty as long as the tag is open."""
+    path: str = ""
+    """The path that the tag names, or its argument so far."""
+    begin: int = -1
+    """Where the content that is an argument begins; -1 until then."""
+    end: int = -1
+    """Where it ends, once it has."""
+    phase: int = 0
+    """Where pieces stand: a `piped.Phase`."""
+    style: int = 0
+    """Which of its spellings the open element has."""
+    growing: bool = False
+    """The content is sent as it grows."""
+    raw: bool = False
+    """Inside a section in which nothing is a marker but its end."""
+
+
+class SegmentState(msgspec.Struct, tag="s", array_like=True):
+    """Where a segment whose header is JSON stands. See `bodies.sentinel`."""
+
+    json: JsonState
+    """Of the header."""
+    header: dict[str, Any] | None = None
+    """The header once it is read."""
+    begin: int = -1
+    """Where the content begins; -1 until then."""
+    end: int = -1
+    """Where it ends, once it has."""
+    growing: bool = False
+    """The content is sent as it grows."""
+
+
+class WholeJsonState(msgspec.Struct, tag="w", array_like=True):
+    """Where a call stands whose whole JSON is its source. See `bodies.json_tool`."""
+
+    json: JsonState
+    head: str = ""
+    """Its beginning, as long as no name was found in it."""
+    searched: bool = False
+    """Its beginning has no name, or had it."""
+
+
+class OtherState(msgspec.Struct, tag="o", array_like=True):
+    """The state of a body that comes from elsewhere: whatever it needs, as plain data."""
+
+    data: dict[str, Any] = {}
+
+
+BodyState: TypeAlias = (
+    TreeState
+    | JsonState
+    | TaggedJsonState
+    | ParamsState
+    | LiteralState
+    | PythonState
+    | TagState
+    | SegmentState
+    | WholeJsonState
+    | OtherState
+)

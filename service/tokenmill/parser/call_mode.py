@@ -24,8 +24,12 @@ HEADER_CHARS = 2 * NAME_CHARS
 class CallMode:
     """Inside one kind of call."""
 
-    def __init__(self, section: int, reader: Reader, header: Header | None, limits: Limits, *, bare: Bare) -> None:
+    def __init__(
+        self, section: int, reader: Reader, header: Header | None, limits: Limits, *, bare: Bare, block: int = TEXT
+    ) -> None:
         self._section = section
+        self._block = block
+        """The mode of a block of text that a call turned out to open."""
         self._declared_only = bare == "declared"
         """Outside of its section, a call must name a declared tool."""
         self._reader = reader
@@ -114,6 +118,11 @@ class CallMode:
             limit(run, f"there are more than {run.grammar.limits.calls} calls")
             return
         state.call = None
+        if verdict is Verdict.BLOCK:
+            run.close_block()
+            run.note("marker", call.source.text())
+            state.mode = self._block
+            return
         state.mode = self._section
         problem = "this is not the grammar of a call"
         if verdict is Verdict.DONE:

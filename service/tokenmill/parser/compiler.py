@@ -64,6 +64,9 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     for number, (_, section) in layout.sections.items():
         modes.append(_section_mode(layout, number, section))
         modes += [_call_mode(number, section, at, limits) for at in range(len(section.calls))]
+        if section.block:
+            live = [(section.block, Move(To.REGION))]
+            modes.append(TextMode(_block(number, section), live, reasoning=False, delta_chars=delta_chars))
     for compiled in layout.channels:
         modes += compiled.modes
     reasoning = frozenset(layout.regions).union(*(compiled.reasons for compiled in layout.channels))
@@ -79,15 +82,22 @@ def _lay_out(options: Options, formats: Sequence[Format], limits: Limits) -> _La
             number += 1
     with_tools = options.parse in ("all", "tools") and options.tool_choice != "none"
     for format_ in formats:
-        for section in format_.sections if with_tools else ():
+        for section in format_.sections:
+            if (section.layer == "tools" and options.parse not in ("all", "tools")) or options.tool_choice == "none":
+                continue
             layout.sections[number] = (format_, section)
             layout.calls[number] = list(range(number + 1, number + 1 + len(section.calls)))
-            number += 1 + len(section.calls)
+            number = _block(number, section) + (section.block is not None)
     for format_ in formats:
         if compiled := compile_channels(options, format_, limits, number):
             layout.channels.append(compiled)
             number += len(compiled.modes)
     return layout
+
+
+def _block(number: int, section: Section) -> int:
+    """The mode behind those of the section's calls: that of its blocks of text, if it has any."""
+    return number + 1 + len(section.calls)
 
 
 def _openings(layout: _Layout, number: int, *, surest: bool = False) -> list[tuple[Marker, Move]]:
@@ -117,14 +127,14 @@ def _section_mode(layout: _Layout, number: int, section: Section) -> Mode:
     live = [(framing, Move(To.FRAMING)) for framing in section.framing]
     live += [(section.close, Move(To.CLOSED))] if section.close else []
     live += [(section.open, Move(To.SECTION, number))] if section.open else []
-    return SectionMode(live + _calls(section, layout.calls[number]))
+    return SectionMode(live if section.bare == "alone" else live + _calls(section, layout.calls[number]))
 
 
 def _call_mode(number: int, section: Section, at: int, limits: Limits) -> Mode:
     call = section.calls[at]
     stops = [section.close, section.open, *(other.open for other in section.calls if other.header)]
     reader = call.body.compile([stop for stop in stops if stop])
-    return CallMode(number, reader, call.header, limits, bare=section.bare)
+    return CallMode(number, reader, call.header, limits, bare=section.bare, block=_block(number, section))
 
 
 def _start(options: Options, formats: Sequence[Format], layout: _Layout) -> int:

@@ -38,7 +38,8 @@ class Grammar:
         self.format_names = [format_.name for format_ in formats]
         self._tools = read_tools(options.tools, options.original_schemas)
         self._content = frozenset(options.content_arguments)
-        suffixed = [with_suffix(format_, options.markers_suffix) for format_ in formats]
+        configured = [format_.configured(format_, options) if format_.configured else format_ for format_ in formats]
+        suffixed = [with_suffix(format_, options.markers_suffix) for format_ in configured]
         compiled = compile_modes(options, suffixed, limits)
         self.modes: Sequence[Mode] = compiled.modes
         self.start: int = compiled.start

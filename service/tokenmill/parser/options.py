@@ -26,7 +26,7 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     model: str = ""
     """Name of the model, for `message-start`."""
     provider: str = ""
-    """For dialects that name it; none of this version does."""
+    """Who serves the model. The format `autobyteus` and the option `json_profile` depend on it."""
     conversation_hash: str = ""
     """For dialects that name it; none of this version does."""
     start: Literal["text", "reasoning", "header"] | None = None
@@ -62,9 +62,17 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     json_patterns: list[str] = []
     json_profile: str = ""
     id_prefix: str = ""
+    """How JSON begins that the format `autobyteus_json` takes for a call; white space does not matter. Empty: eight
+    beginnings that are in use."""
     segment_end_metadata: bool = False
+    """Where that JSON has name and arguments: `default`, `openai` or `gemini`. Empty: as the provider's models write
+    it."""
 
+    """Goes before every id that is made here, of calls and of segments; ids of the provider stay as they are."""
 
+    """The dialect `segments` repeats a segment's metadata at its end."""
+    segment_tools: dict[str, str] = {}
+    """Which tool a segment of the kinds `write_file`, `patch_file` and `run_bash` calls, if it has another name."""
 FORMATS_AT_ONCE = 8
 """Formats that live at once in a message: each makes every character dearer."""
 

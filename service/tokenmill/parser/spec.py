@@ -16,12 +16,14 @@ A format names its markers and how they nest; it holds no code. The nesting is a
 5. *Channels* are blocks behind headers: where a header leads is told by patterns.
 """
 
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from tokenmill.parser.bodies import Body
 from tokenmill.parser.markers import Marker
+from tokenmill.parser.options import Options
 
 
 class Region(msgspec.Struct, frozen=True):
@@ -59,7 +61,8 @@ class Call(msgspec.Struct, frozen=True):
     """None: the opening is the first character of the body, which names the tool itself."""
 
 
-Bare: TypeAlias = Literal["never", "declared", "always"]
+Bare: TypeAlias = Literal["never", "declared", "always", "alone"]
+Layer: TypeAlias = Literal["tools", "always"]
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -72,7 +75,12 @@ class Section(msgspec.Struct, frozen=True):
     framing: tuple[Marker, ...] = ()
     """What may stand around calls besides white space: brackets and commas of a list."""
     bare: Bare = "never"
-    """Whether a call is also recognised without the section's opening: if it names a declared tool, or always."""
+    """Whether a call is also recognised without the section's opening: if it names a declared tool, or always; or each
+    stands alone, so that what is between two of them is text."""
+    layer: Layer = "tools"
+    """When it is parsed: with tool calls, or whatever `parse` says, as it is no tool call to the model."""
+    block: Marker | None = None
+    """Ends a block of text that a call turned out to open (`Verdict.BLOCK`)."""
 
 
 BlockKind: TypeAlias = Literal["text", "reasoning", "drop"]
@@ -137,3 +145,6 @@ class Format(msgspec.Struct, frozen=True):
     start: Literal["text", "reasoning", "header"] = "text"
     unknown_tool: UnknownTool = "call"
     calls_in_reasoning: CallsInReasoning = "ignore"
+    configured: Callable[["Format", Options], "Format"] | None = None
+    """What the format is under the options of a message, where they say more than its markers' suffix. Pure. Raises
+    `BadOpen` for a value that it does not know."""
