@@ -28,6 +28,14 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delta_chars: int = 64 * KIB
     """One text, reasoning or source delta; longer ones are split. Readers may keep it in one web-socket frame."""
 
+    @property
+    def payload_bytes(self) -> int:
+        """Largest payload of an output record: what a key, the message's id and other headers leave of it."""
+        return self.output_bytes - 2 * KEY_BYTES - HEADER_BYTES
+
+
+HEADER_BYTES = 1 * KIB
+"""What the names and numbers of an output record's headers take at most, with room to spare."""
 
 KEY_BYTES = 1 * KIB
 """A record's key (the conversation id) and a message id: both come back in every output record."""

@@ -3,12 +3,13 @@
 from tokenmill.codecs.chunk import Chunk, ProviderPart
 from tokenmill.codecs.codec import Codec
 from tokenmill.codecs.native import NATIVE
+from tokenmill.codecs.qwen_sse import QWEN_SSE
 from tokenmill.codecs.text import TEXT
 from tokenmill.errors import UnknownCodec
 
 __all__ = ["CODECS", "Chunk", "Codec", "ProviderPart", "find_codec"]
 
-CODECS: tuple[Codec, ...] = (NATIVE, TEXT)
+CODECS: tuple[Codec, ...] = (NATIVE, QWEN_SSE, TEXT)
 """Every codec; the first is the default."""
 
 _BY_NAME = {codec.name: codec for codec in CODECS}

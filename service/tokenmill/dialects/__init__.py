@@ -2,12 +2,14 @@
 
 from tokenmill.dialects.dialect import Dialect, Envelope
 from tokenmill.dialects.native import NATIVE
+from tokenmill.dialects.openai import OPENAI
+from tokenmill.dialects.openai_completion import OPENAI_COMPLETION
 from tokenmill.dialects.segments import SEGMENTS
 from tokenmill.errors import ConfigError
 
 __all__ = ["DIALECTS", "Dialect", "Envelope", "find_dialect"]
 
-DIALECTS: tuple[Dialect, ...] = (NATIVE, SEGMENTS)
+DIALECTS: tuple[Dialect, ...] = (NATIVE, OPENAI, OPENAI_COMPLETION, SEGMENTS)
 """Every dialect; the first is the default."""
 
 _BY_NAME = {dialect.name: dialect for dialect in DIALECTS}

@@ -1,23 +1,36 @@
 """What a dialect is: the last step of the flow, from a native event to the payloads that a client reads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, get_args
 
 import msgspec
 
 from tokenmill.events import Error, Event, Problem
+from tokenmill.limits import Limits
 from tokenmill.parser import Options
 from tokenmill.parser.tools import Tool
 
 _WITH_CALL = frozenset(get_args(Problem))
 
 _NO_TOOLS: Mapping[str, Tool] = {}
+_PAYLOAD_BYTES = Limits().payload_bytes
 
 
 class Envelope:
     """What all events of one message and choice share, with the bytes of it that never change made once."""
 
-    __slots__ = ("choice", "conversation_id", "created", "message_id", "native", "options", "tools")
+    __slots__ = (
+        "_made",
+        "choice",
+        "conversation_id",
+        "created",
+        "last",
+        "message_id",
+        "native",
+        "options",
+        "payload_bytes",
+        "tools",
+    )
 
     def __init__(
         self,
@@ -27,6 +40,7 @@ class Envelope:
         created: int,
         options: Options,
         tools: Mapping[str, Tool] = _NO_TOOLS,
+        payload_bytes: int = _PAYLOAD_BYTES,
     ) -> None:
         self.conversation_id = conversation_id
         self.message_id = message_id
@@ -36,8 +50,20 @@ class Envelope:
         self.options = options
         self.tools = tools
         """The declared tools, by name."""
+        self.payload_bytes = payload_bytes
+        """What a payload may have at most."""
+        self.last = True
+        """At a choice's `finish`: no other choice of the message is open."""
+        self._made: dict[str, bytes] | None = None
         self.native = _native_fields(conversation_id, message_id, choice)
         """The envelope's constant fields as they stand in a JSON object of the native dialect."""
+
+    def constant(self, name: str, make: Callable[["Envelope"], bytes]) -> bytes:
+        """Bytes of this name that depend on nothing but the envelope, made once."""
+        made = self._made = self._made or {}
+        if name not in made:
+            made[name] = make(self)
+        return made[name]
 
 
 def _native_fields(conversation_id: str, message_id: str, choice: int) -> bytes:

@@ -250,6 +250,7 @@ class Chunks:
         self, message: Message, choices: list[Choice], reason: str | None, record: Record, out: list[Output]
     ) -> None:
         for choice in choices:
+            choice.envelope.last = len(message.going_on()) == 1
             if choice.parser is not None:
                 self._outputs.emit(choice.parser.finish(reason, choice.usage), choice, record.timestamp, out)
             self._messages.end(message, choice, record.offset)

@@ -75,7 +75,13 @@ class Opener:
         if previous is not None:
             roots.append(previous.root)
         envelope = Envelope(
-            message.conversation, message.id, choice_index(chunk), record.timestamp, grammar.options, grammar.tools
+            message.conversation,
+            message.id,
+            choice_index(chunk),
+            record.timestamp,
+            grammar.options,
+            grammar.tools,
+            self._limits.payload_bytes,
         )
         oldest = min(roots, key=lambda root: root.offset)
         choice = Choice(message.key, oldest, record.offset, grammar, envelope)

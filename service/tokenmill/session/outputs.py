@@ -8,14 +8,10 @@ from msgspec import UNSET
 
 from tokenmill.dialects import Dialect, find_dialect
 from tokenmill.events import EVENT_TYPES, Error, Event, Finish, Part, ToolCall
-from tokenmill.limits import KEY_BYTES, KIB
 from tokenmill.records import Output
 from tokenmill.session.message import Choice
 from tokenmill.session.settings import OutputSpec, SessionSettings
 from tokenmill.session.tally import Tally
-
-HEADER_BYTES = KIB
-"""What the names and numbers of the headers take at most, with room to spare."""
 
 ERROR_STAGES = {
     "malformed-call": "call",
@@ -67,7 +63,7 @@ class Outputs:
     def __init__(self, settings: SessionSettings, number: int, tally: Tally) -> None:
         self.tally = tally
         self._source = ("tm-source-partition", b"%d" % number)
-        self._room = settings.limits.output_bytes - 2 * KEY_BYTES - HEADER_BYTES
+        self._room = settings.limits.payload_bytes
         self._routes = [
             Route(
                 spec.topic,

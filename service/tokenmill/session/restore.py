@@ -56,7 +56,13 @@ class Restored:
     def _choice(self, message: Message, state: ChoiceState) -> Choice:
         grammar = self._grammars[state.grammar]
         envelope = Envelope(
-            message.conversation, message.id, state.index, state.created, grammar.options, grammar.tools
+            message.conversation,
+            message.id,
+            state.index,
+            state.created,
+            grammar.options,
+            grammar.tools,
+            self._limits.payload_bytes,
         )
         choice = Choice(message.key, self._roots[state.root], state.first, grammar, envelope)
         choice.status, choice.announced = state.status, state.status == LOST
