@@ -58,6 +58,7 @@ from tokenmill.formats.plain import PLAIN
 from tokenmill.formats.plamo3 import PLAMO3
 from tokenmill.formats.pythonic import PYTHONIC
 from tokenmill.formats.qwen3_xml import QWEN3_XML
+from tokenmill.formats.qwen_web_xml import QWEN_WEB_XML
 from tokenmill.formats.seed_oss import SEED_OSS
 from tokenmill.formats.step3 import STEP3
 from tokenmill.formats.think import THINK
@@ -69,19 +70,18 @@ from tokenmill.parser.options import Options
 from tokenmill.parser.spec import Format
 
 FORMATS: tuple[Format, ...] = (
-    PLAIN,
     APERTUS,
     APRIEL,
+    AUTOBYTEUS_JSON,
+    AUTOBYTEUS_SENTINEL,
+    AUTOBYTEUS_XML,
+    BARE_JSON,
     COHERE_ACTION,
     COMMAND_R_ACTION,
     DEEPSEEK_DSML,
     DEEPSEEK_V3,
     DEEPSEEK_V31,
     DOTS,
-    AUTOBYTEUS_JSON,
-    AUTOBYTEUS_SENTINEL,
-    AUTOBYTEUS_XML,
-    BARE_JSON,
     ERNIE45,
     FIREFUNCTION,
     FUNCTIONARY_V31,
@@ -121,9 +121,11 @@ FORMATS: tuple[Format, ...] = (
     NEMOTRON_TOOLCALL_ARRAY,
     OLMO3,
     PHI4MINI,
+    PLAIN,
     PLAMO3,
     PYTHONIC,
     QWEN3_XML,
+    QWEN_WEB_XML,
     SEED_OSS,
     STEP3,
     THINK,

@@ -67,6 +67,19 @@ class ParamsState(msgspec.Struct, tag="p", array_like=True):
     """Its end, which may be layout; or all of it while it can still be `null`."""
 
 
+class ChildrenState(ParamsState, tag="c", array_like=True):
+    """Where parameters in tags of their own names stand. See `bodies.children`."""
+
+    tool: str = ""
+    """Name of the call's tag."""
+    inner: int = 0
+    """Tags in the open value that are like its own, and open."""
+    outer: int = 0
+    """The same for the call's tag."""
+    blank: bool = True
+    """Nothing stands between parameters but white space."""
+
+
 class LiteralState(msgspec.Struct, tag="l", array_like=True):
     """Where bare keys and marked strings stand. See `bodies.literal`."""
 
@@ -192,6 +205,7 @@ BodyState: TypeAlias = (
     | JsonState
     | TaggedJsonState
     | ParamsState
+    | ChildrenState
     | LiteralState
     | PythonState
     | TagState

@@ -9,7 +9,7 @@ from tokenmill.limits import NAME_CHARS, Limits
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.calls import Verdict, begin, complete, fail
 from tokenmill.parser.markers import Marker, Scanner
-from tokenmill.parser.modes import TEXT, give_back, limit
+from tokenmill.parser.modes import TEXT, UNPARSED, give_back, limit
 from tokenmill.parser.run import Run
 from tokenmill.parser.spec import Bare, Header
 from tokenmill.parser.state import OpenCall, State
@@ -133,6 +133,7 @@ class CallMode:
             else:
                 complete(run, call, arguments, repaired=repaired)
                 state.answered, state.spoiled, state.origin = True, False, TEXT
+                state.mode = UNPARSED if run.grammar.first_call_only else state.mode
                 return
         if verdict is not Verdict.TEXT:
             fail(run, call, "malformed-call", problem)

@@ -119,7 +119,7 @@ def complete(run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: b
     source = call.source.text()
     run.note("call", source)
     if call.dropped:
-        if run.grammar.options.text_after_calls == "drop":
+        if run.grammar.drops_text_after_calls:
             run.close_block()
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name, source[:RAW_CHARS]))
         return

@@ -33,6 +33,8 @@ class Grammar:
         self.traced = traced
         """Spans of source are recorded among the events."""
         self.unknown_tool: UnknownTool = options.unknown_tool or formats[0].unknown_tool
+        self.drops_text_after_calls = (options.text_after_calls or formats[0].text_after_calls) == "drop"
+        self.first_call_only = any(format_.first_call_only for format_ in formats)
         self.streams_input = options.stream_tool_input is not False
         self.watches_arguments = bool(options.content_arguments)
         self.format_names = [format_.name for format_ in formats]

@@ -10,7 +10,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -26,6 +26,7 @@ INNER_CHARS = 256
 """Signs that vary inside a marker, as the numbers in a citation's closing do: more is no marker."""
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Marker(msgspec.Struct, frozen=True):
@@ -67,12 +68,19 @@ def ahead(pattern: str, **parts: str) -> tuple[str, ...]:
     return tuple(sequence)
 
 
-class Hit(NamedTuple, Generic[T]):
+class Hit(NamedTuple, Generic[T_co]):
     """What a scanner found: a marker at `start:end` with its `value`; or, with `end` -1, text to hold from `start`."""
 
     start: int
     end: int
-    value: T | None
+    value: T_co | None
+
+
+class Finder(Protocol[T_co]):
+    """Finds what is live at some place of a stream."""
+
+    def find(self, buffer: str, position: int, *, final: bool) -> "Hit[T_co] | None":
+        """The first from `position` on, or what to hold; `final` says that nothing follows the buffer."""
 
 
 class Scanner(Generic[T]):

@@ -47,8 +47,8 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """What a call to a tool that is not in the list is."""
     calls_in_reasoning: Literal["honour", "ignore"] | None = None
     """Whether a call inside reasoning is one."""
-    text_after_calls: Literal["keep", "drop"] = "keep"
-    """Text after the first complete call: some models only ramble there."""
+    text_after_calls: Literal["keep", "drop"] | None = None
+    """Text after the first complete call: some models only ramble there. None: the format's own, mostly `keep`."""
     stream_tool_input: bool | None = None
     """None: on if any output asks for it."""
     content_arguments: list[str] = []

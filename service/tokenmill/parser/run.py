@@ -29,7 +29,7 @@ class Run:
         if not text:
             return
         state = self.state
-        if state.complete and not reasoning and self.grammar.options.text_after_calls == "drop":
+        if state.complete and not reasoning and self.grammar.drops_text_after_calls:
             self.note("dropped", text)
             return
         if not state.block or state.reasoning != reasoning:

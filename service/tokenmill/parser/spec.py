@@ -121,6 +121,7 @@ class Channels(msgspec.Struct, frozen=True):
 
 UnknownTool: TypeAlias = Literal["call", "text", "drop"]
 CallsInReasoning: TypeAlias = Literal["honour", "ignore"]
+TextAfterCalls: TypeAlias = Literal["keep", "drop"]
 
 
 class Format(msgspec.Struct, frozen=True):
@@ -145,6 +146,9 @@ class Format(msgspec.Struct, frozen=True):
     start: Literal["text", "reasoning", "header"] = "text"
     unknown_tool: UnknownTool = "call"
     calls_in_reasoning: CallsInReasoning = "ignore"
+    text_after_calls: TextAfterCalls = "keep"
+    first_call_only: bool = False
+    """Behind the first complete call nothing is parsed: what looks like another one is text, too."""
     configured: Callable[["Format", Options], "Format"] | None = None
     """What the format is under the options of a message, where they say more than its markers' suffix. Pure. Raises
     `BadOpen` for a value that it does not know."""

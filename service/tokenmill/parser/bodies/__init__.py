@@ -1,6 +1,7 @@
 """Body grammars: how a call writes its arguments. One file each."""
 
 from tokenmill.parser.bodies.base import Body, Reader
+from tokenmill.parser.bodies.children import Children
 from tokenmill.parser.bodies.json_body import JsonArguments, JsonCall
 from tokenmill.parser.bodies.json_keyed import JsonKeyed
 from tokenmill.parser.bodies.literal import Literals
@@ -9,3 +10,4 @@ from tokenmill.parser.bodies.pycalls import PyCalls
 from tokenmill.parser.bodies.tree import Tree
 
 __all__ = ["Body", "JsonArguments", "JsonCall", "JsonKeyed", "Literals", "Params", "PyCalls", "Reader", "Tree"]
+    "Children",

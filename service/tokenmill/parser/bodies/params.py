@@ -24,7 +24,7 @@ from tokenmill.parser.bodies.wrapping import fitting, may_wrap, read_object, unw
 from tokenmill.parser.body_state import ParamsState
 from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import is_text, read_typed
-from tokenmill.parser.markers import Marker, Scanner, marker
+from tokenmill.parser.markers import Finder, Marker, Scanner, marker
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall
 
@@ -56,6 +56,8 @@ class Edge(IntEnum):
     """Signs in a value that stand for another."""
     RAW = 6
     """A raw section of a value begins or ends."""
+    FAULT = 7
+    """The call can't go on like this."""
 
 
 class Growth(IntEnum):
@@ -96,10 +98,12 @@ class Params(msgspec.Struct, frozen=True):
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """The reader of this body."""
-        return _ParamsReader(self, stops)
+        return ParamsReader(self, stops)
 
 
-class _ParamsReader:
+class ParamsReader:
+    """Reads tagged parameters; bodies whose tags are other ones build on it."""
+
     encoding: Encoding = "xml"
 
     def __init__(self, params: Params, stops: Sequence[Marker]) -> None:
@@ -175,7 +179,7 @@ class _ParamsReader:
         send_source(run, call, buffer[first:position])
         return position, verdict
 
-    def _scanner(self, state: ParamsState) -> Scanner[Edge]:
+    def _scanner(self, state: ParamsState) -> Finder[Edge]:
         """What is live where the body stands."""
         if state.in_tag:
             return self._tag
