@@ -43,7 +43,7 @@ def test_sample(format_name: str) -> None:
     events = parse(grammar(format_name), [format_.sample])
     assert [event.type for event in events if event.type in ("error", "finish")] == ["finish"]
     targets = [route.to for route in format_.channels.routes] if format_.channels else []
-    calls = bool(format_.sections) or any(not isinstance(target, str) for target in targets)
+    calls = bool(format_.sections or format_.answer) or any(not isinstance(target, str) for target in targets)
     assert calls == any(event.type == "tool-call" for event in events)
     assert (bool(format_.regions) or "reasoning" in targets) == any(event.type == "reasoning-delta" for event in events)
 

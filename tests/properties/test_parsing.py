@@ -152,6 +152,20 @@ TAGS += [
         "*/",
     ),
 ]
+TAGS += [
+    *(
+        '{"tool": "f", ',
+        '"params": ',
+        '{"tool"',
+        '{"params": [',
+        '{"tool": "f", "params": {"b": "x"}}',
+        '{ "',
+        "tru",
+        "-1.",
+        "01",
+    ),
+    *('{"content":', ' {"content": "a', '"toolCall": {"name": "f", "args": {', "\\u00", "\\n", "a. ", ". "),
+]
 PIECE = st.one_of(st.sampled_from(TAGS), st.sampled_from(JSON), st.sampled_from(TEXT), st.text(max_size=4))
 TOOLS: list[dict[str, Any]] = [
     {
@@ -175,6 +189,8 @@ OPTIONS = st.fixed_dictionaries(
         "on_unfinished": st.just("drop"),
         "text_after_calls": st.just("drop"),
         "stream_tool_input": st.sampled_from([False]),
+        "text_mode": st.sampled_from(["smart", "passthrough"]),
+        "max_buffer_chars": st.sampled_from([0, 5]),
     },
 )
 LIMITS = st.builds(

@@ -61,8 +61,10 @@ from tokenmill.formats.qwen3_xml import QWEN3_XML
 from tokenmill.formats.qwen_web_xml import QWEN_WEB_XML
 from tokenmill.formats.seed_oss import SEED_OSS
 from tokenmill.formats.step3 import STEP3
+from tokenmill.formats.structured_output import STRUCTURED_OUTPUT
 from tokenmill.formats.think import THINK
 from tokenmill.formats.think_append import THINK_APPEND
+from tokenmill.formats.tool_call_json import TOOL_CALL_JSON
 from tokenmill.formats.xlam import XLAM
 from tokenmill.limits import Limits
 from tokenmill.parser.grammar import Grammar, options_key
@@ -128,8 +130,10 @@ FORMATS: tuple[Format, ...] = (
     QWEN_WEB_XML,
     SEED_OSS,
     STEP3,
+    STRUCTURED_OUTPUT,
     THINK,
     THINK_APPEND,
+    TOOL_CALL_JSON,
     XLAM,
 )
 

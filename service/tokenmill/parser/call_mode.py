@@ -146,9 +146,8 @@ class CallMode:
         state = run.state
         call, state.call = state.call, None
         assert call is not None
-        code: ErrorCode | None = (
-            None if call.name and not call.begun else "unfinished-call"
-        )  # None: its name made it text
+        is_text = call.doubtful or (call.name and not call.begun)  # its name made it text
+        code: ErrorCode | None = None if is_text else "unfinished-call"
         if code:
             fail(run, call, code, "the stream ended inside the call")
         give_back(run, call.source.text(), code, call)

@@ -119,6 +119,7 @@ def complete(run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: b
     source = call.source.text()
     run.note("call", source)
     if call.dropped:
+        run.flush()
         if run.grammar.drops_text_after_calls:
             run.close_block()
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name, source[:RAW_CHARS]))
@@ -137,10 +138,13 @@ def complete(run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: b
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "schema-mismatch"))
     else:
         run.out.append(ToolCall(call.id, call.name, arguments, repaired))
+    if run.grammar.options.text_mode == "placeholder":
+        run.put(run.grammar.options.placeholder_text, reasoning=False)
 
 
 def fail(run: Run, call: OpenCall, code: ErrorCode, message: str) -> None:
     """The call can't be completed: say so; the caller decides what becomes of its source."""
+    run.flush()
     if call.begun and not call.dropped:
         end_growth(run, call)
         _end_input(run, call)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tokenmill.limits import Limits
+from tokenmill.parser.answer_mode import AnswerMode, LeadMode
 from tokenmill.parser.call_mode import CallMode
 from tokenmill.parser.channel_compiler import CompiledChannels, compile_channels
 from tokenmill.parser.markers import Marker
@@ -69,8 +70,14 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
             modes.append(TextMode(_block(number, section), live, reasoning=False, delta_chars=delta_chars))
     for compiled in layout.channels:
         modes += compiled.modes
+    answer = formats[0].answer if options.parse in ("all", "tools") and options.tool_choice != "none" else None
+    start = _start(options, formats, layout)
+    if answer is not None and start == TEXT:
+        start = len(modes)
+        call = CallMode(start + 1, answer.body.compile(()), None, limits, bare="never")
+        modes += [LeadMode(answer, start + 1), AnswerMode(answer, start + 2, delta_chars), call]
     reasoning = frozenset(layout.regions).union(*(compiled.reasons for compiled in layout.channels))
-    return Compiled(modes, _start(options, formats, layout), reasoning)
+    return Compiled(modes, start, reasoning)
 
 
 def _lay_out(options: Options, formats: Sequence[Format], limits: Limits) -> _Layout:

@@ -22,6 +22,9 @@ from tokenmill.parser.tools import Tool, read_tools
 
 _NO_TYPES: frozenset[str] = frozenset()
 
+_UNPARSED = {"parse": "none", "tool_choice": "none"}
+"""Options under which every marker stays text."""
+
 
 class Grammar:
     """Compiled options; immutable and shared."""
@@ -42,12 +45,16 @@ class Grammar:
         self._content = frozenset(options.content_arguments)
         configured = [format_.configured(format_, options) if format_.configured else format_ for format_ in formats]
         suffixed = [with_suffix(format_, options.markers_suffix) for format_ in configured]
-        compiled = compile_modes(options, suffixed, limits)
+        self.natural_chars = max(1, options.max_buffer_chars) if options.text_mode == "smart" else 0
+        """Text waits for a natural boundary, or until there are more characters of it; 0: it does not wait."""
+        careful = msgspec.structs.replace(limits, delta_chars=0) if self.natural_chars else limits
+        parsed = _UNPARSED if options.text_mode == "passthrough" else {}
+        compiled = compile_modes(msgspec.structs.replace(options, **parsed), suffixed, careful)
         self.modes: Sequence[Mode] = compiled.modes
         self.start: int = compiled.start
         """Number of the mode in which the stream begins."""
         self._reasoning_modes = compiled.reasoning
-        given = options.start in (None, formats[0].start) and options.parse != "none"
+        given = options.start in (None, formats[0].start) and options.parse != "none" and not parsed
         self.prompt = formats[0].prompt if given else ""
         """Text that is read in front of the model's first."""
 

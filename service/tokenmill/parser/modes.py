@@ -205,6 +205,7 @@ def leave_section(run: Run, code: ErrorCode, message: str = "") -> None:
     pending, state.pending = state.pending, ""
     state.mode = state.origin
     if message and not state.answered and not state.spoiled:
+        run.flush()
         run.out.append(Error(code, message, raw=pending[:RAW_CHARS]))
         give_back(run, pending, code)
     elif state.spoiled:
@@ -240,6 +241,7 @@ def limit(run: Run, message: str) -> None:
     pending, state.pending = state.pending, ""
     state.origin = TEXT
     if call is None:
+        run.flush()
         run.out.append(Error("limit", message))
         give_back(run, pending, "limit")
     else:

@@ -56,8 +56,10 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     min_delta_chars: int = 0
     """Argument deltas are held until they have this many characters."""
     text_mode: Literal["immediate", "smart", "passthrough", "placeholder"] = "immediate"
-    """This and the following are for segments formats and dialects; this version has none."""
+    """When text is sent: as soon as it is certain; up to the end of a line or sentence; as it is, markers and calls
+    included; or at once, with `placeholder_text` behind each call."""
     max_buffer_chars: int = 200
+    """With `smart`, text of so many characters does not wait for an end."""
     placeholder_text: str = "[Working...]"
     json_patterns: list[str] = []
     json_profile: str = ""
@@ -75,6 +77,9 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """Which tool a segment of the kinds `write_file`, `patch_file` and `run_bash` calls, if it has another name."""
 FORMATS_AT_ONCE = 8
 """Formats that live at once in a message: each makes every character dearer."""
+
+BUFFER_CHARS = 4096
+"""`max_buffer_chars` at most: a text that waits for longer is not streamed, and what waits is moved with each chunk."""
 
 _LARGE = frozenset({"tools", "original_schemas"})
 """Options that may be as large as a record."""
@@ -107,6 +112,8 @@ def _refused(key: str, value: Any) -> list[str]:
         return [f"option {key!r}: must not be negative"]
     if key == "format" and isinstance(value, list) and len(value) > FORMATS_AT_ONCE:
         return [f"option 'format': at most {FORMATS_AT_ONCE} formats live at once, these are {len(value)}"]
+    if key == "max_buffer_chars" and value > BUFFER_CHARS:
+        return [f"option {key!r}: at most {BUFFER_CHARS}"]
     if key not in _LARGE and len(repr(value)) > DETAIL_BYTES:
         return [f"option {key!r}: longer than {DETAIL_BYTES} characters"]
     return []

@@ -112,12 +112,14 @@ class Parser:
     def part(self, kind: str, value: Any, id: str | UnsetType = UNSET) -> list[AnyEvent]:  # noqa: A002 # the field's name
         """Other provider content, in its place."""
         run = self._beside()
+        run.flush()
         run.out.append(Part(kind, value, id))
         return self._events(run)
 
     def fail(self, message: str) -> list[AnyEvent]:
         """The provider failed: an `error` `upstream`."""
         run = self._beside()
+        run.flush()
         run.out.append(Error("upstream", message[:UPSTREAM_CHARS]))
         return self._events(run)
 

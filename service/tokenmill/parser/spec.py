@@ -119,6 +119,17 @@ class Channels(msgspec.Struct, frozen=True):
     """Blocks that end where a new header begins; in the others it is quoted."""
 
 
+class Answer(msgspec.Struct, frozen=True):
+    """The whole answer is one JSON object with a text and a call."""
+
+    text: str
+    """The key of the text, a string."""
+    call: str
+    """The key of the call, an object."""
+    body: Body
+    """What the call is."""
+
+
 UnknownTool: TypeAlias = Literal["call", "text", "drop"]
 CallsInReasoning: TypeAlias = Literal["honour", "ignore"]
 TextAfterCalls: TypeAlias = Literal["keep", "drop"]
@@ -141,6 +152,8 @@ class Format(msgspec.Struct, frozen=True):
     """Markers that are swallowed in visible text and in reasoning whatever is parsed: ends of turns and the like."""
     sections: tuple[Section, ...] = ()
     channels: Channels | None = None
+    answer: Answer | None = None
+    """Only of the first format, where several live at once."""
     prompt: str = ""
     """What the prompt ends with although it belongs to the answer: it is read as if the model had written it."""
     start: Literal["text", "reasoning", "header"] = "text"

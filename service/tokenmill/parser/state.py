@@ -6,7 +6,7 @@ grammar, which is the same wherever the message's options are the same.
 
 import msgspec
 
-from tokenmill.parser.body_state import BodyState
+from tokenmill.parser.body_state import BodyState, JsonState
 from tokenmill.parser.repair import whole_characters
 
 
@@ -59,6 +59,8 @@ class OpenCall(msgspec.Struct, array_like=True):
     growing: Growing | None = None
     grown: dict[str, bool] = {}
     """String arguments of which deltas were sent, as keys."""
+    doubtful: bool = False
+    """Nothing says yet that it is one: cut off here, it is text."""
 
 
 class NativeCall(msgspec.Struct, array_like=True):
@@ -67,6 +69,14 @@ class NativeCall(msgspec.Struct, array_like=True):
     index: int
     call: OpenCall
     complete: bool = False
+
+
+class OpenAnswer(msgspec.Struct, array_like=True):
+    """The object that is the whole answer."""
+
+    json: JsonState
+    in_text: bool = False
+    """The string that is its text is open."""
 
 
 class State(msgspec.Struct, array_like=True):
@@ -101,6 +111,10 @@ class State(msgspec.Struct, array_like=True):
     native: list[NativeCall] | None = None
     wire_ids: tuple[str, ...] = ()
     """Ids that the model or the provider gave to calls of this message."""
+    waiting: str = ""
+    """Visible text that waits for a natural boundary."""
+    answer: OpenAnswer | None = None
+    """Inside the object that is the whole answer."""
 
 
 def encode_state(state: State) -> bytes:

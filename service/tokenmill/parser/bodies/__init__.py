@@ -2,12 +2,25 @@
 
 from tokenmill.parser.bodies.base import Body, Reader
 from tokenmill.parser.bodies.children import Children
+from tokenmill.parser.bodies.closed_json import ClosedJsonCall
 from tokenmill.parser.bodies.json_body import JsonArguments, JsonCall
 from tokenmill.parser.bodies.json_keyed import JsonKeyed
 from tokenmill.parser.bodies.literal import Literals
 from tokenmill.parser.bodies.params import Params
 from tokenmill.parser.bodies.pycalls import PyCalls
+from tokenmill.parser.bodies.tool_object import ToolObject
 from tokenmill.parser.bodies.tree import Tree
 
-__all__ = ["Body", "JsonArguments", "JsonCall", "JsonKeyed", "Literals", "Params", "PyCalls", "Reader", "Tree"]
+__all__ = [
+    "Body",    "ClosedJsonCall",
+    "JsonArguments",
+    "JsonCall",
+    "JsonKeyed",
+    "Literals",
+    "Params",
+    "PyCalls",
+    "Reader",
+    "ToolObject",
+    "Tree",
+]
     "Children",

@@ -24,10 +24,16 @@ _WHOLE_ESCAPES = re.compile(
 def decode_growing(state: JsonState, raw: str) -> str:
     """The text of more string content, as far as it is certain; half an escape at its end waits in `tail`."""
     raw = state.tail + raw
+    end = certain(raw)
+    state.tail = raw[end:]
+    return decode_string(raw[:end])
+
+
+def certain(raw: str) -> int:
+    """How much of a string's content can be decoded whatever follows."""
     whole = _WHOLE_ESCAPES.match(raw)
     assert whole is not None  # the pattern matches the empty string, too
-    state.tail = raw[whole.end() :]
-    return decode_string(raw[: whole.end()])
+    return whole.end()
 
 
 class Reading:
