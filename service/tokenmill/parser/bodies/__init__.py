@@ -12,7 +12,9 @@ from tokenmill.parser.bodies.tool_object import ToolObject
 from tokenmill.parser.bodies.tree import Tree
 
 __all__ = [
-    "Body",    "ClosedJsonCall",
+    "Body",
+    "Children",
+    "ClosedJsonCall",
     "JsonArguments",
     "JsonCall",
     "JsonKeyed",
@@ -23,4 +25,3 @@ __all__ = [
     "ToolObject",
     "Tree",
 ]
-    "Children",
