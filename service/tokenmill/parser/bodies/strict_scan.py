@@ -100,14 +100,14 @@ def _string(state: JsonState, buffer: str, position: int) -> tuple[int, Token | 
     content = _CONTENT.match(buffer, position)
     assert content is not None  # the pattern matches the empty string, too
     end = content.end()
-    if end == len(buffer) - 1 and buffer[end] == "\\":
+    if end < len(buffer) and buffer[end] == "\\":  # the buffer ends in it, or what follows is none to escape
         state.escaped = True
         end += 1
     if state.capture:
         state.text += buffer[begin:end]
         if len(state.text) > TEXT_CHARS:
             state.capture, state.text = False, state.text[: TEXT_CHARS + 1]
-    if end == len(buffer):
+    if end == len(buffer) or state.escaped:
         return end, None
     if buffer[end] != '"':
         return end, Token.BAD
