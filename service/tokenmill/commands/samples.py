@@ -21,11 +21,12 @@ AnyNamed = TypeVar("AnyNamed", bound=Named)
 
 def choose(known: Iterable[AnyNamed], names: Sequence[str]) -> list[AnyNamed]:
     """Those of these names, or all if none is given. Raises `click.BadParameter` for a name that does not exist."""
-    by_name = {one.name: one for one in known}
+    by_name = {one.name.lower(): one for one in known}
     for name in names:
-        if name not in by_name:
-            raise click.BadParameter(f"{name!r}; known are {', '.join(by_name)}", param_hint="NAME")
-    return [by_name[name] for name in names or by_name]
+        if name.lower() not in by_name:
+            names_known = ", ".join(one.name for one in by_name.values())
+            raise click.BadParameter(f"{name!r}; known are {names_known}", param_hint="NAME")
+    return [by_name[name.lower()] for name in names or by_name]
 
 
 def print_title(console: Console, name: str, summary: str) -> None:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from tokenmill.codecs import find_codec
 from tokenmill.config.sections import Config
-from tokenmill.dialects import DIALECTS
+from tokenmill.dialects import REGISTRY as DIALECTS
 from tokenmill.errors import BadOpen, UnknownCodec
 from tokenmill.events import EVENT_TYPES
 from tokenmill.formats import compile_grammar
@@ -91,11 +91,10 @@ def _topics(config: Config) -> Iterator[Contradiction]:
 
 
 def _outputs(config: Config) -> Iterator[Contradiction]:
-    dialects = [dialect.name for dialect in DIALECTS]
     for number, output in enumerate(config.outputs):
-        if output.dialect not in dialects:
+        if DIALECTS.find(output.dialect) is None:
             key = f"outputs[{number}].dialect"
-            yield (key,), f"{key}: there is no dialect {output.dialect!r}; known are {', '.join(dialects)}"
+            yield (key,), f"{key}: there is no dialect {output.dialect!r}; known are {DIALECTS.names}"
         for name in output.events:
             if name not in _TYPES:
                 key = f"outputs[{number}].events"

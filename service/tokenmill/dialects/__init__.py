@@ -8,18 +8,20 @@ from tokenmill.dialects.openai import OPENAI
 from tokenmill.dialects.openai_completion import OPENAI_COMPLETION
 from tokenmill.dialects.segments import SEGMENTS
 from tokenmill.errors import ConfigError
+from tokenmill.registry import Registry
 
-__all__ = ["DIALECTS", "Dialect", "Envelope", "find_dialect"]
+__all__ = ["DIALECTS", "REGISTRY", "Dialect", "Envelope", "find_dialect"]
 
 DIALECTS: tuple[Dialect, ...] = (NATIVE, AGENT, INTERCEPTOR, OPENAI, OPENAI_COMPLETION, SEGMENTS)
 """Every dialect; the first is the default."""
 
-_BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
+REGISTRY = Registry(DIALECTS)
+"""These by name, and those of other packages."""
 
 
 def find_dialect(name: str) -> Dialect:
     """The dialect of that name. Raises `ConfigError`."""
-    dialect = _BY_NAME.get(name)
+    dialect = REGISTRY.find(name)
     if dialect is None:
-        raise ConfigError([f"outputs: unknown dialect {name!r}; known are {', '.join(_BY_NAME)}"])
+        raise ConfigError([f"outputs: unknown dialect {name!r}; known are {REGISTRY.names}"])
     return dialect

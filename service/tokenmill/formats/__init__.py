@@ -70,6 +70,7 @@ from tokenmill.limits import Limits
 from tokenmill.parser.grammar import Grammar, options_key
 from tokenmill.parser.options import Options
 from tokenmill.parser.spec import Format
+from tokenmill.registry import Registry
 
 FORMATS: tuple[Format, ...] = (
     APERTUS,
@@ -137,7 +138,13 @@ FORMATS: tuple[Format, ...] = (
     XLAM,
 )
 
-_BY_NAME = {name: format_ for format_ in FORMATS for name in (format_.name, *format_.aliases)}
+BY_PROVIDER: dict[str, dict[str, str]] = {
+    "autobyteus": {"anthropic": "autobyteus_xml", "": "autobyteus_json"},
+}
+"""Names that stand for the format of a provider's models: the format by provider, under no name that of all others."""
+
+REGISTRY = Registry(FORMATS, BY_PROVIDER)
+"""These by name and alias, and those of other packages."""
 
 GRAMMARS_KEPT = 512
 """Compiled grammars that are kept: one for each set of options in use; a tool list makes a few hundred KiB."""
@@ -145,10 +152,16 @@ GRAMMARS_KEPT = 512
 
 def find_format(name: str) -> Format:
     """The format of this name or alias. Raises `BadOpen`."""
-    try:
-        return _BY_NAME[name]
-    except KeyError:
-        raise BadOpen(f"unknown format {name!r}; known are {', '.join(format_.name for format_ in FORMATS)}") from None
+    format_ = REGISTRY.find(name)
+    if format_ is None:
+        raise BadOpen(f"unknown format {name!r}; known are {REGISTRY.names}")
+    return format_
+
+
+def _chosen(name: str, provider: str) -> str:
+    """The format that a name stands for."""
+    choices = BY_PROVIDER.get(name.lower())
+    return choices.get(provider.lower(), choices[""]) if choices else name
 
 
 def compile_grammar(options: Options, limits: Limits | None = None) -> Grammar:
@@ -175,7 +188,8 @@ class _Content:
 @lru_cache(maxsize=GRAMMARS_KEPT)
 def _compiled(content: _Content, limits: Limits) -> Grammar:
     names = content.options.format
-    formats = [find_format(name) for name in ([names] if isinstance(names, str) else names)]
+    names = [names] if isinstance(names, str) else names
+    formats = [find_format(_chosen(name, content.options.provider)) for name in names]
     if not formats:
         raise BadOpen("option 'format': the list of formats is empty")
     return Grammar(content.options, formats, limits)
