@@ -28,13 +28,13 @@ class Shape(NamedTuple):
     def types(self) -> frozenset[str]:
         """Every JSON type that the value may have; empty if the schema does not say."""
         found: set[str] = set()
-        for schema in _alternatives(self.schema, self.root):
+        for schema in alternatives(self.schema, self.root):
             found |= _own_types(schema)
         return frozenset(found)
 
     def child(self, name: str) -> "Shape":
         """The schema of an object's value of this key."""
-        for schema in _alternatives(self.schema, self.root):
+        for schema in alternatives(self.schema, self.root):
             properties = schema.get("properties")
             if isinstance(properties, Mapping) and name in properties:
                 return Shape(properties[name], self.root)
@@ -45,7 +45,7 @@ class Shape(NamedTuple):
         return self._first("items")
 
     def _first(self, keyword: str) -> "Shape":
-        for schema in _alternatives(self.schema, self.root):
+        for schema in alternatives(self.schema, self.root):
             if keyword in schema:
                 return Shape(schema[keyword], self.root)
         return Shape(None, self.root)
@@ -55,7 +55,7 @@ NO_SHAPE = Shape(None, {})
 """A schema that says nothing."""
 
 
-def _alternatives(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def alternatives(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The schema and all that `anyOf`, `oneOf`, `allOf` and `$ref` lead to, each once: they may lead in circles."""
     waiting, seen = [schema], set[int]()
     while waiting:

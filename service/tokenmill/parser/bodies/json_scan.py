@@ -16,7 +16,7 @@ from enum import IntEnum
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.body_state import JsonState
 
-_CONTENT = {
+CONTENT = {
     '"': re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL),
     "'": re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL),
 }
@@ -24,6 +24,7 @@ COMMENTS = "/\n*"
 """What `quote` is inside a comment: the slash that may begin one, then the kind's end or its first sign."""
 
 _NOT_SPACE = re.compile(r"\S")
+_LINE_END = re.compile(r"[\n\r]")
 _OPENER = {"}": "{", "]": "["}
 
 CAPTURE_CHARS = 6 * NAME_CHARS
@@ -32,7 +33,7 @@ CAPTURE_CHARS = 6 * NAME_CHARS
 
 def ends_in_escape(quote: str, text: str, *, escaped: bool) -> bool:
     """Whether string content that holds no bare quote ends inside an escape; `escaped`: it begins inside one."""
-    content = _CONTENT[quote].match(text, int(escaped))
+    content = CONTENT[quote].match(text, int(escaped))
     assert content is not None  # the pattern matches the empty string, too
     return content.end() < len(text)
 
@@ -88,7 +89,7 @@ class JsonScan:
         size = len(buffer)
         while position < size:
             if state.quote and state.quote in COMMENTS:
-                position, token = _comment(state, buffer, position), None
+                position, token = comment(state, buffer, position), None
             elif state.quote:
                 position, token = self._string(state, buffer, position)
             elif state.phase == Phase.DEEP:
@@ -106,7 +107,7 @@ class JsonScan:
         quote, stack, escaped, position = state.quote, state.stack, False, 0
         while position < len(text):
             if quote:
-                content = _CONTENT[quote].match(text, position)
+                content = CONTENT[quote].match(text, position)
                 assert content is not None  # the pattern matches the empty string, too
                 position = content.end() + 1
                 if position <= len(text):
@@ -132,7 +133,7 @@ class JsonScan:
 
     def stays_in_comment(self, state: JsonState, text: str) -> bool:
         """Read all of `text` at once if nothing in it ends the comment; otherwise read nothing."""
-        if state.quote == "/" or state.quote in text or "/" in text:
+        if state.quote == "/" or state.quote in text or "/" in text or "\r" in text:
             return False
         state.escaped = False
         return True
@@ -142,7 +143,7 @@ class JsonScan:
         if state.escaped:
             state.escaped = False
             position += 1
-        content = _CONTENT[state.quote].match(buffer, position)
+        content = CONTENT[state.quote].match(buffer, position)
         assert content is not None  # the pattern matches the empty string, too
         end = content.end()
         if end < len(buffer) and buffer[end] == "\\":  # the buffer ends inside an escape
@@ -161,8 +162,12 @@ class JsonScan:
         state.phase = Phase.AFTER
         return end + 1, Token.END
 
+    def _find(self, signs: re.Pattern[str], state: JsonState, buffer: str, position: int) -> re.Match[str] | None:  # noqa: ARG002 -- a scanner of words needs it
+        """The next sign that means something outside of strings."""
+        return signs.search(buffer, position)
+
     def _nested(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, Token | None]:
-        found = self._deep.search(buffer, position)
+        found = self._find(self._deep, state, buffer, position)
         if found is None:
             return len(buffer), None
         position = found.start()
@@ -181,7 +186,8 @@ class JsonScan:
 
     def _bare(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, Token | None]:
         is_key = state.phase == Phase.BARE_KEY
-        found = (self._key_end if is_key else self._scalar_end).search(buffer, position + (position == passed))
+        signs = self._key_end if is_key else self._scalar_end
+        found = self._find(signs, state, buffer, position + (position == passed))
         end = found.start() if found else len(buffer)
         if state.capture and len(state.text) <= CAPTURE_CHARS:
             state.text += buffer[position:end]
@@ -259,14 +265,15 @@ class JsonScan:
         return position + 1, Token.END
 
 
-def _comment(state: JsonState, buffer: str, position: int) -> int:
+def comment(state: JsonState, buffer: str, position: int) -> int:
     """Read on inside a comment, or behind a slash that may begin one."""
     if state.quote == "/":
         kind = buffer[position]
         state.quote = {"/": "\n", "*": "*"}.get(kind, "")
         return position + 1 if state.quote else position
     if state.quote == "\n":
-        end = buffer.find("\n", position) + 1
+        line_end = _LINE_END.search(buffer, position)
+        end = line_end.end() if line_end else 0
     elif state.escaped and buffer[position] == "/":  # the star came before
         end = position + 1
     else:
