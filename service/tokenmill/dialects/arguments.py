@@ -180,11 +180,11 @@ class GrowingArguments(msgspec.Struct, array_like=True):
     def _fits(self, key: str, value: str, tools: Mapping[str, Tool]) -> bool:
         """Whether an argument is what the tool's schema, if it says anything, has of that name."""
         tool = tools.get(self.name)
-        if tool is None or not tool.parameters:
+        if tool is None:
             return True
         name = json.loads(key)
         types = tool.types(name)
-        return name in tool.parameters and (not types or not types.isdisjoint(_TYPES[value[0]]))
+        return tool.has(name) and (not types or not types.isdisjoint(_TYPES[value[0]]))
 
 
 def whole(value: Any) -> str:

@@ -35,6 +35,7 @@ from tokenmill.formats.inkling import INKLING
 from tokenmill.formats.internlm import INTERNLM
 from tokenmill.formats.jamba import JAMBA
 from tokenmill.formats.json_array import JSON_ARRAY
+from tokenmill.formats.json_mix import JSON_MIX
 from tokenmill.formats.k2_horizon import K2_HORIZON
 from tokenmill.formats.kimi_k2 import KIMI_K2
 from tokenmill.formats.kimi_k3 import KIMI_K3
@@ -50,6 +51,7 @@ from tokenmill.formats.minimax_m3 import MINIMAX_M3
 from tokenmill.formats.mistral_args import MISTRAL_ARGS
 from tokenmill.formats.mistral_callid import MISTRAL_CALLID
 from tokenmill.formats.mistral_json import MISTRAL_JSON
+from tokenmill.formats.morph_xml import MORPH_XML
 from tokenmill.formats.muse import MUSE
 from tokenmill.formats.nemotron_toolcall_array import NEMOTRON_TOOLCALL_ARRAY
 from tokenmill.formats.olmo3 import OLMO3
@@ -65,6 +67,7 @@ from tokenmill.formats.structured_output import STRUCTURED_OUTPUT
 from tokenmill.formats.think import THINK
 from tokenmill.formats.think_append import THINK_APPEND
 from tokenmill.formats.tool_call_json import TOOL_CALL_JSON
+from tokenmill.formats.tool_choice import TOOL_CHOICE
 from tokenmill.formats.xlam import XLAM
 from tokenmill.limits import Limits
 from tokenmill.parser.grammar import Grammar, options_key
@@ -73,6 +76,7 @@ from tokenmill.parser.spec import Format
 from tokenmill.registry import Registry
 
 FORMATS: tuple[Format, ...] = (
+    PLAIN,
     APERTUS,
     APRIEL,
     AUTOBYTEUS_JSON,
@@ -105,6 +109,7 @@ FORMATS: tuple[Format, ...] = (
     INTERNLM,
     JAMBA,
     JSON_ARRAY,
+    JSON_MIX,
     K2_HORIZON,
     KIMI_K2,
     KIMI_K3,
@@ -120,11 +125,11 @@ FORMATS: tuple[Format, ...] = (
     MISTRAL_ARGS,
     MISTRAL_CALLID,
     MISTRAL_JSON,
+    MORPH_XML,
     MUSE,
     NEMOTRON_TOOLCALL_ARRAY,
     OLMO3,
     PHI4MINI,
-    PLAIN,
     PLAMO3,
     PYTHONIC,
     QWEN3_XML,
@@ -135,6 +140,7 @@ FORMATS: tuple[Format, ...] = (
     THINK,
     THINK_APPEND,
     TOOL_CALL_JSON,
+    TOOL_CHOICE,
     XLAM,
 )
 

@@ -37,6 +37,21 @@ class JsonState(msgspec.Struct, tag="j", array_like=True):
     """Incomplete escape at the end of a string that is being decoded."""
 
 
+class TaggedJsonState(JsonState, tag="m", array_like=True):
+    """Where a call between tags stands. See `bodies.tagged_json`."""
+
+    first: int = 0
+    """Where the text between the tags begins in the call's source."""
+    stop: int = -1
+    """Where it ends, once it has."""
+    whole: int = -1
+    """Where its object ends, once it has."""
+    loose: bool = False
+    """Only the next tag is looked for."""
+    before: str = ""
+    """The last character that was read."""
+
+
 class ParamsState(msgspec.Struct, tag="p", array_like=True):
     """Where tagged parameters stand. See `bodies.params`."""
 

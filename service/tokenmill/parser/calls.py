@@ -113,8 +113,13 @@ def _flush(run: Run, call: OpenCall, growing: Growing) -> None:
         growing.waiting = ""
 
 
-def complete(run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: bool) -> None:
-    """The call is complete: its last deltas, its end, what is wrong with it, and the call itself."""
+def complete(
+    run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: bool, mismatch: str | None = None
+) -> None:
+    """The call is complete: its last deltas, its end, what is wrong with it, and the call itself.
+
+    `mismatch` is why the arguments are none that the model wrote, if that is known already.
+    """
     run.state.complete += 1
     source = call.source.text()
     run.note("call", source)
@@ -133,7 +138,7 @@ def complete(run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: b
     if not run.grammar.knows(call.name):
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name))
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "unknown-tool"))
-    elif mismatch := run.grammar.mismatch(call.name, arguments):
+    elif mismatch := mismatch or run.grammar.mismatch(call.name, arguments):
         run.out.append(Error("schema-mismatch", mismatch, call.id, call.name))
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "schema-mismatch"))
     else:

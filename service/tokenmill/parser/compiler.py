@@ -17,7 +17,8 @@ from tokenmill.parser.channel_compiler import CompiledChannels, compile_channels
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.modes import TEXT, Mode, Move, SectionMode, TextMode, To
 from tokenmill.parser.options import Options
-from tokenmill.parser.spec import Format, Region, Section
+from tokenmill.parser.spec import Answer, Format, Region, Section, WholeCall
+from tokenmill.parser.whole_call import WholeCallMode
 
 
 class Compiled(NamedTuple):
@@ -72,7 +73,10 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
         modes += compiled.modes
     answer = formats[0].answer if options.parse in ("all", "tools") and options.tool_choice != "none" else None
     start = _start(options, formats, layout)
-    if answer is not None and start == TEXT:
+    if isinstance(answer, WholeCall) and start == TEXT:
+        start = len(modes)
+        modes.append(WholeCallMode(start, limits.call_chars))
+    elif isinstance(answer, Answer) and start == TEXT:
         start = len(modes)
         call = CallMode(start + 1, answer.body.compile(()), None, limits, bare="never")
         modes += [LeadMode(answer, start + 1), AnswerMode(answer, start + 2, delta_chars), call]
@@ -87,7 +91,6 @@ def _lay_out(options: Options, formats: Sequence[Format], limits: Limits) -> _La
         for region in format_.regions if options.parse in ("all", "reasoning") else ():
             layout.regions[number] = (format_, region)
             number += 1
-    with_tools = options.parse in ("all", "tools") and options.tool_choice != "none"
     for format_ in formats:
         for section in format_.sections:
             if (section.layer == "tools" and options.parse not in ("all", "tools")) or options.tool_choice == "none":
@@ -117,7 +120,9 @@ def _openings(layout: _Layout, number: int, *, surest: bool = False) -> list[tup
 def _calls(section: Section, modes: Sequence[int]) -> list[tuple[Marker, Move]]:
     """What opens the calls of a section; without a header the opening is the body's first character."""
     calls = zip(section.calls, modes, strict=True)
-    return [(call.open, Move(To.CALL, mode, 0 if call.header else 1)) for call, mode in calls]
+    return [
+        (call.open, Move(To.CALL, mode, 0 if call.header or call.tag else 1, not call.tag)) for call, mode in calls
+    ]
 
 
 def _left_out(options: Options, format_: Format) -> list[tuple[Marker, Move]]:

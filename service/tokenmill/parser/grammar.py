@@ -13,6 +13,7 @@ import msgspec
 from tokenmill.limits import Limits
 from tokenmill.parser.coerce import coerce
 from tokenmill.parser.compiler import compile_modes
+from tokenmill.parser.fit import fit, kept
 from tokenmill.parser.modes import Mode
 from tokenmill.parser.options import Options
 from tokenmill.parser.schema import NO_SHAPE, Shape
@@ -105,6 +106,17 @@ class Grammar:
             if (value := coerce(text, self.types(name, key))) != text
         }
         return ({**arguments, **read}, True) if read else (arguments, False)
+
+    def fitted(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments made to fit the tool's schema, without those that it does not know.
+
+        Raises `ValueError` if it refuses all.
+        """
+        shape = self.shape(name)
+        if shape.schema is False:
+            raise ValueError("the tool refuses all arguments")
+        fitted = kept(fit(arguments, shape), shape)
+        return fitted if isinstance(fitted, dict) else arguments
 
     def required(self, name: str) -> frozenset[str]:
         """The parameters without which the tool can't be called."""

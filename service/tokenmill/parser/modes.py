@@ -50,6 +50,8 @@ class Move(NamedTuple):
     mode: int = TEXT
     kept: int = 0
     """Characters at the end of the marker that belong to what it leads to, at most all of it."""
+    bare: bool = True
+    """Of a call: nothing but its content says that it is one."""
 
 
 class Mode(Protocol):
@@ -111,7 +113,7 @@ class TextMode:
             state.mode, state.pending = move.mode, source
         elif move.to is To.CALL:
             state.origin = self._number
-            open_call(state, move.mode, source, bare=True)
+            open_call(state, move.mode, source, bare=move.bare)
         elif move.to is To.ENDS_REASONING:
             state.mode = TEXT
             run.put(source, reasoning=False)

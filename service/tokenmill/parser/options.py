@@ -62,19 +62,19 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """With `smart`, text of so many characters does not wait for an end."""
     placeholder_text: str = "[Working...]"
     json_patterns: list[str] = []
-    json_profile: str = ""
-    id_prefix: str = ""
     """How JSON begins that the format `autobyteus_json` takes for a call; white space does not matter. Empty: eight
     beginnings that are in use."""
-    segment_end_metadata: bool = False
+    json_profile: str = ""
     """Where that JSON has name and arguments: `default`, `openai` or `gemini`. Empty: as the provider's models write
     it."""
-
+    id_prefix: str = ""
     """Goes before every id that is made here, of calls and of segments; ids of the provider stay as they are."""
-
+    segment_end_metadata: bool = False
     """The dialect `segments` repeats a segment's metadata at its end."""
     segment_tools: dict[str, str] = {}
     """Which tool a segment of the kinds `write_file`, `patch_file` and `run_bash` calls, if it has another name."""
+
+
 FORMATS_AT_ONCE = 8
 """Formats that live at once in a message: each makes every character dearer."""
 
@@ -117,3 +117,11 @@ def _refused(key: str, value: Any) -> list[str]:
     if key not in _LARGE and len(repr(value)) > DETAIL_BYTES:
         return [f"option {key!r}: longer than {DETAIL_BYTES} characters"]
     return []
+
+
+def chosen_tool(options: Options) -> str:
+    """The one tool that `tool_choice` asks for, in any of the forms in use; empty if it asks for none."""
+    choice = options.tool_choice
+    named = choice.get("function", choice) if isinstance(choice, dict) else {}
+    name = named.get("name", named.get("toolName")) if isinstance(named, dict) else None
+    return name if isinstance(name, str) else ""

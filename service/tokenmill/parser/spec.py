@@ -59,6 +59,8 @@ class Call(msgspec.Struct, frozen=True):
     body: Body
     header: Header | None = None
     """None: the opening is the first character of the body, which names the tool itself."""
+    tag: bool = False
+    """Without a header, too, the opening is a marker of its own, behind which the body begins."""
 
 
 Bare: TypeAlias = Literal["never", "declared", "always", "alone"]
@@ -130,6 +132,10 @@ class Answer(msgspec.Struct, frozen=True):
     """What the call is."""
 
 
+class WholeCall(msgspec.Struct, frozen=True):
+    """The whole answer is one JSON object with name and arguments, and becomes a call whatever it looks like."""
+
+
 UnknownTool: TypeAlias = Literal["call", "text", "drop"]
 CallsInReasoning: TypeAlias = Literal["honour", "ignore"]
 TextAfterCalls: TypeAlias = Literal["keep", "drop"]
@@ -152,7 +158,7 @@ class Format(msgspec.Struct, frozen=True):
     """Markers that are swallowed in visible text and in reasoning whatever is parsed: ends of turns and the like."""
     sections: tuple[Section, ...] = ()
     channels: Channels | None = None
-    answer: Answer | None = None
+    answer: Answer | WholeCall | None = None
     """Only of the first format, where several live at once."""
     prompt: str = ""
     """What the prompt ends with although it belongs to the answer: it is read as if the model had written it."""

@@ -33,6 +33,12 @@ class Source(msgspec.Struct, array_like=True):
             self.blocks.append("".join(self.pieces))
             self.pieces.clear()
 
+    @property
+    def last(self) -> str:
+        """The last character; nothing if there is none."""
+        pieces = self.pieces or self.blocks
+        return pieces[-1][-1:] if pieces else ""
+
     def text(self) -> str:
         """All of it."""
         return "".join(self.blocks) + "".join(self.pieces)
