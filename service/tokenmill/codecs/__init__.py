@@ -1,16 +1,37 @@
-"""Input codecs: one file each, one line each in this list."""
+"""Input codecs: one file each, one line each in this list. `sse+NAME` is raw bytes of SSE around any of them."""
 
+from functools import cache
+
+from tokenmill.codecs.ai_sdk_parts import AI_SDK_PARTS
+from tokenmill.codecs.anthropic import ANTHROPIC
+from tokenmill.codecs.bedrock import BEDROCK
 from tokenmill.codecs.chunk import Chunk, ProviderPart
 from tokenmill.codecs.codec import Codec
+from tokenmill.codecs.gemini import GEMINI
 from tokenmill.codecs.native import NATIVE
+from tokenmill.codecs.ollama import OLLAMA
+from tokenmill.codecs.openai import OPENAI
+from tokenmill.codecs.openai_responses import OPENAI_RESPONSES
 from tokenmill.codecs.qwen_sse import QWEN_SSE
+from tokenmill.codecs.sse_stream import PREFIX, SseCodec
 from tokenmill.codecs.text import TEXT
 from tokenmill.errors import UnknownCodec
 from tokenmill.registry import Registry
 
 __all__ = ["CODECS", "REGISTRY", "Chunk", "Codec", "ProviderPart", "find_codec"]
 
-CODECS: tuple[Codec, ...] = (NATIVE, QWEN_SSE, TEXT)
+CODECS: tuple[Codec, ...] = (
+    NATIVE,
+    TEXT,
+    AI_SDK_PARTS,
+    ANTHROPIC,
+    BEDROCK,
+    GEMINI,
+    OLLAMA,
+    OPENAI,
+    OPENAI_RESPONSES,
+    QWEN_SSE,
+)
 """Every codec; the first is the default."""
 
 REGISTRY = Registry(CODECS)
@@ -19,7 +40,17 @@ REGISTRY = Registry(CODECS)
 
 def find_codec(name: str) -> Codec:
     """The codec of that name. Raises `UnknownCodec`."""
-    codec = REGISTRY.find(name)
+    codec = _around(name) if name.startswith(PREFIX) else REGISTRY.find(name)
     if codec is None:
-        raise UnknownCodec(f"unknown codec {name!r}; known are {REGISTRY.names}")
+        raise UnknownCodec(f"unknown codec {name!r}; known are {REGISTRY.names}, and {PREFIX}NAME of these")
     return codec
+
+
+def _around(name: str) -> Codec | None:
+    inner = REGISTRY.find(name.removeprefix(PREFIX))
+    return _wrapped(inner) if inner is not None else None
+
+
+@cache
+def _wrapped(inner: Codec) -> Codec:
+    return SseCodec(inner)

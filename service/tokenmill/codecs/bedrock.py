@@ -1,0 +1,148 @@
+"""Codec `bedrock`: the events of Amazon Bedrock's ConverseStream, decoded.
+
+Rules of this file:
+
+1. A record is one event in the shape of the SDKs: a JSON object whose key says what it is. Unknown keys say nothing.
+2. There are no ids: the message is the conversation's unnamed one, or that of the header `tm-message-id`.
+   `messageStart` opens it, and content does if that is missing. Blocks of text need no start.
+3. A block of `toolUse` is a call, whose input comes in pieces; other blocks are parts as they begin.
+4. `messageStop` tells the reason; `metadata`, which comes last, the counts of tokens, and it ends the message. So do an
+   exception, another `messageStart`, and a null or empty value, which says that nothing follows.
+"""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from tokenmill.codecs.answer import Answer
+from tokenmill.codecs.chunk import Chunk
+from tokenmill.codecs.message_id import message_id
+from tokenmill.codecs.payloads import index_of, object_of, text_of
+from tokenmill.codecs.plain import read_object
+from tokenmill.errors import Undecodable
+from tokenmill.records import InputRecord, Record
+
+Json: TypeAlias = dict[str, Any]
+
+_EXCEPTION = "Exception"
+"""What the keys of failures end with."""
+
+
+_OPEN = b"open"
+"""The state while a message has not ended."""
+
+
+class BedrockCodec:
+    """Bedrock's events; the state is whether a message is open."""
+
+    name = "bedrock"
+    summary = "events of Amazon Bedrock's ConverseStream as SDKs decode them, one a record; metadata ends the message"
+    sample: Sequence[InputRecord] = tuple(
+        InputRecord("tokens", 0, offset, 1_760_000_000_000 + offset, b"c1", value)
+        for offset, value in enumerate(
+            (
+                b'{"messageStart":{"role":"assistant"}}',
+                b'{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"Hello"}}}',
+                b'{"contentBlockStop":{"contentBlockIndex":0}}',
+                b'{"messageStop":{"stopReason":"end_turn"}}',
+                b'{"metadata":{"usage":{"inputTokens":5,"outputTokens":1,"totalTokens":6},"metrics":{"latencyMs":42}}}',
+            )
+        )
+    )
+
+    def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
+        """The chunks of a record; whole or not at all. Raises `Undecodable`."""
+        stream = _Stream(Answer(message_id(record) or ""), is_open=bool(state))
+        if record.value and record.value.strip():
+            stream.read(read_object(record.value, "an event of ConverseStream"))
+        else:
+            stream.end()
+        return _OPEN if stream.open else b"", stream.answer.chunks
+
+
+class _Stream:
+    """A stream of events, and what comes out of a record."""
+
+    def __init__(self, answer: Answer, *, is_open: bool) -> None:
+        self.answer = answer
+        self.open = is_open
+        """A message has not ended."""
+
+    def read(self, event: Json) -> None:
+        """One event."""
+        if not event:
+            raise Undecodable("not an event of ConverseStream: it is empty")
+        for key, body in event.items():
+            said = object_of(body)
+            match key:
+                case "messageStart":
+                    self.end()
+                    self._put(open={})
+                case "contentBlockStart":
+                    self._start(index_of(said.get("contentBlockIndex")), object_of(said.get("start")))
+                case "contentBlockDelta":
+                    self._delta(index_of(said.get("contentBlockIndex")), object_of(said.get("delta")))
+                case "messageStop":
+                    self._stop(said)
+                case "metadata":
+                    self._metadata(said)
+                case _ if key.endswith(_EXCEPTION):
+                    self.answer.fail(f"{key}: {text_of(said.get('message'))}".removesuffix(": "))
+                    self.open = False
+
+    def end(self) -> None:
+        """The open message, if any, is over."""
+        if self.open:
+            self.answer.put(end=True)
+        self.open = False
+
+    def _put(self, **fields: Any) -> None:
+        self.open = True
+        self.answer.put(**fields)
+
+    def _part(self, kind: str, value: Any) -> None:
+        if value:
+            self.open = True
+            self.answer.part(kind, value)
+
+    def _call(self, index: int, **function: str) -> None:
+        self.open = True
+        self.answer.call(index, **function)
+
+    def _start(self, index: int, start: Json) -> None:
+        for kind, body in start.items():
+            use = object_of(body)
+            if kind == "toolUse" and use.get("type") != "server_tool_use":
+                self._call(index, id=text_of(use.get("toolUseId")), name=text_of(use.get("name")))
+            else:
+                self._part(kind, body)
+
+    def _delta(self, index: int, delta: Json) -> None:
+        for kind, body in delta.items():
+            if kind == "text" and isinstance(body, str):
+                if body:
+                    self._put(delta=body)
+            elif kind == "toolUse":
+                if piece := text_of(object_of(body).get("input")):
+                    self._call(index, arguments=piece)
+            elif kind == "reasoningContent":
+                self._reasoning(object_of(body))
+            else:
+                self._part(kind, body)
+
+    def _reasoning(self, said: Json) -> None:
+        if text := text_of(said.get("text")):
+            self._put(reasoning=text)
+        self._part("signature", said.get("signature"))
+        self._part("redacted_thinking", said.get("redactedContent"))
+
+    def _stop(self, said: Json) -> None:
+        self._put(open=None if self.open else {}, finish_reason=text_of(said.get("stopReason")) or None)
+
+    def _metadata(self, said: Json) -> None:
+        if self.open:
+            usage = self.answer.usage(object_of(said.get("usage")))
+            self.answer.put(usage=usage or None, end=True)
+        self.open = False
+
+
+BEDROCK = BedrockCodec()
