@@ -1,11 +1,20 @@
 """An answer that is one JSON object; more of it is in the cases of `structured_output`."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, source_of, text_of, traced
 from tokenmill.events import TextDelta, ToolCall, ToolInputDelta
+from tokenmill.formats import compile_grammar
 from tokenmill.limits import Limits
-from tokenmill.parser import Parser
+from tokenmill.parser import Grammar, Options, Parser
+
+
+def at_once(*names: str, **options: Any) -> Grammar:
+    """The grammar of several formats."""
+    return compile_grammar(Options(format=list(names), **options))
+
 
 ANSWER = '{"content": "say \\"hi\\" \\ud83d\\ude00 now", "toolCall": {"name": "f", "args": {"a": [1, {"b": "}"}]}}}'
 
@@ -43,10 +52,10 @@ def test_only_the_first_key_is_waited_for(lead: str) -> None:
 def test_several_formats_at_once() -> None:
     """The whole answer is an object only for the first of them; what is none is read by the others."""
     call = '<tool_call>{"name": "f", "parameters": {}}</tool_call>'
-    both = grammar(["structured_output", "tool_call_json"])
+    both = at_once("structured_output", "tool_call_json")
     assert [each.name for each in named(parse(both, [f"a {call}"]), ToolCall)] == ["f"]
     assert text_of(parse(both, [f'{{"content": "{call[:11]}"}}'])) == "<tool_call>"
-    other = grammar(["tool_call_json", "structured_output"])
+    other = at_once("tool_call_json", "structured_output")
     assert text_of(parse(other, ['{"content": "x"}'])) == '{"content": "x"}'
 
 
@@ -67,5 +76,5 @@ def test_a_broken_object_is_text_from_there_on() -> None:
 
 def test_a_prompt_that_ends_in_reasoning_is_none_of_it() -> None:
     """Where the stream begins elsewhere by option, the format of the others counts."""
-    compiled = grammar(["hermes", "structured_output"], start="reasoning")
+    compiled = at_once("hermes", "structured_output", start="reasoning")
     assert merged(parse(compiled, ["r</think>a"]))[-1].type == "finish"
