@@ -19,6 +19,13 @@ log = logging.getLogger(__name__)
 RECORD_OVERHEAD = 1 * KIB
 """What a record batch of one record needs beside key, value and headers: 61 bytes of batch and some lengths."""
 
+LIVE_S = {"agent": 3600}
+"""How long records of a dialect are kept that shows what a model is writing: an hour, for pages that connect again. The
+whole of it comes from other topics."""
+
+MIN_SEGMENT_MS = 60_000
+"""A segment is a few files; one a minute is enough."""
+
 Outcome: TypeAlias = Literal["created", "grown", "unchanged"]
 
 
@@ -114,7 +121,19 @@ def _settings(config: Config, topic: str) -> dict[str, str]:
     if topic == config.topics.tokens:
         longest = config.limits.record_bytes + 64 * KIB
         return {"cleanup.policy": "delete", "max.message.bytes": str(longest)}
-    return {"cleanup.policy": "delete", "max.message.bytes": str(config.limits.output_bytes + 64 * KIB)}
+    return {"cleanup.policy": "delete", "max.message.bytes": str(config.limits.output_bytes + 64 * KIB)} | _retention(config, topic)
+
+
+def _retention(config: Config, topic: str) -> dict[str, str]:
+    """How long an output's topic keeps a record, where that is said or its dialect is for those who watch now.
+
+    A segment that is still written to is never deleted, so there are several in that time.
+    """
+    for output in config.outputs:
+        keep_s = output.retention_s or LIVE_S.get(output.dialect)
+        if output.topic == topic and keep_s:
+            return {"retention.ms": str(keep_s * 1000), "segment.ms": str(max(MIN_SEGMENT_MS, keep_s * 1000 // 4))}
+    return {}
 
 
 async def _create(
