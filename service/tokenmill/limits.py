@@ -30,8 +30,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def payload_bytes(self) -> int:
-        """Largest payload of an output record: what a key, the message's id and other headers leave of it."""
-        return self.output_bytes - 2 * KEY_BYTES - HEADER_BYTES
+        """Largest payload of an output record: what the longest key, the message's id and other headers leave of it."""
+        return self.output_bytes - 3 * KEY_BYTES - HEADER_BYTES
 
 
 HEADER_BYTES = 1 * KIB

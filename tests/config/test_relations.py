@@ -48,7 +48,8 @@ def test_the_defaults_hold() -> None:
         (("redis.ttl_s",), {"redis": {"ttl_s": 7 * 86_400}}),
         (("worker.commit_interval_ms", "worker.stall_timeout_s"), {"worker": {"stall_timeout_s": 0.1}}),
         (("worker.delivery",), {"worker": {"delivery": "exactly-once"}}),
-        (("topics.completions",), {"topics": {"completions": "completions"}}),
+        (("topics.completions",), {"topics": {"completions": "not/a/name"}}),
+        (("topics.events", "topics.sessions"), {"topics": {"sessions": "events"}}),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )

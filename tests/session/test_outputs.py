@@ -174,3 +174,35 @@ def test_the_state_of_a_dialect_is_in_the_snapshot(twice: OutputSpec) -> None:
     again = Partition.restore(more, "tokens", 0, mark, (write.meta, write.changed))
     assert [(each.topic, each.value) for each in run(again, [delta])] == [("twice", b"4 text-delta")] * 3
     assert again.changes(full=False).full
+
+
+ANSWERS = (
+    OutputSpec("completions", "openai_completion", key="choice"),
+    OutputSpec("sessions", "session", key="choice"),
+)
+
+
+def test_what_is_kept_of_an_answer_is_keyed_by_it() -> None:
+    """A compacted topic keeps the last record of each answer and choice."""
+    out = output(
+        OPEN | {"delta": "a"},
+        {"message_id": "m/1", "choice": 2, "delta": "b", "end": True},
+        {"message_id": "m", "end": True},
+        specs=ANSWERS,
+    )
+    assert [(each.topic, each.key) for each in out] == [
+        ("completions", b"c/m/1/2"),
+        ("sessions", b"c/m/1/2"),
+        ("completions", b"c/m/0"),
+        ("sessions", b"c/m/0"),
+    ]
+
+
+@pytest.mark.parametrize(("size", "truncated"), [(1_000, None), (60_000, b"1")])
+def test_an_answer_that_was_truncated_says_so(size: int, truncated: bytes | None) -> None:
+    """P8: the object fits a record, and its header tells that it is not all."""
+    limits = Limits(output_bytes=50_000)
+    chunks = [{"message_id": "m", "delta": "é" * (size // 20), "end": number == 9} for number in range(10)]
+    (record,) = output(*chunks, specs=ANSWERS[:1], limits=limits)
+    assert dict(record.headers).get("tm-truncated") == truncated
+    assert len(record.value or b"") <= limits.payload_bytes

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tokenmill.config import Config
+from tokenmill.config import Config, Topics
 from tokenmill.errors import ConfigError
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
@@ -86,6 +86,7 @@ def test_a_dialect_that_streams_arguments_gets_their_deltas(
         {"codec": "text"},
         {"outputs": ()},
         {"outputs": (OutputSpec("events", events=frozenset({"finish"})),)},
+        {"outputs": (OutputSpec("events", key="choice"),)},
         {"limits": Limits(call_chars=5)},
         {"ended_offsets": 5},
     ],
@@ -108,3 +109,12 @@ def test_the_fingerprint_is_the_same_in_every_process() -> None:
     """It is compared with that of another worker, so it must not depend on Python's hash seed."""
     assert SessionSettings().fingerprint() == SessionSettings().fingerprint()
     assert len(SessionSettings().fingerprint()) == 16
+
+
+def test_what_is_kept_of_answers_has_outputs_where_it_has_topics() -> None:
+    """Off by default: it costs memory for every open message."""
+    config = Config(topics=Topics(completions="completions", sessions="sessions"))
+    assert SessionSettings.from_config(config).outputs[2:] == (
+        OutputSpec("completions", "openai_completion", key="choice"),
+        OutputSpec("sessions", "session", key="choice"),
+    )

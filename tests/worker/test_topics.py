@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import msgspec
 import pytest
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
@@ -74,6 +75,21 @@ async def test_what_is_for_those_who_watch_is_kept_for_a_short_time(config: Conf
     assert kept["live"] == {"retention.ms": 3_600_000, "segment.ms": 900_000}
     assert kept["brief"] == {"retention.ms": 60_000, "segment.ms": 60_000}
     assert kept["extra"]["retention.ms"] > 86_400_000
+
+
+async def test_what_is_kept_of_answers_has_topics_if_they_have_names(config: Config, unique: str) -> None:
+    """Of sessions the last record of each answer stays for ever; completions go with time."""
+    names = {"completions": f"completions-{unique}", "sessions": f"sessions-{unique}"}
+    config = msgspec.structs.replace(config, topics=msgspec.structs.replace(config.topics, **names))
+    await create_topics(config, 2)
+    policies = {}
+    async with make_admin(config.kafka) as admin:
+        for topic in names.values():
+            resource = ConfigResource(ConfigResourceType.TOPIC, topic, {"cleanup.policy": None})
+            (response,) = await admin.describe_configs([resource])
+            (entry,) = response.resources
+            policies[topic.partition("-")[0]] = entry[4][0][1]
+    assert policies == {"completions": "delete", "sessions": "compact"}
 
 
 async def test_settings_of_a_topic_that_is_not_there_are_unavailable(config: Config) -> None:

@@ -79,8 +79,7 @@ def _security(config: Config) -> Iterator[Contradiction]:
 def _topics(config: Config) -> Iterator[Contradiction]:
     names = {f"topics.{key}": getattr(config.topics, key) for key in config.topics.__struct_fields__}
     names |= {f"outputs[{number}].topic": output.topic for number, output in enumerate(config.outputs)}
-    if not names["topics.completions"]:
-        del names["topics.completions"]  # off
+    names = {key: name for key, name in names.items() if name or key not in ("topics.completions", "topics.sessions")}
     for key, name in names.items():
         if not TOPIC.fullmatch(name):
             yield (key,), f"{key}: {name!r} is no name for a topic: 1 to 249 of letters, digits, '.', '_' and '-'"
@@ -144,8 +143,6 @@ def _times(config: Config) -> Iterator[Contradiction]:
 def _not_yet(config: Config) -> Iterator[Contradiction]:
     if config.worker.delivery != "at-least-once":
         yield ("worker.delivery",), "worker.delivery: exactly-once is not in this version; only at-least-once is"
-    if config.topics.completions:
-        yield ("topics.completions",), "topics.completions: completions are not in this version; leave it empty"
 
 
 def _pair(key: str, other: str, sentence: str) -> Contradiction:

@@ -97,7 +97,11 @@ class Topics(Section, frozen=True, kw_only=True):
     tool_results: str = "tool-results"
     """What the tool runners answer."""
     completions: str = ""
-    """Output: complete answers; off while empty."""
+    """Output: complete answers as OpenAI's `chat.completion` objects, keyed conversation/message/choice. Off while
+    empty: with it every open message keeps its text."""
+    sessions: str = ""
+    """Output: what each answer adds to its conversation's session, keyed like completions. Off while empty. The topic
+    is compacted; a copy is in Redis, which `tokenmill sessions show` reads."""
     dlq: str = "tokens.dlq"
     """Dead letters: rejected records, unchanged, with the reason in their headers."""
 

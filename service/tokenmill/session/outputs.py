@@ -29,6 +29,8 @@ ERROR_STAGES = {
 FAILED_CALLS = frozenset({"malformed-call", "unfinished-call"})
 
 _ONLY_PART = ("tm-part", b"1/1")
+_TRUNCATED = ("tm-truncated", b"1")
+"""Of a payload that holds less than it should, as its dialect's state says by `truncated`."""
 MADE_SEQS = 2048
 _SEQS = [("tm-seq", b"%d" % seq) for seq in range(MADE_SEQS)]
 """The header of most events, made once."""
@@ -44,6 +46,8 @@ class Route(NamedTuple):
     clean_calls_only: bool
     errors: bool
     """Its readers ask for errors."""
+    by_choice: bool
+    """Its keys name the choice, not only the conversation."""
 
 
 class _Kind(NamedTuple):
@@ -71,6 +75,7 @@ class Outputs:
                 place,
                 spec.clean_calls_only,
                 errors=spec.events is None or "error" in spec.events,
+                by_choice=spec.key == "choice",
             )
             for place, spec in enumerate(settings.outputs)
         ]
@@ -133,7 +138,10 @@ class Outputs:
         state = choice.states[route.place] if choice.states else None
         payloads = route.dialect.encode(state, choice.envelope, event, seq, time)
         if len(payloads) == 1 and len(payloads[0]) <= self._room:
-            out.append(Output(route.topic, time, choice.key, payloads[0], self._headers(choice, seq, _ONLY_PART)))
+            headers = self._headers(choice, seq, _ONLY_PART)
+            if state is not None and getattr(state, "truncated", False):
+                headers.append(_TRUNCATED)
+            out.append(Output(route.topic, time, _key(route, choice), payloads[0], headers))
             return
         if any(len(payload) > self._room for payload in payloads):
             instead = _instead_of(event)
@@ -143,7 +151,7 @@ class Outputs:
         for number, payload in enumerate(payloads, 1):
             if len(payload) <= self._room:
                 part = ("tm-part", b"%d/%d" % (number, len(payloads)))
-                out.append(Output(route.topic, time, choice.key, payload, self._headers(choice, seq, part)))
+                out.append(Output(route.topic, time, _key(route, choice), payload, self._headers(choice, seq, part)))
 
     def _headers(self, choice: Choice, seq: int | None, part: tuple[str, bytes]) -> list[tuple[str, bytes]]:
         if seq is None:
@@ -163,6 +171,11 @@ class Outputs:
         self.tally.parse_errors[label, ERROR_STAGES[event.code], event.code] += 1
         if event.code in FAILED_CALLS:
             self.tally.tool_calls[label, event.code] += 1
+
+
+def _key(route: Route, choice: Choice) -> bytes:
+    """The record's key: `conversation`, or `conversation/message/choice`."""
+    return b"%b/%b/%d" % (choice.key, choice.id_header[1], choice.index) if route.by_choice else choice.key
 
 
 def _instead_of(event: Event) -> Event:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -30,6 +30,8 @@ class OutputSpec(msgspec.Struct, frozen=True):
     """Types of events that go there; None: all."""
     clean_calls_only: bool = False
     """Of `tool-call` events only those without a `problem`: what a tool runner may execute."""
+    key: Literal["conversation", "choice"] = "conversation"
+    """What a record's key names: a compacted topic keeps the last record of each."""
 
 
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +50,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     def fingerprint(self) -> str:
         """A short hash of what changes events. Names of topics do not, nor does the order of an event filter."""
         outputs = [
-            (spec.dialect, sorted(spec.events) if spec.events is not None else None, spec.clean_calls_only)
+            (spec.dialect, sorted(spec.events) if spec.events is not None else None, spec.clean_calls_only, spec.key)
             for spec in self.outputs
         ]
         content = (EVENTS_VERSION, self.resolved(self.defaults), self.codec, outputs, self.limits, self.ended_offsets)
@@ -76,10 +78,12 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
             OutputSpec(output.topic, output.dialect, frozenset(output.events) if output.events else None)
             for output in config.outputs
         ]
+        whole = {config.topics.completions: "openai_completion", config.topics.sessions: "session"}
+        answers = [OutputSpec(topic, dialect, key="choice") for topic, dialect in whole.items() if topic]
         settings = cls(
             defaults=config.parser.options,
             codec=config.parser.codec,
-            outputs=(OutputSpec(config.topics.events), clean_calls, *extra),
+            outputs=(OutputSpec(config.topics.events), clean_calls, *answers, *extra),
             limits=config.limits,
             dlq=config.topics.dlq,
         )

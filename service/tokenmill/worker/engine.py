@@ -34,6 +34,7 @@ from tokenmill.worker.fetched import unwrap_fetched
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.outbox import Outbox
 from tokenmill.worker.ownership import Ownership
+from tokenmill.worker.sessions import SessionOutbox, SessionWriter
 from tokenmill.worker.snapshots import SnapshotWriter
 
 log = logging.getLogger(__name__)
@@ -67,6 +68,8 @@ class Parts:
     hooks: Hooks
     fail: Callable[[Exception], None]
     """Called with what makes going on impossible; the process ends."""
+    sessions: SessionWriter | None = None
+    """Keeps a copy of the topic `sessions`, if there is one."""
 
 
 class Engine:
@@ -81,6 +84,7 @@ class Engine:
         self.numbers = parts.numbers
         self.hooks = parts.hooks
         self.fail = parts.fail
+        self.sessions = parts.sessions
         self.config = config
         self.clock = clock
         self.draining = False
@@ -120,8 +124,19 @@ class Engine:
                 self.numbers.add("tokenmill_records_produced_total", topic, by=records)
                 settle()
 
+            if self.sessions is not None and topic == self.config.topics.sessions:
+                return SessionOutbox(
+                    self.producer,
+                    topic,
+                    partition.number,
+                    writer=self.sessions,
+                    acknowledged=acknowledged,
+                    failed=self.fail,
+                )
             return Outbox(self.producer, topic, partition.number, acknowledged=acknowledged, failed=self.fail)
 
+        if self.sessions is not None:
+            self.sessions.missed()  # the owner before may not have come to write all it published
         return Lane(partition, self.writer.line(partition), self._topics, outbox, self.numbers)
 
     # Running
@@ -129,6 +144,8 @@ class Engine:
     def start(self) -> None:
         """Start the tasks; the consumer is started already."""
         steps = {"read": self._read_on, "commit": self._commit_on, "snapshots": self.writer.run}
+        if self.sessions is not None:
+            steps["sessions"] = self.sessions.run
         self._tasks = [self.watched(step(), name) for name, step in steps.items()]
 
     def also(self, work: Awaitable[None], name: str) -> None:
@@ -257,7 +274,9 @@ class Engine:
             task.cancel()
         await stopped(self.consumer, STOP_S)
         await stopped(self.producer, STOP_S)
-        try:
-            await asyncio.wait_for(self.store.close(), STOP_S)
-        except (Unavailable, TimeoutError, OSError) as problem:
-            log.info("the snapshot store did not close cleanly: %r", problem)
+        for store in (self.sessions, self.store):
+            try:
+                if store is not None:
+                    await asyncio.wait_for(store.close(), STOP_S)
+            except (Unavailable, TimeoutError, OSError) as problem:
+                log.info("a store did not close cleanly: %r", problem)

@@ -40,7 +40,8 @@ class TopicChange(NamedTuple):
 def output_topics(config: Config) -> list[str]:
     """Topics that the worker writes to, the dead-letter topic included."""
     topics = config.topics
-    return [topics.events, topics.tool_calls, *(output.topic for output in config.outputs), topics.dlq]
+    answers = [topic for topic in (topics.completions, topics.sessions) if topic]
+    return [topics.events, topics.tool_calls, *answers, *(output.topic for output in config.outputs), topics.dlq]
 
 
 def all_topics(config: Config) -> list[str]:
@@ -117,11 +118,14 @@ def check_partitions(config: Config, counts: Mapping[str, int]) -> None:
 
 
 def _settings(config: Config, topic: str) -> dict[str, str]:
-    """A topic holds its longest record; the input keeps every record until its time is over."""
+    """A topic holds its longest record. All but sessions keep every record until its time is over."""
     if topic == config.topics.tokens:
         longest = config.limits.record_bytes + 64 * KIB
         return {"cleanup.policy": "delete", "max.message.bytes": str(longest)}
-    return {"cleanup.policy": "delete", "max.message.bytes": str(config.limits.output_bytes + 64 * KIB)} | _retention(config, topic)
+    policy = "compact" if topic == config.topics.sessions else "delete"
+    return {"cleanup.policy": policy, "max.message.bytes": str(config.limits.output_bytes + 64 * KIB)} | _retention(
+        config, topic
+    )
 
 
 def _retention(config: Config, topic: str) -> dict[str, str]:
