@@ -8,7 +8,7 @@
    one does, the others come whole.
 4. A client of this shape reads what has come of a call's arguments at any time, and nothing on the wire takes it back.
    So growing is off unless it is asked for: a call that breaks off would look like one. Where it is on, and a call
-   breaks off, its block ends there, and only `stop_reason` says that it is not to be executed.
+   breaks off, its block ends there with arguments that are no complete JSON, for clients that look.
 5. Counts of tokens come with the last `message_delta`.
 """
 
@@ -221,6 +221,7 @@ def _error(state: AnthropicState, _envelope: Envelope, event: Error, out: Payloa
     call = state.call
     if call is not None and voids(event, call.id):
         state.call = None
+        _argue(call.index, call.arguments.broken(), out)
         _stop_block(call.index, out)
 
 

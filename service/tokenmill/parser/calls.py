@@ -124,6 +124,7 @@ def complete(
     source = call.source.text()
     run.note("call", source)
     if call.dropped:
+        run.state.dropped += 1
         run.flush()
         if run.grammar.drops_text_after_calls:
             run.close_block()

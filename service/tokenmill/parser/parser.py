@@ -133,7 +133,7 @@ class Parser:
         self.grammar.modes[state.mode].end(run)
         end_native(run)
         run.close_block()
-        native = finish_reason(reason, called=state.complete > 0)
+        native = finish_reason(reason, called=state.complete > state.dropped)
         raw = reason[:UPSTREAM_CHARS] if reason and reason != native else UNSET
         run.out.append(Finish(native, raw, UNSET if usage is None else dict(usage)))
         events = self._events(run)

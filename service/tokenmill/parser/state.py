@@ -111,6 +111,8 @@ class State(msgspec.Struct, array_like=True):
     """Calls begun."""
     complete: int = 0
     """Calls completed."""
+    dropped: int = 0
+    """Of them, those to unknown tools that the options drop."""
     started: bool = False
     finished: bool = False
     call: OpenCall | None = None
