@@ -16,8 +16,8 @@ A format names its markers and how they nest; it holds no code. The nesting is a
 5. *Channels* are blocks behind headers: where a header leads is told by patterns.
 """
 
-from collections.abc import Callable
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -136,6 +136,21 @@ class WholeCall(msgspec.Struct, frozen=True):
     """The whole answer is one JSON object with name and arguments, and becomes a call whatever it looks like."""
 
 
+class Notation(Protocol):
+    """Writes the arguments of a call: the inverse of a body's grammar."""
+
+    def write(self, arguments: Mapping[str, Any]) -> str:
+        """All arguments, without what stands around them."""
+
+
+class History(msgspec.Struct, frozen=True):
+    """How the history shows a model its own calls and their results. See `formats.history` for what templates hold."""
+
+    call: str
+    result: str
+    notation: Notation
+
+
 UnknownTool: TypeAlias = Literal["call", "text", "drop"]
 CallsInReasoning: TypeAlias = Literal["honour", "ignore"]
 TextAfterCalls: TypeAlias = Literal["keep", "drop"]
@@ -158,6 +173,8 @@ class Format(msgspec.Struct, frozen=True):
     """Markers that are swallowed in visible text and in reasoning whatever is parsed: ends of turns and the like."""
     sections: tuple[Section, ...] = ()
     channels: Channels | None = None
+    history: History | None = None
+    """None for the formats that `formats.history_table` has."""
     answer: Answer | WholeCall | None = None
     """Only of the first format, where several live at once."""
     prompt: str = ""
