@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from tokenmill.bench.agent import StreamingCost
 from tokenmill.bench.latency import Latency
 from tokenmill.bench.load import Load, Shape
 from tokenmill.bench.memory import Footprint
@@ -23,6 +24,7 @@ PIPELINE = Pipeline(Load(600_000), Shape(0.95, 200.0), 4, 100, RUNS, LATENCIES)
 def results(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measuring is tested where it is done; here stand results of it."""
     monkeypatch.setattr(bench, "run_parser", lambda **_: REPORT)
+    monkeypatch.setattr(bench, "run_agent", lambda **_: StreamingCost(10.0, 10.2, 25.0))
     monkeypatch.setattr(bench, "run_pipeline", lambda **_: PIPELINE)
 
 
@@ -32,6 +34,7 @@ def test_the_parser_s_page_shows_both_sides_and_the_ratio() -> None:
     assert ["plain", "text", "200,000", "0.100", "0.600", "6.0", "20"] in [line.split() for line in page.splitlines()]
     assert "hermes: grows with its length to the power of 1.01" in page
     assert "a message that is open: 1,500 bytes" in page
+    assert "agent's page: 1.02 of the time without while off, 2.50 while on" in page
     assert "python 3." in page
 
 

@@ -161,6 +161,21 @@ def test_a_dialect_may_make_none_or_several_payloads_of_an_event(twice: OutputSp
     assert [dict(each.headers)["tm-seq"] for each in out] == [b"1", b"2", b"2"]
 
 
+@pytest.mark.parametrize(("asked", "deltas"), [({}, 0), ({"stream_tool_input": True}, 1)])
+def test_deltas_of_calls_are_for_dialects_that_stream_them(
+    twice: OutputSpec, asked: dict[str, Any], deltas: int
+) -> None:
+    """Another output may stream them; this one does only where the message asks."""
+    opening = {"message_id": "m", "open": {"format": "hermes", "content_arguments": ["*"], **asked}}
+    call = CALL.replace("1", '"x"')
+    out = output(opening | {"delta": call, "end": True}, specs=(OutputSpec("events"), twice))
+    shown = {each.value.split()[1] for each in out if each.topic == "twice" and each.value}
+    assert len(shown & {b"tool-input-delta", b"argument-delta"}) == 2 * deltas
+    assert {b"tool-input-start", b"tool-input-end", b"tool-call"} <= shown
+    types = [event.type for event in events(out)]
+    assert types.count("tool-input-delta") == types.count("argument-delta") == 1
+
+
 def test_the_state_of_a_dialect_is_in_the_snapshot(twice: OutputSpec) -> None:
     """Restored, it goes on where it was; an output that is new begins."""
     asked = SessionSettings(outputs=(OutputSpec("events"), twice))

@@ -8,6 +8,7 @@ import click
 import msgspec
 from rich.console import Console
 
+from tokenmill.bench.agent import StreamingCost, run_agent
 from tokenmill.bench.latency import Latency
 from tokenmill.bench.parser import Line, Report, run_parser
 from tokenmill.bench.pipeline import Pipeline, run_pipeline
@@ -45,7 +46,11 @@ def parser(*, rounds: int, long: bool, as_json: bool) -> None:
     The reference, a loop: `str.find` of a marker's first character and an append for each chunk.
     """
     report = run_parser(rounds=rounds, long=long, progress=_progress)
-    _print_json(report) if as_json else _print_parser(report)
+    cost = run_agent(rounds=rounds, progress=_progress)
+    if as_json:
+        _print_json(report, agent_off=cost.off, agent_on=cost.on)
+    else:
+        _print_parser(report, cost)
 
 
 @command.command("pipeline")
@@ -87,7 +92,7 @@ def _print_conditions(console: Console) -> None:
     console.print("  ".join(f"{name} {value}" for name, value in conditions().items()), style="dim", soft_wrap=True)
 
 
-def _print_parser(report: Report) -> None:
+def _print_parser(report: Report, cost: StreamingCost) -> None:
     console = Terminal()
     columns = ("µs per chunk", "characters", "loop", "parser", "ratio", "slowest chunk")
     print_table(console, columns, [_parser_row(line) for line in report.lines], right=5)
@@ -97,6 +102,10 @@ def _print_parser(report: Report) -> None:
         console.print(
             f"total time of a call, {name}: grows with its length to the power of {exponent:.2f}", soft_wrap=True
         )
+    console.print(
+        f"calls streamed to an agent's page: {cost.off:.2f} of the time without while off, {cost.on:.2f} while on",
+        soft_wrap=True,
+    )
     _print_conditions(console)
 
 

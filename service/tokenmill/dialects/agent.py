@@ -90,8 +90,9 @@ class AgentDialect:
         self, state: AgentState | None, envelope: Envelope, event: Event, seq: int | None, time: int
     ) -> Sequence[bytes]:
         """The rows of one event."""
-        render = _RENDERERS.get(event.__class__)
-        if render is None:
+        kind = event.__class__
+        render = _RENDERERS.get(kind)
+        if render is None or (kind in _PIECES and envelope.options.stream_tool_input is not True):
             return ()
         rows = _Rows(state or AgentState(), envelope, seq, time)
         render(rows, event)
@@ -141,7 +142,7 @@ def _started(rows: _Rows, event: ToolInputStart) -> None:
 
 def _grown(rows: _Rows, event: ToolInputDelta) -> None:
     call = rows.state.call(event.id)
-    if call is None or not _streams(rows):
+    if call is None:
         return
     least = min(rows.options.min_delta_chars, WAITING_CHARS)
     if not call.waiting.size and len(event.delta) >= least:
@@ -288,5 +289,8 @@ _RENDERERS: dict[type[Event], Callable[[_Rows, Any], None]] = {
     Error: _failed,
     Finish: _finished,
 }
+
+_PIECES = frozenset({ToolInputDelta, ToolInputEnd})
+"""What is of interest only where calls are streamed."""
 
 AGENT = AgentDialect()

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects import Dialect, find_dialect
-from tokenmill.events import EVENT_TYPES, Error, Event, Finish, Part, ToolCall
+from tokenmill.events import EVENT_TYPES, ArgumentDelta, Error, Event, Finish, Part, ToolCall, ToolInputDelta
 from tokenmill.records import Output
 from tokenmill.session.message import Choice
 from tokenmill.session.settings import OutputSpec, SessionSettings
@@ -27,6 +27,9 @@ ERROR_STAGES = {
 """Where each error comes from: a label of the metric."""
 
 FAILED_CALLS = frozenset({"malformed-call", "unfinished-call"})
+
+_DELTAS_OF_CALLS = (ToolInputDelta, ArgumentDelta)
+"""Events that a dialect which streams calls only where it is asked to does not get elsewhere: they are the most."""
 
 _ONLY_PART = ("tm-part", b"1/1")
 _TRUNCATED = ("tm-truncated", b"1")
@@ -82,12 +85,15 @@ class Outputs:
         self._keeps_state = bool(self.states())
         self.silent = False
         """Nothing is written: during a replay."""
-        self._kinds = {kind: self._kind(kind, settings.outputs) for kind in EVENT_TYPES}
+        self._kinds = {kind: self._kind(kind, settings.outputs, self._routes) for kind in EVENT_TYPES}
+        streaming = [route if route.dialect.streams_tool_input else None for route in self._routes]
+        self._unasked = self._kinds | {kind: self._kind(kind, settings.outputs, streaming) for kind in _DELTAS_OF_CALLS}
+        """The same for messages that do not ask for `stream_tool_input`."""
 
-    def _kind(self, kind: type[Event], specs: Sequence[OutputSpec]) -> _Kind:
+    def _kind(self, kind: type[Event], specs: Sequence[OutputSpec], among: Sequence[Route | None]) -> _Kind:
         name = str(kind.__struct_config__.tag)
         asked = [spec.events is None or name in spec.events for spec in specs]
-        routes = tuple(route for route, wanted in zip(self._routes, asked, strict=True) if wanted)
+        routes = tuple(route for route, wanted in zip(among, asked, strict=True) if route and wanted)
         noted = kind in (Error, ToolCall)
         simple = len(routes) == 1 and not noted and routes[0].dialect.state_type is None
         return _Kind(name, routes, noted, routes[0] if simple else None)
@@ -102,7 +108,8 @@ class Outputs:
         if self.silent and not self._keeps_state:
             choice.seq += len(events)
             return
-        kinds, counts = self._kinds, self.tally.events
+        kinds = self._kinds if choice.grammar.options.stream_tool_input else self._unasked
+        counts = self.tally.events
         seq = choice.seq
         for event in events:
             kind = kinds[event.__class__]
