@@ -166,6 +166,12 @@ TAGS += [
     ),
     *('{"content":', ' {"content": "a', '"toolCall": {"name": "f", "args": {', "\\u00", "\\n", "a. ", ". "),
 ]
+TAGS += [
+    *('<tool name="f">', '<tool name="write_file">', "</tool>", '<arg name="path">', "<arg name='content'>", "</arg>"),
+    *("<write_file path='/a'>", "</write_file>", "<run_bash>", "</run_bash>", "__START_CONTENT__\n", "__END_CONTENT__"),
+    *('{"tool": {"function": "f", "parameters": {', '{"tool', "[[SEG_START ", '{"type":"text"}]]', "[[SEG_END]]"),
+    *('[[SEG_START {"type":"run_bash"}]]', '[[SEG_START {"type":"tool"}]]', '"tool_name":"f"}]]', "</arguments>"),
+]
 PIECE = st.one_of(st.sampled_from(TAGS), st.sampled_from(JSON), st.sampled_from(TEXT), st.text(max_size=4))
 TOOLS: list[dict[str, Any]] = [
     {
