@@ -1,0 +1,37 @@
+"""What json_mix has of its own; its cases are run by the conformance suite."""
+
+import pytest
+
+from tests.support.parsing import codes_of, grammar, named, parse, text_of
+from tokenmill.errors import BadOpen
+from tokenmill.events import ToolCall
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"start_tag": "<call>"}, '<call>{"name":"f"}</tool_call>'),
+        ({"end_tag": "</call>"}, '<tool_call>{"name":"f"}</call>'),
+        ({"start_tag": "```call\n", "end_tag": "```"}, '```call\n{"name":"f"}\n```'),
+        ({"start_tag": "«", "end_tag": "»"}, '«{"name":"f"}»'),
+    ],
+)
+def test_tags_are_options(options: dict[str, str], text: str) -> None:
+    """Either or both; others are text then."""
+    events = parse(grammar("json_mix", **options), ["a", *text, "b"])
+    assert [call.name for call in named(events, ToolCall)] == ["f"]
+    assert text_of(events) == "ab"
+
+
+@pytest.mark.parametrize("option", ["start_tag", "end_tag"])
+def test_an_empty_tag_is_refused(option: str) -> None:
+    """It would be found everywhere."""
+    with pytest.raises(BadOpen, match=option):
+        grammar("json_mix", **{option: ""})
+
+
+def test_what_the_format_is_not() -> None:
+    """Bare JSON, tags of results and a closing tag alone are text."""
+    text = '{"name":"f","arguments":{}} <tool_response>{}</tool_response> </tool_call>'
+    events = parse(grammar("json_mix"), [text])
+    assert (text_of(events), codes_of(events)) == (text, [])
