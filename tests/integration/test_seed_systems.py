@@ -4,7 +4,7 @@ A worker is killed in the middle of the message and the next one goes on: the di
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pytest
@@ -20,11 +20,13 @@ class Example(NamedTuple):
 
     dialect: str
     options: dict[str, Any]
-    chunks: list[dict[str, Any]]
-    """Native chunks; the worker is killed behind the first one."""
-    form: Callable[[list[dict[str, Any]], list[str]], list[Any]]
+    chunks: Sequence[dict[str, Any] | bytes]
+    """Native chunks, or bytes for another codec; the worker is killed behind the first one."""
+    form: Callable[[list[Any], list[str]], list[Any]]
     """What of the payloads is compared; with them come the ids on `tool-calls`."""
     expected: list[Any]
+    headers: dict[str, Any] = {}
+    """Of every record; with some the chunks are bytes, and the options are among them."""
 
 
 def segments_of(payloads: list[dict[str, Any]], calls: list[str]) -> list[Any]:
@@ -141,13 +143,13 @@ async def test_worked_example(name: str, stage: Stage, unique: str) -> None:
     await make_topics(stage.bootstrap, topic, partitions=stage.partitions)
     stage.settings["[outputs]"] = {"topic": topic, "dialect": example.dialect}  # in TOML: a table in the list `outputs`
     first = await stage.start()
-    opening, *rest = example.chunks
-    await stage.send("c", {"message_id": "m", "seq": 0, "open": example.options, **opening})
+    opening, *rest = _records(example)
+    await stage.send("c", *opening)
     await until(stage.caught_up, "the beginning is committed")
     first.kill()
     await stage.start()
-    for seq, chunk in enumerate(rest, 1):
-        await stage.send("c", {"message_id": "m", "seq": seq, **chunk})
+    for record in rest:
+        await stage.send("c", *record)
     await until(stage.caught_up, "the end is committed")
 
     calls = [json.loads(record.value)["id"] for record in await read_topic(stage.bootstrap, stage.topics.tool_calls)]
@@ -155,10 +157,23 @@ async def test_worked_example(name: str, stage: Stage, unique: str) -> None:
     assert example.form(payloads, calls) == example.expected
 
 
-async def _payloads(stage: Stage, topic: str) -> list[dict[str, Any]]:
-    """The payloads of a topic, without repeats."""
+def _records(example: Example) -> Iterator[tuple[dict[str, Any] | bytes, list[tuple[str, bytes]]]]:
+    """Values and headers."""
+    texts = {**example.headers, "tm-open": json.dumps(example.options)} if example.headers else {}
+    headers = [(name, text.encode()) for name, text in texts.items()]
+    for seq, chunk in enumerate(example.chunks):
+        if isinstance(chunk, bytes):
+            yield chunk, headers
+        else:
+            yield {"message_id": "m", "seq": seq, **({} if seq else {"open": example.options}), **chunk}, headers
+
+
+async def _payloads(stage: Stage, topic: str) -> list[Any]:
+    """The payloads of a topic, without repeats; `[DONE]` as a text."""
     found = {}
     for record in await read_topic(stage.bootstrap, topic):
         headers = dict(record.headers)
-        found[int(headers["tm-seq"]), headers["tm-part"]] = json.loads(record.value)
+        found[int(headers["tm-seq"]), headers["tm-part"]] = (
+            "[DONE]" if record.value == b"[DONE]" else json.loads(record.value)
+        )
     return [found[place] for place in sorted(found)]
