@@ -133,7 +133,64 @@ INTERCEPTOR = Example(
     ],
 )
 
-EXAMPLES = {"segments": SEGMENTS, "agent": AGENT, "interceptor": INTERCEPTOR}
+
+def completion_of(payloads: list[Any], calls: list[str]) -> list[Any]:
+    """Deltas of text joined, ids of calls by their order on `tool-calls`, counts, and the end."""
+    found: list[Any] = []
+    for payload in payloads:
+        if payload == "[DONE]" or not payload["choices"]:
+            found.append(payload if payload == "[DONE]" else payload["usage"])
+            continue
+        (choice,) = payload["choices"]
+        delta = choice["delta"]
+        if "content" in delta and found and isinstance(found[-1], str):
+            found[-1] += delta["content"]
+        elif "content" in delta:
+            found.append(delta["content"])
+        for call in delta.get("tool_calls", ()):
+            name = [f"CALL {calls.index(call['id']) + 1}", call["function"]["name"]] if "id" in call else []
+            found.append((call["index"], *name, call["function"]["arguments"]))
+        if choice["finish_reason"]:
+            found.append((choice["finish_reason"],))
+    return found
+
+
+def sse(**event: Any) -> bytes:
+    """One event of Qwen's web chat."""
+    return b"data: %b\n\n" % json.dumps(event).encode()
+
+
+def said(content: str, **more: Any) -> bytes:
+    """More of its answer."""
+    return sse(choices=[{"delta": {"content": content, **more}}])
+
+
+READ = {"name": "read", "parameters": {"type": "object", "properties": {"filePath": {"type": "string"}}}}
+OPENAI = Example(
+    "openai",
+    {"format": "qwen_web_xml", "model": "qwen3-max", "tools": [{"type": "function", "function": READ}]},
+    [
+        sse(**{"response.created": {"chat_id": "chat-123", "parent_id": "parent-456", "response_id": "resp-789"}})
+        + sse(choices=[{"delta": {"content": "I'll "}}], usage={"input_tokens": 25, "output_tokens": 1})
+        + said("read "),
+        said("the ")[:20],
+        said("the ")[20:] + said("file.\n\n") + said("<re"),
+        said("ad>\n") + said("<filePath>/home/user/package.json</filePath>\n") + said("</read>"),
+        said("", phase="answer", status="finished") + b"data: [DONE]\n\n",
+    ],
+    completion_of,
+    [
+        "I'll read the file.",
+        (0, "CALL 1", "read", ""),
+        (0, '{"filePath":"/home/user/package.json"}'),
+        ("tool_calls",),
+        {"prompt_tokens": 25, "completion_tokens": 1, "total_tokens": 26},
+        "[DONE]",
+    ],
+    {"tm-codec": "qwen_sse"},
+)
+
+EXAMPLES = {"segments": SEGMENTS, "agent": AGENT, "interceptor": INTERCEPTOR, "openai": OPENAI}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
