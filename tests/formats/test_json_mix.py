@@ -5,6 +5,8 @@ import pytest
 from tests.support.parsing import codes_of, grammar, named, parse, text_of
 from tokenmill.errors import BadOpen
 from tokenmill.events import ToolCall
+from tokenmill.formats import compile_grammar
+from tokenmill.parser import read_options
 
 
 @pytest.mark.parametrize(
@@ -18,7 +20,7 @@ from tokenmill.events import ToolCall
 )
 def test_tags_are_options(options: dict[str, str], text: str) -> None:
     """Either or both; others are text then."""
-    events = parse(grammar("json_mix", **options), ["a", *text, "b"])
+    events = parse(compile_grammar(read_options({"format": "json_mix", **options})), ["a", *text, "b"])
     assert [call.name for call in named(events, ToolCall)] == ["f"]
     assert text_of(events) == "ab"
 
@@ -27,7 +29,7 @@ def test_tags_are_options(options: dict[str, str], text: str) -> None:
 def test_an_empty_tag_is_refused(option: str) -> None:
     """It would be found everywhere."""
     with pytest.raises(BadOpen, match=option):
-        grammar("json_mix", **{option: ""})
+        compile_grammar(read_options({"format": "json_mix", option: ""}))
 
 
 def test_what_the_format_is_not() -> None:

@@ -1,9 +1,9 @@
 """What tool_choice has of its own; its cases are run by the conformance suite."""
 
-from tests.support.parsing import grammar, named, parse, text_of
+from tests.support.parsing import named, parse, text_of
 from tokenmill.events import ToolCall
 from tokenmill.formats import compile_grammar
-from tokenmill.parser import Options
+from tokenmill.parser import Options, read_options
 
 ANSWER = '{"name": "f", "arguments": {}}'
 
@@ -17,5 +17,6 @@ def test_among_several_formats_it_counts_as_the_first() -> None:
 
 def test_nothing_is_parsed_where_tools_are_not() -> None:
     """The answer is text then."""
-    for options in ({"parse": "none"}, {"parse": "reasoning"}, {"tool_choice": "none"}):
-        assert text_of(parse(grammar("tool_choice", **options), [ANSWER])) == ANSWER
+    for key, value in (("parse", "none"), ("parse", "reasoning"), ("tool_choice", "none")):
+        compiled = compile_grammar(read_options({"format": "tool_choice", key: value}))
+        assert text_of(parse(compiled, [ANSWER])) == ANSWER

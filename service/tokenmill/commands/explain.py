@@ -36,6 +36,8 @@ def explain(options: Options, chunks: Iterable[str], reason: str | None) -> Iter
                 source = event.source
             case Span(kind="dropped"):
                 yield Explained(event.source, ["dropped"])
+            case ToolCall() if not source:
+                notes += _call(event)  # one of several calls of one source, which the last of them has
             case ToolCall():
                 yield Explained(source, [*notes, *_call(event)])
                 source, notes = "", []

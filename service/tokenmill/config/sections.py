@@ -140,7 +140,8 @@ class Worker(Section, frozen=True, kw_only=True):
     log_format: Literal["plain", "json"] = "plain"
     """Lines for people, or a JSON object a line for a log collector."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    """INFO tells of assignments, restores and stops; nothing is logged for each record."""
+    """INFO tells of assignments, restores and stops; nothing is logged for each record. DEBUG shows the source of every
+    call beside what was made of it: what the model wrote is in the log then."""
     stall_timeout_s: Positive = 60
     """Lag without progress for this long ends the process with exit code 1, for the supervisor to restart it."""
 

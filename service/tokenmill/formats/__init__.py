@@ -170,9 +170,12 @@ def _chosen(name: str, provider: str) -> str:
     return choices.get(provider.lower(), choices[""]) if choices else name
 
 
-def compile_grammar(options: Options, limits: Limits | None = None) -> Grammar:
-    """The grammar of these options, kept for the next message with the same. Raises `BadOpen` on an unknown format."""
-    return _compiled(_Content(options), limits or Limits())
+def compile_grammar(options: Options, limits: Limits | None = None, *, traced: bool = False) -> Grammar:
+    """The grammar of these options, kept for the next message with the same. Raises `BadOpen` on an unknown format.
+
+    A `traced` one gives the source of calls and markers, too, as spans among the events.
+    """
+    return _compiled(_Content(options), limits or Limits(), traced)
 
 
 class _Content:
@@ -192,10 +195,10 @@ class _Content:
 
 
 @lru_cache(maxsize=GRAMMARS_KEPT)
-def _compiled(content: _Content, limits: Limits) -> Grammar:
+def _compiled(content: _Content, limits: Limits, traced: bool) -> Grammar:  # noqa: FBT001 -- a part of the key
     names = content.options.format
     names = [names] if isinstance(names, str) else names
     formats = [find_format(_chosen(name, content.options.provider)) for name in names]
     if not formats:
         raise BadOpen("option 'format': the list of formats is empty")
-    return Grammar(content.options, formats, limits)
+    return Grammar(content.options, formats, limits, traced=traced)

@@ -7,7 +7,7 @@ from tokenmill.dialects import Envelope
 from tokenmill.errors import BadKey, Undecodable
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import KEY_BYTES
-from tokenmill.parser import Grammar, Parser, read_options
+from tokenmill.parser import Grammar, Options, Parser, read_options
 from tokenmill.records import Record
 from tokenmill.session.identity import choice_index
 from tokenmill.session.low_water import LowWater, Root
@@ -32,9 +32,13 @@ class Opener:
         self._defaults = settings.defaults
         self._resolved = settings.resolved
         self._limits = settings.limits
-        self._default_grammar = compile_grammar(self._resolved(self._defaults), self._limits)
+        self._traced = settings.traced
+        self._default_grammar = self._compiled(self._defaults)
         self._id_prefix = f"o{number}-"
         self._low_water = low_water
+
+    def _compiled(self, options: Options) -> Grammar:
+        return compile_grammar(self._resolved(options), self._limits, traced=self._traced)
 
     def reserved(self, message_id: str) -> bool:
         """Whether the id is of the form that unnamed messages of this partition get."""
@@ -54,7 +58,7 @@ class Opener:
         if chunk.open is None and not chunk.model:
             return self._default_grammar
         said = {"model": chunk.model} if chunk.model else {}
-        return compile_grammar(self._resolved(read_options(said | (chunk.open or {}), self._defaults)), self._limits)
+        return self._compiled(read_options(said | (chunk.open or {}), self._defaults))
 
     def choice(
         self, message: Message | None, grammar: Grammar, chunk: Chunk, record: Record, root: Root | None

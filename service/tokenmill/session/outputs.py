@@ -12,6 +12,7 @@ from tokenmill.records import Output
 from tokenmill.session.message import Choice
 from tokenmill.session.settings import OutputSpec, SessionSettings
 from tokenmill.session.tally import Tally
+from tokenmill.session.traces import traced
 
 ERROR_STAGES = {
     "malformed-call": "call",
@@ -105,6 +106,9 @@ class Outputs:
 
     def emit(self, events: Sequence[Event], choice: Choice, time: int, out: list[Output]) -> None:
         """Number the events of a choice and write them; `time` is the record's, in milliseconds since the epoch."""
+        if choice.grammar.traced:
+            events, traces = traced(events, choice)
+            self.tally.traces += [] if self.silent else traces
         if self.silent and not self._keeps_state:
             choice.seq += len(events)
             return

@@ -27,7 +27,7 @@ class Restored:
     def __init__(self, settings: SessionSettings, meta: bytes, fields: Mapping[bytes, bytes]) -> None:
         try:
             self.meta = _read_meta(meta)
-            self._limits = settings.limits
+            self._limits, self._traced = settings.limits, settings.traced
             self._states = _places_of_states(settings, self.meta)
             self._read(fields)
         except (msgspec.DecodeError, UnicodeDecodeError, BadOpen, KeyError, IndexError) as problem:
@@ -37,7 +37,8 @@ class Restored:
         kinds: dict[bytes, list[bytes]] = {b"g": [], b"m": [], b"k": []}
         for name, value in fields.items():
             kinds[name[:1]].append(value)
-        grammars = [compile_grammar(_decode_options(value), self._limits) for value in kinds[b"g"]]
+        options = [_decode_options(value) for value in kinds[b"g"]]
+        grammars = [compile_grammar(each, self._limits, traced=self._traced) for each in options]
         self._grammars = {grammar.key: grammar for grammar in grammars}
         messages = [_decode_message(value) for value in kinds[b"m"]]
         kept = [_decode_kept(value) for value in kinds[b"k"]]

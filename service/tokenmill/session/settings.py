@@ -44,6 +44,8 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[OutputSpec, ...] = (OutputSpec("events"),)
     limits: Limits = Limits()
     dlq: str = "tokens.dlq"
+    traced: bool = False
+    """The host is told the source of every call, for its log; events are the same."""
     ended_offsets: int = ENDED_OFFSETS
     """For how many records of the partition an ended message is remembered."""
 
@@ -86,6 +88,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
             outputs=(OutputSpec(config.topics.events), clean_calls, *answers, *extra),
             limits=config.limits,
             dlq=config.topics.dlq,
+            traced=config.worker.log_level == "DEBUG",
         )
         if problems := list(settings.problems()):
             raise ConfigError(problems)

@@ -6,6 +6,7 @@ committed. Several slices are on their way at once; none is settled before those
 """
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +20,8 @@ from tokenmill.records import Output, Record
 from tokenmill.session import Mark, Partition
 from tokenmill.worker.outbox import Outbox
 from tokenmill.worker.snapshots import SnapshotLine
+
+log = logging.getLogger(__name__)
 
 
 class Phase(Enum):
@@ -172,4 +175,6 @@ class Lane:
     def _count(self) -> list[int]:
         tally = self.partition.drain()
         self._numbers.take(tally)
+        for trace in tally.traces:
+            log.debug("%s, message %s: %s\nbecame %s", *trace)
         return tally.opened
