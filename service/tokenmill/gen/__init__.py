@@ -6,12 +6,13 @@ A new one is a function and one line in `FILES`.
 
 from collections.abc import Callable
 
-from tokenmill.gen import codecs, commands, dead_letters, dialects, events, formats, metrics, settings
+from tokenmill.gen import codecs, commands, conversions, dead_letters, dialects, events, formats, metrics, settings
 
 FILES: dict[str, Callable[[], str]] = {
     "docs/reference/codecs.md": codecs.page,
     "docs/reference/commands.md": commands.page,
     "docs/reference/configuration.md": settings.page,
+    "docs/reference/conversions.md": conversions.page,
     "docs/reference/dead-letters.md": dead_letters.page,
     "docs/reference/dialects.md": dialects.page,
     "docs/reference/events.md": events.page,
