@@ -13,7 +13,7 @@ DEEPSEEK_V31 = Format(
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>"
         '{"city": "Paris", "days": 3}<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
     ),
-    models=("DeepSeek-V3.1", "DeepSeek-V3.1-Terminus"),
+    models=("DeepSeek-V3.1", "DeepSeek-V3.2-Exp"),
     aliases=("deepseekv31",),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),

@@ -15,7 +15,22 @@ HERMES = Format(
         "<think>I need the forecast.</think>I'll look it up.\n"
         '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>'
     ),
-    models=("Hermes 2/3", "Qwen2.5", "QwQ", "Qwen3", "Granite 4", "MiMo-VL", "Reka Edge", "Trinity"),
+    models=(
+        "Hermes-2",
+        "Hermes-3",
+        "Hermes-4*",
+        "DeepHermes-3",
+        "Qwen2.5",
+        "QwQ",
+        "Qwen3",
+        "Granite-4*",
+        "MiMo-VL",
+        "Reka-Edge",
+        "Trinity",
+        "SmolLM3",
+        "EXAONE-4*",
+        "Jan-nano",
+    ),
     aliases=("qwen", "qwen25", "qwen3_json", "granite4", "trinity"),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),

@@ -15,7 +15,7 @@ KIMI_K2 = Format(
         "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
         '{"city": "Paris", "days": 3}<|tool_call_end|><|tool_calls_section_end|>'
     ),
-    models=("Kimi-K2", "Kimi-K2-Thinking", "Kimi-K2.5"),
+    models=("Kimi-K2*",),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(

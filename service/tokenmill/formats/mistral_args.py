@@ -16,7 +16,7 @@ MISTRAL_ARGS = Format(
         "[THINK]I need the forecast.[/THINK]I'll look it up."
         '[TOOL_CALLS]get_weather[ARGS]{"city": "Paris", "days": 3}[TOOL_CALLS]get_weather[ARGS]{"city": "Rome"}'
     ),
-    models=("Ministral 3", "Devstral", "Magistral", "Mistral Medium 3", "Mistral Large 3"),
+    models=("Ministral", "Devstral", "Magistral", "Mistral"),
     aliases=("mistral",),
     regions=(Region(marker("[THINK]", "<think>"), marker("[/THINK]", "</think>")),),
     strays=(marker("[/THINK]", "</think>"),),

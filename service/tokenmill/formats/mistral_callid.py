@@ -11,7 +11,7 @@ MISTRAL_CALLID = Format(
     name="mistral_callid",
     summary="`[TOOL_CALLS]NAME[CALL_ID]ID[ARGS]`, then the object of arguments.",
     sample='I\'ll look it up.[TOOL_CALLS]get_weather[CALL_ID]a1B2c3D4e[ARGS]{"city": "Paris", "days": 3}',
-    models=("Mistral Small 3.2",),
+    models=("Mistral-Small-3.2",),
     sections=(
         Section(
             open=None,

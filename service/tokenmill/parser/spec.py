@@ -123,6 +123,7 @@ class Format(msgspec.Struct, frozen=True):
     sample: str
     """A complete answer in this format; shown by `tokenmill formats` and in the docs."""
     models: tuple[str, ...] = ()
+    """Models that write it, as their repositories call them; `*` stands for anything. See `formats.models`."""
     aliases: tuple[str, ...] = ()
     """Names that other servers give this format's parser."""
     regions: tuple[Region, ...] = ()
