@@ -2,7 +2,8 @@
 
 1. A mode is compiled once and keeps no state; all state is in `State`.
 2. `step` reads on from a position and always either reads something or changes the mode.
-3. `quick` answers for a chunk that is content through and through, which nearly all are.
+3. `quick` answers for a chunk that is content through and through, which nearly all are. What was held stands in front
+   of the chunk, and `held` is empty; a mode that answers may hold again.
 4. `end` says what becomes of the mode when the stream ends in it.
 """
 
