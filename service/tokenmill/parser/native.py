@@ -5,15 +5,17 @@
    message ends.
 3. An index that comes back with another id is another call.
 4. What fails has no text in the model's own words, so an `error` is all that comes out.
+5. Behind a limit of the message no call begins and none is completed.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
+from tokenmill.events import Error
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.calls import Verdict, begin, complete, fail
-from tokenmill.parser.modes import UNPARSED, limit
+from tokenmill.parser.modes import TEXT, UNPARSED, give_back, limit
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import NativeCall, OpenCall, Source
 
@@ -36,13 +38,21 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
         call.name = (call.name + name)[:NAME_CHARS]
         if not call.name:
             return
-        if begin(run, call, call.name, call.id, _READER.encoding) is Verdict.LIMIT:
+        verdict = begin(run, call, call.name, call.id, _READER.encoding)
+        if verdict is not Verdict.MORE:
             native.complete = True
-            limit(run, f"there are more than {run.grammar.limits.calls} calls")
+            _refuse(run, call.name, verdict)
             return
-        native.complete = not call.begun  # a name that the options take for text
     if arguments := _text(function.get("arguments")):
         _read(run, native, arguments)
+
+
+def _refuse(run: Run, name: str, verdict: Verdict) -> None:
+    """The call does not begin: there are too many, or the options take its name for text."""
+    if verdict is Verdict.LIMIT:
+        limit(run, f"there are more than {run.grammar.limits.calls} calls")
+    else:
+        run.out.append(Error("unknown-tool", f"no tool is named {name!r}", name=name))
 
 
 def end_native(run: Run) -> None:
@@ -88,7 +98,21 @@ def _read(run: Run, native: NativeCall, text: str) -> None:
     elif len(text) > room:
         native.complete = True
         fail(run, call, "limit", f"a call is longer than {run.grammar.limits.call_chars} characters")
-        run.state.mode = UNPARSED
+        _stop_parsing(run)
+
+
+def _stop_parsing(run: Run) -> None:
+    """Behind the limit of a call beside it, the model's own text is text, an open call of it included."""
+    state = run.state
+    call, state.call = state.call, None
+    pending, state.pending = state.pending, ""
+    state.mode, state.origin = UNPARSED, TEXT
+    if call is None:
+        give_back(run, pending, "limit")
+        return
+    if call.begun:
+        fail(run, call, "unfinished-call", "parsing stopped inside the call")
+    give_back(run, call.source.text(), "limit", begun=call.begun)
 
 
 def _complete(run: Run, native: NativeCall) -> None:
@@ -106,7 +130,7 @@ def _end(run: Run, native: NativeCall) -> None:
     if native.complete or not call.name:
         return
     native.complete = True
-    if call.source.text().strip():
+    if call.source.text().strip() or run.state.mode == UNPARSED:
         fail(run, call, "unfinished-call", "the stream ended inside the call")
     else:
         complete(run, call, {}, repaired=False)
