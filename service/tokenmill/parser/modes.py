@@ -82,9 +82,16 @@ class TextMode:
         if not block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
             return None
         for first in self._firsts:
-            if first in text and self._scanner.suspects(text):
-                return None
+            if first in text:
+                return self._quick_settled(state, block, text)
         return [self._delta(block, text)]
+
+    def _quick_settled(self, state: State, block: str, text: str) -> list[AnyEvent] | None:
+        settled = self._scanner.settled(text)
+        if settled < 0:
+            return None
+        state.held = text[settled:]
+        return [self._delta(block, text[:settled])] if settled else []
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         hit = self._scanner.find(buffer, position, final=run.final)
