@@ -43,7 +43,7 @@ class CallMode:
         size = len(text)
         if call.body is None or size > self._delta_chars or call.source.size + size > self._call_chars:
             return None
-        return self._reader.quick(grammar, call, text)
+        return self._reader.quick(grammar, state, call, text)
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         call = run.state.call

@@ -20,7 +20,7 @@ from tokenmill.parser.calls import Verdict, begin, grow, wants
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.repair import decode_json, decode_string
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -67,7 +67,7 @@ class JsonReader:
     def begin(self, call: OpenCall) -> JsonState:  # noqa: ARG002 # other bodies note where they begin
         return JsonState()
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
         state: JsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         quote = state.quote
         if quote and quote in COMMENTS:
@@ -89,6 +89,8 @@ class JsonReader:
     def _quick_growth(self, grammar: "Grammar", call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
         growing = call.growing
         if growing is None or grammar.options.min_delta_chars:
+            return None
+        if state.tail and len(state.tail) + len(text) > grammar.limits.delta_chars:
             return None
         call.source.add(text)
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if grammar.streams_input else []

@@ -25,7 +25,7 @@ from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import is_text
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -91,7 +91,7 @@ class _LiteralReader:
     def begin(self, call: OpenCall) -> LiteralState:
         return LiteralState(begin=call.source.size)
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
         state: LiteralState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         if self._first in text or state.naming:
             return None

@@ -26,7 +26,7 @@ from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import is_text, read_typed
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -119,7 +119,7 @@ class _ParamsReader:
     def begin(self, call: OpenCall) -> ParamsState:
         return ParamsState(begin=call.source.size)
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
         state: ParamsState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         if state.value < 0 or state.in_tag:
             return None
@@ -133,6 +133,8 @@ class _ParamsReader:
 
     def _quick_growth(self, grammar: "Grammar", call: OpenCall, state: ParamsState, text: str) -> list[AnyEvent] | None:
         if state.growth == Growth.UNDECIDED or state.fresh or grammar.options.min_delta_chars:
+            return None
+        if state.tail and len(state.tail) + len(text) > grammar.limits.delta_chars:
             return None
         call.source.add(text)
         grown = state.tail + text

@@ -22,7 +22,7 @@ from tokenmill.parser.body_state import PythonState
 from tokenmill.parser.calls import Verdict, begin, end_growth, grow, send_source, wants
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -64,7 +64,7 @@ class _PythonReader:
     def begin(self, call: OpenCall) -> PythonState:  # noqa: ARG002 # other bodies note where they begin
         return PythonState()
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
         state: PythonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         quote = state.quote
         if state.text:
@@ -74,6 +74,8 @@ class _PythonReader:
         if quote[0] in text or (state.growing and grammar.options.min_delta_chars):
             return None
         if "\\" in text and not CONTENT[quote].fullmatch(text):
+            return None
+        if state.tail and len(state.tail) + len(text) > grammar.limits.delta_chars:
             return None
         events = _passed(grammar, call, text)
         if state.growing:

@@ -22,7 +22,7 @@ from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import is_text
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -77,17 +77,25 @@ class _TreeReader:
     def begin(self, call: OpenCall) -> TreeState:
         return TreeState(begin=call.source.size)
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: TreeState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        if state.in_tag or not state.stack or (state.growing and grammar.options.min_delta_chars):
+        if state.growing and grammar.options.min_delta_chars:
             return None
-        for first in self._inside.firsts:
-            if first in text:
+        hit = self._scanner(state).find(text, 0, final=False)
+        if hit is not None:
+            if hit.value is not None or (state.in_tag and len(state.tag) + hit.start > NAME_CHARS):
                 return None
+            text, parser.held = text[: hit.start], text[hit.start :]
+            if not text:
+                return []
+        if state.in_tag:
+            if len(state.tag) + len(text) > NAME_CHARS:
+                return None
+            state.tag += text
         call.source.add(text)
         sends = grammar.streams_input and not call.dropped
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
-        if state.growing:
+        if state.growing and not self._leaves(state):
             events.append(ArgumentDelta(call.id, state.stack[0], text))
         return events
 
@@ -96,8 +104,7 @@ class _TreeReader:
         assert isinstance(state, TreeState)
         first, base, verdict = position, call.source.size - position, Verdict.MORE
         while True:
-            scanner = self._tag if state.in_tag else self._inside if state.stack else self._between
-            hit = scanner.find(buffer, position, final=run.final)
+            hit = self._scanner(state).find(buffer, position, final=run.final)
             stop = len(buffer) if hit is None else hit.start
             if state.in_tag:
                 room = NAME_CHARS - len(state.tag)
@@ -120,6 +127,12 @@ class _TreeReader:
                 break
         send_source(run, call, buffer[first:position])
         return position, verdict
+
+    def _scanner(self, state: TreeState) -> Scanner[Edge]:
+        """What is live where the body stands."""
+        if state.in_tag:
+            return self._tag
+        return self._inside if state.stack else self._between
 
     def _leaves(self, state: TreeState) -> bool:
         """Whether the open tag closes the outermost element: it is no part of its text."""
