@@ -169,3 +169,11 @@ def test_a_limit_gives_back_the_opening_of_a_section() -> None:
     events = parser.feed("<tool_call>") + parser.tool_calls([delta(0, "c1", "f", '{"a": "' + "x" * 40)])
     events += parser.feed("\n") + parser.finish()
     assert text_of(events) == "<tool_call>\n"
+
+
+def test_text_after_calls_is_dropped_from_an_open_block() -> None:
+    """A block that began while the call was open gets no more text once the call is complete."""
+    parser = Parser.of(grammar("plain", text_after_calls="drop"), "identity")
+    events = parser.tool_calls([delta(0, "c1", "f")]) + parser.feed("before")
+    events += parser.tool_calls([delta(0, arguments="{}")]) + parser.feed("after") + parser.feed("wards")
+    assert text_of(events + parser.finish()) == "before"

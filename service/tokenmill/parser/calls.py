@@ -106,9 +106,9 @@ def complete(run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: b
     run.state.complete += 1
     source = call.source.text()
     run.note("call", source)
+    if run.grammar.options.text_after_calls == "drop":
+        run.close_block()  # more of an open block takes a short path that drops nothing
     if call.dropped:
-        if run.grammar.options.text_after_calls == "drop":
-            run.close_block()
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name, source[:RAW_CHARS]))
         return
     end_growth(run, call)
