@@ -202,3 +202,12 @@ def test_what_waited_counts_for_the_size_of_a_delta(format_name: str, chunks: li
     deltas = [event.delta for event in parse(compiled, chunks) if event.type == "argument-delta"]
     assert "".join(deltas).endswith("abcdefghij")
     assert max(len(delta) for delta in deltas) <= 11
+
+
+def test_two_caps_at_one_character_are_one_limit() -> None:
+    """A call that hits its cap where the message hits its own stops parsing once."""
+    text = '<tool_call>{"name": "f", "arguments": {"a": "'
+    compiled = grammar("hermes", Limits(call_chars=len(text) - 1, message_chars=len(text)))
+    events = parse(compiled, [text + "xyz"])
+    assert codes_of(events) == ["limit"]
+    assert text_of(events) == text + "xyz"

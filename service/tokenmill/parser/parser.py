@@ -95,8 +95,8 @@ class Parser:
         state.chars += len(text)
         _read(run, text[:room])
         if len(text) > room:
+            _settle(run)
             if state.mode != UNPARSED:
-                _settle(run)
                 limit(run, f"the message is longer than {most} characters")
             _read(run, text[room:])
         return events + cast("list[AnyEvent]", run.out)
