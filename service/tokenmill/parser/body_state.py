@@ -127,6 +127,8 @@ class PythonState(msgspec.Struct, tag="y", array_like=True):
     """Its first characters in front of a string: the string's prefix, if any."""
     quote: str = ""
     """Quote of the open string."""
+    escaped: bool = False
+    """The character before was an escaping backslash in it."""
     growing: bool = False
     """The open string is sent as it grows."""
     tail: str = ""

@@ -15,8 +15,8 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.brackets import nested
-from tokenmill.parser.bodies.python_strings import CONTENT, Endings, Separator, decode_certain, decode_python
+from tokenmill.parser.bodies.python_nesting import content_end, follow, opening_quote, string_closes
+from tokenmill.parser.bodies.python_strings import Endings, Separator, decode_certain, decode_python
 from tokenmill.parser.bodies.python_values import read_value
 from tokenmill.parser.body_state import PythonState
 from tokenmill.parser.calls import Verdict, begin, end_growth, grow, send_source, wants
@@ -58,25 +58,24 @@ class _PythonReader:
         self.endings = Endings(separator, beyond)
         self.stops = Scanner([(stop, None) for stop in beyond])
         firsts = re.escape(self.stops.firsts)
-        self.sign = re.compile(rf"[\"'()\[\]{{}},{firsts}]")
-        self.risky = re.compile(rf"[\"'()\[\]{{}}{firsts}]")
+        self.signs = re.compile(rf"[\"'()\[\]{{}}{firsts}]")
+        self.ends = re.compile(rf"[\"'()\[\]{{}},{firsts}]")
 
     def begin(self, call: OpenCall) -> PythonState:  # noqa: ARG002 # other bodies note where they begin
         return PythonState()
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: PythonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         quote = state.quote
-        if state.text:
+        if state.text or not (quote or state.stack) or (state.growing and grammar.options.min_delta_chars):
             return None
-        if not quote:
-            return self._quick_nested(grammar, call, state, text)
-        if quote[0] in text or (state.growing and grammar.options.min_delta_chars):
-            return None
-        if "\\" in text and not CONTENT[quote].fullmatch(text):
-            return None
-        if state.tail and len(state.tail) + len(text) > grammar.limits.delta_chars:
-            return None
+        if quote[0] in text or "\\" in text or state.escaped if quote else self.signs.search(text):
+            if state.stack:
+                return self._quick_nested(grammar, parser, call, state, text)
+            end, escaped = content_end(quote, text, 0, escaped=state.escaped)
+            if end < len(text):
+                return None
+            state.escaped = escaped
         events = _passed(grammar, call, text)
         if state.growing:
             if state.tail or "\\" in text:
@@ -85,13 +84,17 @@ class _PythonReader:
                 events.append(ArgumentDelta(call.id, state.key, text))
         return events
 
-    def _quick_nested(self, grammar: "Grammar", call: OpenCall, state: PythonState, text: str) -> list[AnyEvent] | None:
-        """The same for a chunk inside of a list or dictionary without a string in it."""
-        stack = nested(state.stack, self.risky.findall(text)) if state.stack else None
-        if stack is None:
+    def _quick_nested(
+        self, grammar: "Grammar", parser: State, call: OpenCall, state: PythonState, text: str
+    ) -> list[AnyEvent] | None:
+        """The same for a chunk inside of a list or dictionary in which brackets or strings begin or end."""
+        inside = follow(self.signs, text, state.quote, state.stack, escaped=state.escaped)
+        if inside is None:
             return None
-        state.stack = stack
-        return _passed(grammar, call, text)
+        state.quote, state.escaped, state.stack, read = inside
+        if read < len(text):
+            text, parser.held = text[:read], text[read:]
+        return _passed(grammar, call, text) if text else []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         reading = _Reading(self, run, call, buffer, position)
@@ -189,7 +192,7 @@ class _Reading:
 
     def _value(self, at: int) -> tuple[int, Verdict]:
         state, buffer = self.state, self.buffer
-        found = self.reader.sign.search(buffer, at)
+        found = self.reader.ends.search(buffer, at)
         sign_at = found.start() if found else len(buffer)
         if not state.stack and len(state.lead) < _LEAD_CHARS:
             state.lead += buffer[at:sign_at].strip()[:_LEAD_CHARS]
@@ -197,7 +200,7 @@ class _Reading:
             return sign_at, Verdict.MORE
         sign = found.group()
         if sign in "\"'":
-            return self._open_string(sign_at, sign)
+            return self._open_string(sign_at)
         if sign in "()[]{}," and (state.stack or sign not in ",)"):
             return sign_at + 1, self._nest(sign)
         return self._end_value(sign_at, sign) if sign in ",)" else self._stop(sign_at)
@@ -231,28 +234,21 @@ class _Reading:
             return at + 1, Verdict.MORE
         return at, Verdict.MORE if hit.end < 0 else Verdict.FAILED
 
-    def _open_string(self, at: int, quote: str) -> tuple[int, Verdict]:
-        state, buffer = self.state, self.buffer
-        quotes = buffer[at : at + 3]
-        if not self.final and at + len(quotes) == len(buffer) and quotes in (quote, quote * 2):
-            return at, Verdict.MORE  # there may be three
-        state.quote = quote * 3 if quotes == quote * 3 else quote
+    def _open_string(self, at: int) -> tuple[int, Verdict]:
+        state = self.state
+        quote = opening_quote(self.buffer, at, final=self.final)
+        if quote is None:
+            return at, Verdict.MORE
+        state.quote = quote
         if not state.stack and state.lead in _PREFIXES and wants(self.run, self.call, state.key):
             state.growing, state.tail = True, ""
             grow(self.run, self.call, state.key, "")
-        return at + len(state.quote), Verdict.MORE
+        return at + len(quote), Verdict.MORE
 
     def _string(self, at: int) -> tuple[int, Verdict]:
-        state, buffer, final = self.state, self.buffer, self.final
-        content = _matched(CONTENT[state.quote], buffer, at)
-        stop = at + len(content)
-        if stop == len(buffer):
-            closes: bool | None = False
-        elif buffer.startswith(state.quote, stop):
-            behind = stop + len(state.quote)
-            closes = len(state.quote) > 1 or self.reader.endings.ends(buffer, behind, state.stack[-1:], final=final)
-        else:
-            closes = False if final else None
+        state, buffer = self.state, self.buffer
+        stop, state.escaped = content_end(state.quote, buffer, at, escaped=state.escaped)
+        closes = string_closes(state.quote, buffer, stop, state.stack[-1:], self.reader.endings, final=self.final)
         if closes is False and stop < len(buffer):
             stop += 1
         self._grow(buffer[at:stop])
