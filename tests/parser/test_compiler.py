@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.parsing import grammar, named, parse, reasoning_of
+from tests.support.parsing import grammar, named, parse, reasoning_of, text_of
 from tokenmill.events import ToolCall
-from tokenmill.formats import find_format
+from tokenmill.formats import compile_grammar, find_format
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
 from tokenmill.parser.compiler import compile_modes
@@ -50,3 +50,13 @@ def test_only_a_section_is_a_call_in_the_reasoning() -> None:
     assert reasoning_of(events) == draft
     assert len(named(events, ToolCall)) == 1
     assert len(named(parse(grammar("glm_kv"), ["<think>a<tool_call>f</tool_call>"]), ToolCall)) == 1
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_framing_of_a_section_takes_nothing_from_markers_that_begin_like_it(cut: int) -> None:
+    """Behind a call a bracket may be framing, or begin what is beyond the section; those of another format, too."""
+    compiled = compile_grammar(Options(format=["mistral_json", "apriel"], start="text"))
+    before, after = '[TOOL_CALLS]{"name": "f", "arguments": {}}', "[BEGIN FINAL RESPONSE]done"
+    events = parse(compiled, [before, after[:cut], after[cut:]])
+    assert [call.name for call in named(events, ToolCall)] == ["f"]
+    assert text_of(events) == "done"

@@ -40,6 +40,7 @@ class To(Enum):
     CALL = "a call begins"
     FRAMING = "a bracket or comma between calls"
     CLOSED = "the section ends"
+    BEYOND = "the section ends in front of the marker"
     ENDS_REASONING = "a marker that is text, behind which text follows"
     HEADER = "a channel's header begins"
 
