@@ -79,7 +79,10 @@ class Params(msgspec.Struct, frozen=True):
     tag_end: Marker = marker(">")
     """Ends the tag; in pairs of tags it is what stands between key and value."""
     key: str = r"\s*(?P<key>.*?)\s*"
-    """What a tag must look like as a whole: a regular expression with the groups `key` and, if any, `type`."""
+    """What a tag must look like as a whole: a regular expression with the groups `key` and, if any, `type`.
+
+    A parameter without a key is the object of all arguments.
+    """
     trim: Trim = "line"
     untyped: Untyped = "text"
     """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any."""
@@ -211,7 +214,7 @@ class _ParamsReader:
         if found is None:
             return False
         state.in_tag, state.wire_type = False, found.groupdict().get("type") or ""
-        state.key = unescape(found["key"]) if self._params.unescape else found["key"]
+        state.key = unescape(found["key"] or "") if self._params.unescape else found["key"]
         state.value = begin
         if wants(run, call, state.key) and self._takes(run.grammar, call.name, state.key):
             text = is_text(self._types(run.grammar, call, state.key, state.wire_type))
@@ -222,7 +225,7 @@ class _ParamsReader:
     def _takes(self, grammar: "Grammar", tool: str, key: str) -> bool:
         """Whether a parameter is certain to be among the arguments."""
         own = grammar.parameters(tool) if self._params.declared else None
-        return not may_wrap(grammar, tool, key) and (not own or key in own)
+        return bool(key) and not may_wrap(grammar, tool, key) and (not own or key in own)
 
     def _types(self, grammar: "Grammar", call: OpenCall, key: str, wire_type: str) -> frozenset[str]:
         """The JSON types that a value may have: by the schema, else by its tag, else by the format."""
