@@ -37,8 +37,7 @@ GRAMMAR = grammar("plain", tools=TOOLS)
     ],
 )
 def test_wrappers(tool: str, arguments: dict[str, Any], expected: dict[str, Any]) -> None:
-    """A parameter that the tool does not have, alone and with what the tool has inside, is a wrapper; so is one that has
-    no name."""
+    """A parameter that the tool does not have, alone and with what the tool has inside; and one that has no name."""
     assert unwrapped(GRAMMAR, tool, arguments) == (expected, False)
 
 
