@@ -10,6 +10,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PYTHONS := python3.11 python3.12 python3.13 python3 python
 PYTEST_ARGS ?=
+FUZZ_ARGS ?=
 
 .PHONY: help
 help: ## This list
@@ -42,6 +43,10 @@ gen-check: $(INSTALLED) ## Generated files are up to date
 .PHONY: pytest
 pytest: $(INSTALLED) ## The tests alone, or some: make pytest PYTEST_ARGS="tests/parser -x"
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+.PHONY: fuzz
+fuzz: $(INSTALLED) ## A million random streams against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
+	$(BIN)/python -m tests.properties.fuzz $(FUZZ_ARGS)
 
 .PHONY: coverage
 coverage: $(INSTALLED) ## The tests with branch coverage

@@ -177,3 +177,19 @@ def test_text_after_calls_is_dropped_from_an_open_block() -> None:
     events = parser.tool_calls([delta(0, "c1", "f")]) + parser.feed("before")
     events += parser.tool_calls([delta(0, arguments="{}")]) + parser.feed("after") + parser.feed("wards")
     assert text_of(events + parser.finish()) == "before"
+
+
+def test_nothing_is_kept_of_a_call_that_ended() -> None:
+    """Memory is for open calls: a complete one leaves its id, so that a repeat of it is known."""
+    parser = Parser.of(grammar("plain"), "identity")
+    parser.tool_calls([delta(0, "c1", "f", '{"a": "' + "x" * 1000)])
+    assert parser.size > 1000
+    assert named(parser.tool_calls([delta(0, "c1", arguments='"}')]), ToolCall)
+    assert parser.size == 0
+    assert parser.tool_calls([delta(0, "c1", "f", '{"a": 1}')]) == []
+
+
+def test_calls_without_a_name_are_counted() -> None:
+    """Indexes that never get a name take memory, too: more than the cap of calls stops reading."""
+    events = run(*(delta(n, arguments="{") for n in range(20)), limits=Limits(calls=3))
+    assert codes_of(events) == ["limit"]

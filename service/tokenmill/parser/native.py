@@ -30,7 +30,7 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
     function = function if isinstance(function, Mapping) else {}
     wire_id, name = _text(delta.get("id"))[:NAME_CHARS], _text(function.get("name"))
     native = _find(run, delta.get("index"), wire_id, name)
-    if native.complete:
+    if native is None or native.complete:
         return
     call = native.call
     if not call.begun:
@@ -40,7 +40,7 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
             return
         verdict = begin(run, call, call.name, call.id, _READER.encoding)
         if verdict is not Verdict.MORE:
-            native.complete = True
+            _forget(native)
             _refuse(run, call.name, verdict)
             return
     if arguments := _text(function.get("arguments")):
@@ -66,8 +66,8 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _find(run: Run, index: Any, wire_id: str, name: str) -> NativeCall:
-    """The call that a delta belongs to, open or new."""
+def _find(run: Run, index: Any, wire_id: str, name: str) -> NativeCall | None:
+    """The call that a delta belongs to, open or new; None if there are too many."""
     known = run.state.native = run.state.native or []
     if not isinstance(index, int):  # some servers leave it out: an id or a name then begins the next call
         last = known[-1].index if known else -1
@@ -79,6 +79,9 @@ def _find(run: Run, index: Any, wire_id: str, name: str) -> NativeCall:
             _end(run, native)
             known.remove(native)
             break
+    if len(known) > run.grammar.limits.calls:  # calls that have no name yet count, too
+        limit(run, f"there are more than {run.grammar.limits.calls} calls")
+        return None
     opened = NativeCall(index, OpenCall(Source()))
     opened.call.body = _READER.begin(opened.call)
     known.append(opened)
@@ -93,10 +96,10 @@ def _read(run: Run, native: NativeCall, text: str) -> None:
     if verdict is Verdict.DONE:
         _complete(run, native)
     elif verdict is not Verdict.MORE:
-        native.complete = True
+        _forget(native)
         fail(run, call, "malformed-call", "the arguments are no JSON object")
     elif len(text) > room:
-        native.complete = True
+        _forget(native)
         fail(run, call, "limit", f"a call is longer than {run.grammar.limits.call_chars} characters")
         _stop_parsing(run)
 
@@ -116,20 +119,27 @@ def _stop_parsing(run: Run) -> None:
 
 
 def _complete(run: Run, native: NativeCall) -> None:
-    native.complete = True
+    call = _forget(native)
     try:
-        arguments, repaired = _READER.result(run, native.call)
+        arguments, repaired = _READER.result(run, call)
     except ValueError as problem:
-        fail(run, native.call, "malformed-call", str(problem))
+        fail(run, call, "malformed-call", str(problem))
     else:
-        complete(run, native.call, arguments, repaired=repaired)
+        complete(run, call, arguments, repaired=repaired)
+
+
+def _forget(native: NativeCall) -> OpenCall:
+    """The call has ended: nothing of it is kept but its id."""
+    call, native.call = native.call, OpenCall(Source(), id=native.call.id)
+    native.complete = True
+    return call
 
 
 def _end(run: Run, native: NativeCall) -> None:
     call = native.call
     if native.complete or not call.name:
         return
-    native.complete = True
+    _forget(native)
     if call.source.text().strip() or run.state.mode == UNPARSED:
         fail(run, call, "unfinished-call", "the stream ended inside the call")
     else:
