@@ -34,7 +34,7 @@ class Tool:
             self._types[parameter] = found
         return self._types[parameter]
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
         """The schema of the arguments as values are read by it."""
         return Shape(self._coercion, self._coercion)
