@@ -190,9 +190,9 @@ def test_several_formats_live_at_once() -> None:
 @pytest.mark.parametrize(
     ("format_name", "chunks"),
     [
-        ("hermes", ['<tool_call>{"name": "f", "arguments": {"a": "x\\', "nabcdefghij", '"}}</tool_call>']),
+        ("hermes", ['<tool_call>{"name": "f", "arguments": {"a": "x\\', "dabcdefghij", '"}}</tool_call>']),
         ("qwen3_xml", ["<tool_call><function=f><parameter=a>x  ", "abcdefghij", "</parameter></function></tool_call>"]),
-        ("pythonic", ["[f(a='x\\", "nabcdefghij", "')]"]),
+        ("pythonic", ["[f(a='x\\", "dabcdefghij", "')]"]),
     ],
 )
 def test_what_waited_counts_for_the_size_of_a_delta(format_name: str, chunks: list[str]) -> None:

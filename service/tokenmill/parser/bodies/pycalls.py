@@ -69,6 +69,8 @@ class _PythonReader:
         quote = state.quote
         if state.text or not (quote or state.stack) or (state.growing and grammar.options.min_delta_chars):
             return None
+        if state.tail and len(state.tail) + len(text) > grammar.limits.delta_chars:
+            return None
         if quote[0] in text or "\\" in text or state.escaped if quote else self.signs.search(text):
             if state.stack:
                 return self._quick_nested(grammar, parser, call, state, text)
