@@ -13,7 +13,13 @@ FUNCTIONARY_V31 = Format(
         Section(
             open=None,
             close=marker("</function>"),
-            calls=(Call(marker("<function="), JsonArguments(), Header(marker(">"), before=marker("\n", "<", "{"))),),
+            calls=(
+                Call(
+                    marker("<function="),
+                    JsonArguments(optional=True),
+                    Header(marker(">"), before=marker("\n", "<", "{")),
+                ),
+            ),
             bare="always",
         ),
     ),

@@ -119,7 +119,15 @@ def _section_mode(layout: _Layout, number: int, section: Section, outside: Seque
     live += [(section.close, Move(To.CLOSED))] if section.close else []
     live += [(section.open, Move(To.SECTION, number))] if section.open else []
     live += _calls(section, layout.calls[number])
-    return SectionMode([*live, *((mark, Move(To.BEYOND)) for mark, _ in outside if _begins_like(mark, live))])
+    beyond = [(mark, Move(To.BEYOND)) for mark, _ in outside if _begins_like(mark, live)]
+    return SectionMode([*live, *beyond], _again(section, live))
+
+
+def _again(section: Section, live: Sequence[tuple[Marker, Move]]) -> list[tuple[Marker, Move]]:
+    """Where a section is read on behind a broken call: none if it has no end, or a call may begin with any bracket."""
+    if not section.close or not all(call.header for call in section.calls):
+        return []
+    return [(mark, move) for mark, move in live if move.to is not To.FRAMING]
 
 
 def _begins_like(mark: Marker, live: Sequence[tuple[Marker, Move]]) -> bool:

@@ -146,16 +146,23 @@ class DropMode(TextMode):
 
 
 class SectionMode:
-    """Between the calls of a section: framing, until a call or the section's close."""
+    """Between the calls of a section: framing, until a call or the section's close.
 
-    def __init__(self, live: Sequence[tuple[Marker, Move]]) -> None:
+    Behind a broken call may stand anything: it is text up to the next of the markers `again`, so that no call is lost
+    with the one in front of it.
+    """
+
+    def __init__(self, live: Sequence[tuple[Marker, Move]], again: Sequence[tuple[Marker, Move]] = ()) -> None:
         self._scanner = Scanner(live, leading_space=True)
+        self._again = Scanner(again) if again else None
 
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         return None
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         state = run.state
+        if state.spoiled and self._again is not None:
+            return self._read_on(run, self._again, buffer, position)
         hit = self._scanner.at(buffer, position, final=run.final)
         if hit is None:
             if run.final and not buffer[position:].strip() and len(buffer) - position < FRAMING_CHARS:
@@ -167,6 +174,17 @@ class SectionMode:
             state.held = buffer[position:]
             return len(buffer)
         return self._follow(run, hit.value, buffer[position : hit.end], hit.end)
+
+    def _read_on(self, run: Run, again: Scanner[Move], buffer: str, position: int) -> int:
+        hit = again.find(buffer, position, final=run.final)
+        stop = len(buffer) if hit is None else hit.start
+        give_back(run, buffer[position:stop], "malformed-call")
+        if hit is None:
+            return stop
+        if hit.value is None:
+            run.state.held = buffer[stop:]
+            return len(buffer)
+        return self._follow(run, hit.value, buffer[stop : hit.end], hit.end)
 
     def _follow(self, run: Run, move: Move, source: str, end: int) -> int:
         state = run.state

@@ -45,10 +45,13 @@ class JsonArguments(msgspec.Struct, frozen=True):
 
     optional: bool = False
     """Nothing at all, where the call is closed, stands for no arguments."""
+    close: Marker | None = None
+    """Closes the call where its arguments may be missing: framing of the section, as behind arguments."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """The reader of this body."""
-        return JsonReader(None, stops, optional=self.optional)
+        closes = [self.close] if self.close else []
+        return JsonReader(None, [*stops, *closes], optional=self.optional)
 
 
 class JsonReader:
