@@ -120,7 +120,7 @@ def complete(run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: b
     if not run.grammar.knows(call.name):
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name))
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "unknown-tool"))
-    elif mismatch := run.grammar.mismatch(call.name, arguments):
+    elif mismatch := run.grammar.mismatch(call.name, arguments, 1 + len(source)):  # a part has a character
         run.out.append(Error("schema-mismatch", mismatch, call.id, call.name))
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "schema-mismatch"))
     else:

@@ -69,7 +69,7 @@ class Hit(NamedTuple, Generic[T]):
 class Scanner(Generic[T]):
     """The live markers of one mode, each with a value (what to do, or which it was)."""
 
-    __slots__ = ("_doubt", "_full", "_partial", "_values", "firsts")
+    __slots__ = ("_full", "_partial", "_values", "doubt", "firsts")
 
     def __init__(self, live: Sequence[tuple[Marker, T]], *, leading_space: bool = False) -> None:
         spelled = [
@@ -81,19 +81,20 @@ class Scanner(Generic[T]):
         sequences = [[*atoms, *after] for atoms, mark, _ in spelled for after in mark.ahead or [()]]
         self._full = re.compile("|".join(whole) or r"(?!)")
         self._partial = re.compile("|".join(map(_prefixes, sequences)) or r"(?!)")
-        self._doubt = re.compile(_begun(sequences) or r"(?!)")
+        self.doubt = re.compile(_begun(sequences) or r"(?!)").search
+        """Where a text or the rest of it first is a marker or can become one, if anywhere."""
         self.firsts = "".join(sorted({text[0] for mark, _ in live for text in mark.spellings}))
 
     def settled(self, text: str) -> int:
         """How much of the text holds no marker, whatever follows; -1 if a whole one ends that."""
-        doubt = self._doubt.search(text)
+        doubt = self.doubt(text)
         if doubt is None:
             return len(text)
         return doubt.start() if self._partial.match(text, doubt.start()) else -1
 
     def find(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
         """The first marker from `position` on, or what to hold; `final` says that nothing follows the buffer."""
-        while doubt := self._doubt.search(buffer, position):
+        while doubt := self.doubt(buffer, position):
             hit = self.at(buffer, doubt.start(), final=final)
             if hit is not None:
                 return hit

@@ -74,7 +74,7 @@ class TextMode:
         self._number = number
         self._reasoning = reasoning
         self._scanner = Scanner(live)
-        self._firsts = self._scanner.firsts
+        self._doubt = self._scanner.doubt
         self._delta = ReasoningDelta if reasoning else TextDelta
         self._delta_chars = delta_chars
 
@@ -82,10 +82,7 @@ class TextMode:
         block = state.block
         if not block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
             return None
-        for first in self._firsts:
-            if first in text:
-                return self._quick_settled(state, block, text)
-        return [self._delta(block, text)]
+        return self._quick_settled(state, block, text) if self._doubt(text) else [self._delta(block, text)]
 
     def _quick_settled(self, state: State, block: str, text: str) -> list[AnyEvent] | None:
         settled = self._scanner.settled(text)

@@ -122,31 +122,28 @@ class _ParamsReader:
     def begin(self, call: OpenCall) -> ParamsState:
         return ParamsState(begin=call.source.size)
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: ParamsState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        if state.value < 0 or state.in_tag:
+        if state.growth and not _grows_quickly(grammar, state, text):
             return None
-        for first in self._raw.firsts if state.raw else self._value.firsts:
-            if first in text:
+        scanner = self._value if state.value >= 0 and not state.raw else self._scanner(state)
+        if scanner.doubt(text):
+            settled = scanner.settled(text)
+            if settled < 0:
                 return None
-        if state.growth:
-            return self._quick_growth(grammar, call, state, text)
+            parser.held, text = text[settled:], text[:settled]
+        if state.in_tag:
+            if len(state.tag) + len(text) > TAG_CHARS:
+                parser.held = ""
+                return None
+            state.tag += text
+        if not text:
+            return []
         call.source.add(text)
-        return [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
-
-    def _quick_growth(self, grammar: "Grammar", call: OpenCall, state: ParamsState, text: str) -> list[AnyEvent] | None:
-        if state.growth == Growth.UNDECIDED or state.fresh or grammar.options.min_delta_chars:
-            return None
-        if state.tail and len(state.tail) + len(text) > grammar.limits.delta_chars:
-            return None
-        call.source.add(text)
-        grown = state.tail + text
-        if text[-1].isspace():
-            grown = self._certain(state, grown)
-        else:
-            state.tail = ""
-        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if grammar.streams_input else []
-        if grown:
+        events: list[AnyEvent] = []
+        if grammar.streams_input and not call.dropped:
+            events = [ToolInputDelta(call.id, text)]
+        if state.growth and (grown := self._certain(state, state.tail + text)):
             events.append(ArgumentDelta(call.id, state.key, grown))
         return events
 
@@ -182,11 +179,9 @@ class _ParamsReader:
 
     def _scanner(self, state: ParamsState) -> Scanner[Edge]:
         """What is live where the body stands."""
-        if state.in_tag:
-            return self._tag
-        if state.value < 0:
-            return self._between
-        return self._raw if state.raw else self._value
+        if state.value >= 0:
+            return self._raw if state.raw else self._value
+        return self._tag if state.in_tag else self._between
 
     def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: Edge, source: str, begin: int) -> bool:
         """A marker that goes on with the call; False if it breaks it."""
@@ -279,6 +274,13 @@ class _ParamsReader:
         if self._params.declared:
             arguments = fitting(run.grammar, call.name, arguments, len(state.values) - len(read))
         return arguments, repaired or any(repaired for _, repaired in read.values())
+
+
+def _grows_quickly(grammar: "Grammar", state: ParamsState, text: str) -> bool:
+    """Whether more of a growing value is sent as it stands: it is certain to be text, and its beginning is behind."""
+    if state.growth == Growth.UNDECIDED or state.fresh or grammar.options.min_delta_chars:
+        return False
+    return len(state.tail) + len(text) <= grammar.limits.delta_chars
 
 
 def _escaping(escapes: Escapes | None) -> list[tuple[Marker, Edge]]:
