@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any
 
 from tokenmill.events import (
@@ -39,10 +40,8 @@ class Broken(AssertionError):
 
 def check_events(events: Iterable[AnyEvent | Span], *, delta_chars: int, streams_input: bool = True) -> None:
     """All events of one answer, traced or not, are well-formed. Raises `Broken`."""
-    answer = _Answer(delta_chars, streams_input=streams_input)
-    for event in events:
-        if not isinstance(event, Span):
-            answer.read(event)
+    answer = Answer(delta_chars, streams_input=streams_input)
+    answer.read(events)
     answer.end()
 
 
@@ -52,10 +51,10 @@ def require(fact: object, saying: str) -> None:
         raise Broken(saying)
 
 
-class _Answer:
-    """Reads the events of one answer in their order."""
+class Answer:
+    """The events of one answer, checked in their order. Raises `Broken`."""
 
-    def __init__(self, delta_chars: int, *, streams_input: bool) -> None:
+    def __init__(self, delta_chars: int, *, streams_input: bool = True) -> None:
         self._delta_chars = delta_chars
         self._streams_input = streams_input
         self._started = self._finished = self._limited = False
@@ -69,7 +68,20 @@ class _Answer:
         self._ended = self._warned = ""
         """The input that ended with the event before; the call that the event before has a warning about."""
 
-    def read(self, event: Event) -> None:
+    def copy(self) -> "Answer":
+        """What has been read so far, to go on with in another way."""
+        other = copy(self)
+        for name in ("_blocks", "_open", "_inputs", "_settled"):
+            setattr(other, name, set(getattr(self, name)))
+        return other
+
+    def read(self, events: Iterable[AnyEvent | Span]) -> None:
+        """More events, traced or not."""
+        for event in events:
+            if not isinstance(event, Span):
+                self._read(event)
+
+    def _read(self, event: Event) -> None:
         require(not self._finished, f"{event.type} behind finish")
         require(self._started or isinstance(event, MessageStart), f"{event.type} before message-start")
         if self._ended:
@@ -84,45 +96,46 @@ class _Answer:
             self._warned = ""
 
     def end(self) -> None:
+        """No event follows."""
         require(self._finished, "no finish")
         require(not self._open, f"inputs never ended: {sorted(self._open)}")
         require(self._inputs <= self._settled, f"inputs without an outcome: {sorted(self._inputs - self._settled)}")
 
-    def message_start(self, _event: MessageStart) -> None:
+    def _message_start(self, _event: MessageStart) -> None:
         require(not self._started, "a second message-start")
         self._started = True
 
-    def block_start(self, event: TextStart | ReasoningStart) -> None:
+    def _block_start(self, event: TextStart | ReasoningStart) -> None:
         require(self._block is None, f"block {event.id} begins inside another")
         require(event.id not in self._blocks, f"block {event.id} begins again")
         self._blocks.add(event.id)
         self._block = (event.type.split("-")[0], event.id)
 
-    def block_delta(self, event: TextDelta | ReasoningDelta) -> None:
+    def _block_delta(self, event: TextDelta | ReasoningDelta) -> None:
         require(self._block == (event.type.split("-")[0], event.id), f"{event.type} outside of its block")
         self._size(event.delta)
 
-    def block_end(self, event: TextEnd | ReasoningEnd) -> None:
+    def _block_end(self, event: TextEnd | ReasoningEnd) -> None:
         require(self._block == (event.type.split("-")[0], event.id), f"{event.type} outside of its block")
         self._block = None
 
-    def input_start(self, event: ToolInputStart) -> None:
+    def _input_start(self, event: ToolInputStart) -> None:
         require(not self._limited, "an input begins behind the limit")
         require(event.id not in self._inputs | self._settled, f"input {event.id} begins again")
         require(self._block is None, "an input begins inside a block")
         self._inputs.add(event.id)
         self._open.add(event.id)
 
-    def input_delta(self, event: ToolInputDelta | ArgumentDelta) -> None:
+    def _input_delta(self, event: ToolInputDelta | ArgumentDelta) -> None:
         require(event.id in self._open or not self._streams_input, f"{event.type} outside of its input")
         self._size(event.delta)
 
-    def input_end(self, event: ToolInputEnd) -> None:
+    def _input_end(self, event: ToolInputEnd) -> None:
         require(event.id in self._open, f"input {event.id} ends without a start")
         self._open.discard(event.id)
         self._ended = event.id
 
-    def tool_call(self, event: ToolCall) -> None:
+    def _tool_call(self, event: ToolCall) -> None:
         require(not self._limited, "a call behind the limit")
         require(event.id not in self._open, f"call {event.id} before its input ended")
         require(event.id in self._inputs or not self._streams_input, f"call {event.id} without input")
@@ -131,7 +144,7 @@ class _Answer:
         else:
             self._settle(event.id)
 
-    def error(self, event: Error) -> None:
+    def _error(self, event: Error) -> None:
         if event.code == "limit":
             require(not self._limited, "a second limit")
         self._limited = self._limited or event.code == "limit"
@@ -140,10 +153,10 @@ class _Answer:
             self._settle(event.id)
             self._warned = event.id if event.code in ("unknown-tool", "schema-mismatch") else ""
 
-    def part(self, _event: Part) -> None:
+    def _part(self, _event: Part) -> None:
         pass
 
-    def finish(self, _event: Finish) -> None:
+    def _finish(self, _event: Finish) -> None:
         require(self._block is None, "finish inside a block")
         self._finished = True
 
@@ -155,20 +168,20 @@ class _Answer:
         require(0 < len(delta) <= self._delta_chars, f"a delta of {len(delta)} characters")
 
 
-_READERS: dict[type[Event], Callable[[_Answer, Any], None]] = {
-    MessageStart: _Answer.message_start,
-    TextStart: _Answer.block_start,
-    TextDelta: _Answer.block_delta,
-    TextEnd: _Answer.block_end,
-    ReasoningStart: _Answer.block_start,
-    ReasoningDelta: _Answer.block_delta,
-    ReasoningEnd: _Answer.block_end,
-    ToolInputStart: _Answer.input_start,
-    ToolInputDelta: _Answer.input_delta,
-    ArgumentDelta: _Answer.input_delta,
-    ToolInputEnd: _Answer.input_end,
-    ToolCall: _Answer.tool_call,
-    Error: _Answer.error,
-    Part: _Answer.part,
-    Finish: _Answer.finish,
+_READERS: dict[type[Event], Callable[[Answer, Any], None]] = {
+    MessageStart: Answer._message_start,
+    TextStart: Answer._block_start,
+    TextDelta: Answer._block_delta,
+    TextEnd: Answer._block_end,
+    ReasoningStart: Answer._block_start,
+    ReasoningDelta: Answer._block_delta,
+    ReasoningEnd: Answer._block_end,
+    ToolInputStart: Answer._input_start,
+    ToolInputDelta: Answer._input_delta,
+    ArgumentDelta: Answer._input_delta,
+    ToolInputEnd: Answer._input_end,
+    ToolCall: Answer._tool_call,
+    Error: Answer._error,
+    Part: Answer._part,
+    Finish: Answer._finish,
 }
