@@ -2,7 +2,18 @@
 
 import pytest
 
-from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, source_of, text_of, traced
+from tests.support.parsing import (
+    all_cuts,
+    codes_of,
+    grammar,
+    merged,
+    named,
+    parse,
+    reasoning_of,
+    source_of,
+    text_of,
+    traced,
+)
 from tokenmill.events import ToolCall
 from tokenmill.parser.modes import FRAMING_CHARS
 
@@ -49,36 +60,54 @@ def test_failed_source_stays_where_it_stood() -> None:
     assert len(named(events, type(events[0]))) == 1
 
 
-OPEN, CLOSE = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
+OPEN, CLOSE = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 
 
-def kimi_call(number: int, arguments: str) -> str:
-    return f"<|tool_call_begin|>functions.f:{number}<|tool_call_argument_begin|>{arguments}<|tool_call_end|>"
+def call(name: str, arguments: str = "{}") -> str:
+    return f"<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{arguments}<｜tool▁call▁end｜>"
 
 
-BROKEN, CUT, LIST = kimi_call(1, "oops"), kimi_call(1, "{oops"), kimi_call(2, "[]")
+BROKEN, NAMELESS, CUT = call("f", "oops"), call(""), call("f", "{oops")
 
 
 @pytest.mark.parametrize(
-    ("before", "out"),
+    ("before", "out", "codes"),
     [
-        (f"{OPEN}{BROKEN}", f"{OPEN}{BROKEN}"),
-        (f"{OPEN} {CUT} and {LIST} so\n", f"{OPEN} {CUT} and {LIST} so\n"),
-        (f"{OPEN}{BROKEN}{CLOSE} a {OPEN}", f"{OPEN}{BROKEN}{CLOSE} a "),
+        (f"{OPEN}{BROKEN}", f"{OPEN}{BROKEN}", ["malformed-call"]),
+        (f"{OPEN} {CUT} and {NAMELESS} so\n", f"{OPEN} {CUT} and {NAMELESS} so\n", ["malformed-call"] * 2),
+        (f"{OPEN}{BROKEN}{CLOSE} a {OPEN}", f"{OPEN}{BROKEN}{CLOSE} a ", ["malformed-call"]),
+        (f"{OPEN} so: ", f"{OPEN} so: ", ["malformed-call"]),
+        (f"{OPEN}{call('f')} and\n", " and\n", []),
     ],
 )
-def test_no_call_is_lost_with_a_broken_one_of_its_section(before: str, out: str) -> None:
-    """What stands between them is text, whatever it is, and the section goes on at its next call."""
-    text = f"{before}{kimi_call(3, '{}')}{CLOSE}x"
-    events = parse(grammar("kimi_k2"), [text])
-    assert [call.id for call in named(events, ToolCall)] == ["functions.f:3"]
-    assert text_of(events) == f"{out}x"
-    assert source_of(parse(traced("kimi_k2"), [text])) == text
+def test_no_call_is_lost_with_what_stands_in_front_of_it(before: str, out: str, codes: list[str]) -> None:
+    """A broken call, or text where none should be: the section goes on at its next call."""
+    text = f"{before}{call('g')}{CLOSE}x"
+    events = parse(grammar("deepseek_v31"), [text])
+    assert [event.name for event in named(events, ToolCall)][-1:] == ["g"]
+    assert (text_of(events), codes_of(events)) == (f"{out}x", codes)
+    assert source_of(parse(traced("deepseek_v31"), [text])) == text
     for chunks in all_cuts(text):
-        assert merged(parse(grammar("kimi_k2"), chunks)) == merged(events)
+        assert merged(parse(grammar("deepseek_v31"), chunks)) == merged(events)
 
 
-def test_what_follows_a_broken_call_can_be_dropped_with_it() -> None:
+@pytest.mark.parametrize(
+    ("text", "reasoning", "out"),
+    [
+        (f"<think>a {OPEN} b</think>c", f"a {OPEN} b", "c"),
+        (f"<think>a {OPEN}{NAMELESS}</think>c", f"a {OPEN}{NAMELESS}", "c"),
+        (f"a {OPEN} b <think>c</think>", "c", f"a {OPEN} b "),
+    ],
+)
+def test_a_section_that_holds_no_call_ends_with_what_it_stands_in(text: str, reasoning: str, out: str) -> None:
+    """Its opening may be quoted: markers beyond it count all the same."""
+    events = parse(grammar("deepseek_v31", calls_in_reasoning="honour"), [text])
+    assert (reasoning_of(events), text_of(events)) == (reasoning, out)
+    for chunks in all_cuts(text):
+        assert merged(parse(grammar("deepseek_v31", calls_in_reasoning="honour"), chunks)) == merged(events)
+
+
+def test_what_stands_in_front_of_a_call_can_be_dropped_with_a_broken_one() -> None:
     """Up to the next call or the end of the section."""
-    text = f"a{OPEN}{kimi_call(1, 'oops')} b {kimi_call(2, '{}')}{CLOSE}c"
-    assert text_of(parse(grammar("kimi_k2", on_broken="drop"), [text])) == "ac"
+    text = f"a{OPEN}{BROKEN} b {call('g')}{CLOSE}c"
+    assert text_of(parse(grammar("deepseek_v31", on_broken="drop"), [text])) == "ac"

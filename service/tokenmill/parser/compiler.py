@@ -120,14 +120,19 @@ def _section_mode(layout: _Layout, number: int, section: Section, outside: Seque
     live += [(section.open, Move(To.SECTION, number))] if section.open else []
     live += _calls(section, layout.calls[number])
     beyond = [(mark, Move(To.BEYOND)) for mark, _ in outside if _begins_like(mark, live)]
-    return SectionMode([*live, *beyond], _again(section, live))
+    again = [(mark, move) for mark, move in live if move.to is not To.FRAMING]
+    again += [(mark, Move(To.BEYOND)) for mark in (*(mark for mark, _ in outside), *_closes(layout))]
+    return SectionMode(number, [*live, *beyond], again if _reads_on(section) else ())
 
 
-def _again(section: Section, live: Sequence[tuple[Marker, Move]]) -> list[tuple[Marker, Move]]:
-    """Where a section is read on behind a broken call: none if it has no end, or a call may begin with any bracket."""
-    if not section.close or not all(call.header for call in section.calls):
-        return []
-    return [(mark, move) for mark, move in live if move.to is not To.FRAMING]
+def _reads_on(section: Section) -> bool:
+    """Whether a section goes on behind what it can't hold: its calls are none outside of it, and well marked."""
+    return section.bare == "never" and section.close is not None and all(call.header for call in section.calls)
+
+
+def _closes(layout: _Layout) -> list[Marker]:
+    """What ends a region: a section that was opened inside of one ends there, too."""
+    return [mark for _, region in layout.regions.values() for mark in (region.close, region.before) if mark]
 
 
 def _begins_like(mark: Marker, live: Sequence[tuple[Marker, Move]]) -> bool:

@@ -145,11 +145,14 @@ class DropMode(TextMode):
 class SectionMode:
     """Between the calls of a section: framing, until a call or the section's close.
 
-    Behind a broken call may stand anything: it is text up to the next of the markers `again`, so that no call is lost
-    with the one in front of it.
+    What is none of these is text, and with it the section ends; or, if there are markers `again`, it is text up to the
+    next of those, so that no call is lost with what stands in front of it.
     """
 
-    def __init__(self, live: Sequence[tuple[Marker, Move]], again: Sequence[tuple[Marker, Move]] = ()) -> None:
+    def __init__(
+        self, number: int, live: Sequence[tuple[Marker, Move]], again: Sequence[tuple[Marker, Move]] = ()
+    ) -> None:
+        self._number = number
         self._scanner = Scanner(live, leading_space=True)
         self._again = Scanner(again) if again else None
 
@@ -166,6 +169,8 @@ class SectionMode:
                 state.pending += buffer[position:]
                 return len(buffer)
             leave_section(run, "malformed-call", "no call follows its opening")
+            if self._again is not None:
+                state.mode, state.spoiled = self._number, True  # `_read_on` from here
             return position
         if hit.value is None:
             state.held = buffer[position:]
