@@ -48,6 +48,10 @@ pytest: $(INSTALLED) ## The tests alone, or some: make pytest PYTEST_ARGS="tests
 fuzz: $(INSTALLED) ## A million random streams against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
 	$(BIN)/python -m tests.properties.fuzz $(FUZZ_ARGS)
 
+.PHONY: mutants
+mutants: $(INSTALLED) ## Mistakes in the parser's core, each of which the tests must notice
+	TOKENMILL_MUTANTS=all $(BIN)/pytest tests/properties/test_mutants.py
+
 .PHONY: coverage
 coverage: $(INSTALLED) ## The tests with branch coverage
 	$(BIN)/pytest --cov $(PYTEST_ARGS)
