@@ -72,13 +72,16 @@ class _PythonReader:
         if state.tail and len(state.tail) + len(text) > grammar.limits.delta_chars:
             return None
         if quote[0] in text or "\\" in text or state.escaped if quote else self.signs.search(text):
-            if state.stack:
-                return self._quick_nested(grammar, parser, call, state, text)
-            end, escaped = content_end(quote, text, 0, escaped=state.escaped)
-            if end < len(text):
+            read = self._follow(state, text)
+            if read < 0:
                 return None
-            state.escaped = escaped
-        events = _passed(grammar, call, text)
+            if read < len(text):
+                text, parser.held = text[:read], text[read:]
+                if not text:
+                    return []
+        call.source.add(text)
+        sent = grammar.streams_input and call.begun and not call.dropped
+        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sent else []
         if state.growing:
             if state.tail or "\\" in text:
                 text = _certain(state, text)
@@ -86,17 +89,19 @@ class _PythonReader:
                 events.append(ArgumentDelta(call.id, state.key, text))
         return events
 
-    def _quick_nested(
-        self, grammar: "Grammar", parser: State, call: OpenCall, state: PythonState, text: str
-    ) -> list[AnyEvent] | None:
-        """The same for a chunk inside of a list or dictionary in which brackets or strings begin or end."""
-        inside = follow(self.signs, text, state.quote, state.stack, escaped=state.escaped)
-        if inside is None:
-            return None
-        state.quote, state.escaped, state.stack, read = inside
-        if read < len(text):
-            text, parser.held = text[:read], text[read:]
-        return _passed(grammar, call, text) if text else []
+    def _follow(self, state: PythonState, text: str) -> int:
+        """How much of a chunk in brackets or a string is read; -1 if it must be read with care, and nothing is."""
+        if state.stack:
+            inside = follow(self.signs, text, state.quote, state.stack, escaped=state.escaped)
+            if inside is None:
+                return -1
+            state.quote, state.escaped, state.stack, end = inside
+            return end
+        end, escaped = content_end(state.quote, text, 0, escaped=state.escaped)
+        if end < len(text) and string_closes(state.quote, text, end, "", self.endings, final=False) is not None:
+            return -1
+        state.escaped = escaped
+        return end
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         reading = _Reading(self, run, call, buffer, position)
@@ -269,13 +274,6 @@ class _Reading:
             grow(self.run, self.call, state.key, decode_python(state.tail))
             end_growth(self.run, self.call)
         state.quote, state.growing, state.tail = "", False, ""
-
-
-def _passed(grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent]:
-    """Add a chunk to the source: what is sent of it."""
-    call.source.add(text)
-    sent = grammar.streams_input and call.begun and not call.dropped
-    return [ToolInputDelta(call.id, text)] if sent else []
 
 
 def _matched(pattern: re.Pattern[str], text: str, at: int) -> str:
