@@ -51,7 +51,7 @@ def test_what_is_certain_is_sent_at_once() -> None:
     parser.feed("<|tool_call_start|>[f(a='")
     chunks = ("x", "\\u00", "e9y", "'", " z", "', ", "b=")
     sent = ["".join(event.delta for event in named(parser.feed(chunk), ArgumentDelta)) for chunk in chunks]
-    assert sent == ["'x", "", "éy", "", "' z", "", ""]
+    assert sent == ["x", "", "éy", "", "' z", "", ""]
 
 
 def test_source_is_the_region_between_the_brackets() -> None:
