@@ -2,7 +2,8 @@
 
 P2: cut at random, one character at a time, and encoded and decoded at the cuts, it gives the same events. P3: the state
 as bytes is all that the parser knows. P7: nothing raises and the events are well-formed. P8: what is held is bounded.
-P9: text, reasoning and what else is known of the source are the input, each character once.
+P9: text, reasoning and what else is known of the source are the input, each character once. And argument deltas are the
+argument.
 """
 
 import random
@@ -15,6 +16,7 @@ import msgspec
 from tests.properties.soup import BESIDE, Setting, Step, Stream
 from tests.support.parsing import merged, source_of
 from tests.support.promises import check_events, require
+from tokenmill.events import ArgumentDelta, ToolCall
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser import Grammar, Parser
 from tokenmill.parser.call_mode import HEADER_CHARS
@@ -85,10 +87,26 @@ def check_answer(grammar: Grammar, stream: Stream, events: Sequence[Any]) -> Non
     check_events(events, delta_chars=grammar.limits.delta_chars, streams_input=grammar.streams_input)
     if _has_bytes(stream.text):
         msgspec.json.encode([event for event in events if not isinstance(event, Span)])
+    if grammar.watches_arguments:
+        check_growth(stream.text, events)
     own = [event for event in events if not (isinstance(event, Span) and BESIDE in event.source)]
     source = source_of(own).replace(BESIDE, "")
     text = grammar.prompt + stream.text if stream.text else ""
     require(source == text or _whole(source) == _whole(text), f"P9: the source came out as {source!r}")
+
+
+def check_growth(text: str, events: Sequence[Any]) -> None:
+    """Argument deltas joined are the argument, unless it came twice, where the last one counts."""
+    grown: dict[tuple[str, str], str] = {}
+    for event in events:
+        if isinstance(event, ArgumentDelta):
+            key = (event.id, event.argument)
+            grown[key] = grown.get(key, "") + event.delta
+        elif isinstance(event, ToolCall):
+            for (call_id, name), joined in grown.items():
+                if call_id == event.id and text.count(name) == 1:
+                    value = event.arguments.get(name)
+                    require(isinstance(value, str) and _whole(value) == _whole(joined), f"{name} grew to {joined!r}")
 
 
 def check_size(state: State, grammar: Grammar) -> None:
