@@ -89,8 +89,13 @@ def _find(run: Run, index: Any, wire_id: str, name: str) -> NativeCall | None:
 
 
 def _read(run: Run, native: NativeCall, text: str) -> None:
-    call = native.call
-    room = run.grammar.limits.call_chars - call.source.size
+    call, limits = native.call, run.grammar.limits
+    room = limits.call_chars - call.source.size
+    if len(text) <= min(room, limits.delta_chars):
+        events = _READER.quick(run.grammar, run.state, call, text)
+        if events is not None:
+            run.out += events
+            return
     stop, verdict = _READER.step(run, call, text[:room], 0)
     call.source.add(text[:stop])
     if verdict is Verdict.DONE:
@@ -100,7 +105,7 @@ def _read(run: Run, native: NativeCall, text: str) -> None:
         fail(run, call, "malformed-call", "the arguments are no JSON object")
     elif len(text) > room:
         _forget(native)
-        fail(run, call, "limit", f"a call is longer than {run.grammar.limits.call_chars} characters")
+        fail(run, call, "limit", f"a call is longer than {limits.call_chars} characters")
         _stop_parsing(run)
 
 
