@@ -12,6 +12,7 @@ JUDGES := tests/judges/node
 JUDGES_INSTALLED := $(JUDGES)/node_modules/.installed
 PYTHONS := python3.11 python3.12 python3.13 python3 python
 PYTEST_ARGS ?=
+FUZZ_ARGS ?=
 
 .PHONY: help
 help: ## This list
@@ -44,6 +45,14 @@ gen-check: $(INSTALLED) ## Generated files are up to date
 .PHONY: pytest
 pytest: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests alone, or some: make pytest PYTEST_ARGS="tests/parser -x"
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+.PHONY: fuzz
+fuzz: $(INSTALLED) ## A million random streams against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
+	$(BIN)/python -m tests.properties.fuzz $(FUZZ_ARGS)
+
+.PHONY: mutants
+mutants: $(INSTALLED) ## Mistakes in the parser's core, each of which the tests must notice
+	TOKENMILL_MUTANTS=all $(BIN)/pytest tests/properties/test_mutants.py
 
 .PHONY: coverage
 coverage: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests with branch coverage

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.parsing import grammar, named, parse, reasoning_of, text_of
 from tokenmill.events import ToolCall
-from tokenmill.formats import find_format
+from tokenmill.formats import compile_grammar, find_format
 from tokenmill.limits import Limits
 from tokenmill.parser import Call, Format, Grammar, Header, Options, Section
 from tokenmill.parser.bodies import JsonArguments
@@ -76,3 +76,11 @@ def test_sections_that_are_always_read(options: dict[str, Any], called: bool) ->
     section = Section(None, None, (call,), bare="alone", layer="always")
     compiled = Grammar(Options(**options), [Format(name="own", summary="", sample="", sections=(section,))], Limits())
     assert any(event.type == "tool-call" for event in parse(compiled, ["<c>f:{}"])) is called
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_framing_of_a_section_takes_nothing_from_markers_that_begin_like_it(cut: int) -> None:
+    """Behind a call a bracket may be framing, or begin what is beyond the section; those of another format, too."""
+    compiled = compile_grammar(Options(format=["mistral_json", "apriel"], start="text"))
+    before, after = '[TOOL_CALLS]{"name": "f", "arguments": {}}', "[BEGIN FINAL RESPONSE]done"
+    events = parse(compiled, [before, after[:cut], after[cut:]])
+    assert [call.name for call in named(events, ToolCall)] == ["f"]
+    assert text_of(events) == "done"

@@ -39,8 +39,8 @@ def test_types_and_mismatches() -> None:
     listed = grammar(tools=[TOOL])
     types = [listed.types(name, parameter) for name, parameter in (("f", "a"), ("f", "b"), ("g", "a"))]
     assert types == [frozenset({"integer"}), frozenset(), frozenset()]
-    assert listed.mismatch("f", {"a": "x"}) is not None
-    assert listed.mismatch("g", {"a": "x"}) is None
+    assert listed.mismatch("f", {"a": "x"}, 10) is not None
+    assert listed.mismatch("g", {"a": "x"}, 10) is None
 
 
 @pytest.mark.parametrize(

@@ -104,8 +104,18 @@ def test_signs_that_vary_inside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "suspected"), [("a b", False), ("x<", True), ("< /b", True), ("<b", False), ("<a", True), ("<  ", True)]
+    ("text", "settled"),
+    [("a b", 3), ("x<", 1), ("y< /b", 5), ("y< / ", 1), ("<b", 2), ("<a", 0), ("<a>", 0), ("x<a>c", -1), ("<b<  ", 2)],
 )
-def test_suspects(text: str, suspected: bool) -> None:
-    """A marker's first two characters, or its first at the end, white space in between or not."""
-    assert OVERLAPPING.suspects(text) is suspected
+def test_settled(text: str, settled: int) -> None:
+    """All of it, or up to where a marker may begin; nothing is said where a whole one stands."""
+    assert OVERLAPPING.settled(text) == settled
+
+
+@pytest.mark.parametrize("text", ["x<< a>", "< / f", "x<a>b", "<a", "</f>", "a", "<</ f>", "<a<a>x"])
+def test_settled_is_what_finding_says(text: str) -> None:
+    """The short answer and the long one agree on every beginning of a text."""
+    for end in range(len(text) + 1):
+        hit = OVERLAPPING.find(text[:end], 0, final=False)
+        expected = end if hit is None else hit.start if hit.end < 0 else -1
+        assert OVERLAPPING.settled(text[:end]) == expected

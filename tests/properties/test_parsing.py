@@ -9,32 +9,12 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties.toy import OVERLAPPING
 from tests.support.parsing import merged, parse, source_of
 from tokenmill.formats import FORMATS, find_format
 from tokenmill.limits import Limits
-from tokenmill.parser import Call, Format, Grammar, Header, Options, Parser, Region, Section
-from tokenmill.parser.bodies import JsonArguments, Params
-from tokenmill.parser.markers import marker
+from tokenmill.parser import Format, Grammar, Options, Parser
 
-OVERLAPPING = Format(
-    name="overlapping",
-    summary="Markers that are beginnings of each other, and brackets that JSON has, too.",
-    sample="",
-    regions=(Region(marker("<a>"), marker("</a>", "</a>>")),),
-    strays=(marker("<a>b", "[["),),
-    sections=(
-        Section(
-            marker("[", "[CALLS]"),
-            marker("]", "]]"),
-            (
-                Call(marker("[J]"), JsonArguments(), Header(until=marker(":"), before=marker("::{"))),
-                Call(marker("[X]"), Params(marker("[P "), marker("[/P]"), marker("[/X]")), Header(until=marker(" "))),
-            ),
-            bare="always",
-        ),
-    ),
-    calls_in_reasoning="honour",
-)
 GRAMMARS = [*FORMATS, OVERLAPPING]
 
 JSON = [

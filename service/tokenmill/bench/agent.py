@@ -6,12 +6,13 @@ is a message that asks.
 """
 
 from collections.abc import Callable, Mapping
+from statistics import median
 from typing import Any
 
 import msgspec
 
-from tokenmill.bench.clock import medians
-from tokenmill.bench.texts import TOOLS, call_text, chunks_of
+from tokenmill.bench.clock import in_turns
+from tokenmill.bench.texts import FILE, TOOLS, call_text, chunks_of, samples
 from tokenmill.errors import FatalError
 from tokenmill.events import EVENT_TYPES
 from tokenmill.records import InputRecord, Output
@@ -56,7 +57,7 @@ def run_agent(*, rounds: int, progress: Callable[[str], None]) -> StreamingCost:
     rows = {name: run() for name, run in runs.items()}
     if not rows["without"] == rows["off"] < rows["on"]:
         raise FatalError(f"rows of the agent's page: {rows}; nothing to compare")
-    seconds = medians(runs, rounds)
+    seconds = {name: median(times) for name, times in in_turns(runs, rounds).items()}
     each = 1e6 / len(plain)
     return StreamingCost(seconds["without"] * each, seconds["off"] * each, seconds["on"] * each)
 
@@ -64,9 +65,10 @@ def run_agent(*, rounds: int, progress: Callable[[str], None]) -> StreamingCost:
 def _records(asked: Mapping[str, Any]) -> list[InputRecord]:
     """Messages of one long call each."""
     records: list[InputRecord] = []
-    opening = {"format": "hermes", "tools": TOOLS, **asked}
+    sample = samples()["json_call"]
+    opening = {"format": sample.format_name, "tools": TOOLS, **asked}
     for number in range(CALLS):
-        pieces: list[dict[str, Any]] = [{"delta": chunk} for chunk in chunks_of(call_text("hermes", CALL_CHARS))]
+        pieces: list[dict[str, Any]] = [{"delta": chunk} for chunk in chunks_of(call_text(sample, FILE, CALL_CHARS))]
         pieces = [{"open": opening, **pieces[0]}, *pieces[1:], {"finish_reason": "stop"}]
         for piece in pieces:
             value = msgspec.json.encode({"message_id": f"m{number}", **piece})

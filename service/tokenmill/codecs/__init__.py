@@ -1,7 +1,5 @@
 """Input codecs: one file each, one line each in this list. `sse+NAME` is raw bytes of SSE around any of them."""
 
-from functools import cache
-
 from tokenmill.codecs.ai_sdk_parts import AI_SDK_PARTS
 from tokenmill.codecs.anthropic import ANTHROPIC
 from tokenmill.codecs.bedrock import BEDROCK
@@ -38,6 +36,10 @@ REGISTRY = Registry(CODECS)
 """These by name, and those of other packages."""
 
 
+_AROUND: dict[str, Codec] = {}
+"""Codecs that were asked for with SSE around them, by the name of the other."""
+
+
 def find_codec(name: str) -> Codec:
     """The codec of that name. Raises `UnknownCodec`."""
     codec = _around(name) if name.startswith(PREFIX) else REGISTRY.find(name)
@@ -48,9 +50,6 @@ def find_codec(name: str) -> Codec:
 
 def _around(name: str) -> Codec | None:
     inner = REGISTRY.find(name.removeprefix(PREFIX))
-    return _wrapped(inner) if inner is not None else None
-
-
-@cache
-def _wrapped(inner: Codec) -> Codec:
-    return SseCodec(inner)
+    if inner is None:
+        return None
+    return _AROUND.setdefault(inner.name, SseCodec(inner))

@@ -11,7 +11,6 @@ BARE_JSON = Format(
     name="bare_json",
     summary='Objects `{"tool": …, "params": …}` anywhere in running text; other JSON stays text.',
     sample='I\'ll look it up.\n{"tool": "get_weather", "params": {"city": "Paris", "days": 3}}',
-    models=("any model that is told so in its prompt",),
     sections=(
         Section(
             open=None,

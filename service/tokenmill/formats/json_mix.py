@@ -38,7 +38,6 @@ JSON_MIX = Format(
     sample=(
         'I\'ll look it up.\n<tool_call>{name: \'get_weather\', arguments: {"city": "Paris", "days": 3,}}</tool_call>'
     ),
-    models=("any model behind the AI SDK's tool-call middleware",),
     sections=(_section("<tool_call>", "</tool_call>"),),
     configured=_configured,
 )

@@ -45,7 +45,6 @@ MORPH_XML = Format(
     name="morph_xml",
     summary="`<TOOL>` elements of declared tools with markup inside that is made to fit the tool's schema.",
     sample="I'll look it up.\n<get_weather>\n  <city>Paris</city>\n  <days>3</days>\n</get_weather>",
-    models=("any model behind the AI SDK's tool-call middleware",),
     configured=_configured,
     unknown_tool="text",
 )

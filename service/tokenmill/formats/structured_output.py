@@ -12,6 +12,5 @@ STRUCTURED_OUTPUT = Format(
     sample=(
         '{"content": "I\'ll look it up.", "toolCall": {"name": "get_weather", "args": {"city": "Paris", "days": 3}}}'
     ),
-    models=("any model whose output is constrained so",),
     answer=Answer(text="content", call="toolCall", body=JsonCall(arguments=("args", "arguments", "parameters"))),
 )

@@ -15,7 +15,6 @@ TOOL_CALL_JSON = Format(
         "I'll look it up.\n"
         '<tool_call>\n{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}\n</tool_call>'
     ),
-    models=("any model that is told so in its prompt",),
     sections=(
         Section(
             open=marker("<tool_call>"),

@@ -9,6 +9,5 @@ TOOL_CHOICE = Format(
     name="tool_choice",
     summary="The whole answer is one JSON object with name and arguments.",
     sample='{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}',
-    models=("any model under a forced tool choice",),
     answer=WholeCall(),
 )

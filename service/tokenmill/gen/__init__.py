@@ -19,6 +19,7 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/reference/events.schema.json": events.schema,
     "docs/reference/chunk.schema.json": events.chunk_schema,
     "docs/reference/formats.md": formats.page,
+    **{f"docs/reference/formats/{name}": make for name, make in formats.pages().items()},
     "docs/reference/metrics.md": metrics.page,
     "deploy/tokenmill.toml": settings.sample,
 }

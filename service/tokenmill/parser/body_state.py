@@ -14,7 +14,7 @@ class JsonState(msgspec.Struct, tag="j", array_like=True):
     quote: str = ""
     """Quote of the open string."""
     escaped: bool = False
-    """The character before was an escaping backslash."""
+    """The character before was an escaping backslash, or a slash that may begin a comment."""
     capture: bool = False
     """The open string or scalar is wanted: its raw text is collected."""
     text: str = ""
@@ -33,6 +33,8 @@ class JsonState(msgspec.Struct, tag="j", array_like=True):
     """Where it ends, exclusive."""
     stringy: bool = False
     """The arguments are a string that holds JSON."""
+    sending: bool = False
+    """The value of the arguments is open, and its source is sent as it arrives."""
     tail: str = ""
     """Incomplete escape at the end of a string that is being decoded."""
 
@@ -155,6 +157,8 @@ class PythonState(msgspec.Struct, tag="y", array_like=True):
     """Its first characters in front of a string: the string's prefix, if any."""
     quote: str = ""
     """Quote of the open string."""
+    escaped: bool = False
+    """The character before was an escaping backslash in it."""
     growing: bool = False
     """The open string is sent as it grows."""
     tail: str = ""

@@ -33,6 +33,7 @@ class CallMode:
         self._declared_only = bare == "declared"
         """Outside of its section, a call must name a declared tool."""
         self._reader = reader
+        self._quick_body = reader.quick
         self._call_chars = limits.call_chars
         self._delta_chars = limits.delta_chars
         self._pattern = re.compile(header.pattern, re.DOTALL) if header else None
@@ -47,7 +48,7 @@ class CallMode:
         size = len(text)
         if call.body is None or size > self._delta_chars or call.source.size + size > self._call_chars:
             return None
-        return self._reader.quick(grammar, call, text)
+        return self._quick_body(grammar, state, call, text)
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         call = run.state.call

@@ -123,11 +123,11 @@ def complete(
     run.state.complete += 1
     source = call.source.text()
     run.note("call", source)
+    if run.grammar.options.text_after_calls == "drop":
+        run.close_block()  # more of an open block takes a short path that drops nothing
     if call.dropped:
         run.state.dropped += 1
         run.flush()
-        if run.grammar.drops_text_after_calls:
-            run.close_block()
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name, source[:RAW_CHARS]))
         return
     end_growth(run, call)
@@ -139,7 +139,7 @@ def complete(
     if not run.grammar.knows(call.name):
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name))
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "unknown-tool"))
-    elif mismatch := mismatch or run.grammar.mismatch(call.name, arguments):
+    elif mismatch := mismatch or run.grammar.mismatch(call.name, arguments, 1 + len(source)):  # a part has a character
         run.out.append(Error("schema-mismatch", mismatch, call.id, call.name))
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "schema-mismatch"))
     else:

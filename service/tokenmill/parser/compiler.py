@@ -51,8 +51,9 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     headers = [entry for compiled in layout.channels for entry in compiled.outside]
     delta_chars = limits.delta_chars
     in_text = [(region.open, Move(To.REGION, number)) for number, (_, region) in layout.regions.items() if region.open]
+    outside = [*in_text, *strays, *noise, *tools, *headers]
     modes: list[Mode] = [
-        TextMode(TEXT, [*in_text, *strays, *noise, *tools, *headers], reasoning=False, delta_chars=delta_chars),
+        TextMode(TEXT, outside, reasoning=False, delta_chars=delta_chars),
         TextMode(1, (), reasoning=False, delta_chars=delta_chars),
     ]
     for number, (format_, region) in layout.regions.items():
@@ -64,7 +65,7 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
             live += in_reasoning or _left_out(options, format_)
         modes.append(TextMode(number, live, reasoning=True, delta_chars=delta_chars))
     for number, (_, section) in layout.sections.items():
-        modes.append(_section_mode(layout, number, section))
+        modes.append(_section_mode(layout, number, section, outside))
         modes += [_call_mode(number, section, at, limits) for at in range(len(section.calls))]
         if section.block:
             live = [(section.block, Move(To.REGION))]
@@ -135,11 +136,33 @@ def _left_out(options: Options, format_: Format) -> list[tuple[Marker, Move]]:
     return [(opening, Move(To.ENDS_REASONING)) for several in openings for opening in several]
 
 
-def _section_mode(layout: _Layout, number: int, section: Section) -> Mode:
+def _section_mode(layout: _Layout, number: int, section: Section, outside: Sequence[tuple[Marker, Move]]) -> Mode:
     live = [(framing, Move(To.FRAMING)) for framing in section.framing]
     live += [(section.close, Move(To.CLOSED))] if section.close else []
     live += [(section.open, Move(To.SECTION, number))] if section.open else []
-    return SectionMode(live if section.bare == "alone" else live + _calls(section, layout.calls[number]))
+    if section.bare == "alone":
+        return SectionMode(number, live, ())
+    live += _calls(section, layout.calls[number])
+    beyond = [(mark, Move(To.BEYOND)) for mark, _ in outside if _begins_like(mark, live)]
+    again = [(mark, move) for mark, move in live if move.to is not To.FRAMING]
+    again += [(mark, Move(To.BEYOND)) for mark in (*(mark for mark, _ in outside), *_closes(layout))]
+    return SectionMode(number, [*live, *beyond], again if _reads_on(section) else ())
+
+
+def _reads_on(section: Section) -> bool:
+    """Whether a section goes on behind what it can't hold: its calls are none outside of it, and well marked."""
+    return section.bare == "never" and section.close is not None and all(call.header for call in section.calls)
+
+
+def _closes(layout: _Layout) -> list[Marker]:
+    """What ends a region: a section that was opened inside of one ends there, too."""
+    return [mark for _, region in layout.regions.values() for mark in (region.close, region.before) if mark]
+
+
+def _begins_like(mark: Marker, live: Sequence[tuple[Marker, Move]]) -> bool:
+    """Whether the marker is longer than one of a section and begins as it: a bracket of a list, and `[TOOL_CALLS]`."""
+    known = tuple(spelling for own, _ in live for spelling in own.spellings)
+    return any(spelling not in known and spelling.startswith(known) for spelling in mark.spellings)
 
 
 def _call_mode(number: int, section: Section, at: int, limits: Limits) -> Mode:

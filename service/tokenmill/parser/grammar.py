@@ -123,10 +123,10 @@ class Grammar:
         tool = self._tools.get(name)
         return tool.required if tool else _NO_TYPES
 
-    def mismatch(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """Why the arguments do not fit the tool's schema, or None."""
+    def mismatch(self, name: str, arguments: Mapping[str, Any], most: int) -> str | None:
+        """Why the arguments, of `most` parts at most, do not fit the tool's schema, or None."""
         tool = self._tools.get(name)
-        return tool.mismatch(arguments) if tool else None
+        return tool.mismatch(arguments, most) if tool else None
 
     def wants(self, name: str, argument: str) -> bool:
         """Whether decoded deltas of this argument are asked for."""

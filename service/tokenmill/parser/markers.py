@@ -82,11 +82,18 @@ class Finder(Protocol[T_co]):
     def find(self, buffer: str, position: int, *, final: bool) -> "Hit[T_co] | None":
         """The first from `position` on, or what to hold; `final` says that nothing follows the buffer."""
 
+    def settled(self, text: str) -> int:
+        """How much of the text holds nothing, whatever follows; -1 if there is something."""
+        hit = self.find(text, 0, final=False)
+        if hit is None:
+            return len(text)
+        return hit.start if hit.value is None else -1
+
 
 class Scanner(Generic[T]):
     """The live markers of one mode, each with a value (what to do, or which it was)."""
 
-    __slots__ = ("_any_first", "_full", "_one_first", "_partial", "_suspect", "_values", "firsts")
+    __slots__ = ("_full", "_partial", "_values", "doubt", "firsts")
 
     def __init__(self, live: Sequence[tuple[Marker, T]], *, leading_space: bool = False) -> None:
         spelled = [
@@ -95,35 +102,30 @@ class Scanner(Generic[T]):
         spelled.sort(key=lambda entry: -len(entry[0]))
         self._values = [value for _, _, value in spelled]
         whole = [f"({''.join(atoms)}){_follows(mark)}" for atoms, mark, _ in spelled]
-        begun = [_prefixes([*atoms, *after]) for atoms, mark, _ in spelled for after in mark.ahead or [()]]
+        sequences = [[*atoms, *after] for atoms, mark, _ in spelled for after in mark.ahead or [()]]
         self._full = re.compile("|".join(whole) or r"(?!)")
-        self._partial = re.compile("|".join(begun) or r"(?!)")
-        doubted = {_beginning([*atoms, *after]) for atoms, mark, _ in spelled for after in mark.ahead or [()]}
-        self._suspect = re.compile("|".join(sorted(doubted)) or r"(?!)")
+        self._partial = re.compile("|".join(map(_prefixes, sequences)) or r"(?!)")
+        self.doubt = re.compile(_begun(sequences) or r"(?!)").search
+        """Where a text or the rest of it first is a marker or can become one, if anywhere."""
         self.firsts = "".join(
             sorted({sign for mark, _ in live for text in mark.spellings for sign in _firsts(mark, text)})
         )
-        self._one_first = self.firsts if len(self.firsts) == 1 else ""
-        self._any_first = re.compile(f"[{re.escape(self.firsts)}]" if self.firsts else r"(?!)")
 
-    def suspects(self, text: str) -> bool:
-        """Whether a marker may begin in the text: its first two characters stand there, or the first at the end."""
-        return self._suspect.search(text) is not None
+    def settled(self, text: str) -> int:
+        """How much of the text holds no marker, whatever follows; -1 if a whole one ends that."""
+        doubt = self.doubt(text)
+        if doubt is None:
+            return len(text)
+        return doubt.start() if self._partial.match(text, doubt.start()) else -1
 
     def find(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
         """The first marker from `position` on, or what to hold; `final` says that nothing follows the buffer."""
-        while True:
-            if self._one_first:
-                position = buffer.find(self._one_first, position)
-            else:
-                first = self._any_first.search(buffer, position)
-                position = first.start() if first else -1
-            if position < 0:
-                return None
-            hit = self.at(buffer, position, final=final)
+        while doubt := self.doubt(buffer, position):
+            hit = self.at(buffer, doubt.start(), final=final)
             if hit is not None:
                 return hit
-            position += 1
+            position = doubt.start() + 1
+        return None
 
     def at(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
         """The marker that starts exactly at `position`, or what to hold, or None."""
@@ -156,11 +158,12 @@ def _firsts(mark: Marker, text: str) -> str:
     return text[0].lower() + text[0].upper() if mark.any_case else text[0]
 
 
-def _beginning(atoms: Sequence[str]) -> str:
-    """A pattern for the first two characters of a marker, or as much of them as the end of the text leaves."""
-    first, *rest = atoms
-    at = next((at for at, atom in enumerate(rest) if "{0," not in atom), None)
-    return first if at is None else f"{first}{''.join(rest[:at])}(?:\\Z|{rest[at]})"
+def _begun(sequences: Sequence[Sequence[str]]) -> str:
+    """A pattern for any of these sequences of patterns, or as much of one as the end of the text leaves."""
+    branches: dict[str, list[list[str]]] = {}
+    for first, *rest in sequences:
+        branches.setdefault(first, []).append(rest)
+    return "|".join(first if [] in rests else f"{first}(?:\\Z|{_begun(rests)})" for first, rests in branches.items())
 
 
 def _follows(mark: Marker) -> str:

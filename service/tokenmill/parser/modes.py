@@ -2,7 +2,8 @@
 
 1. A mode is compiled once and keeps no state; all state is in `State`.
 2. `step` reads on from a position and always either reads something or changes the mode.
-3. `quick` answers for a chunk that is content through and through, which nearly all are.
+3. `quick` answers for a chunk that is content through and through, which nearly all are. What was held stands in front
+   of the chunk, and `held` is empty; a mode that answers may hold again.
 4. `end` says what becomes of the mode when the stream ends in it.
 """
 
@@ -39,6 +40,7 @@ class To(Enum):
     CALL = "a call begins"
     FRAMING = "a bracket or comma between calls"
     CLOSED = "the section ends"
+    BEYOND = "the section ends in front of the marker"
     ENDS_REASONING = "a marker that is text, behind which text follows"
     HEADER = "a channel's header begins"
 
@@ -74,7 +76,7 @@ class TextMode:
         self._number = number
         self._reasoning = reasoning
         self._scanner = Scanner(live)
-        self._firsts = self._scanner.firsts
+        self._doubt = self._scanner.doubt
         self._delta = ReasoningDelta if reasoning else TextDelta
         self._delta_chars = delta_chars
 
@@ -82,10 +84,14 @@ class TextMode:
         block = state.block
         if not block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
             return None
-        for first in self._firsts:
-            if first in text and self._scanner.suspects(text):
-                return None
-        return [self._delta(block, text)]
+        return self._quick_settled(state, block, text) if self._doubt(text) else [self._delta(block, text)]
+
+    def _quick_settled(self, state: State, block: str, text: str) -> list[AnyEvent] | None:
+        settled = self._scanner.settled(text)
+        if settled < 0:
+            return None
+        state.held = text[settled:]
+        return [self._delta(block, text[:settled])] if settled else []
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         hit = self._scanner.find(buffer, position, final=run.final)
@@ -139,27 +145,50 @@ class DropMode(TextMode):
 
 
 class SectionMode:
-    """Between the calls of a section: framing, until a call or the section's close."""
+    """Between the calls of a section: framing, until a call or the section's close.
 
-    def __init__(self, live: Sequence[tuple[Marker, Move]]) -> None:
+    What is none of these is text, and with it the section ends; or, if there are markers `again`, it is text up to the
+    next of those, so that no call is lost with what stands in front of it.
+    """
+
+    def __init__(
+        self, number: int, live: Sequence[tuple[Marker, Move]], again: Sequence[tuple[Marker, Move]] = ()
+    ) -> None:
+        self._number = number
         self._scanner = Scanner(live, leading_space=True)
+        self._again = Scanner(again) if again else None
 
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         return None
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         state = run.state
+        if state.spoiled and self._again is not None:
+            return self._read_on(run, self._again, buffer, position)
         hit = self._scanner.at(buffer, position, final=run.final)
         if hit is None:
             if run.final and not buffer[position:].strip() and len(buffer) - position < FRAMING_CHARS:
                 state.pending += buffer[position:]
                 return len(buffer)
             leave_section(run, "malformed-call", "no call follows its opening")
+            if self._again is not None:
+                state.mode, state.spoiled = self._number, True  # `_read_on` from here
             return position
         if hit.value is None:
             state.held = buffer[position:]
             return len(buffer)
         return self._follow(run, hit.value, buffer[position : hit.end], hit.end)
+
+    def _read_on(self, run: Run, again: Scanner[Move], buffer: str, position: int) -> int:
+        hit = again.find(buffer, position, final=run.final)
+        stop = len(buffer) if hit is None else hit.start
+        give_back(run, buffer[position:stop], "malformed-call")
+        if hit is None:
+            return stop
+        if hit.value is None:
+            run.state.held = buffer[stop:]
+            return len(buffer)
+        return self._follow(run, hit.value, buffer[stop : hit.end], hit.end)
 
     def _follow(self, run: Run, move: Move, source: str, end: int) -> int:
         state = run.state

@@ -69,14 +69,18 @@ class Parser:
     def feed(self, text: str) -> list[AnyEvent]:
         """The events of more model text."""
         state = self.state
-        if text and not state.held:
+        if text:
             grammar = self.grammar
             chars = state.chars + len(text)
             if chars <= grammar.message_chars:
-                events = grammar.modes[state.mode].quick(grammar, state, text)
+                held = state.held
+                if held:
+                    state.held = ""
+                events = grammar.modes[state.mode].quick(grammar, state, held + text)
                 if events is not None:
                     state.chars = chars
                     return events
+                state.held = held
         return self._feed(text)
 
     def _feed(self, text: str) -> list[AnyEvent]:
@@ -90,10 +94,11 @@ class Parser:
         room = max(0, most - state.chars)
         state.chars += len(text)
         _read(run, text[:room])
-        if len(text) > room and state.mode != UNPARSED:
+        if len(text) > room:
             _settle(run)
-            limit(run, f"the message is longer than {most} characters")
-        _read(run, text[room:])
+            if state.mode != UNPARSED:
+                limit(run, f"the message is longer than {most} characters")
+            _read(run, text[room:])
         return events + cast("list[AnyEvent]", run.out)
 
     def reasoning(self, text: str) -> list[AnyEvent]:

@@ -30,8 +30,9 @@ class Region(msgspec.Struct, frozen=True):
     """Reasoning between two markers; a repeated opener inside it is swallowed."""
 
     open: Marker | None
-    """None: only a stream that begins inside it has it."""
+    """Begins it. None: only a stream that begins inside it has it."""
     close: Marker
+    """Ends it; visible text follows."""
     before: Marker | None = None
     """Ends the region, too, and belongs to the text that follows."""
 
@@ -56,9 +57,10 @@ class Call(msgspec.Struct, frozen=True):
     """One call."""
 
     open: Marker
+    """Begins it."""
     body: Body
     header: Header | None = None
-    """None: the opening is the first character of the body, which names the tool itself."""
+    """What names the tool. None: the opening is the first character of the body, which does so itself."""
     tag: bool = False
     """Without a header, too, the opening is a marker of its own, behind which the body begins."""
 
@@ -71,8 +73,9 @@ class Section(msgspec.Struct, frozen=True):
     """The wrapper around calls, or calls that stand together without one."""
 
     open: Marker | None
+    """Begins it; a call must follow. None: the call's own opening does."""
     close: Marker | None
-    """None: whatever is no call and no framing ends it."""
+    """Ends it. None: whatever is no call and no framing ends it."""
     calls: tuple[Call, ...]
     framing: tuple[Marker, ...] = ()
     """What may stand around calls besides white space: brackets and commas of a list."""
@@ -164,6 +167,7 @@ class Format(msgspec.Struct, frozen=True):
     sample: str
     """A complete answer in this format; shown by `tokenmill formats` and in the docs."""
     models: tuple[str, ...] = ()
+    """Models that write it, as their repositories call them; `*` stands for anything. See `formats.models`."""
     aliases: tuple[str, ...] = ()
     """Names that other servers give this format's parser."""
     regions: tuple[Region, ...] = ()
@@ -180,9 +184,13 @@ class Format(msgspec.Struct, frozen=True):
     prompt: str = ""
     """What the prompt ends with although it belongs to the answer: it is read as if the model had written it."""
     start: Literal["text", "reasoning", "header"] = "text"
+    """Where an answer begins."""
     unknown_tool: UnknownTool = "call"
+    """What a call to a tool that is not declared is, where tools are."""
     calls_in_reasoning: CallsInReasoning = "ignore"
+    """Whether a call inside the reasoning is one and ends it, or a draft."""
     text_after_calls: TextAfterCalls = "keep"
+    """What becomes of text behind a complete call."""
     first_call_only: bool = False
     """Behind the first complete call nothing is parsed: what looks like another one is text, too."""
     configured: Callable[["Format", Options], "Format"] | None = None

@@ -28,10 +28,11 @@ class Source(msgspec.Struct, array_like=True):
     def add(self, text: str) -> None:
         """Append `text`."""
         self.size += len(text)
-        self.pieces.append(text)
-        if len(self.pieces) == 64:  # noqa: PLR2004 # pieces of a block: each character is copied twice in all
-            self.blocks.append("".join(self.pieces))
-            self.pieces.clear()
+        pieces = self.pieces
+        pieces.append(text)
+        if len(pieces) == 64:  # noqa: PLR2004 # pieces of a block: each character is copied twice in all
+            self.blocks.append("".join(pieces))
+            pieces.clear()
 
     @property
     def last(self) -> str:

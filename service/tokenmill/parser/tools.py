@@ -37,7 +37,7 @@ class Tool:
             self._types[parameter] = found
         return self._types[parameter]
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
         """The schema of the arguments as values are read by it."""
         return Shape(self._said, self._coercion)
@@ -71,9 +71,12 @@ class Tool:
         except (ValueError, TypeError, RecursionError):  # what the library refuses checks nothing
             return None
 
-    def mismatch(self, arguments: Mapping[str, Any]) -> str | None:
-        """Why the arguments do not fit the schema; None if they do, or if that can't be told."""
-        if self._validator is None or self._nodes * value_nodes(arguments) > STEPS:
+    def mismatch(self, arguments: Mapping[str, Any], most: int) -> str | None:
+        """Why the arguments do not fit the schema; None if they do, or if that can't be told.
+
+        `most` is what the arguments have parts at most: then those of a short source need not be counted.
+        """
+        if self._validator is None or (self._nodes * most > STEPS < self._nodes * value_nodes(arguments)):
             return None
         try:
             for problem in self._validator.iter_errors(arguments):

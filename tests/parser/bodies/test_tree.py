@@ -76,14 +76,22 @@ def test_arguments(body: str, expected: dict[str, Any]) -> None:
     }
     for chunks in all_cuts(text):
         assert merged(parse(compiled, chunks)) == whole
+    unwatched = grammar(FORMAT, tools=[TOOL])
+    for chunks in all_cuts(text):
+        assert merged(parse(unwatched, chunks)) == merged(parse(unwatched, [text]))
 
 
-@pytest.mark.parametrize("body", ["[s]x[/t]", "[/s]", "[]x[/]", "[" + "k" * (NAME_CHARS + 1), "[n]" * (DEPTH + 1)])
+@pytest.mark.parametrize(
+    "body", ["[s]x[/t]", "[n]x[/n][/t]", "[/s]", "[]x[/]", "[" + "k" * (NAME_CHARS + 1), "[n]" * (DEPTH + 1)]
+)
 def test_what_fits_nothing_breaks_the_call(body: str) -> None:
     """A closing of nothing, no name, one too long, elements too deep: the source is text, wherever it is cut."""
     events = parse(grammar(FORMAT), [call_of(body)])
     assert (codes_of(events), text_of(events)) == (["malformed-call"], call_of(body))
-    assert merged(events) == merged(parse(grammar(FORMAT), list(call_of(body))))
+    text = call_of(body)
+    for size in range(1, 16):
+        chunks = [text[at : at + size] for at in range(0, len(text), size)]
+        assert merged(parse(grammar(FORMAT), chunks)) == merged(events)
 
 
 @pytest.mark.parametrize("ending", ["[/calls]", "[calls]", "[call f][/call][/calls]"])

@@ -5,6 +5,7 @@ import pytest
 from tokenmill.parser.bodies.json_scan import Token
 from tokenmill.parser.bodies.word_scan import WordScan, is_word
 from tokenmill.parser.body_state import JsonState, TaggedJsonState
+from tokenmill.parser.markers import Scanner
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,7 @@ from tokenmill.parser.body_state import JsonState, TaggedJsonState
 )
 def test_a_slash_in_a_word_begins_no_comment(text: str, ends: bool) -> None:
     """Behind a number, a string or white space it does."""
-    state, scan, position, token = TaggedJsonState(), WordScan(1), 0, Token.KEY
+    state, scan, position, token = TaggedJsonState(), WordScan(1, Scanner([])), 0, Token.KEY
     while token not in (Token.MORE, Token.BAD):
         position, token = scan.step(state, text, position)
         if token == Token.END and not state.stack:

@@ -79,7 +79,7 @@ class _ChildrenReader(ParamsReader):
             state.outer += step
 
 
-class _InValue:
+class _InValue(Finder[Edge]):
     """Finds the end of an open value, and the tags in it that are counted."""
 
     def __init__(self, state: ChildrenState) -> None:
@@ -111,7 +111,7 @@ class _InValue:
         return name in names if begun["space"] else any(wanted.startswith(name) for wanted in names)
 
 
-class _Between:
+class _Between(Finder[Edge]):
     """Finds the next parameter, or the end of the call."""
 
     def __init__(self, state: ChildrenState) -> None:

@@ -57,11 +57,13 @@ class Reading:
         self.state.begin = self.base + position
         self.state.stringy = self.state.capture = stringy
         self.state.text = ""
+        self.state.sending = self.call.begun and not self.call.dropped and self.run.grammar.streams_input
         self.region = position
 
     def end_arguments(self, position: int) -> None:
         """The value of the arguments ended."""
         self.state.end = self.base + position
+        self.state.sending = False
         if self.state.stringy:
             self._unwrap(last=True)
             self.state.capture = False

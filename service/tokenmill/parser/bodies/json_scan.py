@@ -5,8 +5,8 @@
 3. It is lenient: what is not JSON is passed over, and the decoder judges the whole text at its end. Only a bracket that
    closes another kind of bracket is an error here. Single quotes open strings, too, and slashes comments: they never
    stand outside strings in valid JSON.
-4. `watched` are characters that can begin a marker outside strings; the caller looks at them and, where they begin
-   none, goes on with `passed` at their position.
+4. `stops` are markers that end the text outside strings. The scanner tells of characters that can begin one; the caller
+   looks at them and, where they begin none, goes on with `passed` at their position.
 5. While `capture` is set, raw string content is added to `text`; the caller takes it from there.
 """
 
@@ -14,7 +14,9 @@ import re
 from enum import IntEnum
 
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
+from tokenmill.parser.bodies.json_moves import OPENER, QUICK_CHARS, move_from
 from tokenmill.parser.body_state import JsonState
+from tokenmill.parser.markers import Scanner
 
 CONTENT = {
     '"': re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL),
@@ -25,17 +27,9 @@ COMMENTS = "/\n*"
 
 _NOT_SPACE = re.compile(r"\S")
 _LINE_END = re.compile(r"[\n\r]")
-_OPENER = {"}": "{", "]": "["}
 
 CAPTURE_CHARS = 6 * NAME_CHARS
 """A captured key or name is no longer added to past this: each of its characters may be a six-character escape."""
-
-
-def ends_in_escape(quote: str, text: str, *, escaped: bool) -> bool:
-    """Whether string content that holds no bare quote ends inside an escape; `escaped`: it begins inside one."""
-    content = CONTENT[quote].match(text, int(escaped))
-    assert content is not None  # the pattern matches the empty string, too
-    return content.end() < len(text)
 
 
 class Phase(IntEnum):
@@ -49,6 +43,9 @@ class Phase(IntEnum):
     COLON = 5
     AFTER = 6
     DEEP = 7
+
+
+_DEEP = int(Phase.DEEP)
 
 
 class Token(IntEnum):
@@ -71,12 +68,13 @@ class Token(IntEnum):
 class JsonScan:
     """A scanner for one kind of body."""
 
-    __slots__ = ("_deep", "_depth", "_key_end", "_scalar_end", "_watched")
+    __slots__ = ("_deep", "_depth", "_key_end", "_scalar_end", "_stops", "_watched")
 
-    def __init__(self, depth: int, watched: str = "") -> None:
-        signs = re.escape(watched)
+    def __init__(self, depth: int, stops: Scanner[None]) -> None:
+        signs = re.escape(stops.firsts)
         self._depth = depth
-        self._watched = watched
+        self._stops = stops
+        self._watched = stops.firsts
         self._deep = re.compile(f"[\"'/{{}}\\[\\]{signs}]")
         self._scalar_end = re.compile(f"[,/\\]}}{signs}]")
         self._key_end = re.compile(f"[:,/}}{signs}]")
@@ -102,40 +100,25 @@ class JsonScan:
                 return position, token
         return size, Token.MORE
 
-    def stays_nested(self, state: JsonState, text: str) -> bool:
-        """Read all of `text` at once if nothing in it ends the deep nesting; otherwise read nothing."""
-        quote, stack, escaped, position = state.quote, state.stack, False, 0
-        while position < len(text):
-            if quote:
-                content = CONTENT[quote].match(text, position)
-                assert content is not None  # the pattern matches the empty string, too
-                position = content.end() + 1
-                if position <= len(text):
-                    escaped = text[position - 1] == "\\"
-                    quote = quote if escaped else ""
-                continue
-            found = self._deep.search(text, position)
-            if found is None:
-                break
-            character, position = found.group(), found.end()
-            if character == "/" or character in self._watched:
-                return False
-            if character in "\"'":
-                quote = character
-            elif character in "{[" and len(stack) < JSON_DEPTH:
-                stack += character
-            elif character in "}]" and len(stack) > self._depth + 1 and stack[-1] == _OPENER[character]:
-                stack = stack[:-1]
-            else:
-                return False
-        state.quote, state.stack, state.escaped = quote, stack, escaped
-        return True
+    def stays(self, state: JsonState, text: str) -> bool:
+        """Read all of a short text at once if it leads neither out of the open string nor out of the deep nesting.
 
-    def stays_in_comment(self, state: JsonState, text: str) -> bool:
-        """Read all of `text` at once if nothing in it ends the comment; otherwise read nothing."""
-        if state.quote == "/" or state.quote in text or "/" in text or "\r" in text:
+        Otherwise nothing is read.
+        """
+        if len(text) > QUICK_CHARS:
             return False
-        state.escaped = False
+        floor = self._depth if state.phase == _DEEP else JSON_DEPTH
+        move = move_from(state.stack, floor, state.quote, state.escaped, text)
+        if move is None:
+            return False
+        stack, quote, escaped, inside = move
+        if not inside:
+            if self._stops.doubt(text):
+                return False
+            state.stack = stack
+            state.quote = quote
+        if state.escaped is not escaped:
+            state.escaped = escaped
         return True
 
     def _string(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
@@ -175,7 +158,7 @@ class JsonScan:
         if character in self._watched and position != passed:
             return position, Token.WATCHED
         if character in "\"'/":
-            state.quote = character
+            state.quote, state.escaped = character, character == "/"
         elif character in "{[":
             if len(state.stack) == JSON_DEPTH:
                 return position, Token.BAD
@@ -209,7 +192,7 @@ class JsonScan:
         if character in self._watched and position != passed:
             return position, Token.WATCHED
         if character == "/":
-            state.quote = character
+            state.quote, state.escaped = character, True
             return position + 1, None
         return self._sign(state, character, position)
 
@@ -256,7 +239,7 @@ class JsonScan:
         return position + 1, None
 
     def _close(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
-        if state.stack[-1:] != _OPENER[character]:
+        if state.stack[-1:] != OPENER[character]:
             return position, Token.BAD
         state.stack = state.stack[:-1]
         if len(state.stack) > self._depth:
@@ -268,6 +251,7 @@ class JsonScan:
 def comment(state: JsonState, buffer: str, position: int) -> int:
     """Read on inside a comment, or behind a slash that may begin one."""
     if state.quote == "/":
+        state.escaped = False
         kind = buffer[position]
         state.quote = {"/": "\n", "*": "*"}.get(kind, "")
         return position + 1 if state.quote else position

@@ -14,14 +14,14 @@ from tokenmill.events import AnyEvent, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_profiles import PROFILE_OF, PROFILES, Found, Profile, object_of
-from tokenmill.parser.bodies.json_scan import COMMENTS, JsonScan, Phase, Token, ends_in_escape
+from tokenmill.parser.bodies.json_scan import JsonScan, Token
 from tokenmill.parser.body_state import JsonState, WholeJsonState
 from tokenmill.parser.calls import Verdict, begin, send_source
-from tokenmill.parser.markers import Marker
+from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.options import Options
 from tokenmill.parser.repair import decode_json
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -50,20 +50,15 @@ class _JsonToolReader:
     encoding: Encoding = "text"
 
     def __init__(self) -> None:
-        self._scan = JsonScan(0)
+        self._scan = JsonScan(0, Scanner([]))
 
     def begin(self, call: OpenCall) -> WholeJsonState:  # noqa: ARG002 -- other bodies note where they begin
         return WholeJsonState(JsonState())
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
         state: WholeJsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         json = state.json
-        if not call.begun or (json.quote and json.quote in COMMENTS):
-            return None
-        if json.quote and json.quote not in text:
-            if json.escaped or "\\" in text:
-                json.escaped = ends_in_escape(json.quote, text, escaped=json.escaped)
-        elif json.phase != Phase.DEEP or json.escaped or not self._scan.stays_nested(json, text):
+        if not call.begun or not self._scan.stays(json, text):
             return None
         call.source.add(text)
         return [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []

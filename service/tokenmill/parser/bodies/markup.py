@@ -146,7 +146,7 @@ def _count(state: ChildrenState, source: str) -> None:
         state.outer += step
 
 
-class _InValue:
+class _InValue(Finder[Edge]):
     """Finds the end of an open value, and what in it is counted or stands for something else."""
 
     def __init__(self, state: ChildrenState) -> None:
@@ -198,7 +198,7 @@ class _InValue:
         return name in names if complete else any(wanted.startswith(name) for wanted in names)
 
 
-class _Between:
+class _Between(Finder[Edge]):
     """Finds the next parameter, or the end of the call."""
 
     def __init__(self, state: ChildrenState) -> None:

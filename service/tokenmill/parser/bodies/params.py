@@ -26,7 +26,7 @@ from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import is_text, read_typed
 from tokenmill.parser.markers import Finder, Marker, Scanner, marker
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -81,7 +81,10 @@ class Params(msgspec.Struct, frozen=True):
     tag_end: Marker = marker(">")
     """Ends the tag; in pairs of tags it is what stands between key and value."""
     key: str = r"\s*(?P<key>.*?)\s*"
-    """What a tag must look like as a whole: a regular expression with the groups `key` and, if any, `type`."""
+    """What a tag must look like as a whole: a regular expression with the groups `key` and, if any, `type`.
+
+    A parameter without a key is the object of all arguments.
+    """
     trim: Trim = "line"
     untyped: Untyped = "text"
     """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any."""
@@ -123,29 +126,27 @@ class ParamsReader:
     def begin(self, call: OpenCall) -> ParamsState:
         return ParamsState(begin=call.source.size)
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: ParamsState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        if state.value < 0 or state.in_tag:
+        if state.growth and not _grows_quickly(grammar, state, text):
             return None
-        for first in self._raw.firsts if state.raw else self._value.firsts:
-            if first in text:
+        settled = self._scanner(state).settled(text)
+        if settled < len(text):
+            if settled < 0:
                 return None
-        if state.growth:
-            return self._quick_growth(grammar, call, state, text)
+            parser.held, text = text[settled:], text[:settled]
+        if state.in_tag:
+            if len(state.tag) + len(text) > TAG_CHARS:
+                parser.held = ""
+                return None
+            state.tag += text
+        if not text:
+            return []
         call.source.add(text)
-        return [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
-
-    def _quick_growth(self, grammar: "Grammar", call: OpenCall, state: ParamsState, text: str) -> list[AnyEvent] | None:
-        if state.growth == Growth.UNDECIDED or state.fresh or grammar.options.min_delta_chars:
-            return None
-        call.source.add(text)
-        grown = state.tail + text
-        if text[-1].isspace():
-            grown = self._certain(state, grown)
-        else:
-            state.tail = ""
-        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if grammar.streams_input else []
-        if grown:
+        events: list[AnyEvent] = []
+        if grammar.streams_input and not call.dropped:
+            events = [ToolInputDelta(call.id, text)]
+        if state.growth and (grown := self._certain(state, state.tail + text)):
             events.append(ArgumentDelta(call.id, state.key, grown))
         return events
 
@@ -181,11 +182,9 @@ class ParamsReader:
 
     def _scanner(self, state: ParamsState) -> Finder[Edge]:
         """What is live where the body stands."""
-        if state.in_tag:
-            return self._tag
-        if state.value < 0:
-            return self._between
-        return self._raw if state.raw else self._value
+        if state.value >= 0:
+            return self._raw if state.raw else self._value
+        return self._tag if state.in_tag else self._between
 
     def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: Edge, source: str, begin: int) -> bool:
         """A marker that goes on with the call; False if it breaks it."""
@@ -213,7 +212,7 @@ class ParamsReader:
         if found is None:
             return False
         state.in_tag, state.wire_type = False, found.groupdict().get("type") or ""
-        state.key = unescape(found["key"]) if self._params.unescape else found["key"]
+        state.key = unescape(found["key"] or "") if self._params.unescape else found["key"]
         state.value = begin
         if wants(run, call, state.key) and self._takes(run.grammar, call.name, state.key):
             text = is_text(self._types(run.grammar, call, state.key, state.wire_type))
@@ -224,7 +223,7 @@ class ParamsReader:
     def _takes(self, grammar: "Grammar", tool: str, key: str) -> bool:
         """Whether a parameter is certain to be among the arguments."""
         own = grammar.parameters(tool) if self._params.declared else None
-        return not may_wrap(grammar, tool, key) and (not own or key in own)
+        return bool(key) and not may_wrap(grammar, tool, key) and (not own or key in own)
 
     def _types(self, grammar: "Grammar", call: OpenCall, key: str, wire_type: str) -> frozenset[str]:
         """The JSON types that a value may have: by the schema, else by its tag, else by the format."""
@@ -278,6 +277,13 @@ class ParamsReader:
         if self._params.declared:
             arguments = fitting(run.grammar, call.name, arguments, len(state.values) - len(read))
         return arguments, repaired or any(repaired for _, repaired in read.values())
+
+
+def _grows_quickly(grammar: "Grammar", state: ParamsState, text: str) -> bool:
+    """Whether more of a growing value is sent as it stands: it is certain to be text, and its beginning is behind."""
+    if state.growth == Growth.UNDECIDED or state.fresh or grammar.options.min_delta_chars:
+        return False
+    return len(state.tail) + len(text) <= grammar.limits.delta_chars
 
 
 def _escaping(escapes: Escapes | None) -> list[tuple[Marker, Edge]]:

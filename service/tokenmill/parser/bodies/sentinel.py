@@ -24,7 +24,7 @@ from tokenmill.parser.calls import Verdict, begin, send_source
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.repair import decode_json
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -58,14 +58,14 @@ class _SentinelReader:
 
     def __init__(self, sentinel: Sentinel) -> None:
         self._sentinel = sentinel
-        self._scan = JsonScan(0)
+        self._scan = JsonScan(0, Scanner([]))
         self._until = Scanner([(marker(sentinel.until), True)], leading_space=True)
         self._text = RawText(sentinel.close)
 
     def begin(self, call: OpenCall) -> SegmentState:  # noqa: ARG002 -- other bodies note where they begin
         return SegmentState(JsonState())
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
         state: SegmentState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         return self._text.quick(grammar, call, state, text, self._argument(state)) if state.begin >= 0 else None
 

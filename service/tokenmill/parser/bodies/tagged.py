@@ -22,7 +22,7 @@ from tokenmill.parser.body_state import TagState
 from tokenmill.parser.calls import Verdict, begin
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -106,7 +106,7 @@ class _TaggedReader:
     def begin(self, call: OpenCall) -> TagState:  # noqa: ARG002 -- other bodies note where they begin
         return TagState()
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
         state: TagState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         return self._readers[state.kind].quick(grammar, call, state, text) if state.kind else None
 

@@ -29,7 +29,7 @@ from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.quotes import read_unescaped
 from tokenmill.parser.repair import decode_json, nested_too_deep
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, Source
+from tokenmill.parser.state import OpenCall, Source, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -62,8 +62,8 @@ class _TaggedReader(JsonReader):
     def __init__(self, tags: TaggedJson) -> None:
         foreign = [tag for tag in (tags.close, tags.open) if not _is_own(tag)]
         super().__init__(_KEYS, foreign)
-        self._shallow = WordScan(1, self._stops.firsts)
-        self._watching = WordScan(2, self._stops.firsts)
+        self._shallow = WordScan(1, self._stops)
+        self._watching = WordScan(2, self._stops)
         self._behind = _tags([(tags.close, True), (tags.open, False)])
         self._instead = _tags([(tags.close, True), *((tag, False) for tag in foreign if tag == tags.open)])
         """Where there is no object: a tag that could be a part of JSON opens no other call."""
@@ -71,9 +71,9 @@ class _TaggedReader(JsonReader):
     def begin(self, call: OpenCall) -> TaggedJsonState:
         return TaggedJsonState(first=call.source.size)
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: TaggedJsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        return None if state.loose or state.root < state.first else super().quick(grammar, call, text)
+        return None if state.loose or state.root < state.first else super().quick(grammar, parser, call, text)
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body

@@ -24,7 +24,7 @@ from tokenmill.parser.calls import Verdict, begin, send_source
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.repair import decode_string
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -56,7 +56,7 @@ class _ToolObjectReader:
         call.doubtful = True
         return JsonState()
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
         state = call.body
         assert isinstance(state, JsonState)
         if not call.begun or not stays_in_string(state, text):
