@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from tests.conformance.shared_cases import folder
+from tests.conformance.shared_cases import needed_folder
 
 SYSTEMS = {"s0": "ai_sdk_parts", "s1": "openai", "s2": "agent", "s3": "segments", "s4": "interceptor"}
 """The dialect in which each writes its expectations."""
@@ -54,7 +54,7 @@ Line = dict[str, Any]
 
 def seed_cases(system: str) -> list[Case]:
     """The cases of one system."""
-    path = folder().parent / f"{system}.jsonl"
+    path = needed_folder().parent / f"{system}.jsonl"
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 

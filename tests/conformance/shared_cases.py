@@ -30,15 +30,20 @@ def folder() -> Path | None:
     return found / "formats" if (found / "formats").is_dir() else None
 
 
-def shared_cases(format_name: str) -> list[dict[str, Any]]:
-    """The cases of one format. Where there are none at all the test says so: it is skipped at home and fails in CI."""
+def needed_folder() -> Path:
+    """Where the cases are. Where there are none the test says so: it is skipped at home and fails in CI."""
     found = folder()
     if found is None:
         message = "no cases of other projects: name their folder in TOKENMILL_CASES"
         if os.environ.get("CI"):
             pytest.fail(message)
         pytest.skip(message)
-    path = found / f"{format_name}.jsonl"
+    return found
+
+
+def shared_cases(format_name: str) -> list[dict[str, Any]]:
+    """The cases of one format."""
+    path = needed_folder() / f"{format_name}.jsonl"
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 

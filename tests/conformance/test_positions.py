@@ -76,7 +76,7 @@ def test_a_message_capped_at_every_size(format_name: str) -> None:
 
 @pytest.mark.parametrize("format_name", FORMAT_NAMES)
 def test_calls_capped_at_every_size(format_name: str) -> None:
-    """P8: a call that is longer than its cap is one `limit` or one broken call, until the cap is as long as the call."""
+    """P8: a call that is longer than its cap is one `limit`, or one broken call, up to the cap that holds it."""
     for answer in own_answers(format_name):
         size, uncapped = 1, parse(answer.grammar, [answer.text])
         while (events := under(answer, Limits(call_chars=size), cut=size % 3 == 0)) != uncapped:

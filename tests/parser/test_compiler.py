@@ -76,6 +76,8 @@ def test_sections_that_are_always_read(options: dict[str, Any], called: bool) ->
     section = Section(None, None, (call,), bare="alone", layer="always")
     compiled = Grammar(Options(**options), [Format(name="own", summary="", sample="", sections=(section,))], Limits())
     assert any(event.type == "tool-call" for event in parse(compiled, ["<c>f:{}"])) is called
+
+
 @pytest.mark.parametrize("cut", range(1, 12))
 def test_framing_of_a_section_takes_nothing_from_markers_that_begin_like_it(cut: int) -> None:
     """Behind a call a bracket may be framing, or begin what is beyond the section; those of another format, too."""

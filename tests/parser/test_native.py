@@ -73,6 +73,20 @@ def test_a_missing_index() -> None:
     assert calls(events) == [("c1", "f", {"a": 1}), ("c2", "g", {})]
 
 
+def test_whole_calls_that_all_have_the_same_index() -> None:
+    """Without ids a name with arguments behind a complete call is another one; a name alone is a repetition."""
+    events = run(delta(0, "", "f", "{}"), delta(0, "", "f", '{"b":2}'), delta(0, "", "f", ""), delta(0, "", "f"))
+    assert [(name, arguments) for _, name, arguments in calls(events)] == [("f", {}), ("f", {"b": 2})]
+
+
+def test_names_and_ids_that_are_repeated_without_an_index() -> None:
+    """They go on with the call that is open."""
+    events = run(delta(None, "c1", "f", '{"a"'), delta(None, "c1", "f", ":1}"), delta(None, "c2", "f", "{}"))
+    assert calls(events) == [("c1", "f", {"a": 1}), ("c2", "f", {})]
+    events = run(delta(None, "", "f", '{"a"'), delta(None, "", "f", ":1}"), delta(None, "", "f", "{}"))
+    assert [arguments for _, _, arguments in calls(events)] == [{"a": 1}, {}]
+
+
 def test_an_id_used_twice_is_one_calls_only() -> None:
     """The second call with the same id gets one of its own."""
     events = run(delta(0, "c1", "f", "{}"), delta(1, "c1", "g", "{}"))

@@ -86,3 +86,28 @@ def test_read_tools() -> None:
     """OpenAI entries and flat ones; what has no name is no tool."""
     tools = read_tools([{"type": "function", "function": {"name": "a"}}, {"name": "b"}, {"function": 7}, {}], {})
     assert sorted(tools) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "known"),
+    [
+        ({"type": "object"}, True),
+        ({"properties": {"a": {}}}, True),
+        ({"properties": {"b": {}}}, False),
+        ({"properties": {"a": False}}, False),
+        ({"patternProperties": {"^a$": {}}}, True),
+        ({"jsonSchema": {"properties": {"b": {}}}}, False),
+        (None, True),
+    ],
+)
+def test_a_tool_knows_its_parameters(schema: Any, known: bool) -> None:
+    """By name, by pattern, or all where it lists none; a wrapper of some libraries around its schema is none."""
+    tool = read_tools([{"name": "f", "parameters": schema}], {})["f"]
+    assert tool.has("a") is known
+
+
+def test_a_schema_may_refuse_all_arguments() -> None:
+    """An original one goes before."""
+    tools = [{"name": "f", "parameters": False}]
+    assert read_tools(tools, {})["f"].shape.schema is False
+    assert read_tools(tools, {"f": {"type": "object"}})["f"].shape.schema == {"type": "object"}

@@ -51,3 +51,18 @@ def test_a_wrong_line_is_told(name: Any, arguments: Any, part: str) -> None:
 def test_names_are_those_of_the_functions() -> None:
     """One table says what there is."""
     assert all(function.__doc__ for function in FUNCTIONS.values())
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "result"),
+    [
+        ({"n": "3", "z": "x"}, {"properties": {"n": {"type": "integer"}}}, {"n": 3, "z": "x"}),
+        ({"number": ["3", "5"]}, {"type": "array", "items": {"type": "number"}}, [3, 5]),
+        ("1", {"$ref": "#/$defs/n", "$defs": {"n": {"type": "number"}}}, 1),
+        ({"a": "1"}, None, {"a": "1"}),
+    ],
+)
+def test_a_value_is_made_to_fit_a_schema(value: Any, schema: Any, result: Any) -> None:
+    """Only the value: keys that the schema does not know stay."""
+    line = {"name": "x", "function": "coerce", "input": [value, schema]}
+    assert parse_batch(line) == {"name": "x", "result": result}

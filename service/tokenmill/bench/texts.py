@@ -4,10 +4,11 @@ A call is grown from a format's own sample: one of its arguments is made as long
 format writes, and a grammar that is new in the list of formats is measured as soon as it stands there.
 """
 
+import re
 from functools import cache
 from typing import NamedTuple
 
-from tokenmill.events import ToolCall, ToolInputDelta, ToolInputStart
+from tokenmill.events import ToolCall, ToolInputDelta
 from tokenmill.formats import FORMATS
 from tokenmill.library import Parser
 from tokenmill.parser.bodies import Body, JsonArguments, JsonCall, JsonKeyed, Literals, Params, PyCalls, Tree
@@ -76,7 +77,7 @@ def grammar_of(section: Section | None, body: Body) -> str:
         return "json_array" if section is not None and section.close == marker("]") else "json_call"
     if isinstance(body, Params):
         return "pairs" if "<" in body.tag_end.spellings[0] else "params"
-    return _NAMES[type(body)]
+    return _NAMES.get(type(body)) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(body).__name__).lower()
 
 
 def grammars_of(format_: Format) -> set[str]:
@@ -108,8 +109,7 @@ def sample_of(format_: Format) -> Sample:
     value = next(value for value in calls[0].arguments.values() if isinstance(value, str))
     source = "".join(event.delta for event in events if isinstance(event, ToolInputDelta) and event.id == calls[0].id)
     at = format_.sample.index(source) + source.index(value) + 1
-    encoding = next(event.encoding for event in events if isinstance(event, ToolInputStart))
-    return Sample(format_.name, format_.sample[:at], format_.sample[at:], encoding in ("json", "python"), len(calls))
+    return Sample(format_.name, format_.sample[:at], format_.sample[at:], format_.sample[at - 2] in "\"'", len(calls))
 
 
 def call_text(sample: Sample, page: str, chars: int) -> str:

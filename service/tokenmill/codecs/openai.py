@@ -13,7 +13,7 @@ Rules of this file:
 5. A choice that brought nothing is opened by its `finish_reason`, so that an empty answer is told, too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -21,9 +21,9 @@ import msgspec
 from tokenmill.codecs.chunk import Chunk, ProviderPart
 from tokenmill.codecs.message_id import message_id
 from tokenmill.codecs.openai_choice import content_of, finish_of, index_of
+from tokenmill.codecs.payloads import DONE, identity_of, model_of, payloads
 from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.errors import Undecodable
-from tokenmill.limits import KEY_BYTES
 from tokenmill.records import InputRecord, Record
 
 MESSAGES_AT_ONCE = 8
@@ -32,11 +32,6 @@ MESSAGES_AT_ONCE = 8
 CHOICES = 128
 """Alternatives of one answer: the most that the API allows to ask for."""
 
-MODEL_CHARS = 256
-"""Of a model's name, which comes back in events: the longest are paths of checkpoints."""
-
-_DONE = b"[DONE]"
-_FRAMING = (b":", b"event:", b"id:", b"retry:")
 _FIELDS = frozenset({"choices", "usage", "error", "moderation"})
 
 
@@ -95,26 +90,12 @@ class OpenAICodec:
         if not record.value:
             answers.end_all()
         else:
-            for data in _payloads(record.value):
-                if data == _DONE:
+            for data in payloads(record.value):
+                if data == DONE:
                     answers.done()
                 else:
                     answers.read(read_object(data, "a chat.completion.chunk"))
         return _encode_state(answers.known) if answers.known else b"", answers.chunks
-
-
-def _payloads(value: bytes) -> Iterator[bytes]:
-    """What the record carries: itself, or the data of its lines."""
-    value = value.strip()
-    if value.startswith(b"{") or value == _DONE:
-        yield value
-        return
-    for line in value.splitlines():
-        if line.startswith(b"data:"):
-            if data := line[5:].strip():
-                yield data
-        elif line.strip() and not line.startswith(_FRAMING):
-            raise Undecodable(f"neither a JSON object nor a line of an SSE stream: {line[:50]!r}")
 
 
 class _Answers:
@@ -146,10 +127,7 @@ class _Answers:
 
     def _message(self, payload: dict[str, Any], choices: Sequence[Any]) -> _Message:
         """The message that a chunk belongs to; the first chunk of another ends those that are finished."""
-        wanted = payload.get("id")
-        wanted = wanted if isinstance(wanted, str) else ""
-        if len(wanted.encode(errors="replace")) > KEY_BYTES:
-            raise Undecodable(f"`id` is longer than {KEY_BYTES} bytes")
+        wanted = identity_of(payload.get("id"))
         for message in self.known:
             if wanted and message.id == wanted:
                 return message
@@ -173,7 +151,7 @@ class _Answers:
         if not choice.silent and (usage or finish):
             *pieces, last = pieces or [Chunk()]
             pieces.append(msgspec.structs.replace(last, open=opens, usage=usage, finish_reason=finish))
-        model = _model_of(payload)
+        model = model_of(payload.get("model"))
         for piece in pieces:
             self._put(message, choice, piece, model)
 
@@ -220,11 +198,6 @@ class _Answers:
         self.chunks.append(
             msgspec.structs.replace(piece, message_id=message.id or None, choice=choice.index, model=model)
         )
-
-
-def _model_of(payload: dict[str, Any]) -> str | None:
-    model = payload.get("model")
-    return model[:MODEL_CHARS] if isinstance(model, str) and model else None
 
 
 def _error_of(payload: dict[str, Any]) -> str | None:

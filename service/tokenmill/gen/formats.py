@@ -99,6 +99,8 @@ def _section(title: str, about: str, found: list[Part], columns: tuple[str, ...]
 def _value(value: object) -> str:
     if isinstance(value, Marker):
         return spelled(value)
+    if callable(value):
+        return "a function of the options"
     return markdown.code(value if isinstance(value, str) else msgspec.json.encode(value).decode())
 
 

@@ -67,6 +67,7 @@ def spelled(mark: Marker) -> str:
     shown = texts if len(texts) <= SPELLINGS_SHOWN else (texts[0], "…", texts[-1])
     notes = [
         *(["white space inside"] if mark.spaces else []),
+        *(["in any case"] if mark.any_case else []),
         *([f"with {markdown.code(mark.inner)} inside"] if mark.inner else []),
         *(["if what follows begins a call"] if mark.ahead else []),
     ]

@@ -186,6 +186,8 @@ class TagState(msgspec.Struct, tag="g", array_like=True):
     """The content is sent as it grows."""
     raw: bool = False
     """Inside a section in which nothing is a marker but its end."""
+    trims: bool = False
+    """White space at the end of the content is layout."""
 
 
 class SegmentState(msgspec.Struct, tag="s", array_like=True):

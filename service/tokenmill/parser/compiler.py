@@ -121,9 +121,7 @@ def _openings(layout: _Layout, number: int, *, surest: bool = False) -> list[tup
 def _calls(section: Section, modes: Sequence[int]) -> list[tuple[Marker, Move]]:
     """What opens the calls of a section; without a header the opening is the body's first character."""
     calls = zip(section.calls, modes, strict=True)
-    return [
-        (call.open, Move(To.CALL, mode, 0 if call.header or call.tag else 1, not call.tag)) for call, mode in calls
-    ]
+    return [(call.open, Move(To.CALL, mode, 0 if call.header or call.tag else 1, not call.tag)) for call, mode in calls]
 
 
 def _left_out(options: Options, format_: Format) -> list[tuple[Marker, Move]]:

@@ -3,12 +3,14 @@
 1. A call begins when its name is known; its source is its `arguments` text, passed on verbatim.
 2. It is complete as soon as its JSON is; an empty one, or one that comes without arguments, when another begins or the
    message ends.
-3. An index that comes back with another id is another call.
+3. An index that comes back with another id is another call; where there are no ids, so is one that comes back with a
+   name and arguments when the call before is complete. Without an index an id or a name begins the next call, unless it
+   is repeated while the last one is open.
 4. What fails has no text in the model's own words, so an `error` is all that comes out.
 5. Behind a limit of the message no call begins and none is completed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokenmill.events import Error
@@ -29,7 +31,8 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
     function = delta.get("function")
     function = function if isinstance(function, Mapping) else {}
     wire_id, name = _text(delta.get("id"))[:NAME_CHARS], _text(function.get("name"))
-    native = _find(run, delta.get("index"), wire_id, name)
+    arguments = _text(function.get("arguments"))
+    native = _find(run, delta.get("index"), wire_id, name, whole=bool(name and arguments))
     if native is None or native.complete:
         return
     call = native.call
@@ -43,7 +46,7 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
             _forget(native)
             _refuse(run, call.name, verdict)
             return
-    if arguments := _text(function.get("arguments")):
+    if arguments:
         _read(run, native, arguments)
 
 
@@ -66,15 +69,15 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _find(run: Run, index: Any, wire_id: str, name: str) -> NativeCall | None:
-    """The call that a delta belongs to, open or new; None if there are too many."""
+def _find(run: Run, index: Any, wire_id: str, name: str, *, whole: bool) -> NativeCall | None:
+    """The call that a delta belongs to, open or new; None if there are too many. `whole`: it could be one by itself."""
     known = run.state.native = run.state.native or []
-    if not isinstance(index, int):  # some servers leave it out: an id or a name then begins the next call
-        last = known[-1].index if known else -1
-        index = last + 1 if wire_id or name or last < 0 else last
+    if not isinstance(index, int):
+        index = _next(known, wire_id, name)
     for native in known:
         if native.index == index:
-            if not wire_id or not native.call.id or native.call.id == wire_id:
+            again = not wire_id and native.complete and whole
+            if not again and (not wire_id or not native.call.id or native.call.id == wire_id):
                 return native
             _end(run, native)
             known.remove(native)
@@ -86,6 +89,15 @@ def _find(run: Run, index: Any, wire_id: str, name: str) -> NativeCall | None:
     opened.call.body = _READER.begin(opened.call)
     known.append(opened)
     return opened
+
+
+def _next(known: Sequence[NativeCall], wire_id: str, name: str) -> int:
+    """The index that a delta without one means."""
+    if not known:
+        return 0
+    last = known[-1]
+    repeated = last.call.id == wire_id if wire_id else last.call.name == name and not last.complete
+    return last.index if repeated or not (wire_id or name) else last.index + 1
 
 
 def _read(run: Run, native: NativeCall, text: str) -> None:

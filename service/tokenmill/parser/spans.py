@@ -8,7 +8,6 @@ SpanKind: TypeAlias = Literal["marker", "call", "dropped", "coded"]
 """`coded` is the source of the text in front of it, where it is written otherwise than it reads."""
 
 
-
 class Span(msgspec.Struct, frozen=True):
     """Source text that came out neither as text nor as reasoning."""
 

@@ -101,6 +101,18 @@ def test_what_surrounds_a_call_ends_it(ending: str) -> None:
     assert named(events, ToolCall)[0].arguments == {"s": "x"}
 
 
+@pytest.mark.parametrize("inside", ["open", "a[b]c[/b]d", "a[b]c"])
+def test_what_was_sent_of_an_open_element_is_not_taken_back(inside: str) -> None:
+    """Who was told of its text finds it in the arguments; elsewhere what is left open is left out."""
+    text = call_of(f"[i]1[/i][s]{inside}")
+    for wanted, more in ((["*"], {"s": inside}), ([], {})):
+        compiled = grammar(FORMAT, tools=[TOOL], content_arguments=wanted)
+        for chunks in ([text], list(text)):
+            events = parse(compiled, chunks)
+            assert named(events, ToolCall)[0].arguments == {"i": 1, **more}
+            assert "".join(event.delta for event in named(events, ArgumentDelta)) == "".join(more.values())
+
+
 def test_text_is_sent_at_once() -> None:
     """Content passes with its chunk; only what may be a marker waits."""
     parser = Parser.of(grammar(FORMAT, tools=[TOOL], content_arguments=["f.s"]), "identity")

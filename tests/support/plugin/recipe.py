@@ -10,7 +10,7 @@ from tokenmill.parser.body_state import OtherState
 from tokenmill.parser.calls import Verdict, send_source
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 
 class Lines:
@@ -29,7 +29,7 @@ class LinesReader:
     def begin(self, call: OpenCall) -> OtherState:
         return OtherState({"begin": call.source.size})
 
-    def quick(self, grammar: Grammar, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- always careful
+    def quick(self, grammar: Grammar, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- always careful
         return None
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:

@@ -58,10 +58,10 @@ class _JsonToolReader:
     def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
         state: WholeJsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         json = state.json
-        if not call.begun or not self._scan.stays(json, text):
+        if not (call.begun or state.searched) or not self._scan.stays(json, text):
             return None
         call.source.add(text)
-        return [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
+        return [ToolInputDelta(call.id, text)] if call.begun and grammar.streams_input and not call.dropped else []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
@@ -81,9 +81,7 @@ class _JsonToolReader:
         send_source(run, call, text)
         return position, _VERDICTS.get(token, Verdict.MORE)
 
-    def _name(
-        self, run: Run, call: OpenCall, state: WholeJsonState, text: str, *, whole: bool
-    ) -> tuple[Verdict, int]:
+    def _name(self, run: Run, call: OpenCall, state: WholeJsonState, text: str, *, whole: bool) -> tuple[Verdict, int]:
         """Look for the name in what there is; with it comes the offset in the source up to which it was looked for."""
         profile, name, end = profile_of(run.grammar.options), "", call.source.size + len(text)
         if not state.searched:

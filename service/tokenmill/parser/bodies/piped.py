@@ -120,8 +120,10 @@ class _PipedReader:
     def quick(self, grammar: "Grammar", call: OpenCall, state: TagState, text: str) -> list[AnyEvent] | None:
         if state.phase not in (Phase.TEXT, Phase.GUARDED) or (state.growing and grammar.options.min_delta_chars):
             return None
-        guarded = state.phase == Phase.GUARDED
-        if "<" in text or (guarded and ("_" in text or text[-1].isspace())):
+        if state.phase == Phase.GUARDED:
+            if (state.growing and text[-1].isspace()) or self._last[state.style].doubt(text):
+                return None
+        elif "<" in text:
             return None
         call.source.add(text)
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
@@ -197,20 +199,23 @@ class _PipedReader:
             buffer, position, final=run.final
         )
         text = buffer[position : len(buffer) if hit is None else hit.start]
-        closed = hit is not None and hit.value is not None
-        if guarded and (hit is None or hit.value is not Edge.CLOSE) and not (run.final and not closed):
-            text = _LAYOUT.certain(text)  # what it leaves off may be layout, or is it
-        if state.growing:
-            grow(run, call, self._argument, text)
         stop = position + len(text)
+        closed = hit is not None and hit.value is not None
+        if state.growing:
+            if guarded and (hit is None or hit.value is not Edge.CLOSE) and (closed or not run.final):
+                text = _LAYOUT.certain(text)  # what it leaves off may be layout, or is it
+            grow(run, call, self._argument, text)
         if hit is None or hit.value is None:
-            return stop, False
+            return position + len(text), False
         end_growth(run, call)
         state.phase, state.growing, state.end = Phase.BETWEEN, False, base + stop
+        state.trims = hit.value is Edge.LAST
         return hit.end, True
 
     def arguments(self, run: Run, call: OpenCall, state: TagState) -> tuple[dict[str, Any], bool]:  # noqa: ARG002 -- needs no tools
-        return long_argument(self._argument, content_of(call, state), state.path if self._path else None), False
+        content = content_of(call, state)
+        text = _LAYOUT.certain(content) if state.trims else content
+        return long_argument(self._argument, text, state.path if self._path else None), False
 
 
 def _closing(style: _Style, name: str) -> Marker:

@@ -4,7 +4,8 @@
    nothing, what repeats is an array. The schema is followed down the tree.
 2. Where the schema allows text, an element is its text as it stands, tags in it included. Only outermost elements that
    are certain to be text are sent as they grow.
-3. What the end of the call leaves open is left out. A closing that fits nothing else breaks the call.
+3. What the end of the call leaves open is left out, but for what was sent already: that can't be taken back. A closing
+   that fits nothing else breaks the call.
 """
 
 from collections.abc import Sequence
@@ -111,7 +112,7 @@ class _TreeReader:
                 break
             if hit.value is Edge.STOP or (hit.value is Edge.END and self._end_name not in state.stack[-1:]):
                 send_source(run, call, buffer[first:stop])
-                end_growth(run, call)
+                self._close_text(run, call, state, base + stop)
                 return hit.end if hit.value is Edge.END else stop, Verdict.DONE
             position = hit.end
             if not self._follow(run, call, state, hit.value, buffer[stop:position], base + stop):
@@ -119,6 +120,12 @@ class _TreeReader:
                 break
         send_source(run, call, buffer[first:position])
         return position, verdict
+
+    def _close_text(self, run: Run, call: OpenCall, state: TreeState, end: int) -> None:
+        """The call ends at `end`, and with it an element of which text was sent."""
+        while state.growing:
+            _close(state, state.stack[-1], end, end)
+            self._turn(run, call, state)
 
     def _leaves(self, state: TreeState) -> bool:
         """Whether the open tag closes the outermost element: it is no part of its text."""
