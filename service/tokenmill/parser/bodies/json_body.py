@@ -75,7 +75,7 @@ class JsonReader:
         if state.capture:
             return self._quick_captured(grammar, call, state, text)
         quote = state.quote
-        if not quote or quote in text or "\\" in text or state.escaped:
+        if not quote or quote in text or "\\" in text or state.escaped or (quote == "\n" and "\r" in text):
             scan = self._watching if grammar.watches_arguments else self._shallow
             if not scan.stays(state, text):
                 return None
