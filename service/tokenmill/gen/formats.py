@@ -2,6 +2,7 @@
 
 import msgspec
 
+from tokenmill.demo.tools import TOOLS
 from tokenmill.events import Event
 from tokenmill.formats import FORMATS
 from tokenmill.gen import markdown
@@ -40,6 +41,6 @@ def _format(format_: Format) -> list[str]:
 
 
 def _events(format_: Format) -> list[str]:
-    parser = Parser(format_.name)
+    parser = Parser(format_.name, TOOLS if format_.configured else None)
     events: list[Event] = [*parser.feed(format_.sample), *parser.finish()]
     return [msgspec.json.encode(event).decode() for event in events]
