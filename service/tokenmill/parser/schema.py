@@ -60,7 +60,7 @@ NO_SHAPE = Shape(None, {})
 
 
 def alternatives(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The schema and all that `anyOf`, `oneOf`, `allOf`, `$ref` and wrappers lead to, each once: there may be circles."""
+    """The schema and all that `anyOf`, `oneOf`, `allOf`, `$ref` and wrappers lead to, each once: circles end."""
     waiting, seen = [schema], set[int]()
     while waiting:
         found = waiting.pop()
