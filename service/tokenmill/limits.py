@@ -35,7 +35,10 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 HEADER_BYTES = 1 * KIB
-"""What the names and numbers of an output record's headers take at most, with room to spare."""
+"""What the names and numbers of an output record's headers take at most, tracing included, with room to spare."""
+
+TRACE_STATE_BYTES = 512
+"""A `tracestate` header: as much as W3C Trace Context asks everybody to pass on. A longer one is left out."""
 
 KEY_BYTES = 1 * KIB
 """A record's key (the conversation id) and a message id: both come back in every output record."""

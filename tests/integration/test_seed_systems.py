@@ -190,7 +190,53 @@ OPENAI = Example(
     {"tm-codec": "qwen_sse"},
 )
 
-EXAMPLES = {"segments": SEGMENTS, "agent": AGENT, "interceptor": INTERCEPTOR, "openai": OPENAI}
+def parts_of(payloads: list[dict[str, Any]], calls: list[str]) -> list[Any]:
+    """Parts as the example writes them, deltas joined; ids of calls by their order on `tool-calls`."""
+    names = {id_: f"CALL {number}" for number, id_ in enumerate(calls, 1)}
+    found: list[Any] = []
+    for part in payloads:
+        about = part.get("id", part.get("toolCallId", ""))
+        said = part.get("delta") or part.get("input") or part.get("finishReason", "")
+        if "delta" in part and found[-1][:2] == (part["type"], names.get(about, about)):
+            said = found.pop()[2] + said
+        found.append((part["type"], names.get(about, about), said))
+    return found
+
+
+def part(kind: str, **fields: Any) -> bytes:
+    """One stream part of the AI SDK."""
+    return json.dumps({"type": kind, **fields}).encode()
+
+
+AI_SDK_PARTS = Example(
+    "ai_sdk_parts",
+    {"format": "json_mix"},
+    [
+        part("text-delta", id="0", delta='Let me see. <tool_call>{"name":"now","argu'),
+        part("reasoning-delta", id="r", delta="hm"),
+        part("text-delta", id="0", delta='ments":{"city":"Seo'),
+        part("text-delta", id="0", delta='ul"}}</tool_call> Done.'),
+        part("finish", finishReason={"unified": "stop", "raw": "end_turn"}, usage={"totalTokens": 3}),
+    ],
+    parts_of,
+    [
+        ("text-start", "t0", ""),
+        ("text-delta", "t0", "Let me see. "),
+        ("text-end", "t0", ""),
+        ("tool-input-start", "CALL 1", ""),
+        ("reasoning-delta", "r", "hm"),
+        ("tool-input-delta", "CALL 1", '{"city":"Seoul"}'),
+        ("tool-input-end", "CALL 1", ""),
+        ("tool-call", "CALL 1", '{"city":"Seoul"}'),
+        ("text-start", "t1", ""),
+        ("text-delta", "t1", " Done."),
+        ("text-end", "t1", ""),
+        ("finish", "", {"unified": "tool-calls", "raw": "end_turn"}),
+    ],
+    {"tm-codec": "ai_sdk_parts"},
+)
+
+EXAMPLES = {"ai_sdk_parts": AI_SDK_PARTS, "segments": SEGMENTS, "agent": AGENT, "interceptor": INTERCEPTOR, "openai": OPENAI}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -113,6 +113,9 @@ def test_arrays_are_made_of_what_stands_for_them(value: Any, schema: Any, fitted
         ({"e": {"v": "x"}}, STRING, "x"),
         ({"e": {"v": "x", "w": 1}}, STRING, {"e": {"v": "x", "w": 1}}),
         ({"e": "1"}, NUMBER, 1),
+        ({"@unit": "m", "#text": " 1.5 "}, NUMBER, 1.5),
+        ([{"@k": "x", "#text": " a "}], STRINGS, ["a"]),
+        ({"o": {"x": "1"}}, {"properties": {"o": {"jsonSchema": POINT}}}, {"o": {"x": 1}}),
         ({"o": {"x": "1"}}, {"properties": {"o": {"$ref": "#/$defs/p"}}, "$defs": {"p": POINT}}, {"o": {"x": 1}}),
     ],
 )

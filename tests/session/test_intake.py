@@ -4,10 +4,9 @@ from hashlib import sha256
 
 import pytest
 
-from tests.session.logs import events, record, run
-from tokenmill.errors import BadKey, BadOpen, RecordError, TooLarge, Undecodable, UnknownCodec
+from tests.session.logs import record
+from tokenmill.errors import BadKey, RecordError, TooLarge, Undecodable, UnknownCodec
 from tokenmill.limits import KEY_BYTES
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 from tokenmill.session.intake import Intake
 from tokenmill.session.low_water import LowWater
 from tokenmill.session.tally import Tally
@@ -102,36 +101,3 @@ def test_reading_is_pure() -> None:
     first, second = intake("text"), intake("text")
     for offset, value in enumerate(values):
         assert first.read(record(offset, value))[0] == second.read(record(offset, value))[0]
-
-
-def test_options_may_come_in_a_header() -> None:
-    """For codecs without a place for them: the first chunk that brings something has them, unless it has its own."""
-    found = intake("text")
-    options = '{"format": "hermes"}'
-    (chunk,), _ = found.read(record(0, b"a", tm_open=options))
-    assert (chunk.delta, chunk.open) == ("a", {"format": "hermes"})
-    (chunk,), _ = found.read(record(1, None, tm_open=options))
-    assert (chunk.end, chunk.open) == (True, None)
-    (chunk,), _ = intake().read(record(0, {"delta": "a", "open": {"model": "m"}}, tm_open=options))
-    assert chunk.open == {"model": "m"}
-
-
-@pytest.mark.parametrize("header", ["", "{", "[1]", '{"a": 100000000000000000000000000}'])
-def test_options_in_a_header_are_judged(header: str) -> None:
-    """As those in a chunk: the record goes to the dead letters."""
-    with pytest.raises(BadOpen, match="tm-open"):
-        intake("text").read(record(0, b"a", tm_open=header))
-
-
-def test_options_in_a_header_open_a_message_once() -> None:
-    """They may be on every record; behind the end of the message they open no other."""
-    settings = SessionSettings(codec="qwen_sse", outputs=(OutputSpec("events"),))
-    delta = b'data: {"choices":[{"delta":{"content":"a<think>"}}]}\n'
-    state, out = Partition(settings, "tokens", 0), []
-    for offset, value in enumerate(
-        (b": ping\n", delta[:20], delta[20:] + delta, b"data: [DONE]\n", b"data: [DONE]\n", None)
-    ):
-        out += run(state, [record(offset, value, tm_open='{"format": "think"}')])
-    names = [event.type for event in events(out)]
-    assert names.count("message-start") == names.count("finish") == 1
-    assert "reasoning-delta" in names

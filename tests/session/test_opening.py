@@ -1,21 +1,25 @@
 """How a choice opens."""
 
+from collections.abc import Sequence
+
+import msgspec
 import pytest
 
 from tests.session.logs import SETTINGS, events, log, partition, record, run
-from tokenmill.codecs import Chunk
+from tokenmill.codecs import CODECS, Chunk, find_codec
 from tokenmill.errors import BadKey, BadOpen, Undecodable
-from tokenmill.events import ToolCall
+from tokenmill.events import AnyEvent, MessageStart, ToolCall
 from tokenmill.limits import KEY_BYTES
 from tokenmill.records import InputRecord
+from tokenmill.session import OutputSpec, Partition, SessionSettings
 from tokenmill.session.low_water import LowWater
-from tokenmill.session.opening import Opened, Opener
+from tokenmill.session.opening import OPEN, Opened, Opener
 
 
 def opened(chunk: Chunk, source: InputRecord, low_water: LowWater | None = None) -> Opened:
     """What a chunk without a message opens."""
     opener = Opener(SETTINGS, 0, low_water or LowWater())
-    return opener.choice(None, opener.grammar(chunk, None), chunk, source, None)
+    return opener.choice(None, opener.grammar(chunk, None, source), chunk, source, None)
 
 
 def test_a_message_is_named_by_its_producer_or_by_its_first_record() -> None:
@@ -107,3 +111,54 @@ def test_it_depends_on_the_log_of_the_uses_before() -> None:
     assert state.mark().low_water == 0
     run(state, [record(91, {"message_id": "m", "end": True}), record(250, use)])
     assert state.mark().low_water == 250
+
+
+def said(codec: str, records: Sequence[InputRecord], *headers: tuple[str, bytes]) -> list[AnyEvent]:
+    """What comes of records in a codec, all with these headers."""
+    settings = SessionSettings(codec=codec, outputs=(OutputSpec("events"),), dlq="dlq")
+    given = [msgspec.structs.replace(each, headers=[*each.headers, *headers]) for each in records]
+    return events(run(Partition(settings, "tokens", 0), given))
+
+
+@pytest.mark.parametrize("codec", [*(codec.name for codec in CODECS), "sse+anthropic", "sse+openai"])
+def test_options_may_come_in_a_header(codec: str) -> None:
+    """For codecs without a place for them; also where the protocol opens a message before its content comes."""
+    sample = find_codec(codec).sample
+    plain, given = said(codec, sample), said(codec, sample, (OPEN, b'{"model": "given"}'))
+    assert {start.model for start in given if isinstance(start, MessageStart)} == {"given"}
+    assert [event.type for event in given] == [event.type for event in plain]
+
+
+def test_what_the_chunk_says_goes_before_the_header() -> None:
+    """The header fills in the rest."""
+    options = '{"format": "hermes", "model": "header"}'
+    chunk = {"message_id": "m", "open": {"model": "chunk"}, "delta": "a"}
+    start, *_ = events(run(partition(), [record(0, chunk, tm_open=options)]))
+    assert isinstance(start, MessageStart)
+    assert (start.model, start.format) == ("chunk", "hermes")
+
+
+def test_the_header_opens_nothing_by_itself() -> None:
+    """It may be on every record: also on those that come late, behind a cancel."""
+    late = {"message_id": "m", "delta": "late"}
+    records = [record(0, late, tm_open="{}"), record(1, {"message_id": "m", "control": "cancel"})]
+    records += [record(2, late, tm_open="{}"), record(3, {"message_id": "m", "seq": 3, "delta": "a"}, tm_open="{}")]
+    names = [event.type for event in events(run(partition(), records))]
+    assert (names.count("message-start"), names.count("finish")) == (1, 1)
+
+
+@pytest.mark.parametrize("header", ["", "{", "[1]", '{"a": 100000000000000000000000000}', '{"colour": 1}'])
+def test_options_in_a_header_are_judged(header: str) -> None:
+    """As those in a chunk: the record goes to the dead letters, and opens nothing."""
+    out = run(partition(), [record(0, {"delta": "a"}, tm_open=header)])
+    assert [(output.topic, dict(output.headers)["tm-error-code"]) for output in out] == [("dlq", b"bad-open")]
+
+
+def test_options_in_a_header_open_a_message_once() -> None:
+    """They may be on every record; behind the end of the message they open no other."""
+    delta = b'data: {"choices":[{"delta":{"content":"a<think>"}}]}\n'
+    values = (b": ping\n", delta[:20], delta[20:] + delta, b"data: [DONE]\n", b"data: [DONE]\n", None)
+    records = [record(offset, value) for offset, value in enumerate(values)]
+    names = [event.type for event in said("qwen_sse", records, (OPEN, b'{"format": "think"}'))]
+    assert names.count("message-start") == names.count("finish") == 1
+    assert "reasoning-delta" in names

@@ -228,7 +228,7 @@ def _finished(rows: _Rows, event: Finish) -> None:
         _end_thinking(rows)
     calls = [call for call in state.calls if call.complete]
     raw = "" if event.raw_reason is UNSET else event.raw_reason
-    if _streams(rows) and raw and finish_reason(raw, called=False) == "tool-calls":
+    if _streams(rows) and finish_reason(raw, called=False) == "tool-calls":
         for call in calls:
             if call.provider:
                 _piece(rows, call, "", complete=True)

@@ -10,7 +10,8 @@ relaxed JSON gave, numbers in strings, lists in elements. A value that can't be 
 3. An array is made of an object with the key `item`, of one with numbers for keys, of the list in an object of one key,
    of lists beside each other, or of the one value there is. Positions have schemas of their own only if there are as
    many.
-4. An object of one key becomes what is in it where no object is allowed.
+4. An object of one key becomes what is in it where no object is allowed; so does one with the text of an element that
+   has attributes, as readers of markup write it.
 5. A key becomes the one that the schema requires and misses, if they differ in how words are joined, or in a plural.
 
 `kept` then leaves out keys that the schema does not know.
@@ -34,6 +35,8 @@ _SPELLING = re.compile(r"[\s\"']+")
 _PRIMITIVES = frozenset({"string", "number", "integer", "boolean", "null"})
 _EXACT = 2**53
 """Below it every whole number is written alike as an integer and as a fraction."""
+TEXT = "#text"
+"""Key of the text beside attributes."""
 NUMBER_DIGITS = 9
 """Digits of a key that is an element's number: more elements than a call has characters."""
 
@@ -161,8 +164,9 @@ def _object(value: dict[str, Any], types: frozenset[str], shape: Shape, depth: i
         return _fields(value, shape, depth)
     if "array" in types:
         return _items(_as_list(value, shape, depth), shape, depth)
-    if len(value) == 1:
-        inner = fit(next(iter(value.values())), shape, depth + 1)
+    if TEXT in value or len(value) == 1:
+        inside = value.get(TEXT, next(iter(value.values())))
+        inner = fit(inside.strip() if TEXT in value and isinstance(inside, str) else inside, shape, depth + 1)
         return value if isinstance(inner, dict | list) else inner
     return value
 

@@ -34,9 +34,9 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     parse: Literal["all", "tools", "reasoning", "none"] = "all"
     """Which layers are parsed; the markers of the others stay text."""
     start_tag: str | None = None
-    """For formats whose tags are configured; none of this version is."""
+    """What opens a call, for the formats whose tags are configured: `json_mix`."""
     end_tag: str | None = None
-    """Like `start_tag`."""
+    """What closes it."""
     markers_suffix: str = ""
     """Checkpoint suffix inside every marker, as in `<think:6124c78e>`."""
     on_broken: Literal["text", "drop"] = "text"

@@ -19,6 +19,10 @@ _KINDS: dict[str, str] = {
 """JSON types by their names, and by names that other type systems give them."""
 
 
+WRAPPER = "jsonSchema"
+"""Key under which some libraries hold a schema."""
+
+
 class Shape:
     """One value's schema, and the root in which its references are resolved.
 
@@ -74,7 +78,7 @@ class Shape:
 
 
 def alternatives(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The schema and all that `anyOf`, `oneOf`, `allOf` and `$ref` lead to, each once: they may lead in circles."""
+    """The schema and all that `anyOf`, `oneOf`, `allOf`, `$ref` and wrappers lead to, each once: circles end."""
     waiting, seen = [schema], set[int]()
     while waiting:
         found = waiting.pop()
@@ -86,6 +90,7 @@ def alternatives(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, 
         inner = [part for several in parts if isinstance(several, list) for part in several]
         if isinstance(reference := found.get("$ref"), str):
             inner.append(resolve(reference, root))
+        inner.append(found.get(WRAPPER))
         waiting += reversed(inner)
 
 

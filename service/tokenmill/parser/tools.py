@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 
 from tokenmill.parser.effort import SCHEMA_NODES, STEPS, schema_nodes, value_nodes
-from tokenmill.parser.schema import Shape
+from tokenmill.parser.schema import WRAPPER, Shape
 from tokenmill.parser.schema_keys import lists_key
 
 MESSAGE_CHARS = 400
@@ -94,13 +94,13 @@ def read_tools(tools: Sequence[Mapping[str, Any]], originals: Mapping[str, Mappi
         function = entry.get("function", entry)
         name = function.get("name") if isinstance(function, Mapping) else None
         if isinstance(name, str):
-            schema = _unwrapped(function.get("parameters"))
-            read[name] = Tool(name, schema, _unwrapped(originals.get(name, schema)))
+            schema = bare_schema(function.get("parameters"))
+            read[name] = Tool(name, schema, bare_schema(originals.get(name, schema)))
     return read
 
 
-def _unwrapped(schema: Any) -> Any:
+def bare_schema(schema: Any) -> Any:
     """A schema without the wrapper that some libraries put around it; what is none says nothing."""
-    if isinstance(schema, Mapping) and "type" not in schema and isinstance(schema.get("jsonSchema"), Mapping):
-        return schema["jsonSchema"]
+    if isinstance(schema, Mapping) and "type" not in schema and isinstance(schema.get(WRAPPER), Mapping):
+        return schema[WRAPPER]
     return schema if isinstance(schema, Mapping) or schema is False else {}

@@ -9,6 +9,7 @@ from tokenmill.parser import Options, Parser
 from tokenmill.parser.coerce import coerce as text_to_value
 from tokenmill.parser.fit import fit
 from tokenmill.parser.schema import Shape
+from tokenmill.parser.tools import bare_schema
 
 
 def call_function(name: Any, arguments: Any) -> dict[str, Any]:
@@ -26,7 +27,8 @@ def call_function(name: Any, arguments: Any) -> dict[str, Any]:
 
 def coerce(value: Any, schema: Any) -> Any:
     """The value made to fit a JSON schema, as the formats `json_mix` and `morph_xml` do; unknown keys stay."""
-    return fit(value, Shape(schema, schema if isinstance(schema, Mapping) else {}))
+    root = bare_schema(schema)
+    return fit(value, Shape(root, root if isinstance(root, Mapping) else {}))
 
 
 def qwen_web_parameters(xml: str, tool: str) -> Mapping[str, Any]:

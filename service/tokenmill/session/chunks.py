@@ -145,7 +145,7 @@ class Chunks:
         out: list[Output],
     ) -> Opened | None:
         previous, message = (message, None) if verdict is Verdict.RENEW else (None, message)
-        grammar = self._opener.grammar(chunk, message)
+        grammar = self._opener.grammar(chunk, message, record)
         message, choice = self._opener.choice(message, grammar, chunk, record, root)
         if previous is not None:
             if len(previous.choices) > 1:
@@ -156,7 +156,7 @@ class Chunks:
         message.closed = False
         message.last = record.offset
         if verdict is Verdict.LOSE:
-            choice.status = LOST
+            choice.status, choice.trace_context = LOST, ()
             self._messages.add(message, choice)
             self._drop(Verdict.LOST, message, choice, chunk, record, out)
             return None

@@ -1,29 +1,20 @@
 """From a record to its chunks: key, size, codec, and the state that a codec keeps between records."""
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from tokenmill.codecs import Chunk, Codec, find_codec
 from tokenmill.codecs.native import NATIVE
-from tokenmill.codecs.plain import check_plain, read_object
-from tokenmill.errors import BadKey, BadOpen, TooLarge, Undecodable
+from tokenmill.errors import BadKey, TooLarge, Undecodable
 from tokenmill.limits import KEY_BYTES
 from tokenmill.records import Headers, Record, header
-from tokenmill.session.identity import has_content
 from tokenmill.session.low_water import LowWater, Root
 from tokenmill.session.tally import Tally
 
 CODEC = "tm-codec"
 STREAM = "tm-stream"
-OPEN = "tm-open"
-"""Header with options as JSON, for codecs whose protocol has no place for them: those of a message that the record
-opens. It may be on every record of a stream; where the message is open it has no effect."""
-
-HEADERS_KEPT = 256
-"""Values of that header that are not read again: one for each set of tools in use."""
 
 Place: TypeAlias = tuple[str, bytes, bytes]
 """Where a codec's state belongs: codec, key, and the header `tm-stream`."""
@@ -63,8 +54,6 @@ class Intake:
         codec, stream = self._addressed(headers) if headers else (self._codec, b"")
         kept = self._kept.get((codec.name, key, stream)) if self._kept else None
         state, chunks = codec.decode(kept.state if kept else b"", record)
-        if headers and (options := header(headers, OPEN)) is not None:
-            chunks = _with_options(chunks, _read_options(options))
         self.tally.chunks[codec.name] += len(chunks)
         if state or kept:
             self._keep((codec.name, key, stream), kept, state, record.offset)
@@ -104,21 +93,3 @@ class Intake:
 
     def __iter__(self) -> Iterator[tuple[Place, Kept]]:
         return iter(self._kept.items())
-
-
-def _with_options(chunks: Sequence[Chunk], options: dict[str, Any]) -> Sequence[Chunk]:
-    """The chunks, the first that brings something with these options unless it has its own."""
-    at = next((at for at, chunk in enumerate(chunks) if has_content(chunk)), -1)
-    if at < 0 or chunks[at].open is not None:
-        return chunks
-    return [*chunks[:at], msgspec.structs.replace(chunks[at], open=options), *chunks[at + 1 :]]
-
-
-@lru_cache(maxsize=HEADERS_KEPT)
-def _read_options(value: bytes) -> dict[str, Any]:
-    try:
-        options = read_object(value, "options")
-        check_plain(options, OPEN)
-    except Undecodable as problem:
-        raise BadOpen(f"the header {OPEN}: {problem}") from problem
-    return options

@@ -1,18 +1,28 @@
 """How a choice opens: its message's id, its options, and from where the log must be read to open it again."""
 
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from tokenmill.codecs import Chunk
+from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.dialects import Envelope
-from tokenmill.errors import BadKey, Undecodable
+from tokenmill.errors import BadKey, BadOpen, Undecodable
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import KEY_BYTES
 from tokenmill.parser import Grammar, Options, Parser, read_options
-from tokenmill.records import Record
+from tokenmill.records import Record, header
 from tokenmill.session.identity import choice_index
 from tokenmill.session.low_water import LowWater, Root
 from tokenmill.session.message import Choice, Message
 from tokenmill.session.settings import SessionSettings
+from tokenmill.session.trace_context import TraceContext, trace_context
+
+OPEN = "tm-open"
+"""Header with options as JSON, for codecs whose protocol has no place for them: those of a message that the record
+opens. It opens none by itself, so it may be on every record of a stream."""
+
+HEADERS_KEPT = 256
+"""Values of that header that are not read again: one for each set of tools in use."""
 
 Opened: TypeAlias = tuple[Message, Choice]
 
@@ -48,16 +58,18 @@ class Opener:
         """Raise `BadOpen` for options that no message could have, also where they come too late to count."""
         read_options(options, self._defaults)
 
-    def grammar(self, chunk: Chunk, message: Message | None) -> Grammar:
-        """The chunk's options over the defaults; without any, those of the message's other choices.
+    def grammar(self, chunk: Chunk, message: Message | None, record: Record) -> Grammar:
+        """The chunk's options over those of the record's header over the defaults.
 
-        Raises `BadOpen`.
+        A choice without options of its own has those of the message's other choices. Raises `BadOpen`.
         """
         if chunk.open is None and message is not None:
             return message.choices[-1].grammar
-        if chunk.open is None and not chunk.model:
-            return self._default_grammar
         said = {"model": chunk.model} if chunk.model else {}
+        if (given := header(record.headers, OPEN)) is not None:
+            said |= _read_options(given)
+        if not said and chunk.open is None:
+            return self._default_grammar
         return self._compiled(read_options(said | (chunk.open or {}), self._defaults))
 
     def choice(
@@ -73,9 +85,10 @@ class Opener:
         roots = [self._low_water.root(record.offset)]
         if root is not None:
             roots.append(root)
-        if chunk.open is None or not message.named:
-            roots.extend(choice.root for choice in message.choices)
         previous = message.choice(choice_index(chunk))
+        own, shared = trace_context(record.headers), _shared_trace_context(message, chunk, previous)
+        if chunk.open is None or not message.named or (shared is not None and (own or shared)):
+            roots.extend(choice.root for choice in message.choices)
         if previous is not None:
             roots.append(previous.root)
         envelope = Envelope(
@@ -90,6 +103,7 @@ class Opener:
         oldest = min(roots, key=lambda root: root.offset)
         choice = Choice(message.key, oldest, record.offset, grammar, envelope)
         choice.opener = record.offset if root is None else root.offset
+        choice.trace_context = own if shared is None else shared
         if previous is not None:
             choice.seq = previous.seq
         if chunk.open is None and message.choices:
@@ -104,6 +118,22 @@ class Opener:
         if len(chunk.message_id.encode()) > KEY_BYTES:
             raise Undecodable(f"message_id is longer than {KEY_BYTES} bytes")
         return Message(record.key, conversation, chunk.message_id, named=True)
+
+
+def _shared_trace_context(message: Message, chunk: Chunk, previous: Choice | None) -> TraceContext | None:
+    """The tracing headers of the choices that are there; None if this is the first, or the id is used again."""
+    again = chunk.open is not None and previous is not None and not message.going_on()
+    return None if again or not message.choices else message.choices[-1].trace_context
+
+
+@lru_cache(maxsize=HEADERS_KEPT)
+def _read_options(value: bytes) -> dict[str, Any]:
+    try:
+        options = read_object(value, "options")
+        check_plain(options, OPEN)
+    except Undecodable as problem:
+        raise BadOpen(f"the header {OPEN}: {problem}") from problem
+    return options
 
 
 def parser_of(choice: Choice) -> Parser:

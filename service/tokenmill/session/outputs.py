@@ -114,7 +114,7 @@ class Outputs:
             return
         kinds = self._kinds if choice.grammar.options.stream_tool_input else self._unasked
         counts = self.tally.events
-        seq = choice.seq
+        seq, written = choice.seq, len(out)
         for event in events:
             kind = kinds[event.__class__]
             counts[kind.name] += 1
@@ -132,9 +132,12 @@ class Outputs:
                 self._write(route, event, choice, seq, time, out)
             seq += 1
         choice.seq = seq
+        if choice.trace_context:
+            _trace(out[written:], choice)
 
     def announce(self, events: Sequence[Event], choice: Choice, time: int, out: list[Output]) -> None:
         """Write events of a choice whose state is gone: they have no `seq`."""
+        written = len(out)
         for event in events:
             kind = self._kinds[event.__class__]
             self.tally.events[kind.name] += 1
@@ -142,6 +145,7 @@ class Outputs:
                 self._note(event, choice)
             for route in kind.routes:
                 self._write(route, event, choice, None, time, out)
+        _trace(out[written:], choice)
 
     def _write(self, route: Route, event: Event, choice: Choice, seq: int | None, time: int, out: list[Output]) -> None:
         if route.clean_calls_only and isinstance(event, ToolCall) and event.problem is not UNSET:
@@ -187,6 +191,12 @@ class Outputs:
 def _key(route: Route, choice: Choice) -> bytes:
     """The record's key: `conversation`, or `conversation/message/choice`."""
     return b"%b/%b/%d" % (choice.key, choice.id_header[1], choice.index) if route.by_choice else choice.key
+
+
+def _trace(written: Sequence[Output], choice: Choice) -> None:
+    """Give records the tracing headers of their message."""
+    for output in written:
+        output.headers.extend(choice.trace_context)
 
 
 def _instead_of(event: Event) -> Event:

@@ -70,6 +70,7 @@ class Restored:
         choice.opener, choice.pinned, choice.ended = state.opener, state.pinned, state.ended
         choice.position, choice.seq = state.position, state.seq
         choice.reason, choice.usage = state.reason, state.usage
+        choice.trace_context = state.trace_context
         if state.status == OPEN:
             choice.parser = Parser.of_state(grammar, state.parser)
             choice.states = self._dialect_states(state.states)

@@ -9,8 +9,9 @@ from tokenmill.parser import Grammar
 from tokenmill.session.intake import Kept, Place
 from tokenmill.session.message import Choice, Ident, Message
 from tokenmill.session.recovery import History
+from tokenmill.session.trace_context import TraceContext
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised whenever one of these structs, or the state of a parser, changes its meaning. Other versions are not read."""
 
 
@@ -59,6 +60,7 @@ class ChoiceState(msgspec.Struct, array_like=True, frozen=True):
     reason: str | None
     usage: dict[str, Any] | None
     states: list[bytes]
+    trace_context: TraceContext
 
 
 class MessageState(msgspec.Struct, array_like=True, frozen=True):
@@ -146,4 +148,5 @@ def _choice_state(choice: Choice) -> ChoiceState:
         reason=choice.reason,
         usage=choice.usage,
         states=[_encode(state) if state is not None else b"" for state in choice.states],
+        trace_context=choice.trace_context,
     )

@@ -73,7 +73,13 @@ class _TaggedReader(JsonReader):
 
     def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: TaggedJsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        return None if state.loose or state.root < state.first else super().quick(grammar, parser, call, text)
+        if not state.loose:
+            return super().quick(grammar, parser, call, text) if state.root >= state.first else None
+        quote = state.quote
+        if not quote or quote in COMMENTS or quote in text or state.escaped or "\\" in text:
+            return None
+        call.source.add(text)
+        return []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
