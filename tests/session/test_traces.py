@@ -61,7 +61,7 @@ def test_a_replay_tells_nothing() -> None:
 
 
 def test_markers_are_no_calls() -> None:
-    """The last of several calls between two tags has all of their source; what stood before has nothing to do with it."""
+    """The last of several calls between two tags has all of their source; what stood before is not shown."""
     calls = '<tool_call>[{"name":"f"},{"name":"g"}]</tool_call>'
     partition = Partition(SessionSettings(traced=True), "tokens", 0)
     chunk = {"message_id": "m", "open": {"format": ["think", "json_mix"]}, "delta": f"<think>x</think>{calls}"}
