@@ -100,6 +100,28 @@ async def test_options_of_the_message(publisher: Publisher) -> None:
     assert len(done.messages) == len(done.ends) == 1
 
 
+async def test_options_of_a_message_whose_provider_is_not_looked_at(publisher: Publisher) -> None:
+    """Raw bytes: whatever id the answer has, and whichever record opens it, the options are its."""
+    payloads = rendered(SCENARIOS["text"]._replace(chunks=[{"delta": RAW_CALL}]), "openai", parse="none").payloads
+    raw = sse([*payloads, b"[DONE]"])
+    pieces = [raw[at : at + 50] for at in range(0, len(raw), 50)]
+    await publish_stream(publisher, "c1", pieces, codec="sse+openai", open={"format": "hermes"})
+    done = await parsed(publisher)
+    assert done.calls == [("get_weather", {"city": "Oslo"})]
+    assert len(done.messages) == len(done.ends) == 1
+
+
+@pytest.mark.parametrize("source", [["a"], [{"message": {"content": "a"}}, {"done": True}]])
+async def test_headers_are_on_every_record(publisher: Publisher, source: list[Any]) -> None:
+    """Beside its own: for a trace that the answer is part of."""
+    trace = ("traceparent", b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    codec = None if source == ["a"] else "ollama"
+    await publish_stream(publisher, "c1", source, codec=codec, open={"model": "m"}, headers=[trace])
+    records = await read_topic(publisher.connection.bootstrap_servers, publisher.topic)
+    assert len(records) >= 2
+    assert all(trace in record.headers and len(record.headers) > 1 for record in records)
+
+
 async def test_strings(publisher: Publisher) -> None:
     """From any iterator; they run through the format."""
     await publish_stream(publisher, "c1", ["Let me see. ", *RAW_CALL], message_id="m1", open={"format": "hermes"})

@@ -50,6 +50,7 @@ def test_what_an_answer_begins_with_stays_where_it_has_no_tools() -> None:
     assert sent(" ", " ", tools=False) == "  "
     assert sent("  a ", tools=True) == "a "
     assert sent("  ", CALL, tools=False) == "|"
+    assert sent("a", CALL, " b", tools=False) == "a|b"
 
 
 def test_nothing_but_white_space_waits() -> None:

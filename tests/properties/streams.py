@@ -12,6 +12,9 @@ SETTINGS = SessionSettings(
     outputs=(
         OutputSpec("events"),
         OutputSpec("tool-calls", events=frozenset({"tool-call"}), clean_calls_only=True),
+        OutputSpec("chunks", "openai"),
+        OutputSpec("completions", "openai_completion", key="choice"),
+        OutputSpec("sessions", "session", key="choice"),
     ),
     ended_offsets=6,
 )

@@ -58,3 +58,15 @@ def test_a_replay_tells_nothing() -> None:
     again.begin_replay(live.mark(), lossy=False)
     again.process(records, [])
     assert (len(live.drain().traces), again.drain().traces) == (1, [])
+
+
+def test_markers_are_no_calls() -> None:
+    """The last of several calls between two tags has all of their source; what stood before is not shown."""
+    calls = '<tool_call>[{"name":"f"},{"name":"g"}]</tool_call>'
+    partition = Partition(SessionSettings(traced=True), "tokens", 0)
+    chunk = {"message_id": "m", "open": {"format": ["think", "json_mix"]}, "delta": f"<think>x</think>{calls}"}
+    partition.process([InputRecord("tokens", 0, 0, 0, b"c", msgspec.json.encode(chunk))], [])
+    assert [(trace.source, trace.made) for trace in partition.drain().traces] == [
+        ("", "call f {}"),
+        (calls, "call g {}"),
+    ]

@@ -4,7 +4,9 @@
    provider, one record an item.
 2. Records of one answer share the header `tm-stream`, so that answers of a conversation may stream side by side, and
    `tm-message-id`, which counts where the provider gives its answer no id.
-3. At the end a null value says that nothing follows. A source that fails leaves an answer that failed; one that is
+3. Options come first, in a native chunk that opens the message which the provider names. Bytes and lines are not looked
+   into: there they are in the header `tm-open` of every record, as any of them may be the one that opens.
+4. At the end a null value says that nothing follows. A source that fails leaves an answer that failed; one that is
    cancelled, an answer that was.
 """
 
@@ -38,6 +40,7 @@ async def publish_stream(
     codec: str | None = None,
     message_id: str | None = None,
     open: Mapping[str, Any] | None = None,  # noqa: A002 -- the field's name in a chunk
+    headers: Iterable[tuple[str, bytes]] = (),
 ) -> None:
     """Publish an answer, and wait until all of it is acknowledged.
 
@@ -52,11 +55,12 @@ async def publish_stream(
         codec: needed for dictionaries and bytes; the objects of an SDK say it themselves.
         message_id: of an answer to which its provider gives none; without it a random one.
         open: options of the message.
+        headers: of every record; `traceparent` and `tracestate` are on all outputs of the message, too.
 
     Raises what the source raises, `TypeError` for an item of which the codec is not known, and `Unavailable` when Kafka
     refuses a record or does not answer.
     """
-    answer = _Answer(publisher, conversation_id, codec, message_id or uuid4().hex, dict(open or {}))
+    answer = _Answer(publisher, conversation_id, codec, message_id or uuid4().hex, dict(open or {}), list(headers))
     try:
         async for item in _each(source):
             await answer.put(item)
@@ -82,7 +86,13 @@ class _Answer:
     """One answer on its way."""
 
     def __init__(
-        self, publisher: Publisher, conversation_id: str, codec: str | None, message_id: str, options: dict[str, Any]
+        self,
+        publisher: Publisher,
+        conversation_id: str,
+        codec: str | None,
+        message_id: str,
+        options: dict[str, Any],
+        headers: list[tuple[str, bytes]],
     ) -> None:
         self._publisher = publisher
         self._conversation_id = conversation_id
@@ -92,6 +102,7 @@ class _Answer:
         self._message_id = ""
         self._open: dict[str, Any] | None = options
         """None: they were sent."""
+        self._headers = headers
 
     async def put(self, item: Any) -> None:
         """One item of the source."""
@@ -100,7 +111,7 @@ class _Answer:
         if isinstance(item, str) and self._codec == TEXT:
             await self._native({"delta": item})
         elif not _says_again(item):
-            await self._begin(_identity_of(item))
+            await self._begin(item)
             await self._send(_value_of(item))
 
     async def end(self) -> None:
@@ -116,24 +127,27 @@ class _Answer:
         await self._native(fields)
         await self._publisher.flush()
 
-    async def _begin(self, identity: str) -> None:
+    async def _begin(self, item: Any) -> None:
         """Before the first record of a provider: its message opens with its options."""
-        if not self._message_id:
-            self._message_id = identity or self._default_id
-            if self._open:
-                await self._native({})
-            self._open = None
+        if self._message_id:
+            return
+        self._message_id = _identity_of(item) or self._default_id
+        if self._open and isinstance(item, bytes | bytearray | memoryview | str):
+            self._headers.append(("tm-open", msgspec.json.encode(self._open)))
+        elif self._open:
+            await self._native({})
+        self._open = None
 
     async def _native(self, fields: Mapping[str, Any]) -> None:
         opening, self._open = {"open": self._open} if self._open is not None else {}, None
         named = {"message_id": self._message_id or self._default_id}
         value = msgspec.json.encode({**named, **opening, **fields})
-        await self._publisher.send(self._conversation_id, value, [("tm-codec", b"native")])
+        await self._publisher.send(self._conversation_id, value, [("tm-codec", b"native"), *self._headers])
 
     async def _send(self, value: bytes | None) -> None:
         headers = {"tm-codec": self._codec or "", "tm-stream": self._stream, "tm-message-id": self._default_id}
         pairs = [(name, content.encode()) for name, content in headers.items()]
-        await self._publisher.send(self._conversation_id, value, pairs)
+        await self._publisher.send(self._conversation_id, value, pairs + self._headers)
 
 
 def _codec_of(item: Any) -> str:

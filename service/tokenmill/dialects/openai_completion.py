@@ -40,7 +40,7 @@ class CompletionState(msgspec.Struct, array_like=True):
     calls: list[tuple[str, str, str]] = []
     """Id, name and arguments as JSON."""
     size: int = 0
-    """Bytes of all that as JSON."""
+    """Bytes of all that as JSON, and of what there was no room for."""
     truncated: bool = False
     margins: Margins = msgspec.field(default_factory=Margins)
     failure: Error | None = None
@@ -60,7 +60,7 @@ class CompletionState(msgspec.Struct, array_like=True):
     def _takes(self, size: int, room: int) -> bool:
         """Whether there is room for so much; once there was not, nothing is kept."""
         self.truncated = self.truncated or self.size + size > room
-        self.size += 0 if self.truncated else size
+        self.size += size
         return not self.truncated
 
     def _fitting(self, text: str, envelope: Envelope) -> str:
@@ -75,7 +75,6 @@ class CompletionState(msgspec.Struct, array_like=True):
         while least < most:  # the longest beginning that fits
             middle = (least + most + 1) // 2
             least, most = (middle, most) if _size(text[:middle]) <= left else (least, middle - 1)
-        self.size += _size(text[:least])
         return text[:least]
 
 
