@@ -236,7 +236,13 @@ AI_SDK_PARTS = Example(
     {"tm-codec": "ai_sdk_parts"},
 )
 
-EXAMPLES = {"ai_sdk_parts": AI_SDK_PARTS, "segments": SEGMENTS, "agent": AGENT, "interceptor": INTERCEPTOR, "openai": OPENAI}
+EXAMPLES = {
+    "agent": AGENT,
+    "ai_sdk_parts": AI_SDK_PARTS,
+    "interceptor": INTERCEPTOR,
+    "openai": OPENAI,
+    "segments": SEGMENTS,
+}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

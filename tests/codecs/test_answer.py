@@ -1,0 +1,45 @@
+"""What comes out of a record for the one answer of a stream."""
+
+import pytest
+
+from tokenmill.codecs import Chunk, ProviderPart
+from tokenmill.codecs.answer import Answer
+from tokenmill.errors import Undecodable
+
+
+def test_chunks_are_of_the_answer() -> None:
+    """Under its id, or of the unnamed message where it has none."""
+    for named, expected in (("m1", "m1"), ("", None)):
+        answer = Answer(named)
+        answer.put(delta="a")
+        assert answer.chunks == [Chunk(message_id=expected, delta="a")]
+
+
+def test_calls_are_deltas_of_the_providers_tool_stream() -> None:
+    """In the one shape that chunks have for them, with what is known."""
+    answer = Answer("m1")
+    answer.call(2, id="c", name="f")
+    answer.call(2, arguments="{}")
+    assert [chunk.tool_calls for chunk in answer.chunks] == [
+        [{"index": 2, "id": "c", "function": {"name": "f"}}],
+        [{"index": 2, "function": {"arguments": "{}"}}],
+    ]
+
+
+def test_a_failure_ends_the_answer() -> None:
+    """It says why."""
+    answer = Answer("m1")
+    answer.fail("overloaded")
+    assert answer.chunks == [Chunk(message_id="m1", error="overloaded", finish_reason="error", end=True)]
+
+
+def test_what_cannot_be_kept_is_refused() -> None:
+    """Before anything comes out."""
+    answer = Answer("m1")
+    with pytest.raises(Undecodable, match="citation"):
+        answer.part("citation", 1 << 70)
+    with pytest.raises(Undecodable, match="usage"):
+        answer.usage({"n": 1 << 70})
+    assert answer.chunks == []
+    answer.part("citation", {"url": "u"})
+    assert answer.chunks == [Chunk(message_id="m1", part=ProviderPart("citation", {"url": "u"}))]
