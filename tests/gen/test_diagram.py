@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tokenmill.formats import FORMATS
+from tokenmill.formats.autobyteus_xml import AUTOBYTEUS_XML
 from tokenmill.formats.glm_kv import GLM_KV
 from tokenmill.formats.harmony import HARMONY
 from tokenmill.formats.hermes import HERMES
@@ -48,6 +49,12 @@ def test_a_call_in_the_reasoning_is_drawn_where_it_is_honoured() -> None:
     assert "reasoning0 --> section0" in diagram(MINIMAX_M2)
     assert "reasoning0 --> section0_call0_header" in diagram(GLM_KV)
     assert "reasoning0 --> section0" not in diagram(HERMES)
+
+
+def test_a_call_ends_with_its_marker() -> None:
+    """Also where the content of a tag has it, and else with the last bracket of its value."""
+    assert "section1_call0 --> section1 : #60;/write_file#62;" in diagram(AUTOBYTEUS_XML)
+    assert "section0_call0 --> section0 : its last bracket" in diagram(HERMES)
 
 
 def test_a_call_without_its_section_is_drawn_where_it_is_one() -> None:

@@ -5,6 +5,7 @@ import string
 import pytest
 
 from tokenmill.formats import FORMATS
+from tokenmill.formats.autobyteus_xml import AUTOBYTEUS_XML
 from tokenmill.formats.qwen3_xml import QWEN3_XML
 from tokenmill.gen.parts import Part, parts, spelled
 from tokenmill.parser import Format
@@ -28,6 +29,14 @@ def test_every_part_says_where_it_stands_and_what_it_means() -> None:
 def test_bodies_are_named_by_their_kind() -> None:
     """With the first line of what the kind is."""
     assert found(QWEN3_XML, "section, call", "body") == [Part("section, call", "body", "Params", "Tagged parameters.")]
+
+
+def test_what_stands_in_a_mapping_is_named_by_its_key() -> None:
+    """As the contents of a tag, by the tool."""
+    where = "section 2, call 1, body, content write_file"
+    assert found(AUTOBYTEUS_XML, where, "argument") == [
+        Part(where, "argument", "content", "Name of the argument that the text is.")
+    ]
 
 
 def test_what_is_as_usual_is_left_out() -> None:

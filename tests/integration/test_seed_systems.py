@@ -190,6 +190,7 @@ OPENAI = Example(
     {"tm-codec": "qwen_sse"},
 )
 
+
 def parts_of(payloads: list[dict[str, Any]], calls: list[str]) -> list[Any]:
     """Parts as the example writes them, deltas joined; ids of calls by their order on `tool-calls`."""
     names = {id_: f"CALL {number}" for number, id_ in enumerate(calls, 1)}

@@ -3,7 +3,11 @@
 It is drawn from the same data that the parser compiles. `parser.compiler` says what each marker leads to.
 """
 
+from tokenmill.gen.parts import parts
 from tokenmill.parser.bodies import Body, Params, Tree
+from tokenmill.parser.bodies.sentinel import Sentinel
+from tokenmill.parser.bodies.tagged import Tagged
+from tokenmill.parser.bodies.tagged_json import TaggedJson
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.spec import Call, Channels, Format, Route, Section
 
@@ -116,7 +120,14 @@ def _begins(section: str, number: int, call: Call) -> str:
 
 
 def _end(body: Body) -> str:
-    return label(body.end) if isinstance(body, Params | Tree) else "its last bracket"
+    """What ends a call: its own marker, or the end of a value."""
+    if isinstance(body, Params | Tree):
+        return label(body.end)
+    if isinstance(body, Sentinel | TaggedJson):
+        return label(body.close)
+    if isinstance(body, Tagged):
+        return " or ".join(dict.fromkeys(label(part.value) for part in parts(body) if part.name == "close"))
+    return "its last bracket"
 
 
 def label(mark: Marker) -> str:

@@ -3,7 +3,7 @@
 The meaning is the docstring below the field, so that a page can't say anything else than the code.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -35,7 +35,9 @@ def parts(node: msgspec.Struct, where: str = "") -> Iterator[Part]:
         if isinstance(value, msgspec.Struct) and not isinstance(value, Marker):
             yield from _inner(value, field.name, where)
         elif isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct):
-            yield from _several(value, field.name, where, meaning)
+            yield from _several(enumerate(value, 1) if len(value) > 1 else [("", value[0])], field.name, where, meaning)
+        elif isinstance(value, Mapping) and any(isinstance(item, msgspec.Struct) for item in value.values()):
+            yield from _several(value.items(), field.name, where, meaning)
         elif isinstance(value, Marker) or value not in (None, _usual(field)):
             yield Part(where, field.name, value, meaning)
 
@@ -44,13 +46,14 @@ def _usual(field: msgspec.structs.FieldInfo) -> Any:
     return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
 
 
-def _several(values: tuple[Any, ...], name: str, where: str, meaning: str) -> Iterator[Part]:
+def _several(values: Iterable[tuple[object, Any]], name: str, where: str, meaning: str) -> Iterator[Part]:
+    """Parts of the same kind, each with what tells it from the others."""
     one = name.removesuffix("s")
-    for number, value in enumerate(values, 1):
+    for key, value in values:
         if isinstance(value, Marker):
             yield Part(where, one, value, meaning)
         else:
-            yield from _inner(value, f"{one} {number}" if len(values) > 1 else one, where)
+            yield from _inner(value, f"{one} {key}".rstrip(), where)
 
 
 def _inner(value: msgspec.Struct, name: str, where: str) -> Iterator[Part]:

@@ -77,9 +77,13 @@ class Piped(msgspec.Struct, frozen=True):
     """One long argument, and a path if the tool has one."""
 
     close: Marker
+    """Ends the call."""
     argument: str
+    """Name of the long one."""
     path: bool = False
+    """There is an argument `path`, too."""
     guards: tuple[str, str] | None = None
+    """What may stand around its text."""
 
     def compile(self) -> ContentReader:
         """The reader of this content."""

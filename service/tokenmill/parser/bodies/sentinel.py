@@ -41,6 +41,7 @@ class Sentinel(msgspec.Struct, frozen=True):
     until: str
     """What stands behind the header."""
     close: Marker
+    """Ends the segment."""
     kinds: Mapping[str, str]
     """Kind by what the header's `type` says."""
     arguments: Mapping[str, str]

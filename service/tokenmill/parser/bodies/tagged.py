@@ -72,8 +72,11 @@ class Raw(msgspec.Struct, frozen=True):
     """One argument as it stands, up to a closing tag; the path, where there is one, is an attribute."""
 
     close: Marker
+    """Ends the call."""
     argument: str
+    """Name of the argument that the text is."""
     path: bool = False
+    """There is an argument `path`, too."""
 
     def compile(self) -> ContentReader:
         """The reader of this content."""

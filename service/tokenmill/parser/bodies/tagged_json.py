@@ -51,7 +51,9 @@ class TaggedJson(msgspec.Struct, frozen=True):
     """All between two tags. The opening one has been read."""
 
     open: Marker
+    """Begins a call; inside of one it ends or breaks that."""
     close: Marker
+    """Ends the call."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:  # noqa: ARG002 -- only its own tags end it
         """The reader of this body."""

@@ -28,6 +28,7 @@ class XmlTool(msgspec.Struct, frozen=True):
     """Arguments as elements, up to the closing tag, which counts everywhere but in a CDATA section."""
 
     close: Marker
+    """Ends the call."""
 
     def compile(self) -> ContentReader:
         """The reader of this content."""
