@@ -106,6 +106,7 @@ def _read(run: Run, native: NativeCall, text: str) -> None:
     if len(text) <= min(room, limits.delta_chars):
         events = _READER.quick(run.grammar, run.state, call, text)
         if events is not None:
+            call.source.add(text)
             run.out += events
             return
     stop, verdict = _READER.step(run, call, text[:room], 0)

@@ -79,7 +79,6 @@ class JsonReader:
             scan = self._watching if grammar.watches_arguments else self._shallow
             if not scan.stays(state, text):
                 return None
-        call.source.add(text)
         return [ToolInputDelta(call.id, text)] if state.sending else []
 
     def _quick_captured(self, grammar: "Grammar", call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
@@ -90,7 +89,6 @@ class JsonReader:
             return None
         if (state.quote in text or "\\" in text or state.escaped) and not self._watching.stays(state, text):
             return None
-        call.source.add(text)
         decoded = decode_growing(state, text) if state.tail or "\\" in text else text
         events: list[AnyEvent] = []
         if state.sending and (source := text if growing else decoded):

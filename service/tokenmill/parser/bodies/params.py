@@ -142,7 +142,6 @@ class ParamsReader:
             state.tag += text
         if not text:
             return []
-        call.source.add(text)
         events: list[AnyEvent] = []
         if grammar.streams_input and not call.dropped:
             events = [ToolInputDelta(call.id, text)]

@@ -129,7 +129,6 @@ class _PipedReader:
                 return None
         elif "<" in text:
             return None
-        call.source.add(text)
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
         if state.growing:
             events.append(ArgumentDelta(call.id, self._argument, text))

@@ -40,7 +40,6 @@ class RawText:
                 return None
         if state.growing and grammar.options.min_delta_chars:
             return None
-        call.source.add(text)
         sends = call.begun and grammar.streams_input and not call.dropped
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
         if state.growing:

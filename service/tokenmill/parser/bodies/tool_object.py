@@ -61,7 +61,6 @@ class _ToolObjectReader:
         assert isinstance(state, JsonState)
         if not call.begun or not stays_in_string(state, text):
             return None
-        call.source.add(text)
         return [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:

@@ -48,7 +48,6 @@ class _XmlToolReader:
     def quick(self, grammar: "Grammar", call: OpenCall, state: TagState, text: str) -> list[AnyEvent] | None:
         if (self._raw if state.raw else self._markup).firsts in text:
             return None
-        call.source.add(text)
         return [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
 
     def step(
