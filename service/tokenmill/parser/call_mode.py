@@ -47,8 +47,10 @@ class CallMode:
         call: OpenCall = state.call  # type: ignore[assignment] # -- the hottest path: the mode is that of a call
         source, size = call.source, len(text)
         total = source.size + size
-        if call.body is None or size > self._delta_chars or total > self._call_chars:
+        if size > self._delta_chars or total > self._call_chars:
             return None
+        if call.body is None:
+            return self._quick_header(call, text)
         events = self._quick_body(grammar, state, call, text)
         if events is None:
             return None
@@ -61,6 +63,14 @@ class CallMode:
         if len(pieces) >= BLOCK_PIECES:
             source.fold()
         return events
+
+    def _quick_header(self, call: OpenCall, text: str) -> list[AnyEvent] | None:
+        """No events, if the chunk is more of the header."""
+        if self._pattern is None or len(call.header) + len(text) > HEADER_CHARS or self._header_end.doubt(text):
+            return None
+        call.header += text
+        call.source.add(text)
+        return []
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         call = run.state.call

@@ -86,7 +86,7 @@ class _ToolObjectReader:
             send_source(run, call, ("" if was_begun else call.source.text()) + buffer[first:position])
         return position, verdict
 
-    def _token(self, run: Run, call: OpenCall, state: JsonState, token: Token, sign: str) -> Verdict:
+    def _token(self, run: Run, call: OpenCall, state: JsonState, token: int, sign: str) -> Verdict:
         if token == Token.KEY:
             state.key, state.capture, state.text = decode_string(state.text), False, ""
         elif token == Token.BEGIN:
