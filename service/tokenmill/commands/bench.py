@@ -1,6 +1,7 @@
 """`tokenmill bench`."""
 
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from statistics import median
 
@@ -9,6 +10,7 @@ import msgspec
 from rich.console import Console
 
 from tokenmill.bench.agent import StreamingCost, run_agent
+from tokenmill.bench.dialects import DialectCost, run_dialects
 from tokenmill.bench.latency import Latency
 from tokenmill.bench.parser import Line, Report, run_parser
 from tokenmill.bench.pipeline import Pipeline, run_pipeline
@@ -43,14 +45,19 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print the result
 def parser(*, rounds: int, long: bool, as_json: bool) -> None:
     """Parse plain text and tool calls of growing length, in chunks of four characters.
 
+    Of every dialect, what it takes to write an event of an agent's turn.
+
     The reference, a loop: `str.find` of a marker's first character and an append for each chunk.
     """
     report = run_parser(rounds=rounds, long=long, progress=_progress)
     cost = run_agent(rounds=rounds, progress=_progress)
+    dialects = run_dialects(rounds=rounds, progress=_progress)
     if as_json:
-        _print_json(report, agent_off=cost.off, agent_on=cost.on)
+        ratios = {line.name: line.ratio for line in dialects}
+        _print_json(report, agent_off=cost.off, agent_on=cost.on, dialects=ratios)
     else:
         _print_parser(report, cost)
+        _print_dialects(dialects)
 
 
 @command.command("pipeline")
@@ -83,7 +90,7 @@ def conditions() -> dict[str, str]:
     }
 
 
-def _print_json(report: msgspec.Struct, **derived: float) -> None:
+def _print_json(report: msgspec.Struct, **derived: object) -> None:
     results = {**msgspec.to_builtins(report), **derived, "conditions": conditions()}
     click.echo(msgspec.json.format(msgspec.json.encode(results)))
 
@@ -106,6 +113,12 @@ def _print_parser(report: Report, cost: StreamingCost) -> None:
         f"calls streamed to an agent's page: {cost.off:.2f} of the time without while off, {cost.on:.2f} while on",
         soft_wrap=True,
     )
+
+
+def _print_dialects(lines: Sequence[DialectCost]) -> None:
+    console = Terminal()
+    rows = [(line.name, f"{line.loop_us:.3f}", f"{line.dialect_us:.3f}", f"{line.ratio:.1f}") for line in lines]
+    print_table(console, ("µs per event, by dialect", "loop", "dialect", "ratio"), rows, right=3)
     _print_conditions(console)
 
 

@@ -39,18 +39,16 @@ class Kind(NamedTuple):
     """The event with which it grows, to be filled with item, index, delta and number; ids have no quotes."""
 
 
-def _delta(part: str, between: str) -> bytes:
-    head = f'{{"type":"response.{part}.delta","item_id":"%b","output_index":%d,'
-    return f'{head}{between}"delta":%b,"sequence_number":%d}}'.encode()
+def _delta(field: str, before: str = '"content_index":0,', behind: str = "") -> bytes:
+    head = f'{{"type":"response.{field}.delta","item_id":"%b","output_index":%d,{before}'
+    return f'{head}"delta":%b,{behind}"sequence_number":%d}}'.encode()
 
 
-_IN_PART = '"content_index":0,'
+TEXT = Kind("message", "output_text", "text", "msg", _delta("output_text", behind='"logprobs":[],'))
+REFUSAL = Kind("message", "refusal", "refusal", "msg", _delta("refusal"))
+REASONING = Kind("reasoning", "reasoning_text", "text", "rs", _delta("reasoning_text"))
 
-TEXT = Kind("message", "output_text", "text", "msg", _delta("output_text", _IN_PART + '"logprobs":[],'))
-REFUSAL = Kind("message", "refusal", "refusal", "msg", _delta("refusal", _IN_PART))
-REASONING = Kind("reasoning", "reasoning_text", "text", "rs", _delta("reasoning_text", _IN_PART))
-
-ARGUMENTS_DELTA = _delta("function_call_arguments", "")
+ARGUMENTS_DELTA = _delta("function_call_arguments", before="")
 """The same for a call's arguments."""
 
 _KINDS = {kind.part: kind for kind in (TEXT, REFUSAL, REASONING)}
