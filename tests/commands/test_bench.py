@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from tokenmill.bench.agent import StreamingCost
+from tokenmill.bench.dialects import DialectCost
 from tokenmill.bench.latency import Latency
 from tokenmill.bench.load import Load, Shape
 from tokenmill.bench.memory import Footprint
@@ -28,6 +29,7 @@ def results(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measuring is tested where it is done; here stand results of it."""
     monkeypatch.setattr(bench, "run_parser", lambda **_: REPORT)
     monkeypatch.setattr(bench, "run_agent", lambda **_: StreamingCost(10.0, 10.2, 25.0))
+    monkeypatch.setattr(bench, "run_dialects", lambda **_: [DialectCost("anthropic", 0.1, 1.2, 12.0)])
     monkeypatch.setattr(bench, "run_pipeline", lambda **_: PIPELINE)
 
 
@@ -39,6 +41,7 @@ def test_the_parser_s_page_shows_both_sides_and_the_ratio() -> None:
     assert "total time, json_call, a file: grows with the length to the power of 1.01" in page
     assert "a message that is open: 1,500 bytes" in page
     assert "agent's page: 1.02 of the time without while off, 2.50 while on" in page
+    assert ["anthropic", "0.100", "1.200", "12.0"] in [line.split() for line in page.splitlines()]
     assert "python 3." in page
 
 
@@ -73,6 +76,7 @@ def test_results_are_also_one_json_object() -> None:
     """With the conditions under which they were measured."""
     parser = msgspec.json.decode(CliRunner().invoke(command, ["parser", "--json"]).stdout)
     assert (parser["lines"][0]["parser_us"], parser["growth"][0]["exponent"]) == (0.6, 1.01)
+    assert list(parser["dialects"]) == ["anthropic"]
     pipeline = msgspec.json.decode(CliRunner().invoke(command, ["pipeline", "--json"]).stdout)
     assert (pipeline["ratio"], pipeline["runs"]["worker"][0]["records_per_s"]) == (0.6, 60_000.0)
     assert {"python", "aiokafka"} <= pipeline["conditions"].keys()

@@ -254,7 +254,7 @@ def test_choices_are_messages_of_their_own() -> None:
     for choice in (0, 2):
         envelope = Envelope("c", "m", choice, STARTED_MS, Options())
         state = AGENT.state_type()
-        state.answer.add("a")
+        state.answer.add("a", 3)
         shown += [json.loads(row) for row in AGENT.encode(state, envelope, Finish("stop"), 0, STARTED_MS)]
     assert [row["messageId"] for row in shown] == ["m", "m/2"]
     assert shown[0]["id"] != shown[1]["id"]

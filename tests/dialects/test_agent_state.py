@@ -6,10 +6,11 @@ from tokenmill.dialects.agent_state import GATHERED_BYTES, AgentState, Called, G
 def test_text_is_gathered_as_far_as_there_is_room() -> None:
     """Counted as JSON has it; behind the first piece that does not fit there is none."""
     gathered = Gathered()
-    assert gathered.add("a")
-    assert gathered.add('"' * ((GATHERED_BYTES - 10) // 2 - 2))
-    assert not gathered.add("x" * 100)
-    assert not gathered.add("b")
+    quotes = '"' * ((GATHERED_BYTES - 10) // 2 - 2)
+    assert gathered.add("a", 3)
+    assert gathered.add(quotes, 2 * len(quotes) + 2)
+    assert not gathered.add("x" * 100, 102)
+    assert not gathered.add("b", 3)
     assert (gathered.cut, gathered.text.text()[:2], gathered.text.text()[-1]) == (True, 'a"', '"')
 
 

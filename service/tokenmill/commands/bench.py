@@ -1,6 +1,7 @@
 """`tokenmill bench`."""
 
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -10,6 +11,7 @@ import msgspec
 from rich.console import Console
 
 from tokenmill.bench.agent import StreamingCost, run_agent
+from tokenmill.bench.dialects import DialectCost, run_dialects
 from tokenmill.bench.latency import Latency
 from tokenmill.bench.page import page
 from tokenmill.bench.parser import Line, Report, run_parser
@@ -50,17 +52,20 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print the result
 def parser(*, rounds: int, target: Path | None, as_json: bool) -> None:
     """Parse running text and tool calls of a thousand to a million characters, in chunks of four characters.
 
-    There is a call in each grammar of the formats. The reference, a loop: `str.find` of a marker's first character and
-    an append for each chunk.
+    There is a call in each grammar of the formats; and of every dialect, what it takes to write an event of an agent's
+    turn. The reference, a loop: `str.find` of a marker's first character and an append for each chunk.
     """
     report = run_parser(rounds=rounds, progress=_progress)
     cost = run_agent(rounds=rounds, progress=_progress)
+    dialects = run_dialects(rounds=rounds, progress=_progress)
     if target is not None:
         target.write_text(page(report, conditions()), encoding="utf-8")
     if as_json:
-        _print_json(report, agent_off=cost.off, agent_on=cost.on)
+        ratios = {line.name: line.ratio for line in dialects}
+        _print_json(report, agent_off=cost.off, agent_on=cost.on, dialects=ratios)
     else:
         _print_parser(report, cost)
+        _print_dialects(dialects)
 
 
 @command.command("pipeline")
@@ -101,7 +106,7 @@ def processor() -> str:
     return next(names, platform.machine())
 
 
-def _print_json(report: msgspec.Struct, **derived: float) -> None:
+def _print_json(report: msgspec.Struct, **derived: object) -> None:
     results = {**msgspec.to_builtins(report), **derived, "conditions": conditions()}
     click.echo(msgspec.json.format(msgspec.json.encode(results)))
 
@@ -125,6 +130,12 @@ def _print_parser(report: Report, cost: StreamingCost) -> None:
         f"calls streamed to an agent's page: {cost.off:.2f} of the time without while off, {cost.on:.2f} while on",
         soft_wrap=True,
     )
+
+
+def _print_dialects(lines: Sequence[DialectCost]) -> None:
+    console = Terminal()
+    rows = [(line.name, f"{line.loop_us:.3f}", f"{line.dialect_us:.3f}", f"{line.ratio:.1f}") for line in lines]
+    print_table(console, ("µs per event, by dialect", "loop", "dialect", "ratio"), rows, right=3)
     _print_conditions(console)
 
 

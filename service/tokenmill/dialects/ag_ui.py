@@ -96,6 +96,12 @@ class Said:
         """One more event of the protocol."""
         self.payloads.append(json_bytes({"type": kind, "timestamp": self.time, **fields}))
 
+    def say_more(self, kind: bytes, owner: bytes, delta: str) -> None:
+        """The same of what nearly all of a stream is: `owner` is the rest up to the delta, as JSON."""
+        self.payloads.append(
+            b'{"type":"%b","timestamp":%d,%b,"delta":%b}' % (kind, self.time, owner, json_bytes(delta))
+        )
+
 
 def _run(envelope: Envelope) -> dict[str, str]:
     return {"threadId": envelope.conversation_id, "runId": envelope.choice_id}
@@ -111,6 +117,15 @@ def _start(state: AgUiState, envelope: Envelope, event: MessageStart, said: Said
     said.say("RUN_STARTED", **_run(envelope), protocolVersion=VERSION)
 
 
+def _owner(envelope: Envelope, block: str) -> bytes:
+    """That id as the member `messageId` of a JSON object."""
+    return envelope.constant("ag_ui", _run_owner) + json_bytes(block)[1:]
+
+
+def _run_owner(envelope: Envelope) -> bytes:
+    return b'"messageId":' + json_bytes(_message(envelope, ""))[:-1]
+
+
 # Text and reasoning
 
 
@@ -120,7 +135,7 @@ def _text_start(state: AgUiState, envelope: Envelope, event: TextStart, said: Sa
 
 
 def _text(_state: AgUiState, envelope: Envelope, event: TextDelta, said: Said) -> None:
-    said.say("TEXT_MESSAGE_CONTENT", messageId=_message(envelope, event.id), delta=event.delta)
+    said.say_more(b"TEXT_MESSAGE_CONTENT", _owner(envelope, event.id), event.delta)
 
 
 def _text_end(_state: AgUiState, envelope: Envelope, event: TextEnd, said: Said) -> None:
@@ -133,8 +148,8 @@ def _reasoning_start(state: AgUiState, envelope: Envelope, event: ReasoningStart
     said.say("REASONING_MESSAGE_START", messageId=state.reasoning, role="reasoning")
 
 
-def _reasoning(state: AgUiState, _envelope: Envelope, event: ReasoningDelta, said: Said) -> None:
-    said.say("REASONING_MESSAGE_CONTENT", messageId=state.reasoning, delta=event.delta)
+def _reasoning(_state: AgUiState, envelope: Envelope, event: ReasoningDelta, said: Said) -> None:
+    said.say_more(b"REASONING_MESSAGE_CONTENT", _owner(envelope, event.id), event.delta)
 
 
 def _reasoning_end(state: AgUiState, _envelope: Envelope, _event: ReasoningEnd, said: Said) -> None:
@@ -159,13 +174,14 @@ def _start_call(state: AgUiState, call_id: str, name: str, said: Said) -> None:
 
 
 def _grow(state: AgUiState, envelope: Envelope, event: ToolInputDelta | ArgumentDelta, said: Said) -> None:
-    if (call := state.calls.get(event.id)) is not None:
-        _argue(event.id, call.more(event, envelope), said)
+    call = state.calls.get(event.id)
+    if call is not None and (piece := call.more(event, envelope)):
+        _argue(event.id, piece, said)
 
 
 def _argue(call_id: str, text: str, said: Said) -> None:
     for piece in pieces(text):
-        said.say("TOOL_CALL_ARGS", toolCallId=call_id, delta=piece)
+        said.say_more(b"TOOL_CALL_ARGS", b'"toolCallId":' + json_bytes(call_id), piece)
 
 
 def _call(state: AgUiState, _envelope: Envelope, event: ToolCall, said: Said) -> None:

@@ -17,13 +17,12 @@ Rules of this file:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.dialects.agent_state import WAITING_CHARS, AgentState, Called, Gathered
+from tokenmill.dialects.agent_state import WAITING_CHARS, AgentState, Called, Gathered, id_prefix, message_id
 from tokenmill.dialects.dialect import Envelope
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import (
@@ -46,6 +45,7 @@ PLAIN = "plain"
 """The format without calls of its own: all calls are the provider's."""
 
 _REASONS = {"tool-calls": "tool_calls", "content-filter": "content_filter"}
+_MORE = b'"content":%b,"isComplete":false'
 _NO_SEQ = (1 << 32) - 1
 """In ids of rows about a message whose state is gone."""
 
@@ -57,7 +57,7 @@ class _Rows:
 
     def __init__(self, state: AgentState, envelope: Envelope, seq: int | None, time: int) -> None:
         if not state.id_prefix:
-            state.id_prefix = _id_prefix(envelope)
+            state.id_prefix = id_prefix(envelope)
         self.state = state
         self.time = time
         self.payloads: list[bytes] = []
@@ -71,11 +71,13 @@ class _Rows:
 
     def add(self, kind: str, **fields: Any) -> None:
         """One row more."""
-        envelope = self._envelope
-        message = f"{envelope.message_id}/{envelope.choice}" if envelope.choice else envelope.message_id
-        id_ = f"{self.state.id_prefix}{self._first + len(self.payloads):012x}"
-        row = {"id": id_, "type": kind, "timestamp": self.time, "messageId": message, **fields}
-        self.payloads.append(json_bytes(row))
+        self.add_json(kind.encode(), json_bytes(fields)[1:-1])
+
+    def add_json(self, kind: bytes, fields: bytes) -> None:
+        """The same, with its fields as members of a JSON object."""
+        number, message = self._first + len(self.payloads), self._envelope.constant("agent", message_id)
+        head = self.state.id_prefix.encode(), number, kind, self.time, message
+        self.payloads.append(b'{"id":"%b%012x","type":"%b","timestamp":%d,"messageId":%b,%b}' % (*head, fields))
 
 
 class AgentDialect:
@@ -102,16 +104,18 @@ class AgentDialect:
 
 def _text(rows: _Rows, event: TextDelta) -> None:
     _end_thinking(rows)
-    rows.state.answer.add(event.delta)
-    rows.add("assistant_streaming_message", content=event.delta, isComplete=False)
+    content = json_bytes(event.delta)
+    rows.state.answer.add(event.delta, len(content))
+    rows.add_json(b"assistant_streaming_message", _MORE % content)
 
 
 def _reasoning(rows: _Rows, event: ReasoningDelta) -> None:
     state = rows.state
     if state.thinking_since < 0:
         state.thinking_since = rows.time
-    state.thought.add(event.delta)
-    rows.add("assistant_streaming_thinking_message", content=event.delta, isComplete=False)
+    content = json_bytes(event.delta)
+    state.thought.add(event.delta, len(content))
+    rows.add_json(b"assistant_streaming_thinking_message", _MORE % content)
 
 
 def _end_thinking(rows: _Rows) -> None:
@@ -189,7 +193,8 @@ def _streams(rows: _Rows) -> bool:
 
 
 def _piece(rows: _Rows, call: Called, delta: str, *, complete: bool = False) -> None:
-    rows.add(STREAMING_CALL, toolCallId=call.id, toolName=call.name, arguments=delta, isComplete=complete)
+    fields = json_bytes(call.id), json_bytes(call.name), json_bytes(delta), b"true" if complete else b"false"
+    rows.add_json(STREAMING_CALL.encode(), b'"toolCallId":%b,"toolName":%b,"arguments":%b,"isComplete":%b' % fields)
 
 
 def _tool_call(rows: _Rows, call: Called, arguments: Mapping[str, Any]) -> None:
@@ -271,13 +276,6 @@ def _reason(event: Finish, calls: Sequence[Called]) -> str:
 
 def _truncated(*, cut: bool) -> dict[str, bool]:
     return {"truncated": True} if cut else {}
-
-
-def _id_prefix(envelope: Envelope) -> str:
-    """The part of a UUID (version 8: of one's own making) that all rows of a message share."""
-    who = f"{envelope.conversation_id}\n{envelope.message_id}\n{envelope.choice}"
-    digest = blake2b(who.encode(errors="replace"), digest_size=9).hexdigest()
-    return f"{digest[:8]}-{digest[8:12]}-8{digest[12:15]}-a{digest[15:18]}-"
 
 
 _RENDERERS: dict[type[Event], Callable[[_Rows, Any], None]] = {

@@ -1,7 +1,10 @@
 """What the dialect `agent` remembers of a message: what its last rows say again as a whole, and what waits."""
 
+from hashlib import blake2b
+
 import msgspec
 
+from tokenmill.dialects.dialect import Envelope
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.limits import KIB
 from tokenmill.parser.state import Source
@@ -21,14 +24,12 @@ class Gathered(msgspec.Struct, array_like=True):
     cut: bool = False
     """There was more than there is room for."""
 
-    def add(self, text: str) -> bool:
-        """Append `text` if there is room for it; from the first that has none on nothing is."""
-        size = len(json_bytes(text))
-        self.cut = self.cut or self.bytes + size > GATHERED_BYTES
-        if not self.cut:
-            self.text.add(text)
-            self.bytes += size
-        return not self.cut
+    def add(self, text: str, size: int) -> bool:
+        """Append `text`, of so many bytes as JSON, if there is room; from the first that has none on nothing is."""
+        if self.cut or not self.charge(size):
+            return False
+        self.text.add(text)
+        return True
 
     def charge(self, size: int) -> bool:
         """Take room for something else; False if there is not enough."""
@@ -72,3 +73,15 @@ class AgentState(msgspec.Struct, array_like=True):
     def call(self, call_id: str) -> Called | None:
         """The call of that id, if it has begun."""
         return next((call for call in reversed(self.calls) if call.id == call_id), None)
+
+
+def message_id(envelope: Envelope) -> bytes:
+    """The id of the message, and of the choice if it has several, as JSON."""
+    return json_bytes(f"{envelope.message_id}/{envelope.choice}" if envelope.choice else envelope.message_id)
+
+
+def id_prefix(envelope: Envelope) -> str:
+    """The part of a UUID (version 8: of one's own making) that all rows of a message share."""
+    who = f"{envelope.conversation_id}\n{envelope.message_id}\n{envelope.choice}"
+    digest = blake2b(who.encode(errors="replace"), digest_size=9).hexdigest()
+    return f"{digest[:8]}-{digest[8:12]}-8{digest[12:15]}-a{digest[15:18]}-"

@@ -36,8 +36,6 @@ from tokenmill.events import (
     ToolResult,
 )
 
-_BLOCKS = TextStart | TextDelta | TextEnd | ReasoningStart | ReasoningDelta | ReasoningEnd
-
 _DROP_REASONS = {"malformed-call": "malformed-tool-call-body", "unfinished-call": "unfinished-tool-call"}
 """What the middleware calls the reasons for which a call is dropped."""
 
@@ -74,18 +72,22 @@ class AiSdkPartsDialect:
             if getattr(event, "id", None) != state.called:
                 state.calls.pop(state.called, None)
             state.called = ""
-        return [json_bytes(part) for part in self._parts(state, envelope, event)]
-
-    def _parts(self, state: AiSdkPartsState, envelope: Envelope, event: Event) -> list[dict[str, Any]]:
-        if isinstance(event, _BLOCKS):
-            return [
-                {"type": event.type, **{key: getattr(event, key) for key in event.__struct_fields__ if key in _OWN}}
-            ]
-        make = _MAKERS.get(type(event))
-        return make(state, envelope, event) if make else []
+        make = _MAKERS.get(event.__class__)
+        return [json_bytes(part) for part in make(state, envelope, event)] if make else ()
 
 
-_OWN = frozenset({"id", "delta"})
+def _edge(
+    _state: AiSdkPartsState, _envelope: Envelope, event: TextStart | TextEnd | ReasoningStart | ReasoningEnd
+) -> list[dict[str, Any]]:
+    return [{"type": event.type, "id": event.id}]
+
+
+def _text(_state: AiSdkPartsState, _envelope: Envelope, event: TextDelta) -> list[dict[str, Any]]:
+    return [{"type": "text-delta", "id": event.id, "delta": event.delta}]
+
+
+def _reasoning(_state: AiSdkPartsState, _envelope: Envelope, event: ReasoningDelta) -> list[dict[str, Any]]:
+    return [{"type": "reasoning-delta", "id": event.id, "delta": event.delta}]
 
 
 def _input_start(state: AiSdkPartsState, _envelope: Envelope, event: ToolInputStart) -> list[dict[str, Any]]:
@@ -154,6 +156,12 @@ def _tool_result(_state: AiSdkPartsState, _envelope: Envelope, event: ToolResult
 
 
 _MAKERS: dict[type[Event], Callable[[AiSdkPartsState, Envelope, Any], list[dict[str, Any]]]] = {
+    TextStart: _edge,
+    TextDelta: _text,
+    TextEnd: _edge,
+    ReasoningStart: _edge,
+    ReasoningDelta: _reasoning,
+    ReasoningEnd: _edge,
     ToolInputStart: _input_start,
     ToolInputDelta: _input_delta,
     ArgumentDelta: _input_delta,
@@ -163,6 +171,6 @@ _MAKERS: dict[type[Event], Callable[[AiSdkPartsState, Envelope, Any], list[dict[
     Finish: _finish,
     ToolResult: _tool_result,
 }
-"""What is made of the other events; those that stand in no table are told by others."""
+"""What is made of each event; those that do not stand here are told by others."""
 
 AI_SDK_PARTS = AiSdkPartsDialect()

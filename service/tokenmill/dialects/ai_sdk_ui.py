@@ -103,8 +103,12 @@ def _block(
     _say(out, event.type, id=event.id)
 
 
-def _delta(_state: AiSdkUiState, _envelope: Envelope, event: TextDelta | ReasoningDelta, out: Payloads) -> None:
-    _say(out, event.type, id=event.id, delta=event.delta)
+def _text(_state: AiSdkUiState, _envelope: Envelope, event: TextDelta, out: Payloads) -> None:
+    out.append(b'{"type":"text-delta","id":%b,"delta":%b}' % (json_bytes(event.id), json_bytes(event.delta)))
+
+
+def _reasoning(_state: AiSdkUiState, _envelope: Envelope, event: ReasoningDelta, out: Payloads) -> None:
+    out.append(b'{"type":"reasoning-delta","id":%b,"delta":%b}' % (json_bytes(event.id), json_bytes(event.delta)))
 
 
 # Calls
@@ -122,13 +126,15 @@ def _begin(state: AiSdkUiState, envelope: Envelope, event: ToolInputStart, out: 
 
 
 def _grow(state: AiSdkUiState, envelope: Envelope, event: ToolInputDelta | ArgumentDelta, out: Payloads) -> None:
-    if (call := state.calls.get(event.id)) is not None:
-        _argue(event.id, call.more(event, envelope), out)
+    call = state.calls.get(event.id)
+    if call is not None and (piece := call.more(event, envelope)):
+        _argue(event.id, piece, out)
 
 
 def _argue(call_id: str, text: str, out: Payloads) -> None:
     for piece in pieces(text):
-        _say(out, "tool-input-delta", toolCallId=call_id, inputTextDelta=piece)
+        argument = json_bytes(call_id), json_bytes(piece)
+        out.append(b'{"type":"tool-input-delta","toolCallId":%b,"inputTextDelta":%b}' % argument)
 
 
 def _call(state: AiSdkUiState, envelope: Envelope, event: ToolCall, out: Payloads) -> None:
@@ -210,10 +216,10 @@ def _lost(event: Event) -> Payloads:
 _HANDLERS: Handlers[AiSdkUiState] = {
     MessageStart: _start,
     TextStart: _block,
-    TextDelta: _delta,
+    TextDelta: _text,
     TextEnd: _block,
     ReasoningStart: _block,
-    ReasoningDelta: _delta,
+    ReasoningDelta: _reasoning,
     ReasoningEnd: _block,
     ToolInputStart: _begin,
     ToolInputDelta: _grow,

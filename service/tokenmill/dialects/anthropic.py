@@ -167,8 +167,9 @@ def _begin_call(state: AnthropicState, envelope: Envelope, event: ToolInputStart
 
 
 def _grow(state: AnthropicState, envelope: Envelope, event: ToolInputDelta | ArgumentDelta, out: Payloads) -> None:
-    if state.call is not None and state.call.id == event.id:
-        _argue(state.call.index, state.call.arguments.more(event, envelope), out)
+    call = state.call
+    if call is not None and call.id == event.id and (piece := call.arguments.more(event, envelope)):
+        _argue(call.index, piece, out)
 
 
 def _begin_use(state: AnthropicState, call_id: str, name: str, out: Payloads) -> int:
@@ -179,8 +180,10 @@ def _begin_use(state: AnthropicState, call_id: str, name: str, out: Payloads) ->
 def _argue(index: int, text: str, out: Payloads) -> None:
     """More of a call's arguments."""
     for piece in pieces(text):
-        delta = {"type": "input_json_delta", "partial_json": piece}
-        out.append(json_bytes({"type": "content_block_delta", "index": index, "delta": delta}))
+        out.append(
+            b'{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%b}}'
+            % (index, json_bytes(piece))
+        )
 
 
 def _call(state: AnthropicState, _envelope: Envelope, event: ToolCall, out: Payloads) -> None:

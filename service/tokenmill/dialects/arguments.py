@@ -98,11 +98,10 @@ class GrowingArguments(msgspec.Struct, array_like=True):
 
     def more(self, event: Event, envelope: Envelope) -> str:
         """The next piece of JSON that a delta of the call brings; empty if it brings none yet."""
-        piece = ""
-        if self.json and isinstance(event, ToolInputDelta):
-            piece = self._read(event.delta, envelope.tools)
-        elif not self.json and isinstance(event, ArgumentDelta):
-            piece = self._grow(event.argument, event.delta)
+        if self.json:
+            piece = self._read(event.delta, envelope.tools) if isinstance(event, ToolInputDelta) else ""
+        else:
+            piece = self._grow(event.argument, event.delta) if isinstance(event, ArgumentDelta) else ""
         if piece:
             self.sent.add(piece)
         return piece
@@ -136,6 +135,8 @@ class GrowingArguments(msgspec.Struct, array_like=True):
     def _read(self, delta: str, tools: Mapping[str, Tool]) -> str:
         if self.stopped:
             return ""
+        if self.string and not self.held and _STRING.fullmatch(delta):  # nearly all of a long argument
+            return delta
         text, position = self.held + delta, 0
         while (stop := self._content(text, position) if self.string else self._structure(text, position, tools)) >= 0:
             position = stop

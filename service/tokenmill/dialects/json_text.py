@@ -1,7 +1,7 @@
 """Values as JSON, also those that msgspec refuses to write; dialects write everything that a model can say."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
@@ -38,6 +38,8 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def pieces(text: str) -> Iterator[str]:
+def pieces(text: str) -> Iterable[str]:
     """Text in pieces that each fit into a payload; none of an empty one."""
+    if len(text) <= PIECE_CHARS:
+        return (text,) if text else ()
     return (text[at : at + PIECE_CHARS] for at in range(0, len(text), PIECE_CHARS))

@@ -32,6 +32,9 @@ class Margins(msgspec.Struct, array_like=True):
 
     def text(self, delta: str, *, tools: bool) -> str:
         """What can be sent now that this text has come; `tools`: the message has some."""
+        if delta and not (self.bare or self.held or delta[-1].isspace()):  # most of a text
+            self.failed = False
+            return delta
         if self.bare and (self.called or tools):
             delta = delta.lstrip()
         whole = self.held + delta

@@ -119,8 +119,9 @@ def _begin_call(state: OpenAIState, envelope: Envelope, event: ToolInputStart, o
 
 
 def _grow(state: OpenAIState, envelope: Envelope, event: ToolInputDelta | ArgumentDelta, out: Payloads) -> None:
-    if (call := state.open.get(event.id)) is not None:
-        _argue(state, envelope, call.index, call.arguments.more(event, envelope), out)
+    call = state.open.get(event.id)
+    if call is not None and (piece := call.arguments.more(event, envelope)):
+        _argue(state, envelope, call.index, piece, out)
 
 
 def _call(state: OpenAIState, envelope: Envelope, event: ToolCall, out: Payloads) -> None:

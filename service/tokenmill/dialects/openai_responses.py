@@ -21,6 +21,7 @@ from msgspec import UNSET
 from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, failure_text, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.dialects.responses_items import (
+    ARGUMENTS_DELTA,
     KEPT_BYTES,
     REASONING,
     REFUSAL,
@@ -139,22 +140,12 @@ def _reasoning(state: ResponsesState, _envelope: Envelope, event: ReasoningDelta
 
 def _show(state: ResponsesState, kind: Kind, text: str, out: Payloads) -> None:
     """More of a text, in an item of that kind."""
-    block = state.items.block
+    items, delta = state.items, json_bytes(text)
+    block = items.block
     if block is None or block.part != kind.part:
         block = _begin_block(state, kind, out)
-    delta = json_bytes(text)
-    block.keep(text, len(delta), state.items.room)
-    out.append(
-        b'{"type":"response.%b.delta","item_id":"%b","output_index":%d,"content_index":0,"delta":%b,%b"sequence_number":%d}'
-        % (
-            kind.part.encode(),
-            block.id.encode(),
-            block.index,
-            delta,
-            b'"logprobs":[],' if kind is TEXT else b"",
-            state.sequence,
-        )
-    )
+    block.keep(text, len(delta), items.room)
+    out.append(kind.delta % (block.id.encode(), block.index, delta, state.sequence))
     state.sequence += 1
 
 
@@ -205,13 +196,15 @@ def _open_call(state: ResponsesState, call_id: str, name: str, *, json: bool, ou
 
 
 def _grow(state: ResponsesState, envelope: Envelope, event: ToolInputDelta | ArgumentDelta, out: Payloads) -> None:
-    if (call := state.items.calls.get(event.id)) is not None:
-        _argue(state, call, call.arguments.more(event, envelope), out)
+    call = state.items.calls.get(event.id)
+    if call is not None and (piece := call.arguments.more(event, envelope)):
+        _argue(state, call, piece, out)
 
 
 def _argue(state: ResponsesState, call: OpenCall, text: str, out: Payloads) -> None:
     for piece in pieces(text):
-        _say(state, "function_call_arguments.delta", call.place | {"delta": piece}, out)
+        out.append(ARGUMENTS_DELTA % (call.id.encode(), call.index, json_bytes(piece), state.sequence))
+        state.sequence += 1
 
 
 def _call(state: ResponsesState, _envelope: Envelope, event: ToolCall, out: Payloads) -> None:

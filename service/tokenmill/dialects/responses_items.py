@@ -35,11 +35,21 @@ class Kind(NamedTuple):
     """Of the part, with the text."""
     prefix: str
     """Of the item's id."""
+    delta: bytes
+    """The event with which it grows, to be filled with item, index, delta and number; ids have no quotes."""
 
 
-TEXT = Kind("message", "output_text", "text", "msg")
-REFUSAL = Kind("message", "refusal", "refusal", "msg")
-REASONING = Kind("reasoning", "reasoning_text", "text", "rs")
+def _delta(field: str, before: str = '"content_index":0,', behind: str = "") -> bytes:
+    head = f'{{"type":"response.{field}.delta","item_id":"%b","output_index":%d,{before}'
+    return f'{head}"delta":%b,{behind}"sequence_number":%d}}'.encode()
+
+
+TEXT = Kind("message", "output_text", "text", "msg", _delta("output_text", behind='"logprobs":[],'))
+REFUSAL = Kind("message", "refusal", "refusal", "msg", _delta("refusal"))
+REASONING = Kind("reasoning", "reasoning_text", "text", "rs", _delta("reasoning_text"))
+
+ARGUMENTS_DELTA = _delta("function_call_arguments", before="")
+"""The same for a call's arguments."""
 
 _KINDS = {kind.part: kind for kind in (TEXT, REFUSAL, REASONING)}
 
@@ -72,10 +82,12 @@ class OpenBlock(msgspec.Struct, array_like=True):
 
     def keep(self, text: str, size: int, room: int) -> None:
         """More of its text, as long as there is room."""
-        self.full = self.full or self.size + size > room - ITEM_BYTES
-        if not self.full:
-            self.said.add(text)
-            self.size += size
+        size += self.size
+        if self.full or size > room - ITEM_BYTES:
+            self.full = True
+            return
+        self.said.add(text)
+        self.size = size
 
     def keep_beside(self, kind: str, value: str) -> None:
         """Other content of the provider, if it belongs here."""
