@@ -45,7 +45,6 @@ PLAIN = "plain"
 """The format without calls of its own: all calls are the provider's."""
 
 _REASONS = {"tool-calls": "tool_calls", "content-filter": "content_filter"}
-_MORE = b'"content":%b,"isComplete":false'
 _NO_SEQ = (1 << 32) - 1
 """In ids of rows about a message whose state is gone."""
 
@@ -75,9 +74,12 @@ class _Rows:
 
     def add_json(self, kind: bytes, fields: bytes) -> None:
         """The same, with its fields as members of a JSON object."""
-        number, message = self._first + len(self.payloads), self._envelope.constant("agent", message_id)
-        head = self.state.id_prefix.encode(), number, kind, self.time, message
-        self.payloads.append(b'{"id":"%b%012x","type":"%b","timestamp":%d,"messageId":%b,%b}' % (*head, fields))
+        payloads = self.payloads
+        prefix, message = self.state.id_prefix.encode(), self._envelope.constant("agent", message_id)
+        payloads.append(
+            b'{"id":"%b%012x","type":"%b","timestamp":%d,"messageId":%b,%b}'
+            % (prefix, self._first + len(payloads), kind, self.time, message, fields)
+        )
 
 
 class AgentDialect:
@@ -103,10 +105,12 @@ class AgentDialect:
 
 
 def _text(rows: _Rows, event: TextDelta) -> None:
-    _end_thinking(rows)
+    state = rows.state
+    if state.thinking_since >= 0:
+        _end_thinking(rows)
     content = json_bytes(event.delta)
-    rows.state.answer.add(event.delta, len(content))
-    rows.add_json(b"assistant_streaming_message", _MORE % content)
+    state.answer.add(event.delta, len(content))
+    rows.add_json(b"assistant_streaming_message", b'"content":%b,"isComplete":false' % content)
 
 
 def _reasoning(rows: _Rows, event: ReasoningDelta) -> None:
@@ -115,7 +119,7 @@ def _reasoning(rows: _Rows, event: ReasoningDelta) -> None:
         state.thinking_since = rows.time
     content = json_bytes(event.delta)
     state.thought.add(event.delta, len(content))
-    rows.add_json(b"assistant_streaming_thinking_message", _MORE % content)
+    rows.add_json(b"assistant_streaming_thinking_message", b'"content":%b,"isComplete":false' % content)
 
 
 def _end_thinking(rows: _Rows) -> None:

@@ -26,8 +26,11 @@ class Gathered(msgspec.Struct, array_like=True):
 
     def add(self, text: str, size: int) -> bool:
         """Append `text`, of so many bytes as JSON, if there is room; from the first that has none on nothing is."""
-        if self.cut or not self.charge(size):
+        size += self.bytes
+        if self.cut or size > GATHERED_BYTES:
+            self.cut = True
             return False
+        self.bytes = size
         self.text.add(text)
         return True
 
