@@ -205,3 +205,12 @@ def test_records_may_be_lines_of_sse() -> None:
     """The name of the event is its type."""
     frame = b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"a"}\n\n'
     assert response(frame + frame).text == "aa"
+
+
+def test_a_number_that_is_out_of_all_bounds_is_none() -> None:
+    """It neither hides what follows nor stops the partition."""
+    deltas = [
+        {**said("output_text.delta", output_index=0, delta=letter), "sequence_number": number}
+        for number, letter in ((1, "a"), (2**64, "b"), (2, "c"))
+    ]
+    assert provided("openai_responses", CREATED, *deltas).text == "abc"

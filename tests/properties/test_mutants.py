@@ -39,8 +39,8 @@ MUTANTS = (
     Mutant(
         "a longer marker is not waited for",
         "parser/markers.py",
-        "if not final and self._partial",
-        "if False and self._partial",
+        "if not final and self.begun",
+        "if False and self.begun",
     ),
     Mutant(
         "a stray closer is kept",

@@ -38,6 +38,9 @@ Json: TypeAlias = dict[str, Any]
 _PARAGRAPH = "\n\n"
 """Between the parts of a summary of reasoning."""
 
+LARGEST = 2**53
+"""Sequence number that every language's JSON reader keeps exact; what is above is none."""
+
 _SAID = frozenset({"message", "reasoning", "function_call"})
 """Items whose content is not a part."""
 
@@ -97,7 +100,7 @@ class _Stream:
     def read(self, event: Json) -> None:
         """One event."""
         sequence = event.get("sequence_number")
-        if type(sequence) is int and event["type"] != "response.created":
+        if type(sequence) is int and sequence <= LARGEST and event["type"] != "response.created":
             if sequence <= self.state.sequence:
                 return
             self.state.sequence = sequence

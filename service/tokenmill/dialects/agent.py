@@ -37,6 +37,7 @@ from tokenmill.events import (
     ToolInputEnd,
     ToolInputStart,
 )
+from tokenmill.parser import Options
 from tokenmill.parser.reasons import finish_reason
 from tokenmill.parser.state import Source
 
@@ -64,7 +65,7 @@ class _Rows:
         self._first = (_NO_SEQ if seq is None else seq) << 16
 
     @property
-    def options(self) -> Any:
+    def options(self) -> Options:
         """Of the message."""
         return self._envelope.options
 

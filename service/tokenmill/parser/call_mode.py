@@ -12,7 +12,7 @@ from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.modes import TEXT, UNPARSED, give_back, limit
 from tokenmill.parser.run import Run
 from tokenmill.parser.spec import Bare, Header
-from tokenmill.parser.state import OpenCall, State
+from tokenmill.parser.state import BLOCK_PIECES, OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -45,10 +45,32 @@ class CallMode:
 
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:
         call: OpenCall = state.call  # type: ignore[assignment] # -- the hottest path: the mode is that of a call
-        size = len(text)
-        if call.body is None or size > self._delta_chars or call.source.size + size > self._call_chars:
+        source, size = call.source, len(text)
+        total = source.size + size
+        if size > self._delta_chars or total > self._call_chars:
             return None
-        return self._quick_body(grammar, state, call, text)
+        if call.body is None:
+            return self._quick_header(call, text)
+        events = self._quick_body(grammar, state, call, text)
+        if events is None:
+            return None
+        if state.held:
+            source.add(text[: size - len(state.held)])
+            return events
+        source.size = total  # as `add` does, without the cost of calling it for each chunk
+        pieces = source.pieces
+        pieces.append(text)
+        if len(pieces) >= BLOCK_PIECES:
+            source.fold()
+        return events
+
+    def _quick_header(self, call: OpenCall, text: str) -> list[AnyEvent] | None:
+        """No events, if the chunk is more of the header."""
+        if self._pattern is None or len(call.header) + len(text) > HEADER_CHARS or self._header_end.doubt(text):
+            return None
+        call.header += text
+        call.source.add(text)
+        return []
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         call = run.state.call

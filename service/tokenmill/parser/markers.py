@@ -79,6 +79,9 @@ class Hit(NamedTuple, Generic[T_co]):
 class Finder(Protocol[T_co]):
     """Finds what is live at some place of a stream."""
 
+    first: str = ""
+    """The sign with which all begins that can be found, if there is one. A text without it holds nothing."""
+
     def find(self, buffer: str, position: int, *, final: bool) -> "Hit[T_co] | None":
         """The first from `position` on, or what to hold; `final` says that nothing follows the buffer."""
 
@@ -93,7 +96,7 @@ class Finder(Protocol[T_co]):
 class Scanner(Generic[T]):
     """The live markers of one mode, each with a value (what to do, or which it was)."""
 
-    __slots__ = ("_full", "_partial", "_values", "doubt", "firsts")
+    __slots__ = ("_full", "_values", "begun", "doubt", "first", "firsts")
 
     def __init__(self, live: Sequence[tuple[Marker, T]], *, leading_space: bool = False) -> None:
         spelled = [
@@ -104,19 +107,23 @@ class Scanner(Generic[T]):
         whole = [f"({''.join(atoms)}){_follows(mark)}" for atoms, mark, _ in spelled]
         sequences = [[*atoms, *after] for atoms, mark, _ in spelled for after in mark.ahead or [()]]
         self._full = re.compile("|".join(whole) or r"(?!)")
-        self._partial = re.compile("|".join(map(_prefixes, sequences)) or r"(?!)")
+        self.begun = re.compile("|".join(map(_prefixes, sequences)) or r"(?!)").match
+        """Whether all of a text, or all from a position on, can become a marker."""
         self.doubt = re.compile(_begun(sequences) or r"(?!)").search
         """Where a text or the rest of it first is a marker or can become one, if anywhere."""
         self.firsts = "".join(
             sorted({sign for mark, _ in live for text in mark.spellings for sign in _firsts(mark, text)})
         )
+        """The signs that markers begin with, white space in front of them aside."""
+        self.first = self.firsts if len(self.firsts) == 1 and not leading_space else ""
+        """As any finder has it."""
 
     def settled(self, text: str) -> int:
         """How much of the text holds no marker, whatever follows; -1 if a whole one ends that."""
         doubt = self.doubt(text)
         if doubt is None:
             return len(text)
-        return doubt.start() if self._partial.match(text, doubt.start()) else -1
+        return doubt.start() if self.begun(text, doubt.start()) else -1
 
     def find(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
         """The first marker from `position` on, or what to hold; `final` says that nothing follows the buffer."""
@@ -129,7 +136,7 @@ class Scanner(Generic[T]):
 
     def at(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
         """The marker that starts exactly at `position`, or what to hold, or None."""
-        if not final and self._partial.match(buffer, position):
+        if not final and self.begun(buffer, position):
             return Hit(position, -1, None)
         full = self._full.match(buffer, position)
         if full is None:

@@ -76,7 +76,9 @@ class TextMode:
         self._number = number
         self._reasoning = reasoning
         self._scanner = Scanner(live)
+        self._first = self._scanner.first
         self._doubt = self._scanner.doubt
+        self._begun = self._scanner.begun
         self._delta = ReasoningDelta if reasoning else TextDelta
         self._delta_chars = delta_chars
 
@@ -84,14 +86,13 @@ class TextMode:
         block = state.block
         if not block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
             return None
-        return self._quick_settled(state, block, text) if self._doubt(text) else [self._delta(block, text)]
-
-    def _quick_settled(self, state: State, block: str, text: str) -> list[AnyEvent] | None:
-        settled = self._scanner.settled(text)
-        if settled < 0:
-            return None
-        state.held = text[settled:]
-        return [self._delta(block, text[:settled])] if settled else []
+        if self._first in text and (doubt := self._doubt(text)):
+            settled = doubt.start()
+            if not self._begun(text, settled):
+                return None
+            state.held = text[settled:]
+            return [self._delta(block, text[:settled])] if settled else []
+        return [self._delta(block, text)]
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         hit = self._scanner.find(buffer, position, final=run.final)

@@ -18,6 +18,10 @@ class Growing(msgspec.Struct, array_like=True):
     """Decoded text below `min_delta_chars`."""
 
 
+BLOCK_PIECES = 64
+"""Pieces that are joined to a block: each character is copied twice in all, and hardly any piece is kept alone."""
+
+
 class Source(msgspec.Struct, array_like=True):
     """The source of a call so far, in pieces: joined in two steps, so that adding to it stays cheap."""
 
@@ -27,12 +31,16 @@ class Source(msgspec.Struct, array_like=True):
 
     def add(self, text: str) -> None:
         """Append `text`."""
-        self.size += len(text)
-        pieces = self.pieces
-        pieces.append(text)
-        if len(pieces) == 64:  # noqa: PLR2004 # pieces of a block: each character is copied twice in all
-            self.blocks.append("".join(pieces))
-            pieces.clear()
+        if text:
+            self.size += len(text)
+            self.pieces.append(text)
+            if len(self.pieces) >= BLOCK_PIECES:
+                self.fold()
+
+    def fold(self) -> None:
+        """Join the pieces to a block."""
+        self.blocks.append("".join(self.pieces))
+        self.pieces.clear()
 
     @property
     def last(self) -> str:

@@ -17,9 +17,9 @@ VALUES = st.recursive(
 )
 
 
-def run(text: str, size: int | None = None) -> tuple[list[tuple[Token, int]], int]:
+def run(text: str, size: int | None = None) -> tuple[list[tuple[int, int]], int]:
     """The tokens of a text with their positions, and where the scanner stopped; cut in chunks of `size`."""
-    state, tokens, base = JsonState(), list[tuple[Token, int]](), 0
+    state, tokens, base = JsonState(), list[tuple[int, int]](), 0
     for begin in range(0, len(text), size or len(text) or 1):
         chunk, position = text[begin : begin + (size or len(text))], 0
         while True:

@@ -25,7 +25,8 @@ class Reader(Protocol):
     def quick(self, grammar: "Grammar", parser: "State", call: "OpenCall", text: str) -> list[AnyEvent] | None:
         """The events of a chunk that is content through and through; None if it must be read with care.
 
-        What it does not read although it answers is put into the `held` of `parser`.
+        What it does not read although it answers is put into the `held` of `parser`. The caller adds the rest to the
+        source.
         """
 
     def step(self, run: "Run", call: "OpenCall", buffer: str, position: int) -> "tuple[int, Verdict]":

@@ -14,7 +14,7 @@ from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_reading import Reading, decode_growing
-from tokenmill.parser.bodies.json_scan import JsonScan, Phase, Token
+from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, CONTENT, JsonScan, Phase, Token
 from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.calls import Verdict, begin, grow, wants
 from tokenmill.parser.markers import Marker, Scanner
@@ -79,18 +79,17 @@ class JsonReader:
             scan = self._watching if grammar.watches_arguments else self._shallow
             if not scan.stays(state, text):
                 return None
-        call.source.add(text)
         return [ToolInputDelta(call.id, text)] if state.sending else []
 
     def _quick_captured(self, grammar: "Grammar", call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
-        """The events of more of a string that is decoded while it grows."""
+        """The events of more of a string that is wanted: of a key or a name, or one that is decoded while it grows."""
         growing, limits = call.growing, grammar.limits
-        decodes = state.stringy and state.end < 0 if growing is None else not grammar.options.min_delta_chars
-        if not decodes or len(state.tail) + len(text) > limits.delta_chars:
+        if growing is None and not (state.stringy and state.end < 0):
+            return self._quick_word(call, state, text)
+        if (growing and grammar.options.min_delta_chars) or len(state.tail) + len(text) > limits.delta_chars:
             return None
         if (state.quote in text or "\\" in text or state.escaped) and not self._watching.stays(state, text):
             return None
-        call.source.add(text)
         decoded = decode_growing(state, text) if state.tail or "\\" in text else text
         events: list[AnyEvent] = []
         if state.sending and (source := text if growing else decoded):
@@ -98,6 +97,14 @@ class JsonReader:
         if growing and decoded:
             events.append(ArgumentDelta(call.id, growing.argument, decoded))
         return events
+
+    def _quick_word(self, call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
+        """The events of more of a key or a name."""
+        quote = state.quote
+        if quote not in CONTENT or state.escaped or quote in text or "\\" in text or len(state.text) > CAPTURE_CHARS:
+            return None
+        state.text += text
+        return [ToolInputDelta(call.id, text)] if state.sending else []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         reading = Reading(run, call, buffer, position)
@@ -125,7 +132,7 @@ class JsonReader:
         """A marker stands where JSON should."""
         return Verdict.DONE if self._optional and state.phase == Phase.VALUE and not state.stack else Verdict.FAILED
 
-    def _token(self, reading: Reading, token: Token, position: int) -> Verdict:
+    def _token(self, reading: Reading, token: int, position: int) -> Verdict:
         state = reading.state
         level = len(state.stack)
         if token == Token.KEY:

@@ -11,10 +11,9 @@
 """
 
 import re
-from enum import IntEnum
 
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser.bodies.json_moves import OPENER, QUICK_CHARS, move_from
+from tokenmill.parser.bodies.json_moves import OPENER, QUICK_CHARS, content_move, move_from
 from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.markers import Scanner
 
@@ -32,8 +31,8 @@ CAPTURE_CHARS = 6 * NAME_CHARS
 """A captured key or name is no longer added to past this: each of its characters may be a six-character escape."""
 
 
-class Phase(IntEnum):
-    """What is expected next."""
+class Phase:
+    """What is expected next. Plain numbers, as they stand in the state."""
 
     VALUE = 0
     BEGUN = 1
@@ -45,11 +44,8 @@ class Phase(IntEnum):
     DEEP = 7
 
 
-_DEEP = int(Phase.DEEP)
-
-
-class Token(IntEnum):
-    """What the scanner stopped at."""
+class Token:
+    """What the scanner stopped at. Plain numbers: to name a member of an enumeration costs as much as a chunk may."""
 
     MORE = 0
     """The end of the buffer."""
@@ -79,7 +75,7 @@ class JsonScan:
         self._scalar_end = re.compile(f"[,/\\]}}{signs}]")
         self._key_end = re.compile(f"[:,/}}{signs}]")
 
-    def step(self, state: JsonState, buffer: str, position: int, passed: int = -1) -> tuple[int, Token]:
+    def step(self, state: JsonState, buffer: str, position: int, passed: int = -1) -> tuple[int, int]:
         """Read on from `position` to the next token: the position after it, and which it is.
 
         `passed` is the position of a watched character that begins no marker.
@@ -107,21 +103,20 @@ class JsonScan:
         """
         if len(text) > QUICK_CHARS:
             return False
-        floor = self._depth if state.phase == _DEEP else JSON_DEPTH
-        move = move_from(state.stack, floor, state.quote, state.escaped, text)
-        if move is None:
+        if state.quote:
+            escaped = content_move(f"{state.quote}\\{text}" if state.escaped else state.quote + text)
+            if escaped is not None:
+                state.escaped = escaped
+                return True
+        if state.phase != Phase.DEEP:
             return False
-        stack, quote, escaped, inside = move
-        if not inside:
-            if self._stops.doubt(text):
-                return False
-            state.stack = stack
-            state.quote = quote
-        if state.escaped is not escaped:
-            state.escaped = escaped
+        move = move_from(state.stack, self._depth, state.quote, state.escaped, text)
+        if move is None or self._stops.doubt(text):
+            return False
+        state.stack, state.quote, state.escaped = move
         return True
 
-    def _string(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
+    def _string(self, state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
         begin = position
         if state.escaped:
             state.escaped = False
@@ -149,7 +144,7 @@ class JsonScan:
         """The next sign that means something outside of strings."""
         return signs.search(buffer, position)
 
-    def _nested(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, Token | None]:
+    def _nested(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, int | None]:
         found = self._find(self._deep, state, buffer, position)
         if found is None:
             return len(buffer), None
@@ -167,7 +162,7 @@ class JsonScan:
             return self._close(state, character, position)
         return position + 1, None
 
-    def _bare(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, Token | None]:
+    def _bare(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, int | None]:
         is_key = state.phase == Phase.BARE_KEY
         signs = self._key_end if is_key else self._scalar_end
         found = self._find(signs, state, buffer, position + (position == passed))
@@ -183,7 +178,7 @@ class JsonScan:
         state.phase = Phase.COLON if is_key else Phase.AFTER
         return end, Token.KEY if is_key else Token.END
 
-    def _structure(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, Token | None]:
+    def _structure(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, int | None]:
         found = _NOT_SPACE.search(buffer, position)
         if found is None:
             return len(buffer), None
@@ -196,7 +191,7 @@ class JsonScan:
             return position + 1, None
         return self._sign(state, character, position)
 
-    def _sign(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
+    def _sign(self, state: JsonState, character: str, position: int) -> tuple[int, int | None]:
         if character in "}]" and state.phase != Phase.BEGUN:
             return self._close(state, character, position)
         if state.phase == Phase.BEGUN:
@@ -225,7 +220,7 @@ class JsonScan:
         state.phase = Phase.BARE_KEY
         return position
 
-    def _begin(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
+    def _begin(self, state: JsonState, character: str, position: int) -> tuple[int, int | None]:
         if character in "\"'":
             state.quote = character
         elif character in "{[":
@@ -238,7 +233,7 @@ class JsonScan:
             return position, None
         return position + 1, None
 
-    def _close(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
+    def _close(self, state: JsonState, character: str, position: int) -> tuple[int, int | None]:
         if state.stack[-1:] != OPENER[character]:
             return position, Token.BAD
         state.stack = state.stack[:-1]

@@ -60,7 +60,6 @@ class _JsonToolReader:
         json = state.json
         if not (call.begun or state.searched) or not self._scan.stays(json, text):
             return None
-        call.source.add(text)
         return [ToolInputDelta(call.id, text)] if call.begun and grammar.streams_input and not call.dropped else []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:

@@ -185,10 +185,9 @@ def _is_key(stop: Marker) -> bool:
 
 
 def _passed(grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent]:
-    """Add a chunk to the source: what is sent of it."""
+    """What is sent of a chunk of source."""
     if not text:
         return []
-    call.source.add(text)
     return [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
 
 

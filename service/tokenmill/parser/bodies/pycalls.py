@@ -79,7 +79,6 @@ class _PythonReader:
                 text, parser.held = text[:read], text[read:]
                 if not text:
                     return []
-        call.source.add(text)
         sent = grammar.streams_input and call.begun and not call.dropped
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sent else []
         if state.growing:

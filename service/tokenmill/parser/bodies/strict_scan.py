@@ -9,7 +9,6 @@ between markers. Keys and values of the outermost object are reported, below it 
 """
 
 import re
-from enum import IntEnum
 
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.body_state import JsonState
@@ -33,8 +32,8 @@ TEXT_CHARS = 6 * NAME_CHARS
 _CLOSER = {"{": "}", "[": "]"}
 
 
-class Phase(IntEnum):
-    """What is expected next."""
+class Phase:
+    """What is expected next. Plain numbers, as they stand in the state."""
 
     VALUE = 0
     FIRST_VALUE = 1
@@ -50,8 +49,8 @@ class Phase(IntEnum):
     """A value of the outermost object, which was reported."""
 
 
-class Token(IntEnum):
-    """What the scanner stopped at."""
+class Token:
+    """What the scanner stopped at. Plain numbers: to name a member of an enumeration costs as much as a chunk may."""
 
     MORE = 0
     """The end of the buffer."""
@@ -67,7 +66,7 @@ class Token(IntEnum):
     """What stands here can't be JSON."""
 
 
-def scan(state: JsonState, buffer: str, position: int) -> tuple[int, Token]:
+def scan(state: JsonState, buffer: str, position: int) -> tuple[int, int]:
     """Read on from `position` to the next token: the position after it, and which it is."""
     while position < len(buffer):
         if state.quote:
@@ -90,7 +89,7 @@ def stays_in_string(state: JsonState, text: str) -> bool:
     return content.end() == len(text) and "\\" not in text
 
 
-def _string(state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
+def _string(state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
     begin = position
     if state.escaped:
         state.escaped = False
@@ -118,7 +117,7 @@ def _string(state: JsonState, buffer: str, position: int) -> tuple[int, Token | 
     return _ended(state, end + 1)
 
 
-def _ended(state: JsonState, position: int) -> tuple[int, Token | None]:
+def _ended(state: JsonState, position: int) -> tuple[int, int | None]:
     """A value ended before `position`."""
     state.phase = Phase.AFTER
     if not state.stack:
@@ -126,7 +125,7 @@ def _ended(state: JsonState, position: int) -> tuple[int, Token | None]:
     return position, Token.END if len(state.stack) == 1 else None
 
 
-def _bare(state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
+def _bare(state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
     found = _BARE.match(buffer, position)
     assert found is not None  # the pattern matches the empty string, too
     for at in range(position, found.end()):
@@ -141,7 +140,7 @@ def _bare(state: JsonState, buffer: str, position: int) -> tuple[int, Token | No
     return _ended(state, found.end())
 
 
-def _structure(state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
+def _structure(state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
     space = _SPACE.match(buffer, position)
     assert space is not None  # the pattern matches the empty string, too
     position = space.end()
@@ -164,7 +163,7 @@ def _structure(state: JsonState, buffer: str, position: int) -> tuple[int, Token
     return position + 1, None
 
 
-def _close(state: JsonState, sign: str, position: int) -> tuple[int, Token | None]:
+def _close(state: JsonState, sign: str, position: int) -> tuple[int, int | None]:
     allowed = (Phase.AFTER, Phase.FIRST_KEY if sign == "}" else Phase.FIRST_VALUE)
     if state.phase not in allowed or _CLOSER[state.stack[-1]] != sign:
         return position, Token.BAD
@@ -172,7 +171,7 @@ def _close(state: JsonState, sign: str, position: int) -> tuple[int, Token | Non
     return _ended(state, position + 1)
 
 
-def _begin(state: JsonState, sign: str, position: int) -> tuple[int, Token | None]:
+def _begin(state: JsonState, sign: str, position: int) -> tuple[int, int | None]:
     if state.phase == Phase.VALUE and len(state.stack) == 1:
         state.phase = Phase.BEGUN
         return position, Token.BEGIN

@@ -82,7 +82,6 @@ class _TaggedReader(JsonReader):
         quote = state.quote
         if not quote or quote in COMMENTS or quote in text or state.escaped or "\\" in text:
             return None
-        call.source.add(text)
         return []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:

@@ -61,7 +61,6 @@ class _ToolObjectReader:
         assert isinstance(state, JsonState)
         if not call.begun or not stays_in_string(state, text):
             return None
-        call.source.add(text)
         return [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
@@ -87,7 +86,7 @@ class _ToolObjectReader:
             send_source(run, call, ("" if was_begun else call.source.text()) + buffer[first:position])
         return position, verdict
 
-    def _token(self, run: Run, call: OpenCall, state: JsonState, token: Token, sign: str) -> Verdict:
+    def _token(self, run: Run, call: OpenCall, state: JsonState, token: int, sign: str) -> Verdict:
         if token == Token.KEY:
             state.key, state.capture, state.text = decode_string(state.text), False, ""
         elif token == Token.BEGIN:

@@ -73,7 +73,6 @@ class _TreeReader:
                 text, parser.held = text[:read], text[read:]
             if not text:
                 return []
-        call.source.add(text)
         sends = grammar.streams_input and not call.dropped
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
         if state.growing and not self._leaves(state):
