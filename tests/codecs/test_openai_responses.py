@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.provided import Provided, provided
+from tokenmill.codecs.openai_responses import PLACES
 
 USAGE = {"input_tokens": 5, "output_tokens": 7, "total_tokens": 12}
 
@@ -214,3 +215,11 @@ def test_a_number_that_is_out_of_all_bounds_is_none() -> None:
         for number, letter in ((1, "a"), (2**64, "b"), (2, "c"))
     ]
     assert provided("openai_responses", CREATED, *deltas).text == "abc"
+
+
+def test_what_is_remembered_is_capped() -> None:
+    """P8: deltas of places that never end are refused; the message goes on."""
+    deltas = [said("output_text.delta", output_index=index, delta="a") for index in range(PLACES + 1)]
+    done = response(*deltas)
+    assert done.rejected == ["undecodable"]
+    assert (done.text, len(done.ends)) == ("a" * PLACES, 1)
