@@ -53,9 +53,9 @@ def test_an_answer_is_open_from_its_first_chunk_to_its_end() -> None:
     assert (answer.chunks, answer.open) == ([], False)
     answer.put(delta="a")
     assert answer.open
+    answer.end(finish_reason="stop")
     answer.end()
-    answer.end()
-    assert answer.chunks == [Chunk(message_id="m1", delta="a"), Chunk(message_id="m1", end=True)]
+    assert answer.chunks == [Chunk(message_id="m1", delta="a"), Chunk(message_id="m1", finish_reason="stop", end=True)]
     assert not answer.open
 
 

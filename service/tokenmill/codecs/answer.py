@@ -43,8 +43,8 @@ class Answer:
         self.put(error=message, finish_reason="error", end=True)
         self.open = False
 
-    def end(self) -> None:
-        """The answer, if it is open, is over."""
+    def end(self, **fields: Any) -> None:
+        """The answer, if it is open, is over, with a chunk of these fields."""
         if self.open:
-            self.put(end=True)
+            self.put(**fields, end=True)
         self.open = False

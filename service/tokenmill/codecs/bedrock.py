@@ -116,10 +116,7 @@ class _Event:
         self.answer.put(open=None if self.answer.open else {}, finish_reason=text_of(said.get("stopReason")) or None)
 
     def _metadata(self, said: Json) -> None:
-        if self.answer.open:
-            usage = self.answer.usage(object_of(said.get("usage")))
-            self.answer.put(usage=usage or None, end=True)
-            self.answer.open = False
+        self.answer.end(usage=self.answer.usage(object_of(said.get("usage"))) or None)
 
 
 BEDROCK = BedrockCodec()

@@ -94,7 +94,7 @@ def _read(line: Json, known: _State | None, answer: Answer) -> _State | None:
     if not done:
         return state
     usage = {name: line[name] for name in _COUNTS if name in line}
-    answer.put(usage=answer.usage(usage) or None, finish_reason=reason or None, end=True)
+    answer.end(usage=answer.usage(usage) or None, finish_reason=reason or None)
     return None
 
 

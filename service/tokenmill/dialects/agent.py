@@ -22,7 +22,15 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.dialects.agent_state import WAITING_CHARS, AgentState, Called, Gathered, id_prefix, message_id
+from tokenmill.dialects.agent_state import (
+    TOOL_BYTES,
+    WAITING_CHARS,
+    AgentState,
+    Called,
+    Gathered,
+    id_prefix,
+    message_id,
+)
 from tokenmill.dialects.dialect import Envelope
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import (
@@ -219,7 +227,8 @@ def _tool(tools: Sequence[Mapping[str, Any]], call: Called) -> dict[str, Any]:
         function = entry.get("function", entry)
         if isinstance(function, Mapping) and function.get("name") == call.name:
             described = {"description": function.get("description"), "schema": function.get("parameters")}
-            return unknown | {key: value for key, value in described.items() if value is not None}
+            known = {key: value for key, value in described.items() if value is not None}
+            return unknown | known if len(json_bytes(known)) <= TOOL_BYTES else unknown
     return unknown
 
 
