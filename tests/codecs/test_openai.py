@@ -13,6 +13,8 @@ from tokenmill.limits import KEY_BYTES
 from tokenmill.records import InputRecord
 
 END = Chunk(message_id="c1", choice=0, end=True)
+FAILED = Chunk(message_id="c1", choice=0, error="overloaded", finish_reason="error", end=True)
+VERDICT = {"output": {"flagged": False}}
 USAGE = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
 
 
@@ -227,15 +229,11 @@ def test_the_choices_of_an_answer_are_told_apart() -> None:
 def test_without_an_id_it_is_the_unnamed_message(answer: str | None) -> None:
     """Servers that send none still end their answers; the next one is another message."""
     end = Chunk(choice=0, end=True)
-    answers = decode(
-        text("a", answer=answer), chunk({}, "stop", answer=answer), usage_only(answer), text("b", answer=answer)
-    )
+    first, last, other = text("a", answer=answer), chunk({}, "stop", answer=answer), text("b", answer=answer)
+    answers = decode(first, last, usage_only(answer), other)
     assert answers[2] == [Chunk(choice=0, usage=USAGE), end]
     assert answers[3] == [said("b", answer=None)]
-    assert decode(text("a", answer=answer), chunk({}, "stop", answer=answer), text("b", answer=answer))[2] == [
-        end,
-        said("b", answer=None),
-    ]
+    assert decode(first, last, other)[2] == [end, said("b", answer=None)]
 
 
 def test_a_header_names_the_message_of_a_server_that_does_not() -> None:
@@ -258,9 +256,21 @@ def test_a_first_chunk_without_choices_opens_nothing() -> None:
 # What else a chunk may hold
 
 
-def test_the_model_is_told_with_the_content() -> None:
-    """The chunk that opens the message has it."""
-    assert decode(text("a", model="m", obfuscation="xxxx", service_tier="default")) == [[said("a", model="m")]]
+@pytest.mark.parametrize(
+    ("frame", "chunks"),
+    [
+        (text("b", model="m", obfuscation="xxxx", service_tier="default"), [said("b", model="m")]),
+        (text("b", error=None), [said("b")]),
+        (text("b", error={}), [said("b")]),
+        (text("b", error={"message": "overloaded"}), [said("b"), FAILED]),
+        ({"id": "c1", "choices": [], "moderation": VERDICT}, [said("", part=ProviderPart("moderation", VERDICT))]),
+        (chunk({}, "stop", x_groq={"id": "r", "usage": USAGE}), [finished("stop", usage=USAGE)]),
+    ],
+    ids=["model", "null error", "empty error", "error behind content", "verdict", "usage of Groq"],
+)
+def test_what_else_counts(frame: Any, chunks: list[Chunk]) -> None:
+    """Beside choices, or in a chunk of its own; servers that write every field write empty ones."""
+    assert decode(text("a"), frame)[1] == chunks
 
 
 @pytest.mark.parametrize(
@@ -275,29 +285,10 @@ def test_the_model_is_told_with_the_content() -> None:
 )
 def test_an_error_frame_ends_the_answer(frame: dict[str, Any], message: str) -> None:
     """In the middle of a stream, or in place of one."""
-    failed = Chunk(message_id="c1", choice=0, error=message, finish_reason="error", end=True)
+    failed = msgspec.structs.replace(FAILED, error=message)
     assert decode(text("a"), frame, b"[DONE]") == [[said("a")], [failed], []]
     first = msgspec.structs.replace(failed, message_id=frame.get("id"))
     assert decode(frame) == [[first]]
-
-
-def test_an_error_that_is_null_is_none() -> None:
-    """Servers that write every field."""
-    assert decode(text("a", error=None), text("b", error={})) == [[said("a")], [said("b")]]
-
-
-def test_an_error_beside_content_comes_after_it() -> None:
-    """Some providers put it into the last chunk."""
-    answers = decode(text("a", error={"message": "boom"}))
-    assert answers == [[said("a"), Chunk(message_id="c1", choice=0, error="boom", finish_reason="error", end=True)]]
-
-
-def test_a_verdict_on_the_answer_is_a_part() -> None:
-    """It comes in a chunk of its own."""
-    answers = decode(text("a"), {"id": "c1", "choices": [], "moderation": {"output": {"flagged": False}}})
-    assert answers[1] == [
-        Chunk(message_id="c1", choice=0, part=ProviderPart("moderation", {"output": {"flagged": False}}))
-    ]
 
 
 def test_an_answer_that_was_not_streamed_is_all_of_its_message() -> None:
@@ -305,9 +296,3 @@ def test_an_answer_that_was_not_streamed_is_all_of_its_message() -> None:
     choices = [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]
     whole = {"id": "c1", "object": "chat.completion", "model": "m", "choices": choices, "usage": USAGE}
     assert decode(whole) == [[finished("stop", delta="Hi", usage=USAGE, model="m"), END]]
-
-
-def test_usage_under_a_name_of_its_own_is_usage() -> None:
-    """Groq's last chunk."""
-    last = chunk({}, "stop", x_groq={"id": "r", "usage": USAGE})
-    assert [each.usage for each in decode(text("a"), last)[1]] == [USAGE]
