@@ -173,3 +173,13 @@ def test_junk_is_a_dead_letter_and_changes_nothing(junk: Any) -> None:
     """The message goes on behind it."""
     done = stream(response({"text": "a"}), junk, response({"text": "b"}), LAST)
     assert (done.rejected, done.text, done.ends) == (["undecodable"], "ab", [("stop", COUNTS)])
+
+
+@pytest.mark.parametrize(
+    "first",
+    [response({"functionCall": {"name": "f"}}), response({"thoughtSignature": "QQ=="}), response(finish="STOP")],
+    ids=["call", "signature", "finish"],
+)
+def test_the_model_is_told_whatever_comes_first(first: Any) -> None:
+    """An answer that is nothing but a call has one, too."""
+    assert stream(first, LAST).messages[0] == ("r1", "g")

@@ -223,3 +223,28 @@ def test_what_is_remembered_is_capped() -> None:
     done = response(*deltas)
     assert done.rejected == ["undecodable"]
     assert (done.text, len(done.ends)) == ("a" * PLACES, 1)
+
+
+def test_what_only_the_end_of_an_item_says_is_read() -> None:
+    """Servers in front of others leave out what their own does not stream."""
+    message = {
+        "type": "message",
+        "content": [{"type": "output_text", "text": "Hi"}, {"type": "refusal", "refusal": "no"}],
+    }
+    thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm"}], "content": [None, {"type": 5}]}
+    called = {"type": "function_call", "call_id": "c", "name": "f", "arguments": '{"x": 1}'}
+    done = response(
+        *(said("output_item.done", output_index=n, item=each) for n, each in enumerate((thought, message, called)))
+    )
+    assert (done.reasoning, done.text, done.parts) == ("Hm", "Hi", [("refusal", "no")])
+    assert (done.calls, done.call_ids) == ([("f", {"x": 1})], ["c"])
+
+
+def test_what_came_before_the_end_of_an_item_is_not_read_again() -> None:
+    """Each text by its place; also where only some of the parts came."""
+    parts = [{"type": "output_text", "text": "Hi"}, {"type": "output_text", "text": " you"}]
+    done = response(
+        said("output_text.delta", output_index=0, content_index=0, delta="Hi"),
+        said("output_item.done", output_index=0, item={"type": "message", "content": parts}),
+    )
+    assert done.text == "Hi you"

@@ -25,6 +25,7 @@ from tokenmill.codecs.payloads import (
     error_of,
     identity_of,
     index_of,
+    list_of,
     model_of,
     object_of,
     payloads,
@@ -38,9 +39,6 @@ Json: TypeAlias = dict[str, Any]
 
 _PARAGRAPH = "\n\n"
 """Between the parts of a summary of reasoning."""
-
-LARGEST = 2**53
-"""Sequence number that every language's JSON reader keeps exact; what is above is none."""
 
 PLACES = 256
 """In items that have begun and not ended: calls grow side by side by the dozen, paragraphs of reasoning too."""
@@ -103,7 +101,7 @@ class _Stream:
     def read(self, event: Json) -> None:
         """One event."""
         sequence = event.get("sequence_number")
-        if type(sequence) is int and sequence <= LARGEST and event["type"] != "response.created":
+        if type(sequence) is int and index_of(sequence) == sequence and event["type"] != "response.created":
             if sequence <= self.state.sequence:
                 return
             self.state.sequence = sequence
@@ -135,6 +133,7 @@ class _Stream:
         """`response.output_item.added`."""
         item, index = object_of(event.get("item")), index_of(event.get("output_index"))
         if item.get("type") == "function_call":
+            self._fed({"output_index": index, "content_index": "call"})
             self.answer.call(index, id=text_of(item.get("call_id")), name=text_of(item.get("name")))
             self._arguments(index, text_of(item.get("arguments")))
 
@@ -143,12 +142,23 @@ class _Stream:
         item, index = object_of(event.get("item")), index_of(event.get("output_index"))
         kind = text_of(item.get("type"))
         if kind == "function_call":
+            if _place({"output_index": index, "content_index": "call"}) not in self.state.fed:
+                self.added(event)
             self._whole_arguments(index, item)
-        elif kind == "reasoning":
+        self._said_at_last(index, item)
+        if kind == "reasoning":
             self.answer.part("encrypted_content", item.get("encrypted_content"))
         if kind and kind not in _SAID:
             self.answer.part(kind, item)
         self.state.fed = [place for place in self.state.fed if not place.startswith(f"{index}/")]
+
+    def _said_at_last(self, index: int, item: Json) -> None:
+        """Of an item that has ended the texts of which nothing came."""
+        for field, place in (("summary", "summary_index"), ("content", "content_index")):
+            for number, part in enumerate(list_of(item.get(field))):
+                said = object_of(part)
+                if (handle := _PARTS.get(text_of(said.get("type")))) is not None:
+                    handle(self, said | {"output_index": index, place: number})
 
     def text(self, event: Json) -> None:
         """`response.output_text.delta`."""
@@ -255,6 +265,14 @@ def _place(event: Json) -> str:
     """Where in the response an event's text stands: item, and part of it."""
     return f"{index_of(event.get('output_index'))}/{event.get('content_index', event.get('summary_index', 0))!r:.9}"
 
+
+_PARTS: dict[str, Callable[[_Stream, Json], None]] = {
+    "output_text": _Stream.text_done,
+    "refusal": _Stream.refusal_done,
+    "reasoning_text": _Stream.reasoning_done,
+    "summary_text": _Stream.reasoning_done,
+}
+"""Parts of items, and what reads them where no event of their own did."""
 
 _HANDLERS: dict[str, Callable[[_Stream, Json], None]] = {
     "response.created": _Stream.created,
