@@ -111,3 +111,8 @@ def test_what_waits_is_bounded(stream: bytes, events: list[Frame]) -> None:
         for piece in pieces:
             list(framing.feed(piece, whole=is_object))
             assert len(msgspec.msgpack.encode(framing)) < EVENT_BYTES + 100
+
+
+def test_nothing_is_left_behind_a_last_line_that_ends_with_cr() -> None:
+    """Its LF will not come any more; a state that is left would hold the log for ever."""
+    assert frames(b"data: a\r") == [Frame("", "a")]

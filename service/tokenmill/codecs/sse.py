@@ -66,7 +66,9 @@ class Framing(msgspec.Struct, array_like=True):
         self.line = b""
         for line in [*lines, rest, b""] if last else lines:
             yield from self._line(line, whole)
-        if not last:
+        if last:
+            self.returned = False
+        else:
             self.line = rest if self._fits(rest) else _REST
             self.returned = more.endswith(b"\r") and self != Framing()
 
