@@ -10,6 +10,7 @@ import msgspec
 
 from tokenmill.errors import BadOpen
 from tokenmill.limits import DETAIL_BYTES
+from tokenmill.registry import known_names
 
 
 class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -93,7 +94,7 @@ def read_options(values: Mapping[str, Any], defaults: Options | None = None) -> 
     for key, value in values.items():
         field = _FIELDS.get(key)
         if field is None:
-            problems.append(f"unknown option {key!r}; known are {', '.join(_FIELDS)}")
+            problems.append(f"unknown option {key!r}; {known_names(key, _FIELDS)}")
             continue
         try:
             read[key] = msgspec.convert(value, field.type)
