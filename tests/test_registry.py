@@ -27,7 +27,7 @@ def test_names_in_any_case() -> None:
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
-        ("alfa", "did you mean alpha?"),
+        ("alpa", "did you mean alpha?"),
         ("ALPHAS", "did you mean alpha?"),
         ("nonsense", "known are a, B"),
         ("alpha" * 100_000, "known are a, B"),
