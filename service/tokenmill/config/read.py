@@ -10,6 +10,7 @@ import msgspec
 from tokenmill.config.relations import contradictions
 from tokenmill.config.sections import Config, ExtraOutput
 from tokenmill.errors import ConfigError
+from tokenmill.parser.options import wrong_value
 from tokenmill.registry import known_names
 
 PREFIX = "TOKENMILL_"
@@ -106,7 +107,7 @@ class _Reader:
                 read[key] = _convert(value, fields[key].type)
             except msgspec.MsgspecError as error:
                 source = f" (from {value.variable})" if isinstance(value, _Text) else ""
-                self._problem(f"{path}.{key}", f"{error}{source}")
+                self._problem(f"{path}.{key}", f"{wrong_value(error, fields[key].type)}{source}")
         return read
 
     def _outputs(self, value: object) -> list[ExtraOutput]:
