@@ -72,7 +72,7 @@ def test_a_captured_stream_goes_through_its_codec() -> None:
 
 def test_records_that_can_not_be_used_fail_the_command_at_its_end() -> None:
     """All events come out; then what was wrong is said."""
-    with pytest.raises(FatalError, match="no records of the codec native:\n  record 2: .*not a native chunk"):
+    with pytest.raises(FatalError, match=r"no records of the codec native:\n  record 2: .*not a native chunk"):
         run("--codec", "native", text='{"delta": "a"}\n{"delta": 1}\n{"delta": "b"}\n')
     result = CliRunner().invoke(command, ["--codec", "native"], input='{"delta": "a"}\n{"delta": 1}\n{"delta": "b"}\n')
     assert visible(lines(result)) == "ab"
