@@ -14,7 +14,7 @@ from tokenmill.bench.texts import (
     sample_of,
     samples,
 )
-from tokenmill.events import Error, ToolCall
+from tokenmill.events import Error, Event, ToolCall
 from tokenmill.formats import FORMATS, find_format
 from tokenmill.parser import Format
 
@@ -36,17 +36,22 @@ def test_running_text_has_the_length_and_no_call(line: str, chars: int) -> None:
     assert {event.type for event in events} <= {"message-start", "text-start", "text-delta"}
 
 
+def parsed(format_: Format, text: str) -> list[Event]:
+    """All events of an answer."""
+    parser = Parser(format_, TOOLS)
+    return [*parser.feed(text), *parser.finish()]
+
+
 @pytest.mark.parametrize("page", PAGES.values(), ids=list(PAGES))
 @pytest.mark.parametrize("format_", CALLING, ids=lambda format_: format_.name)
 def test_a_sample_grows_to_any_length(format_: Format, page: str) -> None:
-    """In every format the long text arrives in the argument to the character, and the call is without fault."""
+    """In every format the long text arrives in the argument to the character, and no fault comes with it."""
     sample = sample_of(format_)
-    parser = Parser(sample.format_name, TOOLS)
-    events = parser.feed(call_text(sample, page, 500)) + parser.finish()
+    events, short = parsed(format_, call_text(sample, page, 500)), parsed(format_, format_.sample)
     calls = [event for event in events if isinstance(event, ToolCall)]
     assert len(calls) == sample.calls
     assert str(calls[0].arguments["city"]).count(page) >= 500 // (2 * len(page))
-    assert not calls[0].repaired
+    assert [call.repaired for call in calls] == [event.repaired for event in short if isinstance(event, ToolCall)]
     assert not [event for event in events if isinstance(event, Error)]
 
 

@@ -43,3 +43,25 @@ def test_what_cannot_be_kept_is_refused() -> None:
     assert answer.chunks == []
     answer.part("citation", {"url": "u"})
     assert answer.chunks == [Chunk(message_id="m1", part=ProviderPart("citation", {"url": "u"}))]
+
+
+def test_an_answer_is_open_from_its_first_chunk_to_its_end() -> None:
+    """What is not open does not end; empty content opens nothing."""
+    answer = Answer("m1")
+    answer.end()
+    answer.part("images", [])
+    assert (answer.chunks, answer.open) == ([], False)
+    answer.put(delta="a")
+    assert answer.open
+    answer.end(finish_reason="stop")
+    answer.end()
+    assert answer.chunks == [Chunk(message_id="m1", delta="a"), Chunk(message_id="m1", finish_reason="stop", end=True)]
+    assert not answer.open
+
+
+def test_an_answer_may_be_open_from_the_record_before() -> None:
+    """Its codec remembers it; a failure ends it, too."""
+    answer = Answer("m1", is_open=True)
+    answer.fail("overloaded")
+    answer.end()
+    assert [chunk.error for chunk in answer.chunks] == ["overloaded"]

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.provided import provided
+from tokenmill.codecs.anthropic import BLOCKS, INPUT_CHARS
 
 START = {
     "type": "message_start",
@@ -210,3 +211,24 @@ def test_events_that_fit_nothing_say_nothing(odd: Any) -> None:
     """Proxies leave things out."""
     done = provided("anthropic", START, odd, *text("a"), STOP)
     assert (done.text, done.calls, done.rejected, len(done.ends)) == ("a", [], [], 1)
+
+
+def opened(index: int, **block: Any) -> dict[str, Any]:
+    """A block begins."""
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+@pytest.mark.parametrize(
+    ("events", "refused"),
+    [
+        ([opened(index, type="server_tool_use", input={}) for index in range(BLOCKS + 2)], 2),
+        ([opened(0, type="server_tool_use", input={"q": "x" * INPUT_CHARS})], 1),
+        ([ended("end_turn", **{f"count_{number}_{place}": 1 for place in range(500)}) for number in range(3)], 2),
+    ],
+    ids=["blocks", "start", "usage"],
+)
+def test_what_is_remembered_is_capped(events: list[Any], refused: int) -> None:
+    """P8: what a provider leaves open, or says again and again under other names, is refused; the message goes on."""
+    done = provided("anthropic", START, *events, *text("a", index=99), STOP)
+    assert done.rejected == ["undecodable"] * refused
+    assert (done.text, len(done.ends)) == ("a", 1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tokenmill.codecs.gemini_arguments import ARGUMENT_BYTES, LIST_ITEMS, PartialCall
+from tokenmill.codecs.gemini_arguments import AHEAD, ARGUMENT_BYTES, PartialCall
 from tokenmill.errors import Undecodable
 
 
@@ -23,12 +23,23 @@ def test_pieces_that_say_nothing_are_nothing() -> None:
 def test_there_is_an_end_to_them() -> None:
     """They are kept until the call is complete."""
     call = PartialCall("c", "f")
-    call.add([{"jsonPath": "$.a", "stringValue": "x" * ARGUMENT_BYTES}])
+    call.add([{"jsonPath": "$.a", "stringValue": "x" * (ARGUMENT_BYTES - 3)}])
     with pytest.raises(Undecodable, match="arguments of a call"):
         call.add([{"jsonPath": "$.b", "boolValue": True}])
 
 
 def test_an_index_makes_no_room_for_what_never_comes() -> None:
-    """A list grows with what is in it."""
+    """A list grows with what is in it; items may come a little out of order."""
+    call = PartialCall("c", "f")
+    call.add([{"jsonPath": "$.a[2]", "boolValue": True}, {"jsonPath": "$.a[0]", "boolValue": False}])
+    assert call.arguments == {"a": [False, None, True]}
+    call.add([{"jsonPath": f"$.a[{3 + AHEAD}]", "boolValue": True}])
     with pytest.raises(Undecodable, match="list"):
-        PartialCall("c", "f").add([{"jsonPath": f"$.a[{LIST_ITEMS + 1}]", "boolValue": True}])
+        call.add([{"jsonPath": f"$.a[{5 + 2 * AHEAD}]", "boolValue": True}])
+
+
+def test_paths_count_too() -> None:
+    """What stands in a path is kept as keys and lists."""
+    call = PartialCall("c", "f")
+    with pytest.raises(Undecodable, match="arguments of a call"):
+        call.add([{"jsonPath": f"$.{'k' * ARGUMENT_BYTES}", "boolValue": True}])

@@ -85,7 +85,7 @@ def test_several_events_in_one_record_are_read_in_order() -> None:
         {"choices": [{"index": 1.5, "delta": {}}]},
         {"choices": [{"index": True, "delta": {}}]},
         {"choices": [{"index": 0, "delta": []}]},
-        {"choices": [{"index": 0, "delta": {"tool_calls": {}}}]},
+        {"choices": [{"index": 0, "delta": {"tool_calls": "f"}}]},
         {"choices": [], "usage": [1]},
         {"choices": [], "id": "x" * (KEY_BYTES + 1), "usage": {}},
         b'{"choices":[],"usage":{"n":99999999999999999999}}',
@@ -298,3 +298,16 @@ def test_a_verdict_on_the_answer_is_a_part() -> None:
     assert answers[1] == [
         Chunk(message_id="c1", choice=0, part=ProviderPart("moderation", {"output": {"flagged": False}}))
     ]
+
+
+def test_an_answer_that_was_not_streamed_is_all_of_its_message() -> None:
+    """Its server knows no streams: nothing follows, not even `[DONE]`."""
+    choices = [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]
+    whole = {"id": "c1", "object": "chat.completion", "model": "m", "choices": choices, "usage": USAGE}
+    assert decode(whole) == [[finished("stop", delta="Hi", usage=USAGE, model="m"), END]]
+
+
+def test_usage_under_a_name_of_its_own_is_usage() -> None:
+    """Groq's last chunk."""
+    last = chunk({}, "stop", x_groq={"id": "r", "usage": USAGE})
+    assert [each.usage for each in decode(text("a"), last)[1]] == [USAGE]

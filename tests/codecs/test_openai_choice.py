@@ -39,9 +39,34 @@ CALL = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "ar
                 Chunk(part=ProviderPart("annotations", [1])),
             ],
         ),
+        ({"tool_calls": CALL}, [Chunk(tool_calls=[CALL])]),
         (
-            {"content": [{"type": "text", "text": "a"}]},
-            [Chunk(part=ProviderPart("content", [{"type": "text", "text": "a"}]))],
+            {"content": [{"type": "text", "text": "a"}, "b", {"type": "text"}]},
+            [
+                Chunk(delta="a"),
+                Chunk(delta="b"),
+                Chunk(part=ProviderPart("text", {"type": "text"})),
+            ],
+        ),
+        (
+            {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "r"}, "s", 5]}]},
+            [Chunk(reasoning="rs")],
+        ),
+        (
+            {"content": [{"type": "thinking", "thinking": "r"}, {"type": "text", "text": "a"}], "tool_calls": [CALL]},
+            [
+                Chunk(reasoning="r"),
+                Chunk(delta="a"),
+                Chunk(tool_calls=[CALL]),
+            ],
+        ),
+        ({"content": [None, {}, "", {"type": "text", "text": ""}, {"type": "thinking", "thinking": []}]}, []),
+        (
+            {"content": [{"type": "image_url", "image_url": "x"}, 5]},
+            [
+                Chunk(part=ProviderPart("image_url", {"type": "image_url", "image_url": "x"})),
+                Chunk(part=ProviderPart("content", 5)),
+            ],
         ),
     ],
     ids=str,
@@ -49,6 +74,15 @@ CALL = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "ar
 def test_what_a_delta_says(delta: dict[str, Any], expected: list[Chunk]) -> None:
     """Text, reasoning once, calls, and everything else under its own name; null and empty say nothing."""
     assert content_of({"index": 0, "delta": delta}) == expected
+
+
+def test_answers_of_other_endpoints_are_read() -> None:
+    """One that is not streamed, although it was asked to be, and plain completions."""
+    assert content_of({"message": {"role": "assistant", "content": "a", "tool_calls": [CALL]}}) == [
+        Chunk(delta="a", tool_calls=[CALL])
+    ]
+    assert content_of({"text": "a", "logprobs": None}) == [Chunk(delta="a")]
+    assert content_of({"text": 5}) == content_of({"text": ""}) == []
 
 
 @pytest.mark.parametrize("choice", [{}, {"delta": None}, {"delta": {}}, {"delta": {"role": "assistant"}}])

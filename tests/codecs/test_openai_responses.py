@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.provided import Provided, provided
+from tokenmill.codecs.openai_responses import PLACES
 
 USAGE = {"input_tokens": 5, "output_tokens": 7, "total_tokens": 12}
 
@@ -205,3 +206,20 @@ def test_records_may_be_lines_of_sse() -> None:
     """The name of the event is its type."""
     frame = b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"a"}\n\n'
     assert response(frame + frame).text == "aa"
+
+
+def test_a_number_that_is_out_of_all_bounds_is_none() -> None:
+    """It neither hides what follows nor stops the partition."""
+    deltas = [
+        {**said("output_text.delta", output_index=0, delta=letter), "sequence_number": number}
+        for number, letter in ((1, "a"), (2**64, "b"), (2, "c"))
+    ]
+    assert provided("openai_responses", CREATED, *deltas).text == "abc"
+
+
+def test_what_is_remembered_is_capped() -> None:
+    """P8: deltas of places that never end are refused; the message goes on."""
+    deltas = [said("output_text.delta", output_index=index, delta="a") for index in range(PLACES + 1)]
+    done = response(*deltas)
+    assert done.rejected == ["undecodable"]
+    assert (done.text, len(done.ends)) == ("a" * PLACES, 1)

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import NamedTuple
 
+import msgspec
+
 from tests.conformance.own_cases import own_cases
 from tests.conformance.shared_cases import folder, options_of, shared_cases
 from tokenmill.formats import compile_grammar, find_format
@@ -45,24 +47,21 @@ class Answer(NamedTuple):
 
 def own_answers(format_name: str) -> Iterator[Answer]:
     """The sample of a format and its own cases."""
-    sample = compile_grammar(Options(format=format_name))
-    yield Answer("sample", find_format(format_name).sample, traced(sample))
+    yield Answer("sample", find_format(format_name).sample, traced(Options(format=format_name)))
     for case in own_cases(format_name):
-        yield Answer(case.name, case.text, traced(case.grammar(format_name)))
+        yield Answer(case.name, case.text, traced(case.grammar(format_name).options))
 
 
 def all_answers(format_name: str) -> Iterator[Answer]:
     """The same, and the cases of other projects if they are there."""
     yield from own_answers(format_name)
     for number, case in enumerate(shared_cases(format_name) if folder() else ()):
-        yield Answer(f"case {number} of others", case["text"], traced(compile_grammar(options_of(case))))
+        yield Answer(f"case {number} of others", case["text"], traced(options_of(case)))
 
 
-def traced(grammar: Grammar) -> Grammar:
-    """The same grammar with spans of source among the events."""
-    other = copy(grammar)
-    other.traced = True
-    return other
+def traced(options: Options) -> Grammar:
+    """A grammar that records the source of markers and calls among the events, and adds nothing to the text."""
+    return compile_grammar(msgspec.structs.replace(options, placeholder_text=""), traced=True)
 
 
 def capped(grammar: Grammar, limits: Limits) -> Grammar:

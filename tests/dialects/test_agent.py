@@ -10,7 +10,7 @@ import pytest
 from tests.support.scenarios import MESSAGE, SCENARIOS, STARTED_MS, WEATHER, Scenario, rendered
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.agent import AGENT, STREAMING_CALL
-from tokenmill.dialects.agent_state import GATHERED_BYTES, WAITING_CHARS
+from tokenmill.dialects.agent_state import GATHERED_BYTES, TOOL_BYTES, WAITING_CHARS
 from tokenmill.events import Finish
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
@@ -233,6 +233,16 @@ def test_last_rows_that_are_too_large_are_written_without_the_content() -> None:
     (message,) = of("assistant_message", every)
     assert (message["content"], message["truncated"]) == ("", True)
     assert len(of("tool_call", every)) == 1
+
+
+def test_a_tool_with_a_huge_schema_does_not_crowd_out_its_call() -> None:
+    """The page knows its name; the agent its arguments."""
+    schema = {"type": "object", "properties": {"a": {"enum": [f"{n:064}" for n in range(TOOL_BYTES // 64)]}}}
+    tools = [{"type": "function", "function": {"name": "f", "description": "d", "parameters": schema}}]
+    call = '<tool_call>{"name": "f", "arguments": {"a": "x"}}</tool_call>'
+    every = rows(Scenario([{"delta": call, "finish_reason": "stop"}], {"format": "hermes", "tools": tools}))
+    (row,) = of("tool_call", every)
+    assert row["tool"] == {"name": "f", "description": "", "schema": {}}
 
 
 # Ids and times

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.parsing import codes_of, grammar, named, parse, text_of
 from tokenmill.errors import BadOpen
-from tokenmill.events import ToolCall
+from tokenmill.events import ArgumentDelta, ToolCall
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import read_options
 
@@ -30,6 +30,19 @@ def test_an_empty_tag_is_refused(option: str) -> None:
     """It would be found everywhere."""
     with pytest.raises(BadOpen, match=option):
         compile_grammar(read_options({"format": "json_mix", option: ""}))
+
+
+def test_what_the_tool_may_change_or_refuse_does_not_grow() -> None:
+    """Only text that will be in the arguments as it stands is sent before the call is complete."""
+    properties = {"a": {"type": "string"}, "n": {"type": "integer"}, "e": {"enum": ["one two"]}}
+    tools = [{"function": {"name": "f", "parameters": {"type": "object", "properties": properties}}}]
+    text = '<tool_call>{"name":"f","arguments":{"a":"x","n":"7","e":"onetwo","z":"y"}}</tool_call>'
+    events = parse(grammar("json_mix", tools=tools, content_arguments=["*"]), list(text))
+    (call,) = named(events, ToolCall)
+    grown = [(event.argument, event.delta) for event in named(events, ArgumentDelta)]
+    assert grown[0] == ("a", "x")
+    assert dict(grown) == {key: value for key, value in call.arguments.items() if isinstance(value, str)}
+    assert call.arguments["n"] == 7
 
 
 def test_what_the_format_is_not() -> None:

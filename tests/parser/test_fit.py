@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokenmill.parser.fit import fit, kept
+from tokenmill.parser.fit import fit, keeps_text, kept
 from tokenmill.parser.schema import Shape
 
 NUMBER, STRING, BOOLEAN = {"type": "number"}, {"type": "string"}, {"type": "boolean"}
@@ -138,6 +138,25 @@ def test_objects(value: Any, schema: Any, fitted: Any) -> None:
 def test_an_enum_says_how_a_text_is_spelled(value: str, enum: list[Any], fitted: str) -> None:
     """Only if one value alone can be meant."""
     assert fit(value, shape({"type": "string", "enum": enum})) == fitted
+
+
+@pytest.mark.parametrize(
+    ("schema", "certain"),
+    [
+        ({}, True),
+        ({"properties": {"a": {}}}, True),
+        ({"properties": {"a": {"type": ["string", "null"]}}}, True),
+        ({"properties": {"a": {"type": "string", "enum": ["x"]}}}, False),
+        ({"properties": {"a": {"type": "integer"}}}, False),
+        ({"properties": {"a": {"items": {}}}}, False),
+        ({"properties": {"b": {}}}, False),
+        ({"properties": {"a": False}}, False),
+        ({"additionalProperties": {"type": "number"}}, False),
+    ],
+)
+def test_text_is_certain_only_where_nothing_would_change_it(schema: Any, *, certain: bool) -> None:
+    """Then it may be sent before the object is complete."""
+    assert keeps_text(Shape(schema, schema), "a") is certain
 
 
 def test_unknown_keys_are_left_out_afterwards() -> None:

@@ -5,50 +5,25 @@
    parsing an answer.
 3. What a format is made of is found in its data: its markers, and the samples and cases that it has. So a format is
    fuzzed as soon as it is in the list.
+4. Text that does not come from the model is `BESIDE`, so that it can be told from the model's.
 """
 
 import random
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, NamedTuple
 
-import msgspec
-
 from tests.conformance.own_cases import own_cases
-from tokenmill.formats import FORMATS, find_format
+from tests.properties.fragments import HALVES, JSON, PYTHON, TEXT, XML, answers_of, pieces_of, spellings
+from tokenmill.formats import FORMATS
 from tokenmill.limits import Limits
 from tokenmill.parser import Format, Grammar, Options, read_options
-from tokenmill.parser.markers import Marker
 
 BLOCK = 64
 """Seeds that share a setting."""
 
 BESIDE = "\ue000"
 """Stands in everything that does not come from the model's text, and never in the text."""
-
-JSON = (
-    *('{"name": "f", "arguments": {"b": "x", "n": 1}}', '{"name": "g", "arguments": "{\\"b\\": \\"\\\\n\\"}"}'),
-    *('{"arguments":{"name":"B","b":"\\ud83d\\ude00"},"name":"f"}', '{"name": "f", "parameters": {"b": ', "[{"),
-    *('{"name":', '"name": "f", ', '"arguments":', '"b":', '"b": "', '", "b": "', '"n": ', '"id": "k1", ', "{}", "[]"),
-    *("{", "}", "[", "]", ",", ":", '"', "'", "\\", '\\"', "\\u", "\\ud83d", "\\ude00", "\\n", "//", "/*", "*/", "]]]"),
-    *("1e999", "-1e-999", "9" * 40, "0x1F", "-", "+1", "01", ".5", "1_000", "null", "true", "NaN", "-Infinity", "None"),
-)
-PYTHON = (
-    *("f(b=", "g(n=", "[f(b='x', n=1)", "f()", "f(", ")", ")]", "), ", ", b=", "b='", "'''", '"""', 'r"', "rb'", "f'"),
-    *("\\x4", "\\N{DASH}", "\\U0001f600", "\\777", "0b1", "07", "1j", "...", "{'b': (1,)}", "lambda", "=", "*", "#"),
-)
-XML = (
-    *("<f>", "</f>", "<b>", "</b>", "</", "/>", "<", ">", "< / b >", "&lt;", "&amp", "&#x", "<![CDATA[", "]]>", "<!--"),
-    *('name="f"', " name=f", 'name="b"', 'string="false"', 'type="integer"', "<function=f>", "<parameter=b>", "=", "b"),
-)
-TEXT = (
-    *("text", "f", "g", "b", "n", "unknown", "functions.f:0", "to=functions.f", "12", "1.5", "-3", "true", "a" * 40),
-    *("é", "e\u0301", "😀", "👩\u200d👩", "\U0010ffff", "\ufeff", "\u202e", "ﬃ", "İ", "｜", "▁", "\u0000", "\x1b[0m"),
-    *(" ", "  ", "\n", "\n\n", "\r\n", "\t", "\u2028", "\u00a0", "\u3000", "\u200b", "\x0b", "\x85", " " * 70),
-)
-HALVES = ("\ud83d", "\ude00", "\udcff")
-"""Halves of surrogate pairs: text that has no bytes."""
 
 TOOLS: list[dict[str, Any]] = [
     {
@@ -68,16 +43,27 @@ TOOLS: list[dict[str, Any]] = [
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "start": ("text", "reasoning", "header"),
     "parse": ("tools", "reasoning", "none"),
-    "tool_choice": ("none", "required"),
+    "tool_choice": ("none", "required", {"name": "f"}),
     "markers_suffix": ("6124c78e",),
     "on_broken": ("drop",),
     "on_unfinished": ("drop",),
     "unknown_tool": ("call", "text", "drop"),
     "calls_in_reasoning": ("honour", "ignore"),
     "text_after_calls": ("drop",),
-    "stream_tool_input": (False,),
+    "stream_tool_input": (False, True),
     "content_arguments": (["*"], ["f.b"]),
     "min_delta_chars": (3, 40),
+    "text_mode": ("smart", "smart", "passthrough", "placeholder"),
+    "max_buffer_chars": (0, 1, 5),
+    "placeholder_text": (BESIDE, ""),
+    "start_tag": ("<call>", "[[", "TOOL:", "{", "<tool_call>\n"),
+    "end_tag": ("</call>", "]]", "\n", "}", "<call>"),
+    "json_patterns": (['{"f"'], ['{ "name"', '[["'], ["{", "["], ['{"tool"', '{"to']),
+    "json_profile": ("default", "openai", "gemini"),
+    "provider": ("anthropic", "openai", "gemini", "nobody"),
+    "id_prefix": ("p_",),
+    "segment_end_metadata": (True,),
+    "segment_tools": ({"write_file": "f", "run_bash": "g"}, {"patch_file": "f"}),
 }
 LIMITS: dict[str, tuple[int, ...]] = {
     "call_chars": (1, 7, 20, 60),
@@ -86,8 +72,6 @@ LIMITS: dict[str, tuple[int, ...]] = {
     "delta_chars": (1, 7),
 }
 FINISHES = ("stop", "length", "tool_calls", "content_filter", "cancelled", "weird", None)
-
-_WORDS = re.compile(r"\s+|\w+|\W")
 
 
 class Setting(NamedTuple):
@@ -144,36 +128,6 @@ def _both(piece: str, other: Step | None) -> Iterator[Step]:
         yield other
 
 
-@cache
-def _pieces(name: str) -> tuple[str, ...]:
-    """Markers of a format, their beginnings and ends, and fragments of its samples."""
-    format_ = find_format(name)
-    spellings = sorted(set(_spellings(format_)))
-    halves = [part for text in spellings for part in (text[:-1], text[1:], text[: len(text) // 2])]
-    return tuple(piece for piece in (*spellings * 3, *halves, *_words(format_.sample)) if piece)
-
-
-@cache
-def _answers(name: str) -> tuple[str, ...]:
-    return (find_format(name).sample, *(case.text for case in own_cases(name)))
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in _WORDS.findall(text) if len(word) > 1]
-
-
-def _spellings(node: Any) -> Iterator[str]:
-    """Every spelling of every marker in a format's data."""
-    if isinstance(node, Marker):
-        yield from node.spellings
-    elif isinstance(node, tuple):
-        for item in node:
-            yield from _spellings(item)
-    elif isinstance(node, msgspec.Struct):
-        for field in node.__struct_fields__:
-            yield from _spellings(getattr(node, field))
-
-
 _kept: dict[int, Setting] = {}
 
 
@@ -197,12 +151,26 @@ def _drawn(block: int) -> Setting:
     caps = dice.random() < 0.3
     limits = {name: dice.choice(values) for name, values in LIMITS.items() if caps and dice.random() < 0.5}
     names = [format_.name for format_ in formats]
-    read = read_options({"format": names if len(names) > 1 else names[0], **options})
+    read = read_options({"placeholder_text": BESIDE, "format": names if len(names) > 1 else names[0], **options})
+    own = [(format_, format_.configured(format_, read) if format_.configured else format_) for format_ in formats]
     return Setting(
         Grammar(read, formats, Limits(**limits), traced=True),
-        tuple(_suffixed(piece, read) for format_ in formats for piece in _pieces(format_.name)),
-        tuple(_suffixed(answer, read) for format_ in formats for answer in _answers(format_.name)),
+        tuple(
+            _suffixed(piece, read) for _, configured in own for piece in (*pieces_of(configured), *read.json_patterns)
+        ),
+        tuple(
+            _suffixed(_renamed(answer, format_, configured), read)
+            for format_, configured in own
+            for answer in answers_of(format_.name)
+        ),
     )
+
+
+def _renamed(text: str, format_: Format, configured: Format) -> str:
+    """An answer with the markers that the options give to its format."""
+    for usual, own in zip(spellings(format_), spellings(configured), strict=False):
+        text = text.replace(usual, own) if usual != own else text
+    return text
 
 
 def _suffixed(text: str, options: Options) -> str:

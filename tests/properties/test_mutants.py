@@ -102,7 +102,10 @@ MUTANTS = (
     Mutant("an input does not end", "parser/calls.py", "    _end_input(run, call)\n    if not", "    if not"),
     Mutant("a broken call is swallowed", "parser/modes.py", 'policy == "drop"', "True"),
     Mutant(
-        "text behind calls is always kept", "parser/run.py", 'text_after_calls == "drop"', 'text_after_calls == "never"'
+        "text behind calls is always kept",
+        "parser/grammar.py",
+        'formats[0].text_after_calls) == "drop"',
+        'formats[0].text_after_calls) == "never"',
     ),
     Mutant(
         "blocks are not closed", "parser/run.py", "not state.block or state.reasoning != reasoning", "not state.block"

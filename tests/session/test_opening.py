@@ -18,7 +18,7 @@ from tokenmill.session.opening import OPEN, Opened, Opener
 
 def opened(chunk: Chunk, source: InputRecord, low_water: LowWater | None = None) -> Opened:
     """What a chunk without a message opens."""
-    opener = Opener(SETTINGS, 0, low_water or LowWater())
+    opener = Opener(SETTINGS, 0, low_water or LowWater(), lambda _key: None)
     return opener.choice(None, opener.grammar(chunk, None, source), chunk, source, None)
 
 
@@ -32,11 +32,20 @@ def test_a_message_is_named_by_its_producer_or_by_its_first_record() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message_id", "reserved"), [("o0-7", True), ("o0-", False), ("o0-x", False), ("o1-7", False), ("m", False)]
+    ("message_id", "reserved"),
+    [
+        ("o0-7", True),
+        ("o0-7-1", True),
+        ("o0-7-1-1", False),
+        ("o0-", False),
+        ("o0-x", False),
+        ("o1-7", False),
+        ("m", False),
+    ],
 )
 def test_generated_ids_are_known_by_their_form(message_id: str, *, reserved: bool) -> None:
     """Only those of this partition: it gives no others."""
-    assert Opener(SETTINGS, 0, LowWater()).reserved(message_id) is reserved
+    assert Opener(SETTINGS, 0, LowWater(), lambda _key: None).reserved(message_id) is reserved
 
 
 @pytest.mark.parametrize(
@@ -92,6 +101,31 @@ def test_a_message_comes_to_depend_on_what_its_codec_kept() -> None:
     )
     run(state, [record(5, b"\xac", tm_codec="text", tm_message_id="m")])
     assert (state.open_messages, state.mark().low_water) == (1, 3)
+
+
+def test_a_record_that_opens_several_unnamed_messages_gives_each_an_id() -> None:
+    """Or readers would take the second for a repeat of the first."""
+    line = b'{"message":{"content":"a"},"done":true,"done_reason":"stop"}\n'
+    state = partition()
+    out = events(run(state, [record(3, line * 3, tm_codec="ollama")]))
+    assert list(dict.fromkeys(event.message_id for event in out)) == ["o0-3", "o0-3-1", "o0-3-2"]
+    run(state, [record(200, {"usage": {}})])
+    assert (state.mark().low_water, len(state.changes(full=True).changed)) == (201, 0)
+
+
+def test_a_message_depends_on_every_open_stream_of_its_conversation() -> None:
+    """A replay that began in the middle of a stream would not know whose its events are, and might give them to it."""
+    start = {"type": "message_start", "message": {"id": "msg_1"}}
+    said = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "theirs"}}
+    ends = {"type": "message_stop"}
+    anthropic = [record(offset, chunk, tm_codec="anthropic") for offset, chunk in ((3, start), (5, said), (6, ends))]
+    state = partition()
+    run(state, [anthropic[0], record(4, {"delta": "mine"}), *anthropic[1:]])
+    run(state, [record(7, {"delta": "a"}, key=b"d"), record(200, {"delta": "more"}, key=b"d")])
+    assert (state.open_messages, state.mark().low_water) == (2, 3)
+    other = partition()
+    run(other, [anthropic[0], record(4, {"delta": "mine"}, key=b"d"), *anthropic[1:], record(200, {"usage": {}})])
+    assert other.mark().low_water == 4
 
 
 def test_an_id_in_use_again_goes_on_counting_its_events() -> None:

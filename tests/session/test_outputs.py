@@ -221,3 +221,12 @@ def test_an_answer_that_was_truncated_says_so(size: int, truncated: bytes | None
     (record,) = output(*chunks, specs=ANSWERS[:1], limits=limits)
     assert dict(record.headers).get("tm-truncated") == truncated
     assert len(record.value or b"") <= limits.payload_bytes
+
+
+def test_payloads_that_fit_no_record_leave_no_hole_in_the_numbers() -> None:
+    """Who waits for all parts of an event gets them."""
+    call = '<tool_call>{"name": "f", "arguments": {"a": "%s"}}</tool_call>'
+    chunks = [OPEN | {"delta": call % ("x" * 7_000) + call % "y"}, {"message_id": "m", "finish_reason": "stop"}]
+    out = output(*chunks, specs=[OutputSpec("agent", "agent")], limits=SMALL)
+    last = [dict(each.headers) for each in out if each.headers[2] == out[-1].headers[2]]
+    assert [headers["tm-part"] for headers in last] == [b"%d/%d" % (n + 1, len(last)) for n in range(len(last))]

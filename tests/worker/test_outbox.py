@@ -76,10 +76,15 @@ async def test_a_batch_that_is_refused_is_a_failure(stage: Stage, producer: AIOK
     await stage.raise_limit(stage.topics.events, 500)
     ends = Ends()
     box = _outbox(producer, stage.topics.events, ends)
-    box.append(1, b"key", b"x" * SMALL, [])
-    box.flush()
-    await until(lambda: ends.failures, "the failure is told")
-    assert box.acked == 0
+
+    def refused() -> list[Exception]:
+        if box.acked == box.begun:  # the broker heeds a limit some time after it took it
+            box.append(1, b"key", b"x" * SMALL, [])
+            box.flush()
+        return ends.failures
+
+    await until(refused, "the failure is told")
+    assert box.acked < box.begun
 
 
 async def test_an_unknown_partition_is_a_failure(stage: Stage, producer: AIOKafkaProducer) -> None:

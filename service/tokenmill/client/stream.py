@@ -27,7 +27,6 @@ TEXT = "text"
 _ID_HOLDERS = ("message", "response")
 """Where events of some providers keep the id of their answer."""
 
-
 _SAID_AGAIN = ("content.", "refusal.", "logprobs.", "tool_calls.")
 """What the types of events begin with that say again what a chunk of OpenAI's said."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from tokenmill.codecs.chunk import Chunk, ProviderPart
 from tokenmill.codecs.message_id import message_id
+from tokenmill.codecs.payloads import text_of
 from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.errors import Undecodable
 from tokenmill.parser.reasons import finish_reason
@@ -49,15 +50,11 @@ class AiSdkPartsCodec:
         if kind in _FRAMING:
             return state, ()
         if kind == "text-delta":
-            return state, (Chunk(message_id=identity, delta=_text(part.get("delta"))),)
+            return state, (Chunk(message_id=identity, delta=text_of(part.get("delta"))),)
         check_plain(part, "part")
         if kind == "finish":
             return state, (_finish(part, identity),)
         return state, (Chunk(message_id=identity, part=ProviderPart(kind, part)),)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _finish(part: dict[str, Any], identity: str | None) -> Chunk:
@@ -73,8 +70,8 @@ def _finish(part: dict[str, Any], identity: str | None) -> Chunk:
 def _reason(reason: Any) -> str | None:
     """The provider's word if it is understood as the unified one is, which early versions of the SDK have alone."""
     if not isinstance(reason, dict):
-        return _text(reason) or None
-    unified, raw = _text(reason.get("unified")), _text(reason.get("raw"))
+        return text_of(reason) or None
+    unified, raw = text_of(reason.get("unified")), text_of(reason.get("raw"))
     same = finish_reason(raw, called=False) == finish_reason(unified, called=False)
     return (raw if raw and same else unified or raw) or None
 

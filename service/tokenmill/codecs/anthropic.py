@@ -31,14 +31,18 @@ from tokenmill.codecs.payloads import (
     read_event,
     text_of,
 )
+from tokenmill.codecs.plain import check_plain
 from tokenmill.errors import Undecodable
-from tokenmill.limits import KIB
+from tokenmill.limits import DETAIL_BYTES, KIB
 from tokenmill.records import InputRecord, Record
 
 Json: TypeAlias = dict[str, Any]
 
 INPUT_CHARS = 256 * KIB
 """Input of a block that is no call of ours, as long as that of a call."""
+
+BLOCKS = 8
+"""With input, open at once: the API ends one before the next begins."""
 
 _TOOL = "tool_use"
 _OF_TEXT = frozenset({"text", "thinking"})
@@ -61,7 +65,6 @@ class _State(msgspec.Struct, array_like=True):
     """The message that has not ended."""
 
     id: str = ""
-    open: bool = False
     usage: Json = {}
     blocks: list[_Block] = []
 
@@ -93,21 +96,21 @@ class AnthropicCodec:
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of a record; whole or not at all. Raises `Undecodable`."""
-        stream = _Stream(_decode_state(state) if state else _State(), message_id(record) or "")
+        stream = _Stream(_decode_state(state) if state else None, message_id(record) or "")
         for data in payloads(record.value or DONE):
             if data == DONE:
                 stream.end()
             else:
                 stream.read(read_event(data, "an event of Anthropic's Messages stream"))
-        return _encode_state(stream.state) if stream.state.open else b"", stream.answer.chunks
+        return _encode_state(stream.state) if stream.answer.open else b"", stream.answer.chunks
 
 
 class _Stream:
     """A stream of events, and what comes out of a record."""
 
-    def __init__(self, state: _State, default_id: str) -> None:
-        self.state = state
-        self.answer = Answer(state.id or default_id)
+    def __init__(self, state: _State | None, default_id: str) -> None:
+        self.state = state or _State()
+        self.answer = Answer(self.state.id or default_id, is_open=state is not None)
         self._default_id = default_id
 
     def read(self, event: Json) -> None:
@@ -117,10 +120,10 @@ class _Stream:
 
     def end(self) -> None:
         """The open message, if any, is over."""
-        if self.state.open:
+        if self.answer.open:
             for block in list(self.state.blocks):
                 self._close(block)
-            self.answer.put(end=True)
+        self.answer.end()
         self._forget()
 
     def _forget(self) -> None:
@@ -132,8 +135,8 @@ class _Stream:
         message = object_of(event.get("message"))
         self.state.id = identity_of(message.get("id"))
         self.answer.id = self.state.id or self._default_id
-        self.state.usage = self.answer.usage(object_of(message.get("usage")))
-        self._put(open={}, model=model_of(message.get("model")))
+        self._count(object_of(message.get("usage")))
+        self.answer.put(open={}, model=model_of(message.get("model")))
 
     def block_start(self, event: Json) -> None:
         """`content_block_start`."""
@@ -143,16 +146,14 @@ class _Stream:
             self._put_text(raw)
         elif kind == _TOOL:
             given = object_of(raw.get("input"))
-            self.answer.usage(given)
-            self.state.blocks.append(_Block(index, kind, given))
-            self._call(index, id=text_of(raw.get("id")), name=text_of(raw.get("name")))
+            self._begin(_Block(index, kind, given))
+            self.answer.call(index, id=text_of(raw.get("id")), name=text_of(raw.get("name")))
         elif isinstance(raw.get("input"), dict):
-            self.answer.usage(raw)
-            self.state.blocks.append(_Block(index, kind, raw))
+            self._begin(_Block(index, kind, raw))
         elif kind == "redacted_thinking":
-            self._part(kind, raw.get("data"))
+            self.answer.part(kind, raw.get("data"))
         elif kind:
-            self._part(kind, raw)
+            self.answer.part(kind, raw)
 
     def block_delta(self, event: Json) -> None:
         """`content_block_delta`."""
@@ -163,11 +164,11 @@ class _Stream:
             case "input_json_delta":
                 self._input(index, text_of(delta.get("partial_json")))
             case "signature_delta":
-                self._part("signature", delta.get("signature"))
+                self.answer.part("signature", delta.get("signature"))
             case "citations_delta":
-                self._part("citation", delta.get("citation"))
+                self.answer.part("citation", delta.get("citation"))
             case str(kind):
-                self._part(kind, delta)
+                self.answer.part(kind, delta)
 
     def block_stop(self, event: Json) -> None:
         """`content_block_stop`."""
@@ -177,9 +178,9 @@ class _Stream:
 
     def message_delta(self, event: Json) -> None:
         """`message_delta`: why it stops, and what it took."""
-        self.state.usage |= self.answer.usage(object_of(event.get("usage")))
+        self._count(object_of(event.get("usage")))
         reason = text_of(object_of(event.get("delta")).get("stop_reason"))
-        if self.state.open:
+        if self.answer.open:
             self.answer.put(usage=self.state.usage or None, finish_reason=reason or None)
 
     def fail(self, event: Json) -> None:
@@ -189,25 +190,28 @@ class _Stream:
 
     # Content
 
-    def _put(self, **fields: Any) -> None:
-        self.state.open = True
-        self.answer.put(**fields)
+    def _count(self, counts: Json) -> None:
+        """Later counts go over earlier ones, whose names a provider does not change."""
+        usage = self.state.usage | self.answer.usage(counts)
+        if len(str(usage)) > DETAIL_BYTES:
+            raise Undecodable(f"counts of tokens are longer than {DETAIL_BYTES} characters")
+        self.state.usage = usage
 
     def _put_text(self, said: Json) -> None:
         text, thinking = text_of(said.get("text")), text_of(said.get("thinking"))
         if text or thinking:
-            self._put(delta=text, reasoning=thinking)
+            self.answer.put(delta=text, reasoning=thinking)
         if signature := text_of(said.get("signature")):
-            self._part("signature", signature)
+            self.answer.part("signature", signature)
 
-    def _part(self, kind: str, value: Any) -> None:
-        if value:
-            self.state.open = True
-            self.answer.part(kind, value)
-
-    def _call(self, index: int, **function: str) -> None:
-        self.state.open = True
-        self.answer.call(index, **function)
+    def _begin(self, block: _Block) -> None:
+        """A block whose input may come in pieces."""
+        check_plain(block.start, block.kind)
+        if len(self.state.blocks) == BLOCKS:
+            raise Undecodable(f"more than {BLOCKS} blocks are open at once")
+        if len(msgspec.json.encode(block.start)) > INPUT_CHARS:
+            raise Undecodable(f"a block of {block.kind!r:.50} begins with more than {INPUT_CHARS} bytes")
+        self.state.blocks.append(block)
 
     def _block(self, index: int) -> _Block | None:
         return next((block for block in self.state.blocks if block.index == index), None)
@@ -218,7 +222,7 @@ class _Stream:
             return
         block.fed = True
         if block.kind == _TOOL:
-            self._call(index, arguments=piece)
+            self.answer.call(index, arguments=piece)
             return
         block.pieces += piece
         if len(block.pieces) > INPUT_CHARS:
@@ -228,7 +232,7 @@ class _Stream:
         self.state.blocks.remove(block)
         if block.kind == _TOOL:
             if not block.fed and block.start:
-                self._call(block.index, arguments=msgspec.json.encode(block.start).decode())
+                self.answer.call(block.index, arguments=msgspec.json.encode(block.start).decode())
             return
         value = block.start
         if block.fed:
@@ -236,7 +240,7 @@ class _Stream:
                 value = {**value, "input": msgspec.json.decode(block.pieces)}
             except msgspec.DecodeError:
                 value = {**value, "input": block.pieces}
-        self._part(block.kind, value)
+        self.answer.part(block.kind, value)
 
 
 _HANDLERS: dict[str, Callable[[_Stream, Json], None]] = {

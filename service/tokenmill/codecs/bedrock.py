@@ -26,7 +26,6 @@ Json: TypeAlias = dict[str, Any]
 _EXCEPTION = "Exception"
 """What the keys of failures end with."""
 
-
 _OPEN = b"open"
 """The state while a message has not ended."""
 
@@ -51,32 +50,30 @@ class BedrockCodec:
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of a record; whole or not at all. Raises `Undecodable`."""
-        stream = _Stream(Answer(message_id(record) or ""), is_open=bool(state))
+        answer = Answer(message_id(record) or "", is_open=bool(state))
         if record.value and record.value.strip():
-            stream.read(read_object(record.value, "an event of ConverseStream"))
+            _Event(answer).read(read_object(record.value, "an event of ConverseStream"))
         else:
-            stream.end()
-        return _OPEN if stream.open else b"", stream.answer.chunks
+            answer.end()
+        return _OPEN if answer.open else b"", answer.chunks
 
 
-class _Stream:
-    """A stream of events, and what comes out of a record."""
+class _Event:
+    """What an event says of the answer."""
 
-    def __init__(self, answer: Answer, *, is_open: bool) -> None:
+    def __init__(self, answer: Answer) -> None:
         self.answer = answer
-        self.open = is_open
-        """A message has not ended."""
 
     def read(self, event: Json) -> None:
-        """One event."""
+        """Each of its keys."""
         if not event:
             raise Undecodable("not an event of ConverseStream: it is empty")
         for key, body in event.items():
             said = object_of(body)
             match key:
                 case "messageStart":
-                    self.end()
-                    self._put(open={})
+                    self.answer.end()
+                    self.answer.put(open={})
                 case "contentBlockStart":
                     self._start(index_of(said.get("contentBlockIndex")), object_of(said.get("start")))
                 case "contentBlockDelta":
@@ -87,62 +84,39 @@ class _Stream:
                     self._metadata(said)
                 case _ if key.endswith(_EXCEPTION):
                     self.answer.fail(f"{key}: {text_of(said.get('message'))}".removesuffix(": "))
-                    self.open = False
-
-    def end(self) -> None:
-        """The open message, if any, is over."""
-        if self.open:
-            self.answer.put(end=True)
-        self.open = False
-
-    def _put(self, **fields: Any) -> None:
-        self.open = True
-        self.answer.put(**fields)
-
-    def _part(self, kind: str, value: Any) -> None:
-        if value:
-            self.open = True
-            self.answer.part(kind, value)
-
-    def _call(self, index: int, **function: str) -> None:
-        self.open = True
-        self.answer.call(index, **function)
 
     def _start(self, index: int, start: Json) -> None:
         for kind, body in start.items():
             use = object_of(body)
             if kind == "toolUse" and use.get("type") != "server_tool_use":
-                self._call(index, id=text_of(use.get("toolUseId")), name=text_of(use.get("name")))
+                self.answer.call(index, id=text_of(use.get("toolUseId")), name=text_of(use.get("name")))
             else:
-                self._part(kind, body)
+                self.answer.part(kind, body)
 
     def _delta(self, index: int, delta: Json) -> None:
         for kind, body in delta.items():
             if kind == "text" and isinstance(body, str):
                 if body:
-                    self._put(delta=body)
+                    self.answer.put(delta=body)
             elif kind == "toolUse":
                 if piece := text_of(object_of(body).get("input")):
-                    self._call(index, arguments=piece)
+                    self.answer.call(index, arguments=piece)
             elif kind == "reasoningContent":
                 self._reasoning(object_of(body))
             else:
-                self._part(kind, body)
+                self.answer.part(kind, body)
 
     def _reasoning(self, said: Json) -> None:
         if text := text_of(said.get("text")):
-            self._put(reasoning=text)
-        self._part("signature", said.get("signature"))
-        self._part("redacted_thinking", said.get("redactedContent"))
+            self.answer.put(reasoning=text)
+        self.answer.part("signature", said.get("signature"))
+        self.answer.part("redacted_thinking", said.get("redactedContent"))
 
     def _stop(self, said: Json) -> None:
-        self._put(open=None if self.open else {}, finish_reason=text_of(said.get("stopReason")) or None)
+        self.answer.put(open=None if self.answer.open else {}, finish_reason=text_of(said.get("stopReason")) or None)
 
     def _metadata(self, said: Json) -> None:
-        if self.open:
-            usage = self.answer.usage(object_of(said.get("usage")))
-            self.answer.put(usage=usage or None, end=True)
-        self.open = False
+        self.answer.end(usage=self.answer.usage(object_of(said.get("usage"))) or None)
 
 
 BEDROCK = BedrockCodec()

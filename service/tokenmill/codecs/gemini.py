@@ -46,7 +46,6 @@ _ITS_OWN = frozenset({"text", "thought", "thoughtSignature", "functionCall", "pa
 
 _KNOWN = frozenset({"candidates", "usageMetadata", "promptFeedback", "responseId", "modelVersion", "error"})
 
-
 _ARRAY = (b"[", b",", b"]")
 """What a piece of an array begins or ends with, if not with an element."""
 
@@ -120,6 +119,7 @@ class _Stream:
         self.state = state
         self.chunks: list[Chunk] = []
         self._default_id = default_id
+        self._model: str | None = None
 
     def read(self, response: Json) -> None:
         """One response."""
@@ -128,9 +128,9 @@ class _Stream:
         self._identify(identity_of(response.get("responseId")))
         usage = object_of(response.get("usageMetadata"))
         check_plain(usage, "usage")
-        model = model_of(response.get("modelVersion"))
+        self._model = model_of(response.get("modelVersion"))
         for raw in list_of(response.get("candidates")):
-            self._candidate(object_of(raw), model)
+            self._candidate(object_of(raw))
         if response.get("error"):
             self._fail(error_of(response["error"]))
         elif (blocked := object_of(response.get("promptFeedback"))).get("blockReason"):
@@ -153,9 +153,9 @@ class _Stream:
             self.state.id = wanted
 
     def _put(self, candidate: _Candidate, **fields: Any) -> None:
+        named, model = self.state.id or self._default_id or None, self._model if candidate.silent else None
         self.state.open, candidate.silent = True, False
-        named = self.state.id or self._default_id or None
-        self.chunks.append(Chunk(message_id=named, choice=candidate.index, **fields))
+        self.chunks.append(Chunk(message_id=named, choice=candidate.index, model=model, **fields))
 
     def _known(self, index: int) -> _Candidate:
         for candidate in self.state.candidates:
@@ -166,24 +166,22 @@ class _Stream:
         self.state.candidates.append(_Candidate(index))
         return self.state.candidates[-1]
 
-    def _candidate(self, raw: Json, model: str | None) -> None:
+    def _candidate(self, raw: Json) -> None:
         candidate = self._known(index_of(raw.get("index")))
         for part in list_of(object_of(raw.get("content")).get("parts")):
-            self._part(candidate, object_of(part), model)
+            self._part(candidate, object_of(part))
         for kind in ("groundingMetadata", "citationMetadata"):
             if said := raw.get(kind):
                 self._other(candidate, kind, said)
         if reason := text_of(raw.get("finishReason")):
             self._complete(candidate)
             candidate.finished = True
-            opens: Json = {"open": {}, "model": model} if candidate.silent else {}
-            self._put(candidate, finish_reason=reason, **opens)
+            self._put(candidate, finish_reason=reason, open={} if candidate.silent else None)
 
-    def _part(self, candidate: _Candidate, part: Json, model: str | None) -> None:
+    def _part(self, candidate: _Candidate, part: Json) -> None:
         text = text_of(part.get("text"))
         if text:
-            said = "reasoning" if part.get("thought") is True else "delta"
-            self._put(candidate, **{said: text}, **({"model": model} if candidate.silent else {}))
+            self._put(candidate, **{"reasoning" if part.get("thought") is True else "delta": text})
         if signature := text_of(part.get("thoughtSignature")):
             self._other(candidate, "signature", signature)
         if isinstance(part.get("functionCall"), dict):

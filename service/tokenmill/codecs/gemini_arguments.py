@@ -12,10 +12,10 @@ from tokenmill.limits import JSON_DEPTH, KIB
 Json: TypeAlias = dict[str, Any]
 
 ARGUMENT_BYTES = 256 * KIB
-"""Of all pieces of a call, as long as a call."""
+"""Of all pieces of a call with their paths, as long as a call."""
 
-LIST_ITEMS = 10_000
-"""Of a list: an index must not make room for what never comes."""
+AHEAD = 16
+"""Items of a list that may be missing in front of one that comes: an index must not make room for what never comes."""
 
 _STEP = re.compile(r"""\.(?P<key>[^.\[\]]+)|\[(?P<index>\d{1,5})\]|\[(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)")\]""")
 _VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
@@ -40,7 +40,7 @@ class PartialCall(msgspec.Struct, array_like=True):
         if kind is None:
             return
         value = None if kind == "nullValue" else piece[kind]
-        self.size += len(value) if isinstance(value, str) else 8
+        self.size += len(piece["jsonPath"]) + (len(value) if isinstance(value, str) else 8)
         if self.size > ARGUMENT_BYTES:
             raise Undecodable(f"the arguments of a call have more than {ARGUMENT_BYTES} bytes")
         holder: Any = self.arguments
@@ -84,8 +84,8 @@ def _get(holder: Any, step: str | int) -> Any:
 
 def _set(holder: Any, step: str | int, value: Any) -> None:
     if isinstance(step, int) and isinstance(holder, list):
-        if step > LIST_ITEMS:
-            raise Undecodable(f"a list among the arguments of a call has more than {LIST_ITEMS} items")
+        if step > len(holder) + AHEAD:
+            raise Undecodable(f"a list among the arguments of a call has no item {step - 1}, nor many before it")
         holder.extend([None] * (step + 1 - len(holder)))
         holder[step] = value
     elif isinstance(holder, dict):

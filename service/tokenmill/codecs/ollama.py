@@ -59,12 +59,13 @@ class OllamaCodec:
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of a record; whole or not at all. Raises `Undecodable`."""
-        known, answer = _decode_state(state) if state else None, Answer(message_id(record) or "")
+        known = _decode_state(state) if state else None
+        answer = Answer(message_id(record) or "", is_open=known is not None)
         lines = [line for line in (record.value or b"").splitlines() if line.strip()]
         for line in lines:
             known = _read(read_object(line, "a line of Ollama's"), known, answer)
-        if not lines and known is not None:
-            answer.put(end=True)
+        if not lines:
+            answer.end()
             known = None
         return _encode_state(known) if known is not None else b"", answer.chunks
 
@@ -89,12 +90,11 @@ def _read(line: Json, known: _State | None, answer: Answer) -> _State | None:
         answer.put(delta=text, reasoning=thinking, **opened)
     for call in calls:
         _call(call, state, answer)
-    if images := message.get("images"):
-        answer.part("images", images)
+    answer.part("images", message.get("images"))
     if not done:
         return state
     usage = {name: line[name] for name in _COUNTS if name in line}
-    answer.put(usage=answer.usage(usage) or None, finish_reason=reason or None, end=True)
+    answer.end(usage=answer.usage(usage) or None, finish_reason=reason or None)
     return None
 
 

@@ -7,7 +7,8 @@ Rules of this file:
    never send one make the conversation's unnamed message, or the one that the header `tm-message-id` names.
 3. A `finish_reason` finishes a choice, but its usage may follow. So a message ends with the first of: a chunk of usage
    with empty `choices` once all its choices are finished; `[DONE]`; a chunk of another message, if it is finished; an
-   error; a null or empty value, which says that nothing follows. Where none of them comes it ends when it is idle.
+   error; a null or empty value, which says that nothing follows. Where none of them comes it ends when it is idle. An
+   answer that was not streamed is all there is of its message.
 4. `[DONE]` ends what is finished, or if nothing is, the last message: one stream carries one answer, but answers that
    share a stream by mistake do not cut each other off.
 5. A choice that brought nothing is opened by its `finish_reason`, so that an empty answer is told, too.
@@ -31,6 +32,9 @@ MESSAGES_AT_ONCE = 8
 
 CHOICES = 128
 """Alternatives of one answer: the most that the API allows to ask for."""
+
+WHOLE = "chat.completion"
+"""What an answer is that was not streamed."""
 
 _FIELDS = frozenset({"choices", "usage", "error", "moderation"})
 
@@ -108,7 +112,7 @@ class _Answers:
 
     def read(self, payload: dict[str, Any]) -> None:
         """One chunk of the provider."""
-        usage = payload.get("usage")
+        usage = _usage_of(payload)
         choices = [] if payload.get("choices") is None else payload["choices"]
         error = _error_of(payload)
         if not isinstance(choices, list) or (not _FIELDS & payload.keys() and error is None):
@@ -122,6 +126,8 @@ class _Answers:
         self._moderation(message, payload.get("moderation"))
         if usage and not choices:
             self._usage(message, usage)
+        if payload.get("object") == WHOLE and message.finished:
+            self._end(message)
         if error is not None:
             self._fail([message] if payload.get("id") else self.known or [message], error)
 
@@ -198,6 +204,13 @@ class _Answers:
         self.chunks.append(
             msgspec.structs.replace(piece, message_id=message.id or None, choice=choice.index, model=model)
         )
+
+
+def _usage_of(payload: dict[str, Any]) -> Any:
+    """Counts of tokens; one server has them under a name of its own."""
+    own = payload.get("x_groq")
+    usage = payload.get("usage")
+    return own.get("usage") if usage is None and isinstance(own, dict) else usage
 
 
 def _error_of(payload: dict[str, Any]) -> str | None:

@@ -31,12 +31,19 @@ from tokenmill.codecs.payloads import (
     read_event,
     text_of,
 )
+from tokenmill.errors import Undecodable
 from tokenmill.records import InputRecord, Record
 
 Json: TypeAlias = dict[str, Any]
 
 _PARAGRAPH = "\n\n"
 """Between the parts of a summary of reasoning."""
+
+LARGEST = 2**53
+"""Sequence number that every language's JSON reader keeps exact; what is above is none."""
+
+PLACES = 256
+"""In items that have begun and not ended: calls grow side by side by the dozen, paragraphs of reasoning too."""
 
 _SAID = frozenset({"message", "reasoning", "function_call"})
 """Items whose content is not a part."""
@@ -46,7 +53,6 @@ class _State(msgspec.Struct, array_like=True):
     """The message that has not ended."""
 
     id: str = ""
-    open: bool = False
     sequence: int = -1
     """Of the last event."""
     fed: list[str] = []
@@ -77,27 +83,27 @@ class OpenAIResponsesCodec:
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of a record; whole or not at all. Raises `Undecodable`."""
-        stream = _Stream(_decode_state(state) if state else _State(), message_id(record) or "")
+        stream = _Stream(_decode_state(state) if state else None, message_id(record) or "")
         for data in payloads(record.value or DONE):
             if data == DONE:
                 stream.end()
             else:
                 stream.read(read_event(data, "an event of the Responses API"))
-        return _encode_state(stream.state) if stream.state.open else b"", stream.answer.chunks
+        return _encode_state(stream.state) if stream.answer.open else b"", stream.answer.chunks
 
 
 class _Stream:
     """A stream of events, and what comes out of a record."""
 
-    def __init__(self, state: _State, default_id: str) -> None:
-        self.state = state
-        self.answer = Answer(state.id or default_id)
+    def __init__(self, state: _State | None, default_id: str) -> None:
+        self.state = state or _State()
+        self.answer = Answer(self.state.id or default_id, is_open=state is not None)
         self._default_id = default_id
 
     def read(self, event: Json) -> None:
         """One event."""
         sequence = event.get("sequence_number")
-        if type(sequence) is int and event["type"] != "response.created":
+        if type(sequence) is int and sequence <= LARGEST and event["type"] != "response.created":
             if sequence <= self.state.sequence:
                 return
             self.state.sequence = sequence
@@ -106,8 +112,7 @@ class _Stream:
 
     def end(self) -> None:
         """The open message, if any, is over."""
-        if self.state.open:
-            self.answer.put(end=True)
+        self.answer.end()
         self._forget()
 
     def _forget(self) -> None:
@@ -117,12 +122,12 @@ class _Stream:
         """`response.created`."""
         response = object_of(event.get("response"))
         named = identity_of(response.get("id"))
-        if self.state.open and named == self.state.id:
+        if self.answer.open and named == self.state.id:
             return
         self.end()
         self.state.id, self.answer.id = named, named or self._default_id
         self.state.sequence = index_of(event.get("sequence_number"))
-        self._put(open={}, model=model_of(response.get("model")))
+        self.answer.put(open={}, model=model_of(response.get("model")))
 
     # Items
 
@@ -130,7 +135,7 @@ class _Stream:
         """`response.output_item.added`."""
         item, index = object_of(event.get("item")), index_of(event.get("output_index"))
         if item.get("type") == "function_call":
-            self._call(index, id=text_of(item.get("call_id")), name=text_of(item.get("name")))
+            self.answer.call(index, id=text_of(item.get("call_id")), name=text_of(item.get("name")))
             self._arguments(index, text_of(item.get("arguments")))
 
     def item_done(self, event: Json) -> None:
@@ -140,9 +145,9 @@ class _Stream:
         if kind == "function_call":
             self._whole_arguments(index, item)
         elif kind == "reasoning":
-            self._part("encrypted_content", item.get("encrypted_content"))
-        if kind not in _SAID:
-            self._part(kind, item)
+            self.answer.part("encrypted_content", item.get("encrypted_content"))
+        if kind and kind not in _SAID:
+            self.answer.part(kind, item)
         self.state.fed = [place for place in self.state.fed if not place.startswith(f"{index}/")]
 
     def text(self, event: Json) -> None:
@@ -158,12 +163,12 @@ class _Stream:
     def refusal(self, event: Json) -> None:
         """`response.refusal.delta`."""
         self._fed(event)
-        self._part("refusal", event.get("delta"))
+        self.answer.part("refusal", event.get("delta"))
 
     def refusal_done(self, event: Json) -> None:
         """`response.refusal.done`."""
         if not self._fed(event):
-            self._part("refusal", event.get("refusal"))
+            self.answer.part("refusal", event.get("refusal"))
 
     def reasoning(self, event: Json) -> None:
         """`response.reasoning_text.delta`, or that of a summary."""
@@ -182,7 +187,7 @@ class _Stream:
 
     def annotation(self, event: Json) -> None:
         """`response.output_text.annotation.added`."""
-        self._part("annotation", event.get("annotation"))
+        self.answer.part("annotation", event.get("annotation"))
 
     def arguments(self, event: Json) -> None:
         """`response.function_call_arguments.delta`."""
@@ -216,43 +221,30 @@ class _Stream:
         self._forget()
 
     def _finish(self, event: Json, reason: str) -> None:
-        if not self.state.open:
-            return
         usage = self.answer.usage(object_of(object_of(event.get("response")).get("usage")))
-        self.answer.put(usage=usage or None, finish_reason=reason, end=True)
+        self.answer.end(usage=usage or None, finish_reason=reason)
         self._forget()
 
     # Content
 
-    def _put(self, **fields: Any) -> None:
-        self.state.open = True
-        self.answer.put(**fields)
-
     def _say(self, **text: str) -> None:
         if any(text.values()):
-            self._put(**text)
-
-    def _part(self, kind: str, value: Any) -> None:
-        if value and kind:
-            self.state.open = True
-            self.answer.part(kind, value)
-
-    def _call(self, index: int, **function: str) -> None:
-        self.state.open = True
-        self.answer.call(index, **function)
+            self.answer.put(**text)
 
     def _fed(self, event: Json) -> bool:
         """Whether deltas of this place came before; from now on they did."""
         place = _place(event)
         if place in self.state.fed:
             return True
+        if len(self.state.fed) == PLACES:
+            raise Undecodable(f"deltas have come of {PLACES} places in items that have not ended")
         self.state.fed.append(place)
         return False
 
     def _arguments(self, index: int, piece: str) -> None:
         if piece:
             self._fed({"output_index": index})
-            self._call(index, arguments=piece)
+            self.answer.call(index, arguments=piece)
 
     def _whole_arguments(self, index: int, said: Json) -> None:
         if _place({"output_index": index}) not in self.state.fed:

@@ -19,6 +19,7 @@ import msgspec
 
 from tokenmill.codecs.chunk import Chunk, ProviderPart
 from tokenmill.codecs.message_id import message_id
+from tokenmill.codecs.payloads import list_of, object_of, text_of
 from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing
 from tokenmill.errors import Undecodable
@@ -134,8 +135,7 @@ class _Answer:
     def _delta(self, event: Mapping[str, Any]) -> None:
         """More of the answer."""
         state, delta, usage = self.state, _first_delta(event), event.get("usage")
-        content, phase = delta.get("content"), delta.get("phase")
-        text = content if isinstance(content, str) else ""
+        text, phase = text_of(delta.get("content")), delta.get("phase")
         usage = usage if isinstance(usage, dict) and usage and _is_plain(usage) else None
         finished = delta.get("status") == "finished" and phase in _ANSWERING
         if not text and not (state.open and (usage or finished)):
@@ -161,10 +161,8 @@ class _Answer:
 
 
 def _first_delta(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    choices = event.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    delta = first.get("delta") if isinstance(first, dict) else None
-    return delta if isinstance(delta, dict) else {}
+    choices = list_of(event.get("choices"))
+    return object_of(object_of(choices[0]).get("delta")) if choices else {}
 
 
 def _is_plain(value: Any) -> bool:

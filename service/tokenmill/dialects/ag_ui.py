@@ -12,13 +12,13 @@
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects.arguments import GrowingArguments, whole
-from tokenmill.dialects.dialect import Envelope, voids
+from tokenmill.dialects.dialect import FAILURES, Envelope, Payloads, failure_text, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.dialects.usage import tokens
 from tokenmill.events import (
@@ -26,7 +26,6 @@ from tokenmill.events import (
     Error,
     Event,
     Finish,
-    FinishReason,
     MessageStart,
     Part,
     ReasoningDelta,
@@ -40,14 +39,10 @@ from tokenmill.events import (
     ToolInputStart,
 )
 
-Payloads: TypeAlias = list[bytes]
-
 VERSION = "1.0"
 
 REFUSAL = "refusal"
 """Kind of a part, and id of the text that shows it."""
-
-_FAILURES: frozenset[FinishReason] = frozenset({"error", "timeout"})
 
 
 class AgUiState(msgspec.Struct, array_like=True):
@@ -103,16 +98,12 @@ class Said:
 
 
 def _run(envelope: Envelope) -> dict[str, str]:
-    return {"threadId": envelope.conversation_id, "runId": _run_id(envelope)}
-
-
-def _run_id(envelope: Envelope) -> str:
-    return f"{envelope.message_id}-{envelope.choice}" if envelope.choice else envelope.message_id
+    return {"threadId": envelope.conversation_id, "runId": envelope.choice_id}
 
 
 def _message(envelope: Envelope, block: str) -> str:
     """Id of the message that shows a block."""
-    return f"{_run_id(envelope)}-{block}"
+    return f"{envelope.choice_id}-{block}"
 
 
 def _start(state: AgUiState, envelope: Envelope, event: MessageStart, said: Said) -> None:
@@ -217,8 +208,8 @@ def _part(state: AgUiState, envelope: Envelope, event: Part, said: Said) -> None
 def _finish(state: AgUiState, envelope: Envelope, event: Finish, said: Said) -> None:
     if state.refused:
         said.say("TEXT_MESSAGE_END", messageId=_message(envelope, REFUSAL))
-    if event.reason in _FAILURES:
-        message = state.failure or f"the answer ended early: {event.reason}"
+    if event.reason in FAILURES:
+        message = failure_text(event.reason, state.failure)
         said.say("RUN_ERROR", message=message, code=event.reason, **_usage(state, envelope, event))
         return
     said.say(

@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.dialects.agent_state import WAITING_CHARS, AgentState, Called, Gathered
+from tokenmill.dialects.agent_state import TOOL_BYTES, WAITING_CHARS, AgentState, Called, Gathered
 from tokenmill.dialects.dialect import Envelope
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import (
@@ -37,6 +37,7 @@ from tokenmill.events import (
     ToolInputEnd,
     ToolInputStart,
 )
+from tokenmill.parser import Options
 from tokenmill.parser.reasons import finish_reason
 from tokenmill.parser.state import Source
 
@@ -64,7 +65,7 @@ class _Rows:
         self._first = (_NO_SEQ if seq is None else seq) << 16
 
     @property
-    def options(self) -> Any:
+    def options(self) -> Options:
         """Of the message."""
         return self._envelope.options
 
@@ -209,7 +210,8 @@ def _tool(tools: Sequence[Mapping[str, Any]], call: Called) -> dict[str, Any]:
         function = entry.get("function", entry)
         if isinstance(function, Mapping) and function.get("name") == call.name:
             described = {"description": function.get("description"), "schema": function.get("parameters")}
-            return unknown | {key: value for key, value in described.items() if value is not None}
+            known = {key: value for key, value in described.items() if value is not None}
+            return unknown | known if len(json_bytes(known)) <= TOOL_BYTES else unknown
     return unknown
 
 

@@ -12,6 +12,9 @@ GATHERED_BYTES = 768 * KIB
 WAITING_CHARS = 32 * KIB
 """Of a call's arguments before they are sent whatever `min_delta_chars` says: with the longest delta they fit a row."""
 
+TOOL_BYTES = 64 * KIB
+"""Of a tool's description and schema, which stand beside a call's arguments: more is left out, the call is not."""
+
 
 class Gathered(msgspec.Struct, array_like=True):
     """Text that is said again as a whole, as far as there is room."""

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects.arguments import GrowingArguments, whole
-from tokenmill.dialects.dialect import Envelope
+from tokenmill.dialects.dialect import Envelope, warns
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import (
     ArgumentDelta,
@@ -66,12 +66,7 @@ class AiSdkPartsDialect:
     streams_arguments = True
 
     def encode(
-        self,
-        state: AiSdkPartsState | None,
-        envelope: Envelope,
-        event: Event,
-        seq: int | None,  # noqa: ARG002 -- other dialects write it
-        time: int,  # noqa: ARG002 -- as above
+        self, state: AiSdkPartsState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
     ) -> Sequence[bytes]:
         """The parts of one event."""
         state = AiSdkPartsState() if state is None else state
@@ -129,7 +124,7 @@ def _part(_state: AiSdkPartsState, _envelope: Envelope, event: Part) -> list[dic
 
 
 def _error(state: AiSdkPartsState, _envelope: Envelope, event: Error) -> list[dict[str, Any]]:
-    if event.code in ("unknown-tool", "schema-mismatch") and event.raw is UNSET:
+    if warns(event) and event.raw is UNSET:
         return []
     told = {
         "code": event.code,

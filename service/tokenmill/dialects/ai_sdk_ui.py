@@ -10,14 +10,14 @@
 6. Counts of tokens are in the metadata of the message.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects.arguments import GrowingArguments
-from tokenmill.dialects.dialect import Envelope, voids
+from tokenmill.dialects.dialect import FAILURES, Envelope, Handlers, Payloads, failure_text, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.dialects.usage import tokens
 from tokenmill.events import (
@@ -25,7 +25,6 @@ from tokenmill.events import (
     Error,
     Event,
     Finish,
-    FinishReason,
     MessageStart,
     Part,
     ReasoningDelta,
@@ -39,8 +38,6 @@ from tokenmill.events import (
     ToolInputStart,
 )
 
-Payloads: TypeAlias = list[bytes]
-
 DONE = b"[DONE]"
 
 PROVIDER = "tokenmill"
@@ -48,8 +45,6 @@ PROVIDER = "tokenmill"
 
 REFUSAL = "refusal"
 """Kind of a part, and id of the text that shows it."""
-
-_FAILURES: frozenset[FinishReason] = frozenset({"error", "timeout"})
 
 
 class AiSdkUiState(msgspec.Struct, array_like=True):
@@ -82,10 +77,7 @@ class AiSdkUiDialect:
         """The payloads of one event."""
         if state is None:
             return _lost(event)
-        out: Payloads = []
-        if (handle := _HANDLERS.get(event.__class__)) is not None:
-            handle(state, envelope, event, out)
-        return out
+        return handled(_HANDLERS, state, envelope, event)
 
 
 def _say(out: Payloads, kind: str, **fields: Any) -> None:
@@ -94,8 +86,7 @@ def _say(out: Payloads, kind: str, **fields: Any) -> None:
 
 
 def _start(_state: AiSdkUiState, envelope: Envelope, _event: MessageStart, out: Payloads) -> None:
-    message = f"{envelope.message_id}-{envelope.choice}" if envelope.choice else envelope.message_id
-    _say(out, "start", messageId=message)
+    _say(out, "start", messageId=envelope.choice_id)
     _say(out, "start-step")
 
 
@@ -187,10 +178,10 @@ def _finish(state: AiSdkUiState, _envelope: Envelope, event: Finish, out: Payloa
     if event.reason == "cancelled":
         _say(out, "abort", reason="cancelled")
     else:
-        if event.reason in _FAILURES:
-            _say(out, "error", errorText=state.failure or f"the answer ended early: {event.reason}")
+        if event.reason in FAILURES:
+            _say(out, "error", errorText=failure_text(event.reason, state.failure))
         _say(out, "finish-step")
-        reason = "error" if event.reason in _FAILURES else event.reason
+        reason = "error" if event.reason in FAILURES else event.reason
         _say(out, "finish", finishReason=reason, **_metadata(event))
     out.append(DONE)
 
@@ -216,7 +207,7 @@ def _lost(event: Event) -> Payloads:
     return [DONE] if isinstance(event, Finish) else []
 
 
-_HANDLERS: dict[type[Event], Callable[[AiSdkUiState, Envelope, Any, Payloads], None]] = {
+_HANDLERS: Handlers[AiSdkUiState] = {
     MessageStart: _start,
     TextStart: _block,
     TextDelta: _delta,

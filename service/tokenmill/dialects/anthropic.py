@@ -12,14 +12,14 @@
 5. Counts of tokens come with the last `message_delta`.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects.arguments import GrowingArguments, whole
-from tokenmill.dialects.dialect import Envelope, voids
+from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, failure_text, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.dialects.usage import tokens
 from tokenmill.events import (
@@ -38,8 +38,6 @@ from tokenmill.events import (
     ToolInputDelta,
     ToolInputStart,
 )
-
-Payloads: TypeAlias = list[bytes]
 
 STOP_REASONS: dict[FinishReason, str] = {
     "stop": "end_turn",
@@ -98,16 +96,12 @@ class AnthropicDialect:
         """The payloads of one event."""
         if state is None:
             return _lost(event)
-        out: Payloads = []
-        if (handle := _HANDLERS.get(event.__class__)) is not None:
-            handle(state, envelope, event, out)
-        return out
+        return handled(_HANDLERS, state, envelope, event)
 
 
 def _start(_state: AnthropicState, envelope: Envelope, event: MessageStart, out: Payloads) -> None:
-    message_id = f"{envelope.message_id}-{envelope.choice}" if envelope.choice else envelope.message_id
     message: dict[str, Any] = {
-        "id": message_id,
+        "id": envelope.choice_id,
         "type": "message",
         "role": "assistant",
         "content": [],
@@ -229,7 +223,7 @@ def _finish(state: AnthropicState, _envelope: Envelope, event: Finish, out: Payl
     _end_block(state, out)
     reason = STOP_REASONS.get(event.reason)
     if reason is None:
-        out.append(_failed(event.reason, state.failure or f"the answer ended early: {event.reason}"))
+        out.append(_failed(event.reason, failure_text(event.reason, state.failure)))
         return
     raw = event.raw_reason
     counts = tokens(event.usage) if event.usage is not UNSET else tokens({})
@@ -251,7 +245,7 @@ def _lost(event: Event) -> Payloads:
     return [_failed("error", event.message)] if isinstance(event, Error) else []
 
 
-_HANDLERS: dict[type[Event], Callable[[AnthropicState, Envelope, Any, Payloads], None]] = {
+_HANDLERS: Handlers[AnthropicState] = {
     MessageStart: _start,
     TextDelta: _text,
     TextEnd: _end,

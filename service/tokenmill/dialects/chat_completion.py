@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from tokenmill.dialects.dialect import Envelope
+from tokenmill.dialects.dialect import Envelope, failure_text
 from tokenmill.dialects.usage import tokens
 from tokenmill.events import Error, FinishReason
 
@@ -60,7 +60,7 @@ def usage_of(counts: Mapping[str, Any] | UnsetType) -> dict[str, Any]:
 def error_of(envelope: Envelope, reason: FinishReason, failure: Error | None) -> dict[str, Any]:
     """Why an answer ended early; `failure` is what was said of it."""
     return {
-        "message": failure.message if failure is not None else f"the answer ended early: {reason}",
+        "message": failure_text(reason, failure.message if failure is not None else ""),
         "type": "stream_error",
         "code": failure.code if failure is not None else reason,
         "error_id": "err_" + _hash(f"{envelope.conversation_id}\n{envelope.message_id}\n{envelope.choice}"),

@@ -1,14 +1,19 @@
 """What a dialect is: the last step of the flow, from a native event to the payloads that a client reads."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, get_args
+from typing import Any, Protocol, TypeAlias, TypeVar, get_args
 
 import msgspec
 
-from tokenmill.events import Error, Event, Problem
+from tokenmill.events import Error, Event, FinishReason, Problem
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
 from tokenmill.parser.tools import Tool
+
+Payloads: TypeAlias = list[bytes]
+
+FAILURES: frozenset[FinishReason] = frozenset({"error", "timeout"})
+"""Reasons of an answer that is not what the model had to say."""
 
 _WITH_CALL = frozenset(get_args(Problem))
 
@@ -57,6 +62,11 @@ class Envelope:
         self._made: dict[str, bytes] | None = None
         self.native = _native_fields(conversation_id, message_id, choice)
         """The envelope's constant fields as they stand in a JSON object of the native dialect."""
+
+    @property
+    def choice_id(self) -> str:
+        """Of this choice, where each is an answer of its own: the first one's is that of the message."""
+        return f"{self.message_id}-{self.choice}" if self.choice else self.message_id
 
     def constant(self, name: str, make: Callable[["Envelope"], bytes]) -> bytes:
         """Bytes of this name that depend on nothing but the envelope, made once."""
@@ -111,6 +121,30 @@ class Dialect(Protocol):
         """
 
 
+State = TypeVar("State")
+
+Handlers: TypeAlias = Mapping[type[Event], Callable[[State, Envelope, Any, Payloads], None]]
+"""What a dialect does at each event: changes its state, and adds payloads."""
+
+
+def handled(handlers: Handlers[State], state: State, envelope: Envelope, event: Event) -> Payloads:
+    """The payloads of one event; none where nothing is to be done."""
+    out: Payloads = []
+    if (handle := handlers.get(event.__class__)) is not None:
+        handle(state, envelope, event, out)
+    return out
+
+
+def warns(error: Error) -> bool:
+    """Whether the error is about a call that is complete: its `tool-call` follows, with the code as its `problem`."""
+    return error.code in _WITH_CALL
+
+
 def voids(error: Error, call_id: str) -> bool:
     """Whether the error says that what came of this call is void: no `tool-call` follows."""
-    return error.id == call_id and error.code not in _WITH_CALL
+    return error.id == call_id and not warns(error)
+
+
+def failure_text(reason: FinishReason, said: str) -> str:
+    """Why an answer failed: what was `said` of it, or at least the reason."""
+    return said or f"the answer ended early: {reason}"

@@ -9,18 +9,17 @@
 """
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.dialects.dialect import Envelope
+from tokenmill.dialects.dialect import Envelope, warns
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import (
     Encoding,
     Error,
     Event,
-    Problem,
     TextDelta,
     TextEnd,
     TextStart,
@@ -29,8 +28,6 @@ from tokenmill.events import (
     ToolInputStart,
 )
 from tokenmill.parser.state import Source
-
-_WITH_CALL = frozenset(get_args(Problem))
 
 
 class Shown(msgspec.Struct, array_like=True):
@@ -61,12 +58,7 @@ class InterceptorDialect:
     streams_arguments = False
 
     def encode(
-        self,
-        state: InterceptorState | None,
-        envelope: Envelope,
-        event: Event,
-        seq: int | None,  # noqa: ARG002 -- tokens have no ids
-        time: int,  # noqa: ARG002 -- nor times
+        self, state: InterceptorState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
     ) -> Sequence[bytes]:
         """The tokens of one event."""
         state = state or InterceptorState()
@@ -103,7 +95,7 @@ def _note(state: InterceptorState, event: Event) -> None:
                 call.source.add(event.delta)
     elif isinstance(event, Error):
         state.cut_off = event.code == "unfinished-call"
-        if event.code not in _WITH_CALL:
+        if not warns(event):
             _take(state, event.id)
 
 

@@ -12,15 +12,14 @@
    choice they came for. `[DONE]` follows the end of a choice when no other choice of the message is open.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects.arguments import GrowingArguments, whole
 from tokenmill.dialects.chat_completion import FAILED_CALLS, FINISH_REASONS, error_of, head, usage_of
-from tokenmill.dialects.dialect import Envelope, voids
+from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.dialects.margins import Margins
 from tokenmill.events import (
@@ -35,8 +34,6 @@ from tokenmill.events import (
     ToolInputDelta,
     ToolInputStart,
 )
-
-Payloads: TypeAlias = list[bytes]
 
 DONE = b"[DONE]"
 
@@ -76,10 +73,7 @@ class OpenAIDialect:
         """The payloads of one event."""
         if state is None:
             return _lost(envelope, event)
-        out: Payloads = []
-        if (handle := _HANDLERS.get(event.__class__)) is not None:
-            handle(state, envelope, event, out)
-        return out
+        return handled(_HANDLERS, state, envelope, event)
 
 
 # Chunks
@@ -189,7 +183,7 @@ def _lost(envelope: Envelope, event: Event) -> Payloads:
     return [json_bytes({"error": error_of(envelope, "error", event)}), DONE] if isinstance(event, Error) else []
 
 
-_HANDLERS: dict[type[Event], Callable[[OpenAIState, Envelope, Any, Payloads], None]] = {
+_HANDLERS: Handlers[OpenAIState] = {
     TextDelta: _text,
     ReasoningDelta: _reasoning,
     ToolInputStart: _begin_call,

@@ -11,14 +11,14 @@
    bounded by `KEPT_BYTES`; beyond it stands what deltas said alone, and the response's metadata have `tm-truncated`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.dialects.dialect import Envelope, voids
+from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, failure_text, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.dialects.responses_items import (
     KEPT_BYTES,
@@ -49,8 +49,6 @@ from tokenmill.events import (
     ToolInputDelta,
     ToolInputStart,
 )
-
-Payloads: TypeAlias = list[bytes]
 
 LAST = 2**53 - 1
 """The sequence number of an `error` where the state is lost, and with it the count: behind all others."""
@@ -91,10 +89,7 @@ class ResponsesDialect:
         """The payloads of one event."""
         if state is None:
             return _lost(event)
-        out: Payloads = []
-        if (handle := _HANDLERS.get(event.__class__)) is not None:
-            handle(state, envelope, event, out)
-        return out
+        return handled(_HANDLERS, state, envelope, event)
 
 
 def _say(state: ResponsesState, kind: str, fields: Json, out: Payloads) -> None:
@@ -107,7 +102,7 @@ def _response(state: ResponsesState, envelope: Envelope, status: str, further: J
     """The response with all items that have ended."""
     done = state.items.done
     fields = {
-        "id": f"{envelope.message_id}-{envelope.choice}" if envelope.choice else envelope.message_id,
+        "id": envelope.choice_id,
         "object": "response",
         "created_at": envelope.created // 1000,
         "status": status,
@@ -262,7 +257,7 @@ def _finish(state: ResponsesState, envelope: Envelope, event: Finish, out: Paylo
     _end_block(state, out)
     kind, fields = _ENDS.get(event.reason, ("failed", {}))
     if kind == "failed":
-        message = state.failure or f"the answer ended early: {event.reason}"
+        message = failure_text(event.reason, state.failure)
         fields = {"error": {"code": "server_error", "message": message}}
     if event.usage is not UNSET:
         fields = fields | {"usage": usage_of(event.usage)}
@@ -277,7 +272,7 @@ def _lost(event: Event) -> Payloads:
     return [json_bytes({"type": "error", **fields})]
 
 
-_HANDLERS: dict[type[Event], Callable[[ResponsesState, Envelope, Any, Payloads], None]] = {
+_HANDLERS: Handlers[ResponsesState] = {
     MessageStart: _start,
     TextDelta: _text,
     TextEnd: _end,

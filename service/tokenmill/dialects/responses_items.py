@@ -18,7 +18,6 @@ KEPT_BYTES = 512 * KIB
 ITEM_BYTES = 1 * KIB
 """JSON of an item beside its text: ids, names and words of the shape."""
 
-
 _SENT_BACK = frozenset({"signature", "encrypted_content"})
 """Kinds of parts that belong to reasoning."""
 

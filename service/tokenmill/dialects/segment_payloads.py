@@ -1,13 +1,11 @@
 """What the dialect `segments` remembers of a message, and its payloads."""
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
-from tokenmill.dialects.dialect import Envelope
+from tokenmill.dialects.dialect import Envelope, Payloads
 from tokenmill.dialects.json_text import json_bytes, pieces
-
-Out: TypeAlias = list[bytes]
 
 
 class CallSegment(msgspec.Struct, array_like=True):
@@ -52,26 +50,26 @@ class SegmentsState(msgspec.Struct, array_like=True):
     """Id of that block's segment, if it is one of its own."""
 
 
-def start(state: SegmentsState, segment: str, kind: str, metadata: dict[str, Any], out: Out) -> None:
+def start(state: SegmentsState, segment: str, kind: str, metadata: dict[str, Any], out: Payloads) -> None:
     """A segment begins."""
     state.started += 1
     payload = {"metadata": metadata} if metadata else {}
     out.append(json_bytes({"type": "SEGMENT_START", "segment_id": segment, "segment_type": kind, "payload": payload}))
 
 
-def content(segment: str, text: str, out: Out) -> None:
+def content(segment: str, text: str, out: Payloads) -> None:
     """More of a segment; nothing if the text is empty."""
     for piece in pieces(text):
         out.append(json_bytes({"type": "SEGMENT_CONTENT", "segment_id": segment, "payload": {"delta": piece}}))
 
 
-def end(envelope: Envelope, segment: str, metadata: dict[str, Any], out: Out) -> None:
+def end(envelope: Envelope, segment: str, metadata: dict[str, Any], out: Payloads) -> None:
     """A segment ends; its metadata is said again where the message asks for it."""
     payload = {"metadata": metadata} if metadata and envelope.options.segment_end_metadata else {}
     out.append(json_bytes({"type": "SEGMENT_END", "segment_id": segment, "payload": payload}))
 
 
-def begin(state: SegmentsState, envelope: Envelope, kind: str, metadata: dict[str, Any], out: Out) -> str:
+def begin(state: SegmentsState, envelope: Envelope, kind: str, metadata: dict[str, Any], out: Payloads) -> str:
     """A segment that is no call starts: its id."""
     segment = f"{envelope.options.id_prefix}seg_{state.started + 1}"
     start(state, segment, kind, metadata, out)

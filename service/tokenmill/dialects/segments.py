@@ -14,14 +14,14 @@
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import UNSET
 
-from tokenmill.dialects.dialect import Envelope
+from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, handled, warns
 from tokenmill.dialects.json_text import json_bytes
-from tokenmill.dialects.segment_payloads import CallSegment, Out, SegmentsState, begin, content, end, start
+from tokenmill.dialects.segment_payloads import CallSegment, SegmentsState, begin, content, end, start
 from tokenmill.events import (
     ArgumentDelta,
     Error,
@@ -63,22 +63,18 @@ class SegmentsDialect:
         self, state: SegmentsState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
     ) -> Sequence[bytes]:
         """The payloads of one event."""
-        out: Out = []
-        handle = _HANDLERS.get(event.__class__)
-        if handle is not None:
-            handle(SegmentsState() if state is None else state, envelope, event, out)
-        return out
+        return handled(_HANDLERS, SegmentsState() if state is None else state, envelope, event)
 
 
 # Text, reasoning, parts
 
 
-def _text_start(state: SegmentsState, _envelope: Envelope, event: TextStart, _out: Out) -> None:
+def _text_start(state: SegmentsState, _envelope: Envelope, event: TextStart, _out: Payloads) -> None:
     state.hidden = bool(event.call) and event.call == state.failed
     state.nameless = event.call == ""
 
 
-def _text(state: SegmentsState, envelope: Envelope, event: TextDelta, out: Out) -> None:
+def _text(state: SegmentsState, envelope: Envelope, event: TextDelta, out: Payloads) -> None:
     if state.hidden:
         return
     if state.nameless:
@@ -91,25 +87,25 @@ def _text(state: SegmentsState, envelope: Envelope, event: TextDelta, out: Out) 
     content(state.source or state.text, event.delta, out)
 
 
-def _text_end(state: SegmentsState, envelope: Envelope, _event: TextEnd, out: Out) -> None:
+def _text_end(state: SegmentsState, envelope: Envelope, _event: TextEnd, out: Payloads) -> None:
     if state.source:
         end(envelope, state.source, {}, out)
     state.hidden, state.nameless, state.source = False, False, ""
 
 
-def _close_text(state: SegmentsState, envelope: Envelope, out: Out) -> None:
+def _close_text(state: SegmentsState, envelope: Envelope, out: Payloads) -> None:
     if state.text:
         end(envelope, state.text, {}, out)
         state.text = ""
 
 
-def _reasoning(state: SegmentsState, envelope: Envelope, event: ReasoningDelta, out: Out) -> None:
+def _reasoning(state: SegmentsState, envelope: Envelope, event: ReasoningDelta, out: Payloads) -> None:
     if not state.reasoning:
         state.reasoning = begin(state, envelope, "reasoning", {}, out)
     content(state.reasoning, event.delta, out)
 
 
-def _part(state: SegmentsState, envelope: Envelope, event: Part, out: Out) -> None:
+def _part(state: SegmentsState, envelope: Envelope, event: Part, out: Payloads) -> None:
     if event.kind in MEDIA:
         metadata = {"kind": event.kind, "value": event.value}
         end(envelope, begin(state, envelope, "media", metadata, out), metadata, out)
@@ -118,7 +114,7 @@ def _part(state: SegmentsState, envelope: Envelope, event: Part, out: Out) -> No
 # Calls
 
 
-def _call_start(state: SegmentsState, envelope: Envelope, event: ToolInputStart, out: Out) -> None:
+def _call_start(state: SegmentsState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
     said = {} if event.attributes is UNSET else dict(event.attributes)
     kind = said.pop("type", "") if said else _kind_of(envelope, event.name, provider=event.provider)
     metadata = {"tool_name": event.name} if event.attributes is UNSET else said
@@ -133,7 +129,7 @@ def _kind_of(envelope: Envelope, tool: str, *, provider: bool) -> str:
     return kind if kind in PATHED or not provider else _TOOL_CALL
 
 
-def _open(state: SegmentsState, envelope: Envelope, segment: CallSegment, out: Out) -> None:
+def _open(state: SegmentsState, envelope: Envelope, segment: CallSegment, out: Payloads) -> None:
     state.calls[segment.id] = segment
     segment.waits = segment.kind in PATHED and "tool_name" in segment.metadata
     if not segment.provider:
@@ -142,7 +138,7 @@ def _open(state: SegmentsState, envelope: Envelope, segment: CallSegment, out: O
         _show(state, segment, out)
 
 
-def _show(state: SegmentsState, segment: CallSegment, out: Out) -> None:
+def _show(state: SegmentsState, segment: CallSegment, out: Payloads) -> None:
     """Send the start, with the path if there is one by now, and what waited for it."""
     if segment.shown:
         return
@@ -154,13 +150,13 @@ def _show(state: SegmentsState, segment: CallSegment, out: Out) -> None:
     segment.waiting = []
 
 
-def _source(state: SegmentsState, _envelope: Envelope, event: ToolInputDelta, out: Out) -> None:
+def _source(state: SegmentsState, _envelope: Envelope, event: ToolInputDelta, out: Payloads) -> None:
     segment = state.calls.get(event.id)
     if segment is not None and segment.kind == _TOOL_CALL:
         content(segment.id, event.delta, out)
 
 
-def _argument(state: SegmentsState, _envelope: Envelope, event: ArgumentDelta, out: Out) -> None:
+def _argument(state: SegmentsState, _envelope: Envelope, event: ArgumentDelta, out: Payloads) -> None:
     segment = state.calls.get(event.id)
     if segment is None:
         return
@@ -175,7 +171,7 @@ def _argument(state: SegmentsState, _envelope: Envelope, event: ArgumentDelta, o
             segment.waiting = []
 
 
-def _call(state: SegmentsState, envelope: Envelope, event: ToolCall, out: Out) -> None:
+def _call(state: SegmentsState, envelope: Envelope, event: ToolCall, out: Payloads) -> None:
     segment = state.calls.get(event.id)
     streamed = segment is not None
     if segment is None:
@@ -196,7 +192,7 @@ def _call(state: SegmentsState, envelope: Envelope, event: ToolCall, out: Out) -
         _close_calls(state, envelope, [segment], out)
 
 
-def _close_calls(state: SegmentsState, envelope: Envelope, segments: Iterable[CallSegment], out: Out) -> None:
+def _close_calls(state: SegmentsState, envelope: Envelope, segments: Iterable[CallSegment], out: Payloads) -> None:
     for segment in list(segments):
         _show(state, segment, out)
         end(envelope, segment.id, _end_metadata(segment), out)
@@ -214,9 +210,9 @@ def _end_metadata(segment: CallSegment) -> dict[str, Any]:
 # Errors and the end
 
 
-def _error(state: SegmentsState, envelope: Envelope, event: Error, out: Out) -> None:
+def _error(state: SegmentsState, envelope: Envelope, event: Error, out: Payloads) -> None:
     segment = state.calls.get(event.id) if isinstance(event.id, str) else None
-    if segment is not None and event.code not in ("unknown-tool", "schema-mismatch"):
+    if segment is not None and not warns(event):
         if segment.shown or segment.provider or event.code != "unfinished-call":
             state.failed = segment.id
             _show(state, segment, out)
@@ -231,7 +227,7 @@ def _error(state: SegmentsState, envelope: Envelope, event: Error, out: Out) -> 
     out.append(json_bytes({"type": "ERROR", **about, "payload": payload}))
 
 
-def _finish(state: SegmentsState, envelope: Envelope, _event: Finish, out: Out) -> None:
+def _finish(state: SegmentsState, envelope: Envelope, _event: Finish, out: Payloads) -> None:
     _close_text(state, envelope, out)
     _close_calls(state, envelope, state.calls.values(), out)
     if state.reasoning:
@@ -239,7 +235,7 @@ def _finish(state: SegmentsState, envelope: Envelope, _event: Finish, out: Out) 
         state.reasoning = ""
 
 
-_HANDLERS: dict[type[Event], Callable[[SegmentsState, Envelope, Any, Out], None]] = {
+_HANDLERS: Handlers[SegmentsState] = {
     TextStart: _text_start,
     TextDelta: _text,
     TextEnd: _text_end,

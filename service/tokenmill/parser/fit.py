@@ -68,6 +68,12 @@ def kept(value: Any, shape: Shape, depth: int = 0) -> Any:
     return found
 
 
+def keeps_text(shape: Shape, key: str) -> bool:
+    """Whether any text stays as it is under this key of an object: what may be sent before the object is complete."""
+    shapes = value_shapes(shape, key)
+    return lists_key(shape, key) and all(_stays(inner) for inner in shapes)
+
+
 # What there is: text
 
 
@@ -129,6 +135,13 @@ def _spelled(text: str, shape: Shape) -> str:
     wanted = _SPELLING.sub("", text)
     alike = [value for value in values if _SPELLING.sub("", value) == wanted]
     return alike[0] if len(alike) == 1 else text
+
+
+def _stays(shape: Shape) -> bool:
+    """Whether a text stays as it is, whatever it says."""
+    types = kinds(shape)
+    spelled = isinstance(shape.schema, Mapping) and "enum" in shape.schema
+    return not spelled and (not types or "string" in types)
 
 
 def _written(value: Any) -> str:

@@ -79,6 +79,9 @@ class Hit(NamedTuple, Generic[T_co]):
 class Finder(Protocol[T_co]):
     """Finds what is live at some place of a stream."""
 
+    first: str = ""
+    """The sign with which all begins that can be found, if there is one. A text without it holds nothing."""
+
     def find(self, buffer: str, position: int, *, final: bool) -> "Hit[T_co] | None":
         """The first from `position` on, or what to hold; `final` says that nothing follows the buffer."""
 
@@ -113,7 +116,7 @@ class Scanner(Generic[T]):
         )
         """The signs that markers begin with, white space in front of them aside."""
         self.first = self.firsts if len(self.firsts) == 1 and not leading_space else ""
-        """Where all begin with the same sign: it. A text without it needs no search."""
+        """As any finder has it."""
 
     def settled(self, text: str) -> int:
         """How much of the text holds no marker, whatever follows; -1 if a whole one ends that."""

@@ -11,17 +11,40 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tokenmill.events import Error
+from tokenmill.events import AnyEvent, Error
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.calls import Verdict, begin, complete, fail
 from tokenmill.parser.modes import TEXT, UNPARSED, give_back, limit
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import NativeCall, OpenCall, Source
+from tokenmill.parser.state import NativeCall, OpenCall, Source, State
+
+if TYPE_CHECKING:
+    from tokenmill.parser.grammar import Grammar
 
 _READER = JsonArguments().compile(())
+
+
+def quick_delta(grammar: "Grammar", state: State, delta: Mapping[str, Any]) -> list[AnyEvent] | None:
+    """The events of a delta that is nothing but more content of the last call; None if it must be read with care."""
+    known, function = state.native, delta.get("function")
+    if not known or state.held or state.mode == UNPARSED or type(function) is not dict:
+        return None
+    native, text = known[-1], function.get("arguments")
+    if type(text) is not str or native.index != delta.get("index") or native.complete or not native.call.begun:
+        return None
+    if delta.get("id") or function.get("name"):
+        return None
+    call, limits, size = native.call, grammar.limits, len(text)
+    total = call.source.size + size
+    if not 0 < size <= limits.delta_chars or total > limits.call_chars:
+        return None
+    events = _READER.quick(grammar, state, call, text)
+    if events is not None:
+        call.source.add(text)
+    return events
 
 
 def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
@@ -103,12 +126,6 @@ def _next(known: Sequence[NativeCall], wire_id: str, name: str) -> int:
 def _read(run: Run, native: NativeCall, text: str) -> None:
     call, limits = native.call, run.grammar.limits
     room = limits.call_chars - call.source.size
-    if len(text) <= min(room, limits.delta_chars):
-        events = _READER.quick(run.grammar, run.state, call, text)
-        if events is not None:
-            call.source.add(text)
-            run.out += events
-            return
     stop, verdict = _READER.step(run, call, text[:room], 0)
     call.source.add(text[:stop])
     if verdict is Verdict.DONE:

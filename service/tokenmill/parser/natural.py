@@ -1,6 +1,7 @@
 """Text that is sent up to natural boundaries: the end of a line, the end of a sentence, or after so many characters.
 
-Where it is cut depends on the text alone, so the same text is sent in the same pieces however it arrived.
+How much of a text is out depends on the text alone, not on how it arrived. What arrives at once is sent at once, up to
+its last boundary.
 """
 
 _LINE = "\n"

@@ -25,11 +25,11 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     tool_choice: Literal["auto", "none", "required"] | dict[str, Any] = "auto"
     """As in the request to the model; with `none` there are no calls and their markers stay text."""
     model: str = ""
-    """Name of the model, for `message-start`."""
+    """Name of the model, for `message-start` and the dialects that name it."""
     provider: str = ""
-    """Who serves the model. The format `autobyteus` and the option `json_profile` depend on it."""
+    """Who serves the model: the format `autobyteus` and an empty `json_profile` depend on it, two dialects name it."""
     conversation_hash: str = ""
-    """For dialects that name it; none of this version does."""
+    """Hash of the conversation so far, for the dialect `session`, which passes it on."""
     start: Literal["text", "reasoning", "header"] | None = None
     """Where the stream begins: a prompt may have opened the reasoning already."""
     parse: Literal["all", "tools", "reasoning", "none"] = "all"
@@ -51,17 +51,18 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     text_after_calls: Literal["keep", "drop"] | None = None
     """Text after the first complete call: some models only ramble there. None: the format's own, mostly `keep`."""
     stream_tool_input: bool | None = None
-    """None: on if any output asks for it."""
+    """Whether clients see calls grow. None: in dialects that show it by themselves. True: in all that can."""
     content_arguments: list[str] = []
     """`tool.argument` names whose decoded text is streamed as `argument-delta`; `*` stands for any."""
     min_delta_chars: int = 0
-    """Argument deltas are held until they have this many characters."""
+    """Argument deltas are held until they have this many characters; pieces of calls in the dialect `agent`, too."""
     text_mode: Literal["immediate", "smart", "passthrough", "placeholder"] = "immediate"
     """When text is sent: as soon as it is certain; up to the end of a line or sentence; as it is, markers and calls
     included; or at once, with `placeholder_text` behind each call."""
     max_buffer_chars: int = 200
     """With `smart`, text of so many characters does not wait for an end."""
     placeholder_text: str = "[Working...]"
+    """With `placeholder`, what stands in the text behind each call."""
     json_patterns: list[str] = []
     """How JSON begins that the format `autobyteus_json` takes for a call; white space does not matter. Empty: eight
     beginnings that are in use."""

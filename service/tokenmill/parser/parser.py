@@ -10,7 +10,7 @@ from tokenmill.errors import SnapshotError
 from tokenmill.events import AnyEvent, Error, Finish, MessageStart, Part
 from tokenmill.parser.grammar import Grammar
 from tokenmill.parser.modes import UNPARSED, TextMode, limit
-from tokenmill.parser.native import end_native, read_delta
+from tokenmill.parser.native import end_native, quick_delta, read_delta
 from tokenmill.parser.reasons import finish_reason
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import State, decode_state, encode_state
@@ -109,6 +109,8 @@ class Parser:
 
     def tool_calls(self, deltas: Sequence[Mapping[str, Any]]) -> list[AnyEvent]:
         """The events of OpenAI tool-call deltas."""
+        if len(deltas) == 1 and (events := quick_delta(self.grammar, self.state, deltas[0])) is not None:
+            return events
         run = self._beside()
         for delta in deltas:
             read_delta(run, delta)

@@ -13,6 +13,7 @@ import json
 import re
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.?)|\"", re.DOTALL)
+_VALID = re.compile(r'(?:[^"\\]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
 _KNOWN = frozenset('"\\/bfnrt')
 
 _TOKEN = re.compile(
@@ -71,6 +72,8 @@ def escaped(content: str, *, dropping: bool = False) -> str:
 
     `dropping` leaves out the backslash of all escapes that are none.
     """
+    if _VALID.fullmatch(content):  # nearly all are, and it may be a whole file
+        return content
     return _ESCAPE.sub(_dropped if dropping else _escape, content)
 
 

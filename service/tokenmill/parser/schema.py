@@ -33,23 +33,24 @@ class Shape:
         """`known` are the shapes of the same root by the identity of their schemas."""
         self.schema = schema
         self.root = root
-        self._alternatives = tuple(alternatives(schema, root))
+        self.alternatives = tuple(alternatives(schema, root))
+        """The schema and all that it leads to."""
         self._known = {} if known is None else known
 
     @cached_property
     def types(self) -> frozenset[str]:
         """Every JSON type that the value may have; empty if the schema does not say."""
         found: set[str] = set()
-        for schema in self._alternatives:
+        for schema in self.alternatives:
             found |= _own_types(schema)
         return frozenset(found)
 
     def child(self, name: str) -> "Shape":
         """The schema of an object's value of this key."""
-        for schema in self._alternatives:
+        for schema in self.alternatives:
             properties = schema.get("properties")
             if isinstance(properties, Mapping) and name in properties:
-                return self._inner(properties[name])
+                return self.inner(properties[name])
         return self._others
 
     def item(self) -> "Shape":
@@ -65,12 +66,13 @@ class Shape:
         return self._first("items")
 
     def _first(self, keyword: str) -> "Shape":
-        for schema in self._alternatives:
+        for schema in self.alternatives:
             if keyword in schema:
-                return self._inner(schema[keyword])
+                return self.inner(schema[keyword])
         return NO_SHAPE
 
-    def _inner(self, schema: Any) -> "Shape":
+    def inner(self, schema: Any) -> "Shape":
+        """The shape of a schema that is a part of this one."""
         found = self._known.get(id(schema))
         if found is None:
             found = self._known[id(schema)] = Shape(schema, self.root, self._known)

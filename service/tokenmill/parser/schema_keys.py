@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tokenmill.parser.patterns import matches
-from tokenmill.parser.schema import NO_SHAPE, Shape, alternatives, resolve
+from tokenmill.parser.schema import NO_SHAPE, Shape, resolve
 
 _STRUCTURED = {"object": ("properties", "patternProperties", "additionalProperties"), "array": ("items", "prefixItems")}
 """Keywords that say the type where `type` does not."""
@@ -20,7 +20,7 @@ def kinds(shape: Shape) -> frozenset[str]:
         return types
     return frozenset(
         kind
-        for schema in alternatives(shape.schema, shape.root)
+        for schema in shape.alternatives
         for kind, keywords in _STRUCTURED.items()
         if any(keyword in schema for keyword in keywords)
     )
@@ -28,16 +28,16 @@ def kinds(shape: Shape) -> frozenset[str]:
 
 def value_shapes(shape: Shape, key: str) -> list[Shape]:
     """The schemas of a key's value: of its property and of the patterns that it fits, else that of the rest."""
-    found = [Shape(inner, shape.root) for inner in _own(shape, key) if isinstance(inner, Mapping)]
+    found = [shape.inner(inner) for inner in _own(shape, key) if isinstance(inner, Mapping)]
     if found:
         return found
-    rest = (schema.get("additionalProperties") for schema in alternatives(shape.schema, shape.root))
-    return [Shape(inner, shape.root) for inner in rest if isinstance(inner, Mapping)][:1]
+    rest = (schema.get("additionalProperties") for schema in shape.alternatives)
+    return [shape.inner(inner) for inner in rest if isinstance(inner, Mapping)][:1]
 
 
 def _own(shape: Shape, key: str) -> Iterator[Any]:
     """What is said of a key by name or by pattern."""
-    for schema in alternatives(shape.schema, shape.root):
+    for schema in shape.alternatives:
         yield from _said(schema, key)
 
 
@@ -54,11 +54,7 @@ def lists_key(shape: Shape, key: str) -> bool:
     said = list(_own(shape, key))
     if said:
         return not any(inner is False for inner in said)
-    schemas = [
-        schema
-        for schema in alternatives(shape.schema, shape.root)
-        if any(keyword in schema for keyword in _STRUCTURED["object"])
-    ]
+    schemas = [schema for schema in shape.alternatives if any(keyword in schema for keyword in _STRUCTURED["object"])]
     return not schemas or any(schema.get("additionalProperties", False) is not False for schema in schemas)
 
 
@@ -84,11 +80,11 @@ def _allows(schema: Any, root: Mapping[str, Any], key: str, left: int) -> bool:
 
 def item_shapes(shape: Shape, count: int) -> list[Shape]:
     """The schemas of an array's elements: those of the positions if there are as many, else one for all."""
-    for schema in alternatives(shape.schema, shape.root):
+    for schema in shape.alternatives:
         for keyword in ("prefixItems", "items"):
             positions = schema.get(keyword)
             if isinstance(positions, list) and len(positions) == count:
-                return [Shape(inner, shape.root) for inner in positions]
+                return [shape.inner(inner) for inner in positions]
     item = shape.item()
     return [item if isinstance(item.schema, Mapping) else NO_SHAPE] * count
 
@@ -103,7 +99,7 @@ def renamed(value: dict[str, Any], shape: Shape) -> dict[str, Any]:
     strangers = [key for key in value if not lists_key(shape, key)]
     names = {}
     for key in missing:
-        plural = "array" in kinds(Shape(properties[key], shape.root))
+        plural = "array" in kinds(shape.inner(properties[key]))
         alike = [name for name in strangers if _alike(name, key, plural=plural)]
         if len(alike) == 1:
             names[alike[0]] = key

@@ -1,20 +1,18 @@
 """What a chunk does to its message: the rules of identity carried out, then its fields in the contract's order."""
 
 from tokenmill.codecs import Chunk
-from tokenmill.errors import BadKey, Orphan, Undecodable
+from tokenmill.errors import BadKey, Orphan
 from tokenmill.events import Error
 from tokenmill.limits import DETAIL_BYTES
-from tokenmill.records import Output, Record, header
+from tokenmill.records import Output, Record
 from tokenmill.session.identity import Verdict, choice_index, has_content, judge, opens
+from tokenmill.session.idle import last_offset
 from tokenmill.session.low_water import LowWater, Root
 from tokenmill.session.message import LOST, OPEN, Choice, Message
 from tokenmill.session.messages import Messages
 from tokenmill.session.opening import Opened, Opener, conversation_of, parser_of
 from tokenmill.session.outputs import Outputs
 from tokenmill.session.tally import Tally
-
-LAST_OFFSET = "tm-last-offset"
-"""Header of a `control` `timeout`: the last offset its writer saw of the message."""
 
 _DROPPED = {
     Verdict.NO_MESSAGE: "no-message",
@@ -228,7 +226,8 @@ class Chunks:
         if message is None:
             self._reject(Verdict.NO_MESSAGE, chunk, record)
             return
-        stale = chunk.control == "timeout" and message.last > _last_offset(record)
+        seen = last_offset(record)
+        stale = chunk.control == "timeout" and seen is not None and message.last > seen
         self._see(message, record)
         choices = _controlled(message, chunk)
         if not choices:
@@ -261,14 +260,3 @@ def _controlled(message: Message, chunk: Chunk) -> list[Choice]:
     return [
         choice for choice in message.going_on() if not isinstance(chunk.choice, int) or choice.index == chunk.choice
     ]
-
-
-def _last_offset(record: Record) -> int:
-    """What the writer of a timeout had seen of the message; without the header, everything."""
-    value = header(record.headers, LAST_OFFSET)
-    if value is None:
-        return record.offset
-    try:
-        return int(value)
-    except ValueError as problem:
-        raise Undecodable(f"the header {LAST_OFFSET} is no number: {value!r:.50}") from problem

@@ -1,5 +1,6 @@
 """How a choice opens: its message's id, its options, and from where the log must be read to open it again."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -38,7 +39,9 @@ def conversation_of(key: bytes) -> str:
 class Opener:
     """Makes messages and choices of one partition."""
 
-    def __init__(self, settings: SessionSettings, number: int, low_water: LowWater) -> None:
+    def __init__(
+        self, settings: SessionSettings, number: int, low_water: LowWater, oldest_stream: Callable[[bytes], Root | None]
+    ) -> None:
         self._defaults = settings.defaults
         self._resolved = settings.resolved
         self._limits = settings.limits
@@ -46,13 +49,22 @@ class Opener:
         self._default_grammar = self._compiled(self._defaults)
         self._id_prefix = f"o{number}-"
         self._low_water = low_water
+        self._oldest_stream = oldest_stream
+        self._named_at = self._named = -1
 
     def _compiled(self, options: Options) -> Grammar:
         return compile_grammar(self._resolved(options), self._limits, traced=self._traced)
 
     def reserved(self, message_id: str) -> bool:
         """Whether the id is of the form that unnamed messages of this partition get."""
-        return message_id.startswith(self._id_prefix) and message_id[len(self._id_prefix) :].isdecimal()
+        prefix = self._id_prefix
+        return message_id.startswith(prefix) and message_id[len(prefix) :].replace("-", "", 1).isdecimal()
+
+    def _generated(self, offset: int) -> str:
+        """The id of an unnamed message: that of the record, with a number for all but the first that it opens."""
+        self._named = self._named + 1 if self._named_at == offset else 0
+        self._named_at = offset
+        return f"{self._id_prefix}{offset}-{self._named}" if self._named else f"{self._id_prefix}{offset}"
 
     def check(self, options: dict[str, Any]) -> None:
         """Raise `BadOpen` for options that no message could have, also where they come too late to count."""
@@ -83,8 +95,7 @@ class Opener:
         if message is None:
             message = self._message(chunk, record)
         roots = [self._low_water.root(record.offset)]
-        if root is not None:
-            roots.append(root)
+        roots += [each for each in (root, self._oldest_stream(message.key)) if each is not None]
         previous = message.choice(choice_index(chunk))
         own, shared = trace_context(record.headers), _shared_trace_context(message, chunk, previous)
         if chunk.open is None or not message.named or (shared is not None and (own or shared)):
@@ -114,7 +125,7 @@ class Opener:
         assert record.key is not None  # the intake refuses records without
         conversation = conversation_of(record.key)
         if not chunk.message_id:
-            return Message(record.key, conversation, f"{self._id_prefix}{record.offset}", named=False)
+            return Message(record.key, conversation, self._generated(record.offset), named=False)
         if len(chunk.message_id.encode()) > KEY_BYTES:
             raise Undecodable(f"message_id is longer than {KEY_BYTES} bytes")
         return Message(record.key, conversation, chunk.message_id, named=True)

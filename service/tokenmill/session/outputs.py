@@ -35,6 +35,7 @@ _DELTAS_OF_CALLS = (ToolInputDelta, ArgumentDelta)
 _ONLY_PART = ("tm-part", b"1/1")
 _TRUNCATED = ("tm-truncated", b"1")
 """Of a payload that holds less than it should, as its dialect's state says by `truncated`."""
+
 MADE_SEQS = 2048
 _SEQS = [("tm-seq", b"%d" % seq) for seq in range(MADE_SEQS)]
 """The header of most events, made once."""
@@ -108,7 +109,8 @@ class Outputs:
         """Number the events of a choice and write them; `time` is the record's, in milliseconds since the epoch."""
         if choice.grammar.traced:
             events, traces = traced(events, choice)
-            self.tally.traces += [] if self.silent else traces
+            if not self.silent:
+                self.tally.traces += traces
         if self.silent and not self._keeps_state:
             choice.seq += len(events)
             return
@@ -162,11 +164,11 @@ class Outputs:
             instead = _instead_of(event)
             if isinstance(instead, Error) and not route.errors:
                 return
-            payloads = route.dialect.encode(state, choice.envelope, instead, seq, time)
+            again = route.dialect.encode(state, choice.envelope, instead, seq, time)
+            payloads = [payload for payload in again if len(payload) <= self._room]
         for number, payload in enumerate(payloads, 1):
-            if len(payload) <= self._room:
-                part = ("tm-part", b"%d/%d" % (number, len(payloads)))
-                out.append(Output(route.topic, time, _key(route, choice), payload, self._headers(choice, seq, part)))
+            part = ("tm-part", b"%d/%d" % (number, len(payloads)))
+            out.append(Output(route.topic, time, _key(route, choice), payload, self._headers(choice, seq, part)))
 
     def _headers(self, choice: Choice, seq: int | None, part: tuple[str, bytes]) -> list[tuple[str, bytes]]:
         if seq is None:

@@ -9,7 +9,7 @@ from tokenmill.dialects import Envelope, find_dialect
 from tokenmill.errors import BadOpen, SnapshotError
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import Options, Parser
-from tokenmill.session.intake import Kept, Place
+from tokenmill.session.intake import Kept
 from tokenmill.session.low_water import LowWater
 from tokenmill.session.message import LOST, OPEN, Choice, Message
 from tokenmill.session.settings import SessionSettings
@@ -83,8 +83,9 @@ class Restored:
             for type_, place in self._states
         )
 
-    def _kept(self, state: KeptState) -> tuple[Place, Kept]:
-        return (state.codec, state.key, state.stream), Kept(state.state, self._roots[state.root])
+    def _kept(self, state: KeptState) -> Kept:
+        place = (state.codec, state.key, state.stream)
+        return Kept(place, state.state, self._roots[state.root], state.last, state.message_id)
 
 
 def _read_meta(data: bytes) -> Meta:

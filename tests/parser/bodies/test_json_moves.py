@@ -3,7 +3,7 @@
 import pytest
 
 from tokenmill.limits import JSON_DEPTH
-from tokenmill.parser.bodies.json_moves import Move, move_from
+from tokenmill.parser.bodies.json_moves import Move, content_move, move_from
 
 
 def move(stack: str, quote: str, text: str, *, escaped: bool = False, floor: int = 0) -> Move | None:
@@ -23,16 +23,22 @@ def move(stack: str, quote: str, text: str, *, escaped: bool = False, floor: int
 )
 def test_move(stack: str, quote: str, text: str, expected: tuple[str, str]) -> None:
     """Open brackets and the open quote behind a chunk that is not all of one string."""
-    assert move(stack, quote, text) == Move(*expected, escaped=False, inside=False)
+    assert move(stack, quote, text) == Move(*expected, escaped=False)
 
 
 @pytest.mark.parametrize(
-    ("text", "escaped", "expected"),
-    [("a\\", False, True), ('"', True, False), ("'}", False, False), ("\\" * 3, False, True), ("\\" * 3, True, False)],
+    ("opened", "expected"),
+    [('"a\\', True), ('"\\"', False), ("\"'}", False), ("'\"", False), ('"' + "\\" * 3, True), ("'\\\\", False)],
 )
-def test_inside_of_a_string(text: str, escaped: bool, expected: bool) -> None:  # parameters of the table
+def test_inside_of_a_string(opened: str, expected: bool) -> None:  # a parameter of the table
     """Nothing counts but escapes."""
-    assert move("{[", '"', text, escaped=escaped) == Move("{[", '"', escaped=expected, inside=True)
+    assert content_move(opened) is expected
+
+
+@pytest.mark.parametrize("opened", ['"a"', "'a'b", '"\\\\"', "/a", "\na", "*a"])
+def test_not_inside_of_a_string(opened: str) -> None:
+    """The string ends, or it is a comment."""
+    assert content_move(opened) is None
 
 
 @pytest.mark.parametrize(
@@ -45,12 +51,10 @@ def test_no_move(stack: str, quote: str, text: str) -> None:
 
 
 def test_the_floor_holds() -> None:
-    """What is open below the place is not closed; where nothing may be open, there are only strings."""
-    assert move("{[{", "", "}", floor=1) == Move("{[", "", escaped=False, inside=False)
+    """What is open below the place is not closed."""
+    assert move("{[{", "", "}", floor=1) == Move("{[", "", escaped=False)
     assert move("{[{", "", "}", floor=2) is None
-    assert move("{", '"', "{", floor=JSON_DEPTH) == Move("{", '"', escaped=False, inside=True)
-    for quote, text in [("", "{"), ("", '"'), ('"', '"')]:
-        assert move("{", quote, text, floor=JSON_DEPTH) is None
+    assert move("{[", '"', '"]', floor=1) is None
 
 
 def test_nesting_is_bounded() -> None:

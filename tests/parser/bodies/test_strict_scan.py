@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tokenmill.limits import JSON_DEPTH
+from tokenmill.parser.bodies.json_moves import QUICK_CHARS
 from tokenmill.parser.bodies.strict_scan import BARE_CHARS, TEXT_CHARS, Token, scan, stays_in_string
 from tokenmill.parser.body_state import JsonState
 
@@ -111,9 +112,14 @@ def test_more_of_a_string_is_seen_at_once() -> None:
     for piece in ('{"a"', ":", '"', '"'):  # a key is a token, and so is the beginning of its value
         scan(state, piece, 0)
         state.capture = False
-    assert [stays_in_string(state, text) for text in ("x y", 'x"', "x\\", "x\n", "")] == [
+    texts = ("x y", 'x"', "x\\", "\n", '"', "\\n", "x\n", "x" * (QUICK_CHARS + 1), "")
+    assert [stays_in_string(state, text) for text in texts] == [
         True,
         False,
+        True,  # half an escape, which
+        False,  # no control character completes
+        True,  # but a quote does
+        True,
         False,
         False,
         True,

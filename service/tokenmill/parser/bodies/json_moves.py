@@ -27,34 +27,50 @@ class Move(NamedTuple):
     """Quote of the string in which it ends."""
     escaped: bool
     """It ends behind an escaping backslash."""
-    inside: bool
-    """It belongs to the string in which it began, all of it."""
 
 
 @lru_cache(REMEMBERED)
 def move_from(stack: str, floor: int, quote: str, escaped: bool, text: str) -> Move | None:  # noqa: FBT001 -- a memory knows values by their place
     """Where `text` leads from these open brackets and this open quote, if any.
 
-    None if there, or on the way, there is no place outside strings with more than `floor` brackets open and at most
-    `JSON_DEPTH`; also at a bracket that closes another kind, at a slash, and in a comment.
+    None if there, or on the way, there are not more than `floor` brackets open and at most `JSON_DEPTH`; also at a
+    bracket that closes another kind, at a slash, and in a comment.
     """
     if quote not in "\"'":
         return None
-    inside = quote != ""
     for character in text:
         if escaped:
             escaped = False
         elif quote and character == "\\":
             escaped = True
         elif quote and character == quote:
-            quote, inside = "", False
+            quote = ""
         elif not quote and character in "\"'":
             quote = character
         elif not quote:
             stack = _nested(stack, character)
-        if not inside and not floor < len(stack) <= JSON_DEPTH:
+        if not floor < len(stack) <= JSON_DEPTH:
             return None
-    return Move(stack, quote, escaped, inside)
+    return Move(stack, quote, escaped)
+
+
+@lru_cache(REMEMBERED)
+def content_move(opened: str) -> bool | None:
+    """Whether this much of a string, its quote included, ends behind an escaping backslash.
+
+    None if the string itself ends in it, or if it is a comment.
+    """
+    quote, escaped = opened[0], False
+    if quote not in "\"'":
+        return None
+    for character in opened[1:]:
+        if escaped:
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        elif character == quote:
+            return None
+    return escaped
 
 
 def _nested(stack: str, character: str) -> str:

@@ -13,7 +13,7 @@
 import re
 
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser.bodies.json_moves import OPENER, QUICK_CHARS, move_from
+from tokenmill.parser.bodies.json_moves import OPENER, QUICK_CHARS, content_move, move_from
 from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.markers import Scanner
 
@@ -103,18 +103,17 @@ class JsonScan:
         """
         if len(text) > QUICK_CHARS:
             return False
-        floor = self._depth if state.phase == Phase.DEEP else JSON_DEPTH
-        move = move_from(state.stack, floor, state.quote, state.escaped, text)
-        if move is None:
+        if state.quote:
+            escaped = content_move(f"{state.quote}\\{text}" if state.escaped else state.quote + text)
+            if escaped is not None:
+                state.escaped = escaped
+                return True
+        if state.phase != Phase.DEEP:
             return False
-        stack, quote, escaped, inside = move
-        if not inside:
-            if self._stops.doubt(text):
-                return False
-            state.stack = stack
-            state.quote = quote
-        if state.escaped is not escaped:
-            state.escaped = escaped
+        move = move_from(state.stack, self._depth, state.quote, state.escaped, text)
+        if move is None or self._stops.doubt(text):
+            return False
+        state.stack, state.quote, state.escaped = move
         return True
 
     def _string(self, state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:

@@ -130,8 +130,8 @@ class ParamsReader:
         state: ParamsState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         if state.growth and not _grows_quickly(grammar, state, text):
             return None
-        settled = self._scanner(state).settled(text)
-        if settled < len(text):
+        scanner = self._scanner(state)
+        if scanner.first in text and (settled := scanner.settled(text)) < len(text):
             if settled < 0:
                 return None
             parser.held, text = text[settled:], text[:settled]

@@ -23,7 +23,7 @@ from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.markers import LEADING_SPACE, Marker, Scanner, literal, marker
 from tokenmill.parser.markup import unescaped
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -121,16 +121,20 @@ class _PipedReader:
     def begin(self, run: Run, call: OpenCall, state: TagState, offset: int) -> None:
         """Nothing is known yet."""
 
-    def quick(self, grammar: "Grammar", call: OpenCall, state: TagState, text: str) -> list[AnyEvent] | None:
+    def quick(
+        self, grammar: "Grammar", parser: State, call: OpenCall, state: TagState, text: str
+    ) -> list[AnyEvent] | None:
         if state.phase not in (Phase.TEXT, Phase.GUARDED) or (state.growing and grammar.options.min_delta_chars):
             return None
-        if state.phase == Phase.GUARDED:
-            if (state.growing and text[-1].isspace()) or self._last[state.style].doubt(text):
-                return None
-        elif "<" in text:
+        guarded = state.phase == Phase.GUARDED
+        ends = (self._last if guarded else self._closed[self._argument])[state.style]
+        settled = ends.settled(text)
+        if settled < 0 or (guarded and state.growing and text[:settled][-1:].isspace()):
             return None
-        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
-        if state.growing:
+        text, parser.held = text[:settled], text[settled:]
+        sends = text and grammar.streams_input and not call.dropped
+        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
+        if state.growing and text:
             events.append(ArgumentDelta(call.id, self._argument, text))
         return events
 

@@ -6,7 +6,7 @@ from tokenmill.events import AnyEvent, ArgumentDelta, ToolInputDelta
 from tokenmill.parser.calls import Verdict, grow, send_source, wants
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -32,17 +32,18 @@ class RawText:
         state.growing = bool(argument) and wants(run, call, argument)
 
     def quick(
-        self, grammar: "Grammar", call: OpenCall, state: Content, text: str, argument: str
+        self, grammar: "Grammar", parser: State, call: OpenCall, state: Content, text: str, argument: str
     ) -> list[AnyEvent] | None:
         """The events of a chunk that does not close the content; None if it must be read with care."""
-        for first in self._close.firsts:
-            if first in text:
-                return None
         if state.growing and grammar.options.min_delta_chars:
             return None
-        sends = call.begun and grammar.streams_input and not call.dropped
+        if self._close.first in text and (settled := self._close.settled(text)) < len(text):
+            if settled < 0:
+                return None
+            parser.held, text = text[settled:], text[:settled]
+        sends = text and call.begun and grammar.streams_input and not call.dropped
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
-        if state.growing:
+        if state.growing and text:
             events.append(ArgumentDelta(call.id, argument, text))
         return events
 

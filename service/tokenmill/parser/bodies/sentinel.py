@@ -66,9 +66,9 @@ class _SentinelReader:
     def begin(self, call: OpenCall) -> SegmentState:  # noqa: ARG002 -- other bodies note where they begin
         return SegmentState(JsonState())
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: SegmentState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        return self._text.quick(grammar, call, state, text, self._argument(state)) if state.begin >= 0 else None
+        return self._text.quick(grammar, parser, call, state, text, self._argument(state)) if state.begin >= 0 else None
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body

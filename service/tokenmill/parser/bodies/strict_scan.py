@@ -9,8 +9,10 @@ between markers. Keys and values of the outermost object are reported, below it 
 """
 
 import re
+from functools import lru_cache
 
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
+from tokenmill.parser.bodies.json_moves import QUICK_CHARS, REMEMBERED
 from tokenmill.parser.body_state import JsonState
 
 _CONTENT = re.compile(r'(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+')
@@ -81,12 +83,23 @@ def scan(state: JsonState, buffer: str, position: int) -> tuple[int, int]:
 
 
 def stays_in_string(state: JsonState, text: str) -> bool:
-    """Whether `text` is nothing but more content of the open string, without an escape."""
-    if not state.quote or state.escaped or state.capture:
+    """Read all of a short text at once if it is nothing but more content of the open string; else nothing is read."""
+    if not state.quote or state.capture or len(text) > QUICK_CHARS:
         return False
+    escaped = _content_move(f"\\{text}" if state.escaped else text)
+    if escaped is None:
+        return False
+    state.escaped = escaped
+    return True
+
+
+@lru_cache(REMEMBERED)
+def _content_move(text: str) -> bool | None:
+    """Whether a string's content ends behind an escaping backslash; None if it is not all content."""
     content = _CONTENT.match(text)
     assert content is not None  # the pattern matches the empty string, too
-    return content.end() == len(text) and "\\" not in text
+    rest = text[content.end() :]
+    return bool(rest) if rest in ("", "\\") else None
 
 
 def _string(state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:

@@ -49,8 +49,10 @@ class ContentReader(Protocol):
     def begin(self, run: Run, call: OpenCall, state: TagState, offset: int) -> None:
         """The content begins at this offset of the source."""
 
-    def quick(self, grammar: "Grammar", call: OpenCall, state: TagState, text: str) -> list[AnyEvent] | None:
-        """The events of a chunk that is content through and through; None if it must be read with care."""
+    def quick(
+        self, grammar: "Grammar", parser: State, call: OpenCall, state: TagState, text: str
+    ) -> list[AnyEvent] | None:
+        """As a body does."""
 
     def step(
         self, run: Run, call: OpenCall, state: TagState, buffer: str, position: int, base: int
@@ -109,9 +111,9 @@ class _TaggedReader:
     def begin(self, call: OpenCall) -> TagState:  # noqa: ARG002 -- other bodies note where they begin
         return TagState()
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: TagState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        return self._readers[state.kind].quick(grammar, call, state, text) if state.kind else None
+        return self._readers[state.kind].quick(grammar, parser, call, state, text) if state.kind else None
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
@@ -166,8 +168,10 @@ class _RawReader:
     def begin(self, run: Run, call: OpenCall, state: TagState, offset: int) -> None:
         self._text.begin(run, call, state, offset, self._argument)
 
-    def quick(self, grammar: "Grammar", call: OpenCall, state: TagState, text: str) -> list[AnyEvent] | None:
-        return self._text.quick(grammar, call, state, text, self._argument)
+    def quick(
+        self, grammar: "Grammar", parser: State, call: OpenCall, state: TagState, text: str
+    ) -> list[AnyEvent] | None:
+        return self._text.quick(grammar, parser, call, state, text, self._argument)
 
     def step(
         self, run: Run, call: OpenCall, state: TagState, buffer: str, position: int, base: int

@@ -21,10 +21,12 @@ from tokenmill.events import AnyEvent
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_body import JsonCall, JsonReader
+from tokenmill.parser.bodies.json_reading import Reading
 from tokenmill.parser.bodies.json_scan import COMMENTS, CONTENT, Phase, comment
 from tokenmill.parser.bodies.word_scan import WordScan, is_word
 from tokenmill.parser.body_state import JsonState, TaggedJsonState
 from tokenmill.parser.calls import Verdict, begin, complete
+from tokenmill.parser.fit import keeps_text
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.quotes import read_unescaped
 from tokenmill.parser.repair import decode_json, nested_too_deep
@@ -148,6 +150,9 @@ class _TaggedReader(JsonReader):
             complete(run, sibling, grammar.fitted(name, arguments), repaired=repaired)
         verdict = begin(run, call, entries[-1][0], "", self.encoding)
         return Verdict.DONE if verdict is Verdict.MORE else verdict
+
+    def _is_text(self, reading: Reading) -> bool:
+        return keeps_text(reading.run.grammar.shape(reading.call.name), reading.state.argument)
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         entries, repaired = _entries(call, call.source.text())

@@ -13,7 +13,7 @@ from tokenmill.parser.body_state import TagState
 from tokenmill.parser.calls import Verdict, send_source
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -45,10 +45,15 @@ class _XmlToolReader:
     def begin(self, run: Run, call: OpenCall, state: TagState, offset: int) -> None:  # noqa: ARG002 -- others ask the tools
         state.begin = offset
 
-    def quick(self, grammar: "Grammar", call: OpenCall, state: TagState, text: str) -> list[AnyEvent] | None:
-        if (self._raw if state.raw else self._markup).firsts in text:
-            return None
-        return [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
+    def quick(
+        self, grammar: "Grammar", parser: State, call: OpenCall, state: TagState, text: str
+    ) -> list[AnyEvent] | None:
+        scanner = self._raw if state.raw else self._markup
+        if scanner.first in text and (settled := scanner.settled(text)) < len(text):
+            if settled < 0:
+                return None
+            parser.held, text = text[settled:], text[:settled]
+        return [ToolInputDelta(call.id, text)] if text and grammar.streams_input and not call.dropped else []
 
     def step(
         self, run: Run, call: OpenCall, state: TagState, buffer: str, position: int, base: int
