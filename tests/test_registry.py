@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tokenmill.registry import Registry
+from tokenmill.registry import Registry, known_names
 
 
 class Thing(NamedTuple):
@@ -22,7 +22,21 @@ def test_names_in_any_case() -> None:
     registry = Registry([A, B])
     assert [registry.find(name) for name in ("a", "A", "alpha", "ALPHA", "b", "B", "c")] == [A, A, A, A, B, B, None]
     assert list(registry) == [A, B]
-    assert registry.names == "a, B"
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("alpa", "did you mean alpha?"),
+        ("ALPHAS", "did you mean alpha?"),
+        ("nonsense", "known are a, B"),
+        ("alpha" * 100_000, "known are a, B"),
+    ],
+)
+def test_an_unknown_name(name: str, instead: str) -> None:
+    """The name or alias that was meant, where it is one letter away; else all names there are, without aliases."""
+    assert Registry([A, B]).instead_of(name) == instead
+    assert known_names(name, ["a", "B"], ["alpha"]) == instead
 
 
 def test_a_component_is_added_once() -> None:

@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from difflib import get_close_matches
 from typing import Generic, Protocol, TypeVar
 
 
@@ -17,6 +18,19 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
+
+
+LONGEST_NAME = 64
+"""Characters of a name that are compared with the known ones: it may come from a record, and no known one is longer."""
+
+NEARNESS = 0.7
+"""Of names that are taken for each other, from 0 to 1: one letter of four may be wrong, two of six may not."""
+
+
+def known_names(name: str, known: Collection[str], aliases: Collection[str] = ()) -> str:
+    """What to write in place of an unknown name: the known one or alias that it is nearly, or any known one."""
+    near = get_close_matches(name[:LONGEST_NAME].lower(), [*known, *aliases], 1, NEARNESS)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
 
 class Registry(Generic[T]):
@@ -32,10 +46,9 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return iter(self._components)
 
-    @property
-    def names(self) -> str:
-        """All names, for people to choose from."""
-        return ", ".join(component.name for component in self._components)
+    def instead_of(self, name: str) -> str:
+        """What to write in place of this name, which nothing has: see `known_names`."""
+        return known_names(name, [component.name for component in self._components], self._by_name)
 
     def add(self, component: T) -> None:
         """Make a component known; once more is no harm. Raises `ValueError` if a name of it is taken."""

@@ -56,6 +56,13 @@ def test_a_program_gets_plain_lines() -> None:
     assert page.getvalue().splitlines() == ["#1 source", "[b]x", "#1 made", "call f", "  a = 1"]
 
 
+def test_a_message_without_calls() -> None:
+    """Is said to have none: silence would look like a failure."""
+    page = StringIO()
+    print_explained(Terminal(file=page, width=20), [])
+    assert page.getvalue().startswith("no call")
+
+
 def test_a_person_gets_both_side_by_side() -> None:
     """In two columns."""
     page = StringIO()

@@ -98,7 +98,7 @@ def test_everything_wrong_is_said_at_once_by_name(tmp_path: Path) -> None:
         "kafka.grup_id: unknown key; did you mean group_id?",
         "kafka.session_timeout_ms: Expected `int`, got `str`",
         "redis.ttl_s: Expected `int`, got `str` (from TOKENMILL_REDIS__TTL_S)",
-        "parser.on_broken: Invalid enum value 'explode'",
+        "parser.on_broken: Invalid enum value 'explode'; known are text, drop",
         "worker: must be a table",
         "outputs[0].topic: is missing",
         "outputs[1].topic: 'no spaces' is no name for a topic: 1 to 249 of letters, digits, '.', '_' and '-'",

@@ -62,8 +62,8 @@ def test_a_broken_relation_names_its_keys(keys: tuple[str, ...], broken: dict[st
 
 def test_an_unknown_format_is_refused() -> None:
     """Options that no message could open with are refused at start."""
-    ((_, sentence),) = contradictions(config(parser={"format": ["hermes", "morse"]}))
-    assert sentence.startswith("parser: unknown format 'morse'; known are plain, ")
+    ((_, sentence),) = contradictions(config(parser={"format": ["hermes", "cobol"]}))
+    assert sentence.startswith("parser: unknown format 'cobol'; known are plain, ")
 
 
 def test_a_wrong_redis_url_is_not_quoted() -> None:

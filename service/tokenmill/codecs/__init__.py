@@ -14,7 +14,7 @@ from tokenmill.codecs.qwen_sse import QWEN_SSE
 from tokenmill.codecs.sse_stream import PREFIX, SseCodec
 from tokenmill.codecs.text import TEXT
 from tokenmill.errors import UnknownCodec
-from tokenmill.registry import Registry
+from tokenmill.registry import Registry, known_names
 
 __all__ = ["CODECS", "REGISTRY", "Chunk", "Codec", "ProviderPart", "find_codec"]
 
@@ -44,8 +44,13 @@ def find_codec(name: str) -> Codec:
     """The codec of that name. Raises `UnknownCodec`."""
     codec = _around(name) if name.startswith(PREFIX) else REGISTRY.find(name)
     if codec is None:
-        raise UnknownCodec(f"unknown codec {name!r}; known are {REGISTRY.names}, and {PREFIX}NAME of these")
+        raise UnknownCodec(f"unknown codec {name!r}; {_instead_of(name)}")
     return codec
+
+
+def _instead_of(name: str) -> str:
+    names = [codec.name for codec in REGISTRY]
+    return known_names(name, [*names, f"{PREFIX}NAME of these"], [PREFIX + inner for inner in names])
 
 
 def _around(name: str) -> Codec | None:

@@ -2,7 +2,6 @@
 
 import tomllib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +10,8 @@ import msgspec
 from tokenmill.config.relations import contradictions
 from tokenmill.config.sections import Config, ExtraOutput
 from tokenmill.errors import ConfigError
+from tokenmill.parser.options import wrong_value
+from tokenmill.registry import known_names
 
 PREFIX = "TOKENMILL_"
 FILE_VARIABLE = "TOKENMILL_CONFIG"
@@ -106,7 +107,7 @@ class _Reader:
                 read[key] = _convert(value, fields[key].type)
             except msgspec.MsgspecError as error:
                 source = f" (from {value.variable})" if isinstance(value, _Text) else ""
-                self._problem(f"{path}.{key}", f"{error}{source}")
+                self._problem(f"{path}.{key}", f"{wrong_value(error, fields[key].type)}{source}")
         return read
 
     def _outputs(self, value: object) -> list[ExtraOutput]:
@@ -134,5 +135,4 @@ def _convert(value: object, kind: Any) -> Any:
 
 
 def _unknown(what: str, name: str, known: Mapping[str, object]) -> str:
-    near = get_close_matches(name, known, 1)
-    return f"unknown {what}; did you mean {near[0]}?" if near else f"unknown {what}; known are {', '.join(known)}"
+    return f"unknown {what}; {known_names(name, known)}"

@@ -12,6 +12,7 @@ from tokenmill.errors import BadOpen, UnknownCodec
 from tokenmill.events import EVENT_TYPES
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import KIB
+from tokenmill.registry import known_names
 
 Contradiction: TypeAlias = tuple[tuple[str, ...], str]
 
@@ -93,11 +94,11 @@ def _outputs(config: Config) -> Iterator[Contradiction]:
     for number, output in enumerate(config.outputs):
         if DIALECTS.find(output.dialect) is None:
             key = f"outputs[{number}].dialect"
-            yield (key,), f"{key}: there is no dialect {output.dialect!r}; known are {DIALECTS.names}"
+            yield (key,), f"{key}: unknown dialect {output.dialect!r}; {DIALECTS.instead_of(output.dialect)}"
         for name in output.events:
             if name not in _TYPES:
                 key = f"outputs[{number}].events"
-                yield (key,), f"{key}: no event is of type {name!r}; known are {', '.join(_TYPES)}"
+                yield (key,), f"{key}: no event is of type {name!r}; {known_names(name, _TYPES)}"
 
 
 def _parser(config: Config) -> Iterator[Contradiction]:

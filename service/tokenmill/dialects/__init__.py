@@ -42,5 +42,5 @@ def find_dialect(name: str) -> Dialect:
     """The dialect of that name. Raises `ConfigError`."""
     dialect = REGISTRY.find(name)
     if dialect is None:
-        raise ConfigError([f"outputs: unknown dialect {name!r}; known are {REGISTRY.names}"])
+        raise ConfigError([f"unknown dialect {name!r}; {REGISTRY.instead_of(name)}"])
     return dialect

@@ -160,7 +160,7 @@ def find_format(name: str) -> Format:
     """The format of this name or alias. Raises `BadOpen`."""
     format_ = REGISTRY.find(name)
     if format_ is None:
-        raise BadOpen(f"unknown format {name!r}; known are {REGISTRY.names}")
+        raise BadOpen(f"unknown format {name!r}; {REGISTRY.instead_of(name)}")
     return format_
 
 

@@ -4,12 +4,13 @@ Read once when the message opens and pinned in its state; unknown keys and wrong
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from tokenmill.errors import BadOpen
 from tokenmill.limits import DETAIL_BYTES
+from tokenmill.registry import known_names
 
 
 class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -94,17 +95,28 @@ def read_options(values: Mapping[str, Any], defaults: Options | None = None) -> 
     for key, value in values.items():
         field = _FIELDS.get(key)
         if field is None:
-            problems.append(f"unknown option {key!r}; known are {', '.join(_FIELDS)}")
+            problems.append(f"unknown option {key!r}; {known_names(key, _FIELDS)}")
             continue
         try:
             read[key] = msgspec.convert(value, field.type)
         except msgspec.ValidationError as problem:
-            problems.append(f"option {key!r}: {problem}")
+            problems.append(f"option {key!r}: {wrong_value(problem, field.type)}")
             continue
         problems += _refused(key, read[key])
     if problems:
         raise BadOpen("; ".join(problems))
     return msgspec.structs.replace(defaults or Options(), **read)
+
+
+def wrong_value(problem: msgspec.MsgspecError, kind: Any) -> str:
+    """What is wrong with a value, and of which words a type has the choice, if it has one."""
+    words = _words(kind)
+    return f"{problem}; known are {', '.join(words)}" if words else str(problem)
+
+
+def _words(kind: Any) -> list[str]:
+    """Of a `Literal`, also where it is one of several types."""
+    return [word for one in get_args(kind) for word in ([one] if isinstance(one, str) else _words(one))]
 
 
 def _refused(key: str, value: Any) -> list[str]:
