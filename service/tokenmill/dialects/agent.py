@@ -23,7 +23,6 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects.agent_state import (
-    TOOL_BYTES,
     WAITING_CHARS,
     AgentState,
     Called,
@@ -216,20 +215,8 @@ def _tool_call(rows: _Rows, call: Called, arguments: Mapping[str, Any]) -> None:
         name=call.name,
         arguments=arguments,
         startTime=call.time,
-        tool=_tool(rows.options.tools, call),
+        tool=call.tool(rows.options.tools),
     )
-
-
-def _tool(tools: Sequence[Mapping[str, Any]], call: Called) -> dict[str, Any]:
-    """What is known of the tool that a call names."""
-    unknown: dict[str, Any] = {"name": call.name, "description": "Unknown tool" if call.unknown else "", "schema": {}}
-    for entry in tools:
-        function = entry.get("function", entry)
-        if isinstance(function, Mapping) and function.get("name") == call.name:
-            described = {"description": function.get("description"), "schema": function.get("parameters")}
-            known = {key: value for key, value in described.items() if value is not None}
-            return unknown | known if len(json_bytes(known)) <= TOOL_BYTES else unknown
-    return unknown
 
 
 # The end

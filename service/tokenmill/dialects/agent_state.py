@@ -1,6 +1,8 @@
 """What the dialect `agent` remembers of a message: what its last rows say again as a whole, and what waits."""
 
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 
@@ -62,6 +64,21 @@ class Called(msgspec.Struct, array_like=True):
     """It names no tool of the message."""
     arguments: str = ""
     """As JSON, once it is complete."""
+
+    def tool(self, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """What is known of the tool that it names, if that is not too large."""
+        unknown: dict[str, Any] = {
+            "name": self.name,
+            "description": "Unknown tool" if self.unknown else "",
+            "schema": {},
+        }
+        for entry in tools:
+            function = entry.get("function", entry)
+            if isinstance(function, Mapping) and function.get("name") == self.name:
+                described = {"description": function.get("description"), "schema": function.get("parameters")}
+                known = {key: value for key, value in described.items() if value is not None}
+                return unknown | known if len(json_bytes(known)) <= TOOL_BYTES else unknown
+        return unknown
 
 
 class AgentState(msgspec.Struct, array_like=True):
