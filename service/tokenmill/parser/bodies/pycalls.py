@@ -15,6 +15,7 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.bodies.json_moves import QUICK_CHARS, content_move
 from tokenmill.parser.bodies.python_nesting import content_end, follow, opening_quote, string_closes
 from tokenmill.parser.bodies.python_strings import Endings, Separator, decode_certain, decode_python
 from tokenmill.parser.bodies.python_values import read_value
@@ -34,7 +35,6 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 _PREFIXES = ("", "r", "R", "u", "U")
 _LEAD_CHARS = max(len(prefix) for prefix in _PREFIXES) + 1
 """Text in front of a string that is kept: one character more than can be a prefix."""
-
 
 TEXT_CHARS = 512
 """How much of a call that is text because of its name is held to find its end, and so its siblings behind it."""
@@ -91,11 +91,16 @@ class _PythonReader:
     def _follow(self, state: PythonState, text: str) -> int:
         """How much of a chunk in brackets or a string is read; -1 if it must be read with care, and nothing is."""
         if state.stack:
-            inside = follow(self.signs, text, state.quote, state.stack, escaped=state.escaped)
-            if inside is None:
+            nested = follow(self.signs, text, state.quote, state.stack, escaped=state.escaped)
+            if nested is None:
                 return -1
-            state.quote, state.escaped, state.stack, end = inside
+            state.quote, state.escaped, state.stack, end = nested
             return end
+        if len(text) <= QUICK_CHARS:  # escapes are as in JSON, as far as where the string ends
+            inside = content_move(f"{state.quote[0]}\\{text}" if state.escaped else state.quote[0] + text)
+            if inside is not None:
+                state.escaped = inside
+                return len(text)
         end, escaped = content_end(state.quote, text, 0, escaped=state.escaped)
         if end < len(text) and string_closes(state.quote, text, end, "", self.endings, final=False) is not None:
             return -1
