@@ -101,6 +101,20 @@ def test_a_message_and_its_stream_end_once() -> None:
         assert all(not name.startswith(b"k") for name in state.changes(full=True).changed)
 
 
+def test_half_an_event_opens_nothing_when_its_stream_ends() -> None:
+    """The producer died in the middle of it: the message ends by the time-out, and that is all."""
+    state = partition()
+    torn = b'data: {"contentBlockDelta":{"delta":{"text":"a"}}}\n\ndata: {"contentBl'
+    run(state, [record(0, torn, tm_codec="sse+bedrock")])
+    state.idle(0, TIMEOUT)
+    out = []
+    for offset, control in enumerate(state.idle(TIMEOUT, TIMEOUT), 1):
+        headers = {name.replace("-", "_"): value.decode() for name, value in control.headers}
+        out += run(state, [record(offset, control.value, control.key, **headers)])
+    assert types(out) == ["text-end", "finish"]
+    assert state.open_messages == 0
+
+
 def test_messages_that_ended_are_not_named() -> None:
     """Neither those nor their memory stay in the watch."""
     state = partition({"message_id": "m", "delta": "a"})

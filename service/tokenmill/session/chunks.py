@@ -227,7 +227,7 @@ class Chunks:
             self._reject(Verdict.NO_MESSAGE, chunk, record)
             return
         seen = last_offset(record)
-        stale = chunk.control == "timeout" and seen is not None and message.last > seen
+        stale = chunk.control == "timeout" and seen is not None and record.offset > message.last > seen
         self._see(message, record)
         choices = _controlled(message, chunk)
         if not choices:

@@ -76,7 +76,8 @@ class Intake:
             return (), None
         state, chunks = codec.decode(kept.state if kept else b"", record)
         if seen is not None:
-            state, chunks = b"", [_timed_out(chunk) for chunk in chunks]
+            state = b""
+            chunks = [_timed_out(chunk) for chunk in chunks if chunk.error is None]  # half an event is no failure
         self.tally.chunks[codec.name] += len(chunks)
         if kept and state and any(chunk.error is not None for chunk in chunks):
             self._low_water.forbid(kept.root.offset, record.offset)  # from its middle it might look sound

@@ -218,7 +218,7 @@ class Partition:
         self._stream_watch.add(self._intake.begun())
         messages = self._watch.overdue(now_ms, timeout_ms)
         streams = self._stream_watch.overdue(now_ms, timeout_ms)
-        return [*map(timeout_control, messages), *(stream.timeout() for stream in streams)]
+        return [*(stream.timeout() for stream in streams), *map(timeout_control, messages)]
 
     def longest_idle(self, count: int) -> list[TimeoutControl]:
         """Such records for the `count` messages whose last chunk is the oldest: when memory runs short."""
