@@ -11,7 +11,7 @@ from tests.support.scenarios import MESSAGE, SCENARIOS, STARTED_MS, WEATHER, Sce
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.agent import AGENT, STREAMING_CALL
 from tokenmill.dialects.agent_state import GATHERED_BYTES, TOOL_BYTES, WAITING_CHARS
-from tokenmill.events import Finish
+from tokenmill.events import Finish, ToolCall
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
 
@@ -52,6 +52,16 @@ def test_the_worked_example_of_the_source() -> None:
     assert calls(every)[-1] == ("getWeather", "", True)
     assert [row["isComplete"] for row in of(STREAMING_CALL, every)] == [False] * 6 + [True]
     assert {row["messageId"] for row in every} == {MESSAGE}
+
+
+def test_arguments_may_hold_what_has_no_bytes() -> None:
+    """Half a surrogate pair, a number beyond 64 bits: the last rows say them as the call has them."""
+    arguments = {"a": "\ud83d", "n": 123456789012345678901234567890}
+    state, envelope = AGENT.state_type(), Envelope("c", "m", 0, 0, Options())
+    AGENT.encode(state, envelope, ToolCall("k", "f", arguments), 0, 0)
+    payloads = AGENT.encode(state, envelope, Finish("tool-calls"), 1, 0)
+    (row,) = of("tool_call", [json.loads(payload) for payload in payloads])
+    assert row["arguments"] == arguments
 
 
 def test_calls_are_streamed_only_where_the_message_asks() -> None:

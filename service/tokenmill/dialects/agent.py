@@ -16,10 +16,10 @@ Rules of this file:
 6. Ids are made of the message and the event's position, timestamps are those of the input records.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects.agent_state import (
@@ -242,7 +242,7 @@ def _finished(rows: _Rows, event: Finish) -> None:
         return
     _message(rows, calls, _reason(event, calls))
     for call in calls:
-        _tool_call(rows, call, msgspec.json.decode(call.arguments))
+        _tool_call(rows, call, json.loads(call.arguments))
     state.finished = True
 
 

@@ -82,10 +82,12 @@ class CallMode:
         room = max(0, self._call_chars - call.source.size)
         if len(buffer) - position <= room:
             return self._body(run, call, buffer, position)
-        final, run.final = run.final, True  # whatever the chunks, the cap falls on the same character
+        final, run.final = run.final, False  # there is more of it: the cap is no end that a body may take for its own
         stop = self._body(run, call, buffer[: position + room], position)
         run.final = final
         if run.state.call is call:
+            stop -= len(run.state.held)
+            run.state.held = ""
             limit(run, f"a call is longer than {self._call_chars} characters")
         return stop
 
