@@ -16,7 +16,7 @@ from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
-from tokenmill.errors import SnapshotError, Unavailable
+from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.records import Output, Record
@@ -25,7 +25,7 @@ from tokenmill.store import GuardedStore, Snapshot
 from tokenmill.worker.commit import Committer
 from tokenmill.worker.connect import until_available
 from tokenmill.worker.lane import Lane, Phase
-from tokenmill.worker.restore import Committed, Extent, Plan, plan
+from tokenmill.worker.restore import Committed, Extent, Plan, rebuild
 from tokenmill.worker.snapshots import SnapshotWriter
 
 log = logging.getLogger(__name__)
@@ -189,21 +189,15 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
 
     async def _rebuild(self, lane: Lane, committed: Committed | None, extent: Extent) -> Plan:
         """The partition as the store has it, or an empty one, at the offset where the replay starts."""
-        settings, (topic, number) = self._desk.settings, lane.topic_partition
+        topic, number = lane.topic_partition
         snapshot = await self._load(lane) if committed else None
-        chosen = plan(committed, extent, snapshot.head.offset if snapshot else None, settings.fingerprint())
-        if snapshot is not None and chosen.source == "redis":
-            try:
-                state = (snapshot.meta, snapshot.fields)
-                lane.adopt(Partition.restore(settings, topic, number, chosen.mark, state))
-                lane.line.restored(snapshot.head)
-            except SnapshotError as problem:
-                log.warning("%s/%d: the snapshot can't be used: %s", topic, number, problem)
-                chosen = plan(committed, extent, None, settings.fingerprint())
-            else:
-                return chosen
-        lane.adopt(Partition(settings, topic, number, chosen.start))
-        return chosen
+        found = rebuild(self._desk.settings, (topic, number), committed, extent, snapshot)
+        if found.refused:
+            log.warning("%s/%d: the snapshot can't be used: %s", topic, number, found.refused)
+        lane.adopt(found.partition)
+        if snapshot is not None and found.plan.source == "redis":
+            lane.line.restored(snapshot.head)
+        return found.plan
 
     async def _load(self, lane: Lane) -> Snapshot | None:
         line = lane.line
