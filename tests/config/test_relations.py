@@ -75,3 +75,24 @@ def test_a_wrong_redis_url_is_not_quoted() -> None:
 def test_sasl_with_all_it_needs_holds() -> None:
     """Protocol, user and password together are fine."""
     assert list(contradictions(config(kafka=SASL))) == []
+
+
+BEARER = {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER", "sasl_token_provider": "m:f"}
+
+
+def test_a_token_provider_stands_for_name_and_password() -> None:
+    """With OAUTHBEARER, and over TLS, because a token lets in whoever reads it."""
+    wrong = (
+        {**BEARER, "sasl_token_provider": ""},
+        {**BEARER, "sasl_password": "p"},
+        {**BEARER, "security_protocol": "SASL_PLAINTEXT"},
+        {"sasl_token_provider": "m:f"},
+    )
+    said = [[keys[0] for keys, _ in contradictions(config(kafka=fields))] for fields in (BEARER, *wrong)]
+    assert said == [
+        [],
+        ["kafka.sasl_token_provider"],
+        ["kafka.sasl_password"],
+        ["kafka.security_protocol"],
+        ["kafka.sasl_token_provider"],
+    ]

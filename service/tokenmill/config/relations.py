@@ -66,9 +66,16 @@ def _group(config: Config) -> Iterator[Contradiction]:
 def _security(config: Config) -> Iterator[Contradiction]:
     kafka = config.kafka
     sasl = kafka.security_protocol.startswith("SASL")
+    bearer = kafka.sasl_mechanism == "OAUTHBEARER"
     for name in ("sasl_username", "sasl_password"):
-        if sasl != bool(getattr(kafka, name)):
+        if (sasl and not bearer) != bool(getattr(kafka, name)):
             yield _pair(f"kafka.{name}", "kafka.security_protocol", "is needed where {} is SASL_…, and only there")
+    if (sasl and bearer) != bool(kafka.sasl_token_provider):
+        yield _pair(
+            "kafka.sasl_token_provider", "kafka.sasl_mechanism", "is needed where {} is OAUTHBEARER, and only there"
+        )
+    if bearer and kafka.security_protocol == "SASL_PLAINTEXT":
+        yield _pair("kafka.security_protocol", "kafka.sasl_mechanism", "must be SASL_SSL where {} is OAUTHBEARER")
     if bool(kafka.ssl_certfile) != bool(kafka.ssl_keyfile):
         yield _pair("kafka.ssl_certfile", "kafka.ssl_keyfile", "comes together with {}")
     for name in ("ssl_cafile", "ssl_certfile"):

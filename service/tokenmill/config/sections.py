@@ -15,7 +15,8 @@ Positive: TypeAlias = Annotated[float, Meta(gt=0)]
 PositiveInt: TypeAlias = Annotated[int, Meta(gt=0)]
 
 SECRETS = frozenset({"sasl_password", "ssl_password", "url"})
-"""Keys whose value is shown to nobody; a Redis URL may hold a password."""
+"""Keys whose value is shown to nobody; a Redis URL may hold a password. Each may stand in a file, which the key with
+`_file` at its end names."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,12 +46,17 @@ class Kafka(Section, frozen=True, kw_only=True):
     """Name of this client in the broker's logs and quotas."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """With or without TLS, with or without a login."""
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
-    """How the login is made."""
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "PLAIN"
+    """How the login is made. PLAIN sends the password, OAUTHBEARER the token: with SASL_SSL only."""
     sasl_username: str = ""
-    """Needed for the SASL protocols."""
+    """Needed for PLAIN and SCRAM."""
     sasl_password: str = ""
-    """Needed for the SASL protocols; better in `TOKENMILL_KAFKA__SASL_PASSWORD` than in a file."""
+    """Needed for PLAIN and SCRAM; better in `TOKENMILL_KAFKA__SASL_PASSWORD` or `sasl_password_file`."""
+    sasl_password_file: str = ""
+    """A file that holds the password, such as a mounted secret; instead of `sasl_password`. Read at start."""
+    sasl_token_provider: str = ""
+    """Needed for OAUTHBEARER: `module:function`, an `async` function without arguments that answers a token. It is
+    called for every login, so it is the place to renew what expires."""
     ssl_cafile: str = ""
     """Empty: the system's certificate authorities."""
     ssl_certfile: str = ""
@@ -59,6 +65,8 @@ class Kafka(Section, frozen=True, kw_only=True):
     """Of the certificate."""
     ssl_password: str = ""
     """Of the key file."""
+    ssl_password_file: str = ""
+    """A file that holds it, instead of `ssl_password`."""
     session_timeout_ms: PositiveInt = 30_000
     """Silence after which the broker gives a member's partitions to others: takeover after a crash takes this long."""
     heartbeat_interval_ms: PositiveInt = 3_000
@@ -76,7 +84,10 @@ class Redis(Section, frozen=True, kw_only=True):
 
     url: str = "redis://localhost:6379/0"
     """`redis://`, `rediss://` (TLS) or `unix://`, with user and password if need be. `memory://` keeps snapshots in the
-    worker, for a machine without Redis: recovery is by replay then."""
+    worker, for a machine without Redis: recovery is by replay then. An authority of one's own is given as
+    `rediss://…?ssl_ca_certs=/path`."""
+    url_file: str = ""
+    """A file that holds the URL, instead of `url`: it may hold a password."""
     timeout_s: Positive = 0.25
     """Of one command: a slow Redis is given up soon and never slows the token path."""
     ttl_s: PositiveInt = 86_400
