@@ -47,7 +47,28 @@ def test_the_defaults_hold() -> None:
         (("redis.ttl_s", "worker.snapshot_interval_s"), {"redis": {"ttl_s": 10}}),
         (("redis.ttl_s",), {"redis": {"ttl_s": 7 * 86_400}}),
         (("worker.commit_interval_ms", "worker.stall_timeout_s"), {"worker": {"stall_timeout_s": 0.1}}),
-        (("worker.delivery",), {"worker": {"delivery": "exactly-once"}}),
+        (
+            ("worker.transaction_interval_ms", "worker.transaction_timeout_ms"),
+            {"worker": {"delivery": "exactly-once", "transaction_interval_ms": 2_000}},
+        ),
+        (
+            ("worker.transaction_timeout_ms", "worker.stall_timeout_s"),
+            {"worker": {"delivery": "exactly-once", "stall_timeout_s": 15}},
+        ),
+        (
+            ("worker.transaction_timeout_ms",),
+            {
+                "worker": {
+                    "delivery": "exactly-once",
+                    "transaction_timeout_ms": 1_000_000,
+                    "stall_timeout_s": 1_001,
+                }
+            },
+        ),
+        (
+            ("kafka.transactional_id_prefix", "worker.delivery"),
+            {"worker": {"delivery": "exactly-once"}, "kafka": {"transactional_id_prefix": ""}},
+        ),
         (("topics.completions",), {"topics": {"completions": "not/a/name"}}),
         (("topics.events", "topics.sessions"), {"topics": {"sessions": "events"}}),
     ],

@@ -75,6 +75,9 @@ class Kafka(Section, frozen=True, kw_only=True):
     """How long the others wait for a member to finish what is in flight."""
     request_timeout_ms: PositiveInt = 90_000
     """Longer than the rebalance timeout: joining a group is an ordinary request that waits for the rebalance."""
+    transactional_id_prefix: str = "tokenmill"
+    """With `worker.delivery = "exactly-once"`: first part of the names `<prefix>-<group>-<topic>-<partition>` of the
+    producers, for the broker's rules of access. The same in all workers of a group: it is what fences a dead owner."""
     startup_timeout_s: Positive = 300
     """How long an unreachable broker is tried at start before the process ends with exit code 1."""
 
@@ -133,13 +136,20 @@ class Worker(Section, frozen=True, kw_only=True):
     """How the worker works."""
 
     delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
-    """Whether a crash may publish an event again, byte for byte the same, or not at all. Only the former is offered."""
+    """Whether a crash may publish an event again, byte for byte the same, or never. With exactly-once, events are
+    published in transactions: readers need `isolation.level=read_committed`, and see an event some 50 ms later."""
     bind: str = "0.0.0.0"  # noqa: S104 # metrics and health are asked for from outside the pod
     """Address of the web endpoints."""
     port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
     """Port of `/metrics`, `/healthz` and `/readyz`; 0 takes a free one."""
     commit_interval_ms: PositiveInt = 100
-    """Between two commits of a partition's offset: what a crash makes the next owner publish again."""
+    """Between two commits of a partition's offset: what a crash makes the next owner publish again. At-least-once."""
+    transaction_interval_ms: PositiveInt = 50
+    """Between two transactions of a partition, which take some 30 ms: how long an event waits for its commit.
+    Exactly-once."""
+    transaction_timeout_ms: PositiveInt = 15_000
+    """A transaction that is not over by then is aborted by the broker, and its worker ends. For so long a dead worker's
+    transaction can hold readers back, if nobody takes its partition over. Exactly-once."""
     snapshot_interval_s: Positive = 10
     """Between two snapshots of a partition: what a crash makes the next owner parse again, silently."""
     idle_timeout_s: Positive = 900
