@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tokenmill.config.relations import contradictions
-from tokenmill.config.sections import Config, ExtraOutput
+from tokenmill.config.sections import SECRETS, Config, ExtraOutput
 from tokenmill.errors import ConfigError
 from tokenmill.parser.options import wrong_value
 from tokenmill.registry import known_names
@@ -108,7 +108,28 @@ class _Reader:
             except msgspec.MsgspecError as error:
                 source = f" (from {value.variable})" if isinstance(value, _Text) else ""
                 self._problem(f"{path}.{key}", f"{wrong_value(error, fields[key].type)}{source}")
+        for secret in SECRETS.intersection(fields):
+            if name := read.get(f"{secret}_file"):
+                read[secret] = self._secret(f"{path}.{secret}", name, given=bool(read.get(secret)))
         return read
+
+    def _secret(self, key: str, name: str, *, given: bool) -> str:
+        """The content of the file `name`, without the line's end that editors and `echo` add."""
+        if given:
+            self._problem(key, f"is given, and so is {key}_file; only one can be")
+            return ""
+        try:
+            secret = Path(name).read_text(encoding="utf-8").rstrip("\r\n")
+        except OSError as error:
+            self._problem(f"{key}_file", f"{name} can't be read: {error.strerror}")
+        except UnicodeDecodeError:
+            self._problem(f"{key}_file", f"{name} is not UTF-8")
+        else:
+            if secret:
+                return secret
+            self._problem(f"{key}_file", f"{name} is empty")
+        self._broken.add(key)
+        return ""
 
     def _outputs(self, value: object) -> list[ExtraOutput]:
         try:

@@ -25,6 +25,12 @@ ENVELOPE_BYTES = 8 * KIB
 PRODUCER_ID_S = 7 * 86_400
 """How long Kafka keeps a producer's id; a snapshot's epoch must not outlive it."""
 
+BROKER_TRANSACTION_MS = 900_000
+"""The longest transaction that a broker allows by default."""
+
+INTERVALS = 10
+"""So many transactions fit into the timeout of one."""
+
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://", "memory://")
 
 TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
@@ -43,7 +49,7 @@ def contradictions(config: Config) -> Iterator[Contradiction]:
     yield from _redis(config)
     yield from _sizes(config)
     yield from _times(config)
-    yield from _not_yet(config)
+    yield from _transactions(config)
 
 
 def _group(config: Config) -> Iterator[Contradiction]:
@@ -67,9 +73,16 @@ def _group(config: Config) -> Iterator[Contradiction]:
 def _security(config: Config) -> Iterator[Contradiction]:
     kafka = config.kafka
     sasl = kafka.security_protocol.startswith("SASL")
+    bearer = kafka.sasl_mechanism == "OAUTHBEARER"
     for name in ("sasl_username", "sasl_password"):
-        if sasl != bool(getattr(kafka, name)):
+        if (sasl and not bearer) != bool(getattr(kafka, name)):
             yield _pair(f"kafka.{name}", "kafka.security_protocol", "is needed where {} is SASL_…, and only there")
+    if (sasl and bearer) != bool(kafka.sasl_token_provider):
+        yield _pair(
+            "kafka.sasl_token_provider", "kafka.sasl_mechanism", "is needed where {} is OAUTHBEARER, and only there"
+        )
+    if bearer and kafka.security_protocol == "SASL_PLAINTEXT":
+        yield _pair("kafka.security_protocol", "kafka.sasl_mechanism", "must be SASL_SSL where {} is OAUTHBEARER")
     if bool(kafka.ssl_certfile) != bool(kafka.ssl_keyfile):
         yield _pair("kafka.ssl_certfile", "kafka.ssl_keyfile", "comes together with {}")
     for name in ("ssl_cafile", "ssl_certfile"):
@@ -141,9 +154,23 @@ def _times(config: Config) -> Iterator[Contradiction]:
         yield _pair("worker.commit_interval_ms", "worker.stall_timeout_s", "must be shorter than {}")
 
 
-def _not_yet(config: Config) -> Iterator[Contradiction]:
-    if config.worker.delivery != "at-least-once":
-        yield ("worker.delivery",), "worker.delivery: exactly-once is not in this version; only at-least-once is"
+def _transactions(config: Config) -> Iterator[Contradiction]:
+    worker = config.worker
+    if worker.delivery == "at-least-once":
+        return
+    if worker.transaction_interval_ms * INTERVALS > worker.transaction_timeout_ms:
+        yield _pair(
+            "worker.transaction_interval_ms",
+            "worker.transaction_timeout_ms",
+            f"must be less than {{}} by a factor of {INTERVALS}, so that a slow broker aborts nothing",
+        )
+    if worker.transaction_timeout_ms >= worker.stall_timeout_s * 1_000:
+        yield _pair("worker.transaction_timeout_ms", "worker.stall_timeout_s", "must be shorter than {}")
+    if worker.transaction_timeout_ms > BROKER_TRANSACTION_MS:
+        key = "worker.transaction_timeout_ms"
+        yield (key,), f"{key}: must be at most {BROKER_TRANSACTION_MS}, the broker's transaction.max.timeout.ms"
+    if not config.kafka.transactional_id_prefix:
+        yield _pair("kafka.transactional_id_prefix", "worker.delivery", "is needed where {} is exactly-once")
 
 
 def _pair(key: str, other: str, sentence: str) -> Contradiction:

@@ -119,8 +119,7 @@ class Lane:
         outboxes = self.outboxes
         for output in out:
             outboxes[output.topic].append(output.timestamp, output.key, output.value, output.headers)
-        for box in outboxes.values():
-            box.flush()
+        self._pass_on()
         self._slices.append(Slice(self._needs(), timestamps, self._count(), None))
         self.settle()
 
@@ -138,10 +137,7 @@ class Lane:
         slices = self._slices
         now = self._wall() * 1000
         while slices and all(box.acked >= needed for box, needed in slices[0].needs):
-            done = slices.popleft()
-            self._latency.observe_since(done.timestamps, now)
-            self._first_event.observe_since(done.opened, now)
-            self._ready = done.mark or self._ready
+            self._done(now)
         if slices:
             self._idle.clear()
         else:
@@ -160,7 +156,7 @@ class Lane:
             self._ready = None
 
     async def drained(self) -> None:
-        """Wait until nothing is in flight."""
+        """Wait until a commit would cover everything that was processed."""
         await self._idle.wait()
 
     def close(self) -> None:
@@ -168,6 +164,18 @@ class Lane:
         self.phase = Phase.CLOSED
         for box in (*self.outboxes.values(), self.inbox):
             box.close()
+
+    def _pass_on(self) -> None:
+        """What was appended to the outboxes is on its way at once."""
+        for box in self.outboxes.values():
+            box.flush()
+
+    def _done(self, now: float) -> None:
+        """The oldest slice is done; `now` is in milliseconds."""
+        done = self._slices.popleft()
+        self._latency.observe_since(done.timestamps, now)
+        self._first_event.observe_since(done.opened, now)
+        self._ready = done.mark or self._ready
 
     def _needs(self) -> list[tuple[Outbox, int]]:
         return [(box, box.begun) for box in self.outboxes.values() if box.acked < box.begun]

@@ -14,8 +14,9 @@ from tokenmill.observe import Hooks, Numbers
 from tokenmill.session import SessionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
 from tokenmill.store.sessions import RedisSessions
-from tokenmill.worker.connect import BATCH_BYTES, make_admin, make_consumer, make_producer, until_available
-from tokenmill.worker.engine import Engine, Parts
+from tokenmill.worker.connect import batch_bytes, make_admin, make_consumer, make_producer, until_available
+from tokenmill.worker.delivery import Parts
+from tokenmill.worker.engine import Engine
 from tokenmill.worker.gauges import read_gauges
 from tokenmill.worker.idle import IdleCloser, round_seconds
 from tokenmill.worker.sessions import SessionWriter
@@ -90,9 +91,9 @@ class WorkerService(Service):
             topics = [config.topics.tokens, *output_topics(config)]
             check_partitions(config, await partition_counts(admin, topics))
             settings = fitting_limits(settings, await largest_records(admin, output_topics(config)))
-        batch = min(BATCH_BYTES, settings.limits.output_bytes)
+        size = batch_bytes(settings)
         seconds = config.kafka.rebalance_timeout_ms / 1000
-        producer = await started(lambda: make_producer(config.kafka, batch), "start the producer", seconds)
+        producer = await started(lambda: make_producer(config.kafka, size), "start the producer", seconds)
         engine: Engine | None = None
         consumer = make_consumer(config.kafka)
         engine = Engine(
