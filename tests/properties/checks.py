@@ -123,7 +123,7 @@ def check_growth(grammar: Grammar, text: str, events: Sequence[Any]) -> None:
         elif isinstance(event, ToolCall) and not (event.repaired and reread):
             for (call_id, name), joined in grown.items():
                 if call_id == event.id and text.count(name) == 1:
-                    value = event.arguments.get(name)
+                    value = {_whole(key): value for key, value in event.arguments.items()}.get(_whole(name))
                     require(isinstance(value, str) and _whole(value) == _whole(joined), f"{name} grew to {joined!r}")
 
 
