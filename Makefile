@@ -8,8 +8,11 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+JUDGES := tests/judges/node
+JUDGES_INSTALLED := $(JUDGES)/node_modules/.installed
 PYTHONS := python3.11 python3.12 python3.13 python3 python
 PYTEST_ARGS ?=
+FUZZ_ARGS ?=
 
 .PHONY: help
 help: ## This list
@@ -40,11 +43,19 @@ gen-check: $(INSTALLED) ## Generated files are up to date
 	$(BIN)/python -m tokenmill.gen --check
 
 .PHONY: pytest
-pytest: $(INSTALLED) ## The tests alone, or some: make pytest PYTEST_ARGS="tests/parser -x"
+pytest: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests alone, or some: make pytest PYTEST_ARGS="tests/parser -x"
 	$(BIN)/pytest $(PYTEST_ARGS)
 
+.PHONY: fuzz
+fuzz: $(INSTALLED) ## A million random streams against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
+	$(BIN)/python -m tests.properties.fuzz $(FUZZ_ARGS)
+
+.PHONY: mutants
+mutants: $(INSTALLED) ## Mistakes in the parser's core, each of which the tests must notice
+	TOKENMILL_MUTANTS=all $(BIN)/pytest tests/properties/test_mutants.py
+
 .PHONY: coverage
-coverage: $(INSTALLED) ## The tests with branch coverage
+coverage: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests with branch coverage
 	$(BIN)/pytest --cov $(PYTEST_ARGS)
 
 .PHONY: format
@@ -62,7 +73,7 @@ bench: $(INSTALLED) ## The benchmarks, each beside its reference
 	$(BIN)/tokenmill bench pipeline
 
 .PHONY: install
-install: $(INSTALLED) ## .venv with tokenmill and everything for development
+install: $(INSTALLED) $(JUDGES_INSTALLED) ## .venv with tokenmill and everything for development
 
 .PHONY: lock
 lock: $(INSTALLED) ## Pin the newest versions that pyproject.toml allows (needs uv)
@@ -71,7 +82,7 @@ lock: $(INSTALLED) ## Pin the newest versions that pyproject.toml allows (needs 
 
 .PHONY: clean
 clean: ## Remove everything that was made here
-	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(JUDGES)/node_modules build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): requirements.lock pyproject.toml
@@ -85,3 +96,10 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
+
+# Where Node is: the clients that judge what dialects write.
+$(JUDGES_INSTALLED): $(JUDGES)/package-lock.json
+	@if command -v npm >/dev/null; then \
+	    echo "installing the clients for Node into $(JUDGES)/node_modules" && \
+	    npm ci --prefix $(JUDGES) --ignore-scripts --no-audit --no-fund --silent && touch $@; \
+	else echo "no npm here: the tests with clients for Node are left out"; fi

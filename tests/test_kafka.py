@@ -8,7 +8,7 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from tokenmill.config import Kafka
-from tokenmill.errors import Unavailable
+from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.kafka import client_options, deadline, started, stopped
 
 
@@ -29,6 +29,23 @@ def test_secure_settings_become_a_tls_context_and_credentials() -> None:
         "u",
         "p",
     )
+
+
+async def test_tokens_come_from_the_function_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked again for each login: a token expires."""
+    (tmp_path / "own_tokens.py").write_text("n = 0\nasync def token():\n    global n\n    n += 1\n    return f't{n}'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    kafka = Kafka(security_protocol="SASL_SSL", sasl_mechanism="OAUTHBEARER", sasl_token_provider="own_tokens:token")
+    provider = client_options(kafka)["sasl_oauth_token_provider"]
+    assert [await provider.token(), await provider.token()] == ["t1", "t2"]
+
+
+@pytest.mark.parametrize("name", ["nowhere:token", "asyncio:nothing", "asyncio", "os:getcwd", ":x"])
+def test_a_token_provider_that_is_none_is_refused_by_name(name: str) -> None:
+    """When the client is made: a login that fails later would look like a broker's refusal."""
+    kafka = Kafka(security_protocol="SASL_SSL", sasl_mechanism="OAUTHBEARER", sasl_token_provider=name)
+    with pytest.raises(ConfigError, match=f"kafka.sasl_token_provider: .*{name}"):
+        client_options(kafka)
 
 
 def test_a_client_certificate_is_loaded(tmp_path: Path) -> None:

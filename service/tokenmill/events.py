@@ -64,6 +64,8 @@ class TextStart(Event, frozen=True, tag="text-start"):
     """A block of visible text begins."""
 
     id: str
+    call: str | UnsetType = UNSET
+    """The block is the source of a call that failed, and nothing else: id of that call, empty if it had none yet."""
 
 
 class TextDelta(Event, frozen=True, tag="text-delta"):
@@ -107,6 +109,10 @@ class ToolInputStart(Event, frozen=True, tag="tool-input-start"):
     """Of the tool."""
     encoding: Encoding
     """How the model writes the arguments: where it is `json`, the deltas joined are JSON."""
+    provider: bool = False
+    """It comes from the provider's own tool stream, not from the model's text."""
+    attributes: dict[str, Any] | UnsetType = UNSET
+    """What else the opening of the call says, in formats whose openings do: its `type` and attributes, as written."""
 
 
 class ToolInputDelta(Event, frozen=True, tag="tool-input-delta"):

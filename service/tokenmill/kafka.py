@@ -4,12 +4,15 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
+from importlib import import_module
+from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypeVar
 
+from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import KafkaError
 
 from tokenmill.config import Kafka
-from tokenmill.errors import Unavailable
+from tokenmill.errors import ConfigError, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -40,10 +43,38 @@ def client_options(kafka: Kafka) -> dict[str, Any]:
     if kafka.security_protocol.endswith("SSL"):
         options["ssl_context"] = _ssl_context(kafka)
     if kafka.security_protocol.startswith("SASL"):
-        options["sasl_mechanism"] = kafka.sasl_mechanism
-        options["sasl_plain_username"] = kafka.sasl_username
-        options["sasl_plain_password"] = kafka.sasl_password
+        options |= _login(kafka)
     return options
+
+
+def _login(kafka: Kafka) -> dict[str, Any]:
+    if kafka.sasl_mechanism == "OAUTHBEARER":
+        return {"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": Tokens(kafka.sasl_token_provider)}
+    return {
+        "sasl_mechanism": kafka.sasl_mechanism,
+        "sasl_plain_username": kafka.sasl_username,
+        "sasl_plain_password": kafka.sasl_password,
+    }
+
+
+class Tokens(AbstractTokenProvider):  # type: ignore[misc] # untyped base class
+    """Tokens of a function that the configuration names as `module:function`.
+
+    Raises `ConfigError` if there is none. It is code of the operator's, and runs with all that the process may do.
+    """
+
+    def __init__(self, name: str) -> None:
+        module, _, function = name.partition(":")
+        try:
+            self._function = getattr(import_module(module), function)
+        except (ImportError, ValueError, AttributeError) as problem:
+            raise ConfigError([f"kafka.sasl_token_provider: there is no {name}: {problem}"]) from problem
+        if not iscoroutinefunction(self._function):
+            raise ConfigError([f"kafka.sasl_token_provider: {name} is no `async` function"])
+
+    async def token(self) -> str:
+        """A token for one login."""
+        return str(await self._function())
 
 
 async def deadline(call: Awaitable[T], what: str, seconds: float = CALL_S) -> T:

@@ -12,6 +12,7 @@ from tokenmill.limits import Limits
 from tokenmill.parser.grammar import Grammar
 from tokenmill.parser.options import Options, read_options
 from tokenmill.parser.spec import Format
+from tokenmill.plugins import load_plugins
 
 SNAPSHOT_VERSION = 1
 
@@ -48,7 +49,7 @@ class Parser(parser.Parser):
         if isinstance(format, Format):
             self.grammar = Grammar(read, [format], limits or Limits())
         else:
-            self.grammar = compile_grammar(read, limits)
+            self.grammar = _grammar(read, limits or Limits())
         self.state = parser.Parser.of(self.grammar, identity).state
 
     def snapshot(self) -> bytes:
@@ -66,8 +67,17 @@ class Parser(parser.Parser):
             grammar = (
                 Grammar(snapshot.options, [format], snapshot.limits)
                 if format
-                else compile_grammar(snapshot.options, snapshot.limits)
+                else _grammar(snapshot.options, snapshot.limits)
             )
         except (msgspec.DecodeError, BadOpen) as problem:
             raise SnapshotError(f"the snapshot can't be read: {problem}") from problem
         return cast("Parser", cls.of_state(grammar, snapshot.state))
+
+
+def _grammar(options: Options, limits: Limits) -> Grammar:
+    """The grammar of these options; formats of other packages are looked for when a name is not one of ours."""
+    try:
+        return compile_grammar(options, limits)
+    except BadOpen:
+        load_plugins()
+        return compile_grammar(options, limits)

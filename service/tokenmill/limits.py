@@ -28,6 +28,17 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delta_chars: int = 64 * KIB
     """One text, reasoning or source delta; longer ones are split. Readers may keep it in one web-socket frame."""
 
+    @property
+    def payload_bytes(self) -> int:
+        """Largest payload of an output record: what the longest key, the message's id and other headers leave of it."""
+        return self.output_bytes - 3 * KEY_BYTES - HEADER_BYTES
+
+
+HEADER_BYTES = 1 * KIB
+"""What the names and numbers of an output record's headers take at most, tracing included, with room to spare."""
+
+TRACE_STATE_BYTES = 512
+"""A `tracestate` header: as much as W3C Trace Context asks everybody to pass on. A longer one is left out."""
 
 KEY_BYTES = 1 * KIB
 """A record's key (the conversation id) and a message id: both come back in every output record."""

@@ -4,26 +4,31 @@ import gc
 
 import pytest
 
-from tokenmill.bench.clock import growth_exponent, medians
+from tokenmill.bench.clock import growth_exponent, in_turns, median_ratio
 
 
 def test_functions_take_turns() -> None:
     """A B A B: a slow moment of the machine hits both."""
     order: list[str] = []
-    times = medians({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=3)
+    times = in_turns({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=3)
     assert order == ["a", "b"] * 3
     assert times.keys() == {"a", "b"}
-    assert all(seconds > 0 for seconds in times.values())
+    assert all(second > 0 for seconds in times.values() for second in seconds)
 
 
 def test_the_garbage_collector_rests_meanwhile() -> None:
     """It is on again afterwards, also after an error."""
     states: list[bool] = []
-    medians({"a": lambda: states.append(gc.isenabled())}, rounds=1)
+    in_turns({"a": lambda: states.append(gc.isenabled())}, rounds=1)
     assert states == [False]
     with pytest.raises(ZeroDivisionError):
-        medians({"a": lambda: 1 / 0}, rounds=1)
+        in_turns({"a": lambda: 1 / 0}, rounds=1)
     assert gc.isenabled()
+
+
+def test_a_slow_round_is_slow_for_both() -> None:
+    """Each time is held against its neighbour, so that a machine that slows down changes nothing."""
+    assert median_ratio([2.0, 20.0, 6.0], [1.0, 10.0, 2.0]) == 2.0
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0])

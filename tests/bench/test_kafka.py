@@ -1,9 +1,12 @@
 """What the pipeline benchmark asks of Kafka."""
 
+from functools import partial
+
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
+from tests.support.stage import until
 from tests.support.topics import read_topic
 from tokenmill.bench.kafka import committed, create_topics, delete_topics, preload, written
 from tokenmill.bench.load import Load
@@ -30,9 +33,13 @@ async def test_the_load_is_put_on_its_topic_and_progress_is_seen(kafka: str, uni
         assert await committed(admin, f"g-{unique}", topic) == 120
 
         await delete_topics(admin, [topic])
-        assert topic not in await admin.list_topics()
+        await until(partial(_is_gone, admin, topic), "the topic is deleted")
     finally:
         await admin.close()
+
+
+async def _is_gone(admin: AIOKafkaAdminClient, topic: str) -> bool:
+    return topic not in await admin.list_topics()
 
 
 async def _commit(bootstrap: str, group: str, topic: str, offsets: dict[int, int]) -> None:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.support.topics import PARTITIONS, make_topics, read_topic
-from tokenmill.client import Connection, Publisher
+from tokenmill.client import Connection, Publisher, publish
 from tokenmill.errors import Unavailable
 
 JAVA_HASHES = {"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536, "abc": 479470107}
@@ -27,6 +27,16 @@ async def chunks(publisher: Publisher) -> list[dict[str, Any]]:
     await publisher.flush()
     records = await read_topic(publisher.connection.bootstrap_servers, publisher.topic)
     return [msgspec.json.decode(record.value) for record in records]
+
+
+async def test_a_missing_topic_is_said_with_what_makes_it(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is sent; a broker that creates topics has some time to do so."""
+    monkeypatch.setattr(publish, "TOPIC_DEADLINE_S", 0.5)
+    with pytest.raises(Unavailable, match=rf"nothing-{unique}.*topics create"):
+        async with Publisher(Connection(kafka), topic=f"nothing-{unique}"):
+            pass
 
 
 async def test_a_message_becomes_numbered_chunks_with_its_options_first(publisher: Publisher) -> None:

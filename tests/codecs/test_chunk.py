@@ -24,8 +24,8 @@ CONTRACT = [
 
 
 def test_the_fields_are_those_of_the_contract_in_its_order() -> None:
-    """They apply in this order; `error` is for codecs of providers that report one."""
-    assert [*Chunk.__struct_fields__] == [*CONTRACT, "error"]
+    """They apply in this order; `error` and `model` are for codecs of providers that tell them."""
+    assert [*Chunk.__struct_fields__] == [*CONTRACT, "error", "model"]
 
 
 def test_an_empty_object_is_a_chunk_that_says_nothing() -> None:

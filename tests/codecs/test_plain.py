@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tokenmill.codecs.plain import check_plain
+from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.errors import Undecodable
 from tokenmill.limits import JSON_DEPTH
 
@@ -40,3 +40,19 @@ def test_others_are_refused_by_the_name_of_the_field(value: Any, why: str) -> No
     """The producer has to find what it sent."""
     with pytest.raises(Undecodable, match=f"`part`.*{why}"):
         check_plain(value, "part")
+
+
+def test_an_object_is_read_with_halves_of_pairs() -> None:
+    """Producers cut their text by UTF-16 units."""
+    assert read_object(b'{"a":"\\ud83d\\ude00","b":"\\ud83d"}', "a part") == {
+        "a": "😀",
+        "b": "\N{REPLACEMENT CHARACTER}",
+    }
+    assert read_object('{"a":1}', "a part") == {"a": 1}
+
+
+@pytest.mark.parametrize("value", [b"[]", b"x", b'{"a":"\\ud83d"', b'["\\ud83d"]', b"\xff", b'{"a":' * 3000])
+def test_what_is_no_object_is_refused_by_what_it_should_be(value: bytes) -> None:
+    """The producer has to find what it sent."""
+    with pytest.raises(Undecodable, match="not a part"):
+        read_object(value, "a part")

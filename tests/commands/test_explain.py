@@ -36,6 +36,13 @@ def test_an_unknown_tool_is_a_call_with_a_note() -> None:
     assert piece.made[1:] == ["call f", "  a = 1"]
 
 
+def test_several_calls_of_one_source_are_shown_beside_it() -> None:
+    """A list of calls between two tags is read as a whole."""
+    text = '<tool_call>[{"name": "f", "arguments": {"a": 1}}, {"name": "g"}]</tool_call>'
+    (piece,) = explain(Options(format="json_mix"), [text], "stop")
+    assert piece == Explained(text, ["call f", "  a = 1", "call g"])
+
+
 def test_text_that_was_dropped_is_shown() -> None:
     """An option says so; the reader sees what is gone."""
     options = Options(format="hermes", text_after_calls="drop")
@@ -47,6 +54,13 @@ def test_a_program_gets_plain_lines() -> None:
     page = StringIO()
     print_explained(Terminal(file=page, width=20), [Explained("[b]x", ["call f", "  a = 1"])])
     assert page.getvalue().splitlines() == ["#1 source", "[b]x", "#1 made", "call f", "  a = 1"]
+
+
+def test_a_message_without_calls() -> None:
+    """Is said to have none: silence would look like a failure."""
+    page = StringIO()
+    print_explained(Terminal(file=page, width=20), [])
+    assert page.getvalue().startswith("no call")
 
 
 def test_a_person_gets_both_side_by_side() -> None:

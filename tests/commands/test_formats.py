@@ -29,3 +29,24 @@ def test_a_sample_stands_above_what_comes_of_it() -> None:
     assert "<tool_call>" in source
     assert '  call       get_weather {"city":"Paris","days":3}' in events
     assert "  finish     tool-calls" in events
+
+
+def test_a_model_gets_the_format_that_it_writes() -> None:
+    """One line, which begins with the format's name."""
+    run = CliRunner().invoke(command, ["--model", "Qwen/Qwen3-Coder-30B-A3B-Instruct"])
+    assert run.exit_code == 0
+    assert run.stdout.startswith("qwen3_xml  `<function=NAME>`")
+    assert run.stdout.count("\n") == 1
+
+
+def test_a_model_that_is_not_known_is_an_error_that_says_what_to_try() -> None:
+    """Exit code 1, and nothing on the standard output that a script could take for a name."""
+    run = CliRunner().invoke(command, ["--model", "acme/unheard-of"])
+    assert (run.exit_code, run.stdout) == (1, "")
+    assert "no format names the model 'acme/unheard-of'" in run.stderr
+    assert "tokenmill formats" in run.stderr
+
+
+def test_a_model_and_a_format_are_not_asked_for_together() -> None:
+    """Wrong usage."""
+    assert CliRunner().invoke(command, ["hermes", "--model", "Qwen3"]).exit_code == 2

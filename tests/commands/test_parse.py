@@ -72,7 +72,7 @@ def test_a_captured_stream_goes_through_its_codec() -> None:
 
 def test_records_that_can_not_be_used_fail_the_command_at_its_end() -> None:
     """All events come out; then what was wrong is said."""
-    with pytest.raises(FatalError, match="not a native chunk"):
+    with pytest.raises(FatalError, match=r"no records of the codec native:\n  record 2: .*not a native chunk"):
         run("--codec", "native", text='{"delta": "a"}\n{"delta": 1}\n{"delta": "b"}\n')
     result = CliRunner().invoke(command, ["--codec", "native"], input='{"delta": "a"}\n{"delta": 1}\n{"delta": "b"}\n')
     assert visible(lines(result)) == "ab"
@@ -131,6 +131,22 @@ def test_a_record_with_fields_missing_is_wrong_usage() -> None:
 def test_only_one_way_to_print_at_a_time() -> None:
     """They contradict each other."""
     assert run("--batch", "--records").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("mode", "unused"),
+    [
+        (["--batch"], ["--format", "hermes"]),
+        (["--records"], ["--open", "model=m"]),
+        (["--explain"], ["--dialect", "openai"]),
+        (["--codec", "openai"], ["--finish", "stop"]),
+    ],
+)
+def test_an_option_that_changes_nothing_is_refused(mode: list[str], unused: list[str]) -> None:
+    """Whoever gives it expects something else."""
+    result = run(*mode, *unused, text="{}")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{unused[0]} changes nothing beside {mode[0]}" in result.stderr
 
 
 def test_a_call_is_explained() -> None:

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from tests.support.topics import make_topics, read_topic
 from tokenmill.commands.publish import command
-from tokenmill.errors import BadOpen, Unavailable
+from tokenmill.errors import BadOpen, Unavailable, UnknownCodec
 
 
 class Topic:
@@ -71,10 +71,33 @@ def test_a_captured_stream_is_sent_line_by_line(topic: Topic) -> None:
     assert {record.headers for record in records} == {(("tm-codec", b"native"),)}
 
 
-def test_wrong_options_are_refused_before_anything_is_sent() -> None:
-    """No broker is asked."""
-    with pytest.raises(BadOpen, match="nonsense"):
-        CliRunner().invoke(command, ["--open", "nonsense=1"], catch_exceptions=False)
+@pytest.mark.integration
+def test_a_captured_stream_has_its_options_in_headers(topic: Topic) -> None:
+    """Its codec may have no place for them, and any record may be the one that opens the message."""
+    arguments = ["--codec", "openai", "--message", "m1", "--format", "hermes", "--open", "model=m"]
+    assert topic.publish(*arguments, text="data: [DONE]\n").exit_code == 0
+    (record,) = topic.records()
+    assert dict(record.headers) == {
+        "tm-codec": b"openai",
+        "tm-message-id": b"m1",
+        "tm-open": b'{"model":"m","format":"hermes"}',
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem", "says"),
+    [
+        (["--open", "nonsense=1"], BadOpen, "nonsense"),
+        (["--format", "hermess"], BadOpen, r"did you mean hermes\?"),
+        (["--codec", "opnai"], UnknownCodec, r"did you mean openai\?"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_sent(
+    arguments: list[str], problem: type[Exception], says: str
+) -> None:
+    """No broker is asked; the worker would make dead letters of them, where nobody looks."""
+    with pytest.raises(problem, match=says):
+        CliRunner().invoke(command, [*arguments, "--bootstrap", "127.0.0.1:1"], catch_exceptions=False)
 
 
 def test_an_unreachable_kafka_is_said() -> None:

@@ -98,7 +98,7 @@ def test_everything_wrong_is_said_at_once_by_name(tmp_path: Path) -> None:
         "kafka.grup_id: unknown key; did you mean group_id?",
         "kafka.session_timeout_ms: Expected `int`, got `str`",
         "redis.ttl_s: Expected `int`, got `str` (from TOKENMILL_REDIS__TTL_S)",
-        "parser.on_broken: Invalid enum value 'explode'",
+        "parser.on_broken: Invalid enum value 'explode'; known are text, drop",
         "worker: must be a table",
         "outputs[0].topic: is missing",
         "outputs[1].topic: 'no spaces' is no name for a topic: 1 to 249 of letters, digits, '.', '_' and '-'",
@@ -149,3 +149,55 @@ def test_secrets_are_in_no_message(variable: str) -> None:
     with pytest.raises(ConfigError) as raised:
         load_config(None, {variable: "hunter2", "TOKENMILL_KAFKA__SASL_USERNAME": "u", "TOKENMILL_WORKER__PORT": "x"})
     assert "hunter2" not in str(raised.value)
+
+
+SASL = 'security_protocol = "SASL_SSL"\nsasl_username = "u"\n'
+
+
+def test_a_secret_may_stand_in_a_file(tmp_path: Path) -> None:
+    """As orchestrators mount them; a line's end is not part of it. The path may come from the environment."""
+    (tmp_path / "password").write_text("s3cret \n")
+    (tmp_path / "url").write_text("redis://:s3cret@r/0")
+    toml = f'[kafka]\n{SASL}sasl_password_file = "{tmp_path}/password"\n'
+    config = load(tmp_path, toml, {"TOKENMILL_REDIS__URL_FILE": f"{tmp_path}/url"})
+    assert (config.kafka.sasl_password, config.redis.url) == ("s3cret ", "redis://:s3cret@r/0")
+    assert "s3cret" not in repr(config)
+
+
+def test_a_secret_is_given_once(tmp_path: Path) -> None:
+    """The file, or the value."""
+    (tmp_path / "password").write_text("s3cret")
+    toml = f'[kafka]\n{SASL}sasl_password = "other"\nsasl_password_file = "{tmp_path}/password"\n'
+    assert problems(tmp_path, toml) == (
+        "kafka.sasl_password: is given, and so is kafka.sasl_password_file; only one can be",
+    )
+
+
+def test_a_file_that_holds_no_secret_is_named(tmp_path: Path) -> None:
+    """Missing, empty or not UTF-8; what is in it is not said."""
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "odd").write_bytes(b"s3cret\xff")
+    said = [
+        problems(tmp_path, f'[kafka]\n{SASL}sasl_password_file = "{tmp_path}/{name}"\n')
+        for name in ("missing", "empty", "odd")
+    ]
+    assert said == [
+        (f"kafka.sasl_password_file: {tmp_path}/missing can't be read: No such file or directory",),
+        (f"kafka.sasl_password_file: {tmp_path}/empty is empty",),
+        (f"kafka.sasl_password_file: {tmp_path}/odd is not UTF-8",),
+    ]
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        "[kafka]\nsasl_password = 's3cret'\nssl_password = 's3cret'\n",
+        "[kafka]\nsasl_password = ['s3cret']\n",
+        "[kafka]\nsasl_password = 's3cret\n",
+        "[redis]\nurl = 'http://:s3cret@r/0'\n",
+        "[redis]\nurl = {password = 's3cret'}\n",
+    ],
+)
+def test_no_problem_quotes_a_secret(tmp_path: Path, toml: str) -> None:
+    """Problems are printed, and logs are read by many."""
+    assert "s3cret" not in "".join(problems(tmp_path, toml))

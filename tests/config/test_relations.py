@@ -53,8 +53,30 @@ def test_the_defaults_hold() -> None:
         (("redis.ttl_s", "worker.snapshot_interval_s"), {"redis": {"ttl_s": 10}}),
         (("redis.ttl_s",), {"redis": {"ttl_s": 7 * 86_400}}),
         (("worker.commit_interval_ms", "worker.stall_timeout_s"), {"worker": {"stall_timeout_s": 0.1}}),
-        (("worker.delivery",), {"worker": {"delivery": "exactly-once"}}),
-        (("topics.completions",), {"topics": {"completions": "completions"}}),
+        (
+            ("worker.transaction_interval_ms", "worker.transaction_timeout_ms"),
+            {"worker": {"delivery": "exactly-once", "transaction_interval_ms": 2_000}},
+        ),
+        (
+            ("worker.transaction_timeout_ms", "worker.stall_timeout_s"),
+            {"worker": {"delivery": "exactly-once", "stall_timeout_s": 15}},
+        ),
+        (
+            ("worker.transaction_timeout_ms",),
+            {
+                "worker": {
+                    "delivery": "exactly-once",
+                    "transaction_timeout_ms": 1_000_000,
+                    "stall_timeout_s": 1_001,
+                }
+            },
+        ),
+        (
+            ("kafka.transactional_id_prefix", "worker.delivery"),
+            {"worker": {"delivery": "exactly-once"}, "kafka": {"transactional_id_prefix": ""}},
+        ),
+        (("topics.completions",), {"topics": {"completions": "not/a/name"}}),
+        (("topics.events", "topics.sessions"), {"topics": {"sessions": "events"}}),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
@@ -67,8 +89,8 @@ def test_a_broken_relation_names_its_keys(keys: tuple[str, ...], broken: dict[st
 
 def test_an_unknown_format_is_refused() -> None:
     """Options that no message could open with are refused at start."""
-    ((_, sentence),) = contradictions(config(parser={"format": ["hermes", "morse"]}))
-    assert sentence.startswith("parser: unknown format 'morse'; known are plain, ")
+    ((_, sentence),) = contradictions(config(parser={"format": ["hermes", "cobol"]}))
+    assert sentence.startswith("parser: unknown format 'cobol'; known are plain, ")
 
 
 def test_a_wrong_redis_url_is_not_quoted() -> None:
@@ -94,3 +116,24 @@ def test_addresses_of_every_kind_hold(sections: dict[str, Any]) -> None:
 def test_sasl_with_all_it_needs_holds() -> None:
     """Protocol, user and password together are fine."""
     assert list(contradictions(config(kafka=SASL))) == []
+
+
+BEARER = {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER", "sasl_token_provider": "m:f"}
+
+
+def test_a_token_provider_stands_for_name_and_password() -> None:
+    """With OAUTHBEARER, and over TLS, because a token lets in whoever reads it."""
+    wrong = (
+        {**BEARER, "sasl_token_provider": ""},
+        {**BEARER, "sasl_password": "p"},
+        {**BEARER, "security_protocol": "SASL_PLAINTEXT"},
+        {"sasl_token_provider": "m:f"},
+    )
+    said = [[keys[0] for keys, _ in contradictions(config(kafka=fields))] for fields in (BEARER, *wrong)]
+    assert said == [
+        [],
+        ["kafka.sasl_token_provider"],
+        ["kafka.sasl_password"],
+        ["kafka.security_protocol"],
+        ["kafka.sasl_token_provider"],
+    ]

@@ -5,7 +5,7 @@ import pytest
 from tokenmill.demo.check import check, content
 from tokenmill.demo.samples import Sample
 from tokenmill.errors import FatalError
-from tokenmill.events import AnyEvent, Error, Finish, MessageStart, TextDelta, ToolCall
+from tokenmill.events import AnyEvent, Error, Finish, MessageStart, TextDelta, TextStart, ToolCall
 
 GOOD: list[AnyEvent] = [
     MessageStart("", "plain", seq=0),
@@ -49,3 +49,8 @@ def test_content_is_the_same_for_copies_of_a_message() -> None:
     other = TextDelta("t1", "a", conversation_id="c2", message_id="m2", seq=1, time=2)
     assert content([one]) == content([other])
     assert content([one]) != content([TextDelta("t0", "b", conversation_id="c1", message_id="m1", seq=1, time=1)])
+
+
+def test_ids_of_calls_are_names_too() -> None:
+    """Also where a text block says whose source it is."""
+    assert content([TextStart("t0", "call_1")]) == content([TextStart("t0", "call_2")])

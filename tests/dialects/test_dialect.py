@@ -4,8 +4,9 @@ import msgspec
 import pytest
 
 from tokenmill.dialects import DIALECTS, Dialect, Envelope, find_dialect
+from tokenmill.dialects.dialect import Handlers, failure_text, handled, voids, warns
 from tokenmill.errors import ConfigError
-from tokenmill.events import Finish, MessageStart, TextDelta
+from tokenmill.events import Error, Finish, MessageStart, TextDelta
 from tokenmill.parser import Options
 
 EACH = pytest.mark.parametrize("dialect", DIALECTS, ids=[dialect.name for dialect in DIALECTS])
@@ -46,3 +47,37 @@ def test_the_envelope_is_encoded_once(choice: int, native: bytes) -> None:
     envelope = Envelope('c"', "m", choice, 1_000, Options())
     assert envelope.native == native
     assert msgspec.json.decode(b"{" + envelope.native[1:] + b"}")["conversation_id"] == 'c"'
+
+
+@pytest.mark.parametrize(("choice", "choice_id"), [(0, "m"), (2, "m-2")])
+def test_a_choice_may_be_an_answer_of_its_own(choice: int, choice_id: str) -> None:
+    """Its id is that of the message, with its number where it is not the first."""
+    assert Envelope("c", "m", choice, 1_000, Options()).choice_id == choice_id
+
+
+def test_a_warning_voids_no_call() -> None:
+    """Behind it the `tool-call` follows; behind other errors of its id none does, and other ids are not meant."""
+    warning, failure = Error("unknown-tool", "?", id="k"), Error("malformed-call", "?", id="k")
+    assert warns(warning)
+    assert not voids(warning, "k")
+    assert not warns(failure)
+    assert voids(failure, "k")
+    assert not voids(failure, "other")
+
+
+def test_what_has_no_handler_says_nothing() -> None:
+    """A handler gets the state, the envelope and the event, and adds payloads."""
+
+    def says(state: list[str], envelope: Envelope, event: TextDelta, out: list[bytes]) -> None:
+        out.append(f"{state[0]} {envelope.choice_id} {event.delta}".encode())
+
+    envelope = Envelope("c", "m", 0, 1_000, Options())
+    handlers: Handlers[list[str]] = {TextDelta: says}
+    assert handled(handlers, ["s"], envelope, TextDelta("t", "a")) == [b"s m a"]
+    assert handled(handlers, ["s"], envelope, Finish("stop")) == []
+
+
+def test_a_failure_without_words_is_told_by_its_reason() -> None:
+    """A provider may fail without saying why."""
+    assert failure_text("timeout", "") == "the answer ended early: timeout"
+    assert failure_text("error", "overloaded") == "overloaded"

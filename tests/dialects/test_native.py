@@ -88,26 +88,15 @@ def test_an_event_of_lost_state_has_no_seq() -> None:
     assert payload == b'{"type":"text-delta","id":"t","delta":"a","conversation_id":"c","message_id":"m","time":7}'
 
 
-@pytest.mark.parametrize(
-    ("argument", "written"),
-    [
-        (2**64, 2**64),
-        (-(2**70), -(2**70)),
-        ("\ud800", "\ud800"),
-        ([1.5, float("nan"), float("inf"), 2**64], [1.5, None, None, 2**64]),
-        ({"deep": {"\udfff": 2**64}}, {"deep": {"\udfff": 2**64}}),
-    ],
-    ids=["large", "small", "half a pair", "not a number", "nested"],
-)
-def test_what_msgspec_refuses_is_written_all_the_same(argument: Any, written: Any) -> None:
+def test_what_msgspec_refuses_is_written_all_the_same() -> None:
     """P7: a model may write any number and any escape into its arguments."""
-    event = ToolCall(id="k", name="f", arguments={"a": argument})
+    event = ToolCall(id="k", name="f", arguments={"a": [2**64, "\ud800"]})
     payload = json.loads(encode(event, Envelope("c", "m", 0, 0, Options()), 3, 7))
     assert payload == {
         "type": "tool-call",
         "id": "k",
         "name": "f",
-        "arguments": {"a": written},
+        "arguments": {"a": [2**64, "\ud800"]},
         "conversation_id": "c",
         "message_id": "m",
         "seq": 3,

@@ -37,7 +37,29 @@ def test_check_names_what_is_out_of_date_and_writes_nothing(checkout: Path) -> N
     assert page.read_text() == "old\n"
 
 
-def test_every_reference_page_is_generated() -> None:
-    """The reference is made from the code as a whole."""
-    pages = {path.name for path in (command.CHECKOUT / "docs" / "reference").iterdir()}
-    assert pages == {Path(name).name for name in gen.FILES if name.startswith("docs/reference/")}
+def test_what_nothing_makes_any_more_is_out_of_date(checkout: Path) -> None:
+    """The page of a format that is gone is named by --check, and removed by a run without it."""
+    page = checkout / command.GENERATED / "formats" / "gone.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("old\n")
+    CliRunner().invoke(command.main)
+    page.write_text("old\n")
+    check = CliRunner().invoke(command.main, ["--check"])
+    assert check.exit_code == 1
+    assert f"made by nothing: {command.GENERATED}/formats/gone.md" in check.output
+    assert page.exists()
+    run = CliRunner().invoke(command.main)
+    assert (run.exit_code, run.output) == (0, f"removed: {command.GENERATED}/formats/gone.md\n")
+    assert not page.exists()
+
+
+def test_the_checkout_is_up_to_date() -> None:
+    """What `make gen` would change was forgotten in a commit."""
+    run = CliRunner().invoke(command.main, ["--check"])
+    assert (run.exit_code, run.output) == (0, "")
+
+
+def test_generated_pages_lie_where_they_are_looked_for() -> None:
+    """Else one that is gone would stay."""
+    pages = [name for name in gen.FILES if name.endswith(".md")]
+    assert all(name.startswith(f"{command.GENERATED}/") for name in pages)

@@ -29,3 +29,10 @@ def test_a_block_is_fenced_by_more_backticks_than_it_holds() -> None:
 def test_code_is_quoted() -> None:
     """Any value, as it prints."""
     assert markdown.code(1) == "`1`"
+    assert markdown.code("a```b") == "```` a```b ````"
+
+
+def test_literal_text_shows_what_would_not_be_seen() -> None:
+    """New lines, a blank at the end, and the backslash that says so."""
+    assert markdown.literal("<a> \n\\") == r"`<a> \n\\`"
+    assert markdown.literal("x ") == r"`x\x20`"

@@ -1,56 +1,22 @@
 """The promise of the whole: workers are killed again and again, and what is published is what one run would publish."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import redis
 
-from tests.support.conversations import interleaved
+from tests.support.feeder import Feeder, nothing_open
 from tests.support.stage import Stage, until, without_repeats
 from tokenmill.servers import RedisServer
 from tokenmill.servers.worker import WorkerProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
-CONVERSATIONS = 300
 RESTORED = 20
-BATCH = 40
-PAUSE_S = 0.1
 
 SETTINGS = {"idle_timeout_s": 2, "commit_interval_ms": 400}
 """Commits are rare, so that a kill finds events that are published and not committed: those are repeated."""
-
-
-class Feeder:
-    """Sends the conversations bit by bit, round after round with new names, until it is told that it is enough."""
-
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-        self.sent = 0
-        self.enough = asyncio.Event()
-
-    async def progress(self) -> None:
-        """Wait until some more was sent."""
-        goal = self.sent + 5 * BATCH
-        await until(lambda: self.sent > goal, "the stream goes on")
-
-    async def run(self) -> None:
-        """At least all conversations; more of them while workers are still to be killed."""
-        seed = 1
-        while seed == 1 or not self.enough.is_set():
-            chunks = interleaved(CONVERSATIONS, seed)
-            while batch := _take(chunks):
-                await self._stage.send_all(batch)
-                self.sent += len(batch)
-                await asyncio.sleep(0 if self.enough.is_set() else PAUSE_S)
-            seed += 1
-
-
-def _take(chunks: Iterator[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    return [chunk for _, chunk in zip(range(BATCH), chunks, strict=False)]
 
 
 async def _kill_until_restored(stage: Stage, feeder: Feeder, cache: redis.Redis) -> None:
@@ -90,7 +56,7 @@ async def test_killed_workers_publish_what_one_run_would(
             cache.close()
             feeder.enough.set()
         await feeding
-        await until(lambda: _nothing_open(stage), "every message is ended, the last ones by their timeout")
+        await until(lambda: nothing_open(stage), "every message is ended, the last ones by their timeout")
         await until(stage.caught_up, "everything is committed")
 
         found, expected = await stage.found(), await stage.expected()
@@ -99,12 +65,3 @@ async def test_killed_workers_publish_what_one_run_would(
             assert without_repeats(contents) == expected[place], place
         assert all(any(header == "tm-seq" for header, _ in content[3]) for content in found[stage.topics.events, 0])
         assert sum(len(contents) for contents in found.values()) > sum(len(contents) for contents in expected.values())
-
-
-async def _nothing_open(stage: Stage) -> bool:
-    counts = [_metric(worker.metrics(), "tokenmill_open_messages") for worker in stage.workers if worker.alive]
-    return all(count == 0 for count in counts)
-
-
-def _metric(page: str, name: str) -> float:
-    return sum(float(line.rsplit(" ", 1)[1]) for line in page.splitlines() if line.startswith(name))

@@ -37,6 +37,13 @@ def test_a_cap_smaller_than_the_opening() -> None:
     assert text_of(events) == text
 
 
+def test_the_cap_is_no_end_of_the_stream() -> None:
+    """A body that may end with the stream is too long where its cap cuts it off, not broken."""
+    text = "<|channel|>commentary to=functions.f<|message|><|call|>"
+    for size in range(1, len(text)):
+        assert codes_of(parse(grammar("harmony", Limits(call_chars=size)), [text])) == ["limit"], size
+
+
 def test_a_call_of_exactly_the_cap_is_whole() -> None:
     """The cap is the last character that is allowed, not the first that is not."""
     text = "<tool_call><function=f><parameter=k>v</parameter></function>"

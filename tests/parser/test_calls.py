@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from tests.support.parsing import grammar, named, parse, text_of
-from tokenmill.events import Error, ToolCall
+from tokenmill.events import Error, TextStart, ToolCall, ToolInputStart
 from tokenmill.limits import RAW_CHARS
+from tokenmill.parser import Parser
 from tokenmill.parser.calls import call_id
 
 TOOL = {"function": {"name": "f", "parameters": {"properties": {"a": {"type": "integer"}}}}}
@@ -46,16 +48,33 @@ def test_a_problem_is_told_twice(name: str, value: str, problem: str) -> None:
 
 
 def test_a_call_that_fails_after_its_start() -> None:
-    """Input that was started ends before its error, and the source comes out as text behind it."""
+    """Input that was started ends before its error, and the source comes out behind it as a block of its own."""
     text = '<tool_call>{"name":"f","arguments":{"a":1]'
     events = parse(grammar("hermes"), [text])
     assert [event.type for event in events][1:] == [
         *("tool-input-start", "tool-input-delta", "tool-input-end", "error"),
-        *("text-start", "text-delta", "text-delta", "text-end", "finish"),
+        *("text-start", "text-delta", "text-end", "text-start", "text-delta", "text-end", "finish"),
     ]
     (error,) = named(events, Error)
+    assert [start.call for start in named(events, TextStart)] == [error.id, UNSET]
     assert error.code == "malformed-call"
     assert error.raw == text[:-1]
+
+
+def test_a_call_that_fails_before_its_name_is_known() -> None:
+    """Its source is a block of its own, too, whose call has no id."""
+    events = parse(grammar("hermes"), ["a <tool_call>{oops</tool_call> b"])
+    assert [start.call for start in named(events, TextStart)] == [UNSET, "", UNSET]
+    assert text_of(events) == "a <tool_call>{oops</tool_call> b"
+
+
+def test_ids_that_are_made_here_have_the_prefix_of_the_message() -> None:
+    """Ids that the provider gave stay as they are: it wants them back with the results."""
+    parser = Parser.of(grammar("hermes", id_prefix="turn_1:"), "identity")
+    events = parser.feed(CALL % ("f", "1")) + parser.tool_calls([{"index": 0, "id": "c1", "function": {"name": "f"}}])
+    made, given = named(events, ToolInputStart)
+    assert made.id.startswith("turn_1:call_")
+    assert (given.id, given.provider, made.provider) == ("c1", True, False)
 
 
 def test_quoted_source_is_bounded() -> None:

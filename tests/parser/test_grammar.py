@@ -1,12 +1,14 @@
 """Compiled options: shared, keyed by content, and what they know of tools."""
 
+import msgspec
 import pytest
 
-from tests.support.parsing import grammar
+from tests.support.parsing import grammar, parse, reasoning_of
 from tokenmill.errors import BadOpen
 from tokenmill.formats import compile_grammar, find_format
 from tokenmill.limits import Limits
-from tokenmill.parser import Options, options_key
+from tokenmill.parser import Format, Grammar, Options, Region, options_key
+from tokenmill.parser.markers import marker
 
 TOOL = {"function": {"name": "f", "parameters": {"properties": {"a": {"type": "integer"}}}}}
 
@@ -37,8 +39,8 @@ def test_types_and_mismatches() -> None:
     listed = grammar(tools=[TOOL])
     types = [listed.types(name, parameter) for name, parameter in (("f", "a"), ("f", "b"), ("g", "a"))]
     assert types == [frozenset({"integer"}), frozenset(), frozenset()]
-    assert listed.mismatch("f", {"a": "x"}) is not None
-    assert listed.mismatch("g", {"a": "x"}) is None
+    assert listed.mismatch("f", {"a": "x"}, 10) is not None
+    assert listed.mismatch("g", {"a": "x"}, 10) is None
 
 
 @pytest.mark.parametrize(
@@ -69,3 +71,37 @@ def test_what_the_schema_says_of_arguments() -> None:
     assert not compiled.parameters("g")
     assert not compiled.required("g")
     assert compiled.coerced("g", {"i": "7"}) == ({"i": "7"}, False)
+
+
+@pytest.mark.parametrize(
+    ("provider", "name"),
+    [
+        ("anthropic", "autobyteus_xml"),
+        ("Anthropic", "autobyteus_xml"),
+        ("openai", "autobyteus_json"),
+        ("", "autobyteus_json"),
+    ],
+)
+def test_a_format_by_provider(provider: str, name: str) -> None:
+    """A name may stand for the format of the provider's models."""
+    assert compile_grammar(Options(format="Autobyteus", provider=provider)).format_names == [name]
+    several = compile_grammar(Options(format=["hermes", "autobyteus"], provider=provider))
+    assert several.format_names == ["hermes", name]
+
+
+def test_names_of_formats_in_any_case() -> None:
+    """Clients learn the name as it is."""
+    assert compile_grammar(Options(format="HERMES")).format_names == ["hermes"]
+
+
+def test_a_format_that_depends_on_options() -> None:
+    """It is made anew for each set of them, before it is compiled."""
+
+    def configured(format_: Format, options: Options) -> Format:
+        tag = marker(f"<{options.model}>")
+        return msgspec.structs.replace(format_, regions=(Region(tag, marker("</>")),))
+
+    format_ = Format(name="own", summary="", sample="", configured=configured)
+    for model in ("a", "b"):
+        grammar_ = Grammar(Options(format="own", model=model), [format_], Limits())
+        assert reasoning_of(parse(grammar_, ["<a>x</><b>y</>"])) == {"a": "x", "b": "y"}[model]

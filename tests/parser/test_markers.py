@@ -27,6 +27,19 @@ def test_find(text: str, expected: Hit[str] | None) -> None:
     assert OVERLAPPING.find(text, 0, final=False) == expected
 
 
+@pytest.mark.parametrize(("text", "end"), [("<Tool>", 6), ("<tOOL>", 6), ("<TOO", -1), ("<toolb", None)])
+def test_letters_of_either_case(text: str, end: int | None) -> None:
+    """A marker of any case is found, and held, however its letters are written."""
+    hit = Scanner([(marker("<tool>", any_case=True), None)]).find(text, 0, final=False)
+    assert (hit.end if hit else None) == end
+
+
+def test_a_letter_in_front_may_be_of_either_case() -> None:
+    """The first sign is looked for in both."""
+    scanner = Scanner([(marker("end", any_case=True), None)])
+    assert scanner.find("the End", 0, final=False) == Hit(4, 7, None)
+
+
 def test_a_marker_waits_while_a_longer_one_can_follow() -> None:
     """`<a>` at the end of the buffer is held; at the end of the stream it is found."""
     assert OVERLAPPING.find("x<a>", 0, final=False) == Hit(1, -1, None)
@@ -91,8 +104,18 @@ def test_signs_that_vary_inside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "suspected"), [("a b", False), ("x<", True), ("< /b", True), ("<b", False), ("<a", True), ("<  ", True)]
+    ("text", "settled"),
+    [("a b", 3), ("x<", 1), ("y< /b", 5), ("y< / ", 1), ("<b", 2), ("<a", 0), ("<a>", 0), ("x<a>c", -1), ("<b<  ", 2)],
 )
-def test_suspects(text: str, suspected: bool) -> None:
-    """A marker's first two characters, or its first at the end, white space in between or not."""
-    assert OVERLAPPING.suspects(text) is suspected
+def test_settled(text: str, settled: int) -> None:
+    """All of it, or up to where a marker may begin; nothing is said where a whole one stands."""
+    assert OVERLAPPING.settled(text) == settled
+
+
+@pytest.mark.parametrize("text", ["x<< a>", "< / f", "x<a>b", "<a", "</f>", "a", "<</ f>", "<a<a>x"])
+def test_settled_is_what_finding_says(text: str) -> None:
+    """The short answer and the long one agree on every beginning of a text."""
+    for end in range(len(text) + 1):
+        hit = OVERLAPPING.find(text[:end], 0, final=False)
+        expected = end if hit is None else hit.start if hit.end < 0 else -1
+        assert OVERLAPPING.settled(text[:end]) == expected

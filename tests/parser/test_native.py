@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.parsing import codes_of, grammar, named
+from tests.support.parsing import codes_of, grammar, named, text_of
 from tokenmill.events import AnyEvent, ToolCall, ToolInputDelta, ToolInputEnd, ToolInputStart
 from tokenmill.limits import Limits
 from tokenmill.parser import Parser
@@ -73,6 +73,20 @@ def test_a_missing_index() -> None:
     assert calls(events) == [("c1", "f", {"a": 1}), ("c2", "g", {})]
 
 
+def test_whole_calls_that_all_have_the_same_index() -> None:
+    """Without ids a name with arguments behind a complete call is another one; a name alone is a repetition."""
+    events = run(delta(0, "", "f", "{}"), delta(0, "", "f", '{"b":2}'), delta(0, "", "f", ""), delta(0, "", "f"))
+    assert [(name, arguments) for _, name, arguments in calls(events)] == [("f", {}), ("f", {"b": 2})]
+
+
+def test_names_and_ids_that_are_repeated_without_an_index() -> None:
+    """They go on with the call that is open."""
+    events = run(delta(None, "c1", "f", '{"a"'), delta(None, "c1", "f", ":1}"), delta(None, "c2", "f", "{}"))
+    assert calls(events) == [("c1", "f", {"a": 1}), ("c2", "f", {})]
+    events = run(delta(None, "", "f", '{"a"'), delta(None, "", "f", ":1}"), delta(None, "", "f", "{}"))
+    assert [arguments for _, _, arguments in calls(events)] == [{"a": 1}, {}]
+
+
 def test_an_id_used_twice_is_one_calls_only() -> None:
     """The second call with the same id gets one of its own."""
     events = run(delta(0, "c1", "f", "{}"), delta(1, "c1", "g", "{}"))
@@ -133,3 +147,63 @@ def test_nonsense_is_passed_over() -> None:
     """Deltas without a function, or with values of other types, raise nothing."""
     events = run({}, {"index": "x", "function": 7}, {"index": 0, "function": {"name": 5, "arguments": ["x"]}})
     assert [event.type for event in events] == ["message-start", "finish"]
+
+
+def test_a_name_that_is_text_makes_no_call() -> None:
+    """Where an unknown tool is no call, its deltas leave one error and nothing else."""
+    tools = [{"function": {"name": "g"}}]
+    events = run(delta(0, "c1", "f", '{"a":'), delta(0, arguments="1}"), tools=tools, unknown_tool="text")
+    assert [event.type for event in events] == ["message-start", "error", "finish"]
+    assert codes_of(events) == ["unknown-tool"]
+
+
+def test_a_limit_of_the_text_completes_no_call() -> None:
+    """A call whose arguments would come behind the limit never had them: it is unfinished, not empty."""
+    parser = Parser.of(grammar("plain", Limits(message_chars=3)), "identity")
+    events = parser.tool_calls([delta(0, "c1", "f")]) + parser.feed("long text")
+    events += parser.tool_calls([delta(0, arguments='{"a": 1}')]) + parser.finish()
+    assert codes_of(events) == ["limit", "unfinished-call"]
+    assert calls(events) == []
+
+
+def test_a_limit_ends_what_is_open_in_the_text() -> None:
+    """The text beside a call that is too long: its own open call fails, too, and all of it comes out."""
+    parser = Parser.of(grammar("hermes", Limits(call_chars=40)), "identity")
+    source = '<tool_call>{"name": "g", "argu'
+    events = parser.feed(source) + parser.tool_calls([delta(0, "c1", "f", '{"a": "' + "x" * 40)])
+    events += parser.feed('ments": {}}</tool_call>') + parser.finish()
+    assert codes_of(events) == ["limit", "unfinished-call"]
+    assert [event.type for event in events].count("tool-input-end") == 2
+    assert text_of(events) == source + 'ments": {}}</tool_call>'
+
+
+def test_a_limit_gives_back_the_opening_of_a_section() -> None:
+    """Framing that waits for its call is text when parsing stops."""
+    parser = Parser.of(grammar("hermes", Limits(call_chars=40)), "identity")
+    events = parser.feed("<tool_call>") + parser.tool_calls([delta(0, "c1", "f", '{"a": "' + "x" * 40)])
+    events += parser.feed("\n") + parser.finish()
+    assert text_of(events) == "<tool_call>\n"
+
+
+def test_text_after_calls_is_dropped_from_an_open_block() -> None:
+    """A block that began while the call was open gets no more text once the call is complete."""
+    parser = Parser.of(grammar("plain", text_after_calls="drop"), "identity")
+    events = parser.tool_calls([delta(0, "c1", "f")]) + parser.feed("before")
+    events += parser.tool_calls([delta(0, arguments="{}")]) + parser.feed("after") + parser.feed("wards")
+    assert text_of(events + parser.finish()) == "before"
+
+
+def test_nothing_is_kept_of_a_call_that_ended() -> None:
+    """Memory is for open calls: a complete one leaves its id, so that a repeat of it is known."""
+    parser = Parser.of(grammar("plain"), "identity")
+    parser.tool_calls([delta(0, "c1", "f", '{"a": "' + "x" * 1000)])
+    assert parser.size > 1000
+    assert named(parser.tool_calls([delta(0, "c1", arguments='"}')]), ToolCall)
+    assert parser.size == 0
+    assert parser.tool_calls([delta(0, "c1", "f", '{"a": 1}')]) == []
+
+
+def test_calls_without_a_name_are_counted() -> None:
+    """Indexes that never get a name take memory, too: more than the cap of calls stops reading."""
+    events = run(*(delta(n, arguments="{") for n in range(20)), limits=Limits(calls=3))
+    assert codes_of(events) == ["limit"]

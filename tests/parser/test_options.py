@@ -18,7 +18,7 @@ def test_every_problem_is_named() -> None:
         read_options({"fromat": "hermes", "start": "middle", "tools": 7, "model": "m"})
     message = str(refused.value)
     assert "unknown option 'fromat'" in message
-    assert "option 'start'" in message
+    assert "option 'start': Invalid enum value 'middle'; known are text, reasoning, header" in message
     assert "option 'tools'" in message
     assert "'model'" not in message.replace("known are", "").split("unknown")[0]
 

@@ -185,3 +185,29 @@ def test_several_formats_live_at_once() -> None:
     assert text_of(whole) == "abc"
     for chunks in all_cuts(text):
         assert merged(parse(compiled, chunks)) == whole
+
+
+@pytest.mark.parametrize(
+    ("format_name", "chunks"),
+    [
+        ("hermes", ['<tool_call>{"name": "f", "arguments": {"a": "x\\', "dabcdefghij", '"}}</tool_call>']),
+        ("qwen3_xml", ["<tool_call><function=f><parameter=a>x  ", "abcdefghij", "</parameter></function></tool_call>"]),
+        ("pythonic", ["[f(a='x\\", "dabcdefghij", "')]"]),
+    ],
+)
+def test_what_waited_counts_for_the_size_of_a_delta(format_name: str, chunks: list[str]) -> None:
+    """A delta that starts with what the chunk before left over is split like every other."""
+    tools = [{"function": {"name": "f", "parameters": {"properties": {"a": {"type": "string"}}}}}]
+    compiled = grammar(format_name, Limits(delta_chars=11), tools=tools, content_arguments=["*"])
+    deltas = [event.delta for event in parse(compiled, chunks) if event.type == "argument-delta"]
+    assert "".join(deltas).endswith("abcdefghij")
+    assert max(len(delta) for delta in deltas) <= 11
+
+
+def test_two_caps_at_one_character_are_one_limit() -> None:
+    """A call that hits its cap where the message hits its own stops parsing once."""
+    text = '<tool_call>{"name": "f", "arguments": {"a": "'
+    compiled = grammar("hermes", Limits(call_chars=len(text) - 1, message_chars=len(text)))
+    events = parse(compiled, [text + "xyz"])
+    assert codes_of(events) == ["limit"]
+    assert text_of(events) == text + "xyz"

@@ -23,6 +23,10 @@ from tokenmill.parser.reasons import finish_reason
         ("cancelled", True, "cancelled"),
         ("timeout", True, "timeout"),
         ("error", True, "error"),
+        ("PROHIBITED_CONTENT", False, "content-filter"),
+        ("content_filtered", True, "content-filter"),
+        ("model_context_window_exceeded", True, "length"),
+        ("MALFORMED_FUNCTION_CALL", False, "error"),
     ],
 )
 def test_finish_reason(raw: str | None, called: bool, expected: str) -> None:  # a parameter of the table

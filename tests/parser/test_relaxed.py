@@ -74,3 +74,31 @@ def test_each_character_is_looked_at_once() -> None:
 def test_escaped(content: str, as_json: str) -> None:
     """What is no escape stands for itself, each on its own: the parts of a string are read as the whole is."""
     assert escaped(content) == as_json
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{a: b, c: [d-e, f.g]}", {"a": "b", "c": ["d-e", "f.g"]}),
+        ("{a: b//c, d: http/x?y}", {"a": "b//c", "d": "http/x?y"}),
+        ("{a: true, b: None, c: trueish}", {"a": True, "b": None, "c": "trueish"}),
+        ("{a: 1// c\n}", {"a": 1}),
+        ("{a: 'x\\$y\\'z\\u00e9\\n'}", {"a": "x$y'zé\n"}),
+        ('{"a": "b\\\nc\\user"}', {"a": "b\ncuser"}),
+    ],
+)
+def test_words(text: str, value: Any) -> None:
+    """As some readers of JavaScript have it: values without quotes, and no backslash where none is needed."""
+    assert json.loads(to_json(text, words=True), strict=False) == value
+
+
+@pytest.mark.parametrize("text", ["{a: b c}", "{a: 3 days}", "{a: 3days}", "{a: @b}"])
+def test_what_is_no_word_is_an_error(text: str) -> None:
+    """Nothing is guessed here either."""
+    with pytest.raises(ValueError, match=r"."):
+        json.loads(to_json(text, words=True))
+
+
+def test_a_carriage_return_ends_a_comment() -> None:
+    """As a new line does."""
+    assert json.loads(to_json("{a: 1, // b\rc: 2}")) == {"a": 1, "c": 2}

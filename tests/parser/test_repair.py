@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tokenmill.parser.repair import decode_json, decode_string, whole_characters
+from tokenmill.limits import JSON_DEPTH
+from tokenmill.parser.repair import decode_json, decode_string, nested_too_deep, whole_characters
 
 
 @pytest.mark.parametrize(
@@ -49,3 +50,12 @@ def test_decode_string(raw: str, text: str) -> None:
 def test_whole_characters_everywhere() -> None:
     """Halves of pairs are replaced in keys and values, at any depth."""
     assert whole_characters({"\ud800": ["\udc00", 1, {"a": "b"}]}) == {"\ufffd": ["\ufffd", 1, {"a": "b"}]}
+
+
+@pytest.mark.parametrize(("depth", "too_deep"), [(0, False), (JSON_DEPTH, False), (JSON_DEPTH + 1, True), (5000, True)])
+def test_depth_of_a_value(depth: int, too_deep: bool) -> None:
+    """Lists and objects count alike."""
+    value: Any = 1
+    for number in range(depth):
+        value = [value, 2] if number % 2 else {"a": value}
+    assert nested_too_deep(value) is too_deep

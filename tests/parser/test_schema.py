@@ -54,3 +54,11 @@ def test_circles_are_gone_through_once() -> None:
     """A schema that leads to itself in many ways costs no more than its size."""
     root: dict[str, Any] = {"properties": {"a": {"anyOf": [{"$ref": "#/properties/a"}] * 200 + [{"type": "null"}]}}}
     assert Shape(root, root).child("a").types == {"null"}
+
+
+def test_one_shape_for_one_place() -> None:
+    """What was read of a schema is read once, however often and on whichever way values lead there."""
+    root: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}, "items": {"$ref": "#"}}
+    shape = Shape(root, root)
+    assert shape.child("a") is shape.child("a")
+    assert shape.item().child("a") is shape.item().item().child("a") is shape.child("a")

@@ -44,3 +44,12 @@ def test_source_in_many_pieces() -> None:
     assert source.text() == "0123456789" * 500
     assert source.size == 5000
     assert len(source.pieces) + len(source.blocks) < 1100
+
+
+def test_a_source_knows_its_last_character() -> None:
+    """Also where its pieces were just joined."""
+    source = Source()
+    assert source.last == ""
+    for number in range(130):
+        source.add(f"a{number % 10}")
+        assert source.last == source.text()[-1]

@@ -12,6 +12,9 @@ SETTINGS = SessionSettings(
     outputs=(
         OutputSpec("events"),
         OutputSpec("tool-calls", events=frozenset({"tool-call"}), clean_calls_only=True),
+        OutputSpec("chunks", "openai"),
+        OutputSpec("completions", "openai_completion", key="choice"),
+        OutputSpec("sessions", "session", key="choice"),
     ),
     ended_offsets=6,
 )
@@ -112,15 +115,27 @@ _values = st.one_of(
 )
 _steps = st.sampled_from([1, 1, 1, 1, 2, 5, 9])
 
+_parents = [b"00-%032x-%016x-01" % (number, number) for number in (1, 2)]
+_tracing = st.sampled_from(
+    [
+        [],
+        [],
+        [],
+        *([("traceparent", parent)] for parent in _parents),
+        [("traceparent", _parents[0]), ("tracestate", b"a=1")],
+    ]
+)
+
 
 @st.composite
 def logs(draw: st.DrawFn, max_size: int = 24) -> list[InputRecord]:
     """A log: offsets grow, with gaps; timestamps need not."""
     records: list[InputRecord] = []
     reader, offset = _Reader(), 0
-    for key, (drawn, headers), step in draw(st.lists(st.tuples(_keys, _values, _steps), min_size=1, max_size=max_size)):
+    drawn_records = st.lists(st.tuples(_keys, _values, _tracing, _steps), min_size=1, max_size=max_size)
+    for key, (drawn, headers), tracing, step in draw(drawn_records):
         value = drawn.replace(GIVEN.encode(), reader.last_id)
-        records.append(InputRecord("tokens", 0, offset, 1_000 + offset % 7, key, value, headers))
+        records.append(InputRecord("tokens", 0, offset, 1_000 + offset % 7, key, value, headers + tracing))
         reader.read(records[-1])
         offset += step
     return records

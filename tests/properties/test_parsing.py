@@ -9,32 +9,12 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties.toy import OVERLAPPING
 from tests.support.parsing import merged, parse, source_of
 from tokenmill.formats import FORMATS, find_format
 from tokenmill.limits import Limits
-from tokenmill.parser import Call, Format, Grammar, Header, Options, Parser, Region, Section
-from tokenmill.parser.bodies import JsonArguments, Params
-from tokenmill.parser.markers import marker
+from tokenmill.parser import Format, Grammar, Options, Parser
 
-OVERLAPPING = Format(
-    name="overlapping",
-    summary="Markers that are beginnings of each other, and brackets that JSON has, too.",
-    sample="",
-    regions=(Region(marker("<a>"), marker("</a>", "</a>>")),),
-    strays=(marker("<a>b", "[["),),
-    sections=(
-        Section(
-            marker("[", "[CALLS]"),
-            marker("]", "]]"),
-            (
-                Call(marker("[J]"), JsonArguments(), Header(until=marker(":"), before=marker("::{"))),
-                Call(marker("[X]"), Params(marker("[P "), marker("[/P]"), marker("[/X]")), Header(until=marker(" "))),
-            ),
-            bare="always",
-        ),
-    ),
-    calls_in_reasoning="honour",
-)
 GRAMMARS = [*FORMATS, OVERLAPPING]
 
 JSON = [
@@ -152,6 +132,26 @@ TAGS += [
         "*/",
     ),
 ]
+TAGS += [
+    *(
+        '{"tool": "f", ',
+        '"params": ',
+        '{"tool"',
+        '{"params": [',
+        '{"tool": "f", "params": {"b": "x"}}',
+        '{ "',
+        "tru",
+        "-1.",
+        "01",
+    ),
+    *('{"content":', ' {"content": "a', '"toolCall": {"name": "f", "args": {', "\\u00", "\\n", "a. ", ". "),
+]
+TAGS += [
+    *('<tool name="f">', '<tool name="write_file">', "</tool>", '<arg name="path">', "<arg name='content'>", "</arg>"),
+    *("<write_file path='/a'>", "</write_file>", "<run_bash>", "</run_bash>", "__START_CONTENT__\n", "__END_CONTENT__"),
+    *('{"tool": {"function": "f", "parameters": {', '{"tool', "[[SEG_START ", '{"type":"text"}]]', "[[SEG_END]]"),
+    *('[[SEG_START {"type":"run_bash"}]]', '[[SEG_START {"type":"tool"}]]', '"tool_name":"f"}]]', "</arguments>"),
+]
 PIECE = st.one_of(st.sampled_from(TAGS), st.sampled_from(JSON), st.sampled_from(TEXT), st.text(max_size=4))
 TOOLS: list[dict[str, Any]] = [
     {
@@ -175,6 +175,8 @@ OPTIONS = st.fixed_dictionaries(
         "on_unfinished": st.just("drop"),
         "text_after_calls": st.just("drop"),
         "stream_tool_input": st.sampled_from([False]),
+        "text_mode": st.sampled_from(["smart", "passthrough"]),
+        "max_buffer_chars": st.sampled_from([0, 5]),
     },
 )
 LIMITS = st.builds(

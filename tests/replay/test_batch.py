@@ -100,3 +100,23 @@ def test_a_line_that_is_wrong_is_answered_with_an_error(wrong: dict[str, Any], w
     answer = parse_batch({"name": "x", "chunks": ["a"], **wrong})
     assert answer.keys() == {"name", "error"}
     assert why in answer["error"]
+
+
+def test_a_provider_tells_the_model_and_opens_answers_that_bring_nothing() -> None:
+    """An option in the line's place is only a default; the finish reason of an empty answer is heard."""
+    first = {"id": "a", "model": "m", "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}
+    last = {
+        "id": "a",
+        "model": "m",
+        "choices": [{"index": index, "delta": {}, "finish_reason": "length"} for index in (0, 1)],
+    }
+    line = {"name": "x", "codec": "openai", "open": {"model": "other"}, "chunks": [first, last, "[DONE]"]}
+    events = parse_batch(line)["events"]
+    assert [(event["type"], event.get("choice", 0)) for event in events] == [
+        ("message-start", 0),
+        ("message-start", 1),
+        ("finish", 0),
+        ("finish", 1),
+    ]
+    assert [event["model"] for event in events[:2]] == ["m", "m"]
+    assert {event["reason"] for event in events[2:]} == {"length"}

@@ -88,7 +88,7 @@ def test_a_long_dump_leaves_no_notes_behind(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("tokenmill.replay.records.Partition", watched)
     records = log(*({"message_id": str(number), "delta": "a", "end": True} for number in range(500)))
-    assert len(list(replay_records(records, SETTINGS))) == 2_500
+    assert sum(output["topic"] == "events" for output in replay_records(records, SETTINGS)) == 2_500
     (partition,) = seen
     assert len(list(partition._messages)) < 20
     assert len(partition._messages._touched) < 20

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tests.session.logs import log, partition, record, run
+from tests.session.logs import log, partition, record, run, types
 from tokenmill.session import Partition
 
 TIMEOUT = 1_000
@@ -64,6 +64,55 @@ def test_a_control_that_got_lost_is_asked_for_again() -> None:
     state = partition({"message_id": "m", "delta": "a"})
     asked = [now for now in range(0, 5 * TIMEOUT, 10) if state.idle(now, TIMEOUT)]
     assert asked == [TIMEOUT, 2 * TIMEOUT, 3 * TIMEOUT, 4 * TIMEOUT]
+
+
+def test_a_stream_without_an_end_holds_nothing_for_ever() -> None:
+    """Its message was cancelled, and the producer stopped: what the codec remembers is ended by the log, too."""
+    state = partition()
+    said = {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}
+    run(state, [record(0, said, tm_codec="openai"), record(1, {"message_id": "chatcmpl-1", "control": "cancel"})])
+    run(state, [record(200, {"usage": {}}, b"d")])
+    assert (state.open_messages, state.mark().low_water) == (0, 0)
+    state.idle(0, TIMEOUT)
+    (control,) = state.idle(TIMEOUT, TIMEOUT)
+    headers = {name.replace("-", "_"): value.decode() for name, value in control.headers}
+    assert headers == {"tm_codec": "openai", "tm_last_offset": "0"}
+    assert run(state, [record(201, control.value, control.key, **headers)]) == []
+    assert state.mark().low_water == 202
+    assert state.idle(3 * TIMEOUT, TIMEOUT) == []
+
+
+def test_a_message_and_its_stream_end_once() -> None:
+    """Whichever record comes first; the other has no effect, and the reason is the same."""
+    said = {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}
+    for order in (1, -1):
+        state = partition()
+        run(state, [record(0, said, tm_codec="openai")])
+        state.idle(0, TIMEOUT)
+        controls = state.idle(TIMEOUT, TIMEOUT)
+        assert len(controls) == 2
+        out = []
+        for offset, control in enumerate(controls[::order], 1):
+            headers = {name.replace("-", "_"): value.decode() for name, value in control.headers}
+            out += run(state, [record(offset, control.value, control.key, **headers)])
+        assert types(out) == ["text-end", "finish"]
+        assert b'"reason":"timeout"' in (out[-1].value or b"")
+        assert state.tally.dropped == {"late": 1}
+        assert all(not name.startswith(b"k") for name in state.changes(full=True).changed)
+
+
+def test_half_an_event_opens_nothing_when_its_stream_ends() -> None:
+    """The producer died in the middle of it: the message ends by the time-out, and that is all."""
+    state = partition()
+    torn = b'data: {"contentBlockDelta":{"delta":{"text":"a"}}}\n\ndata: {"contentBl'
+    run(state, [record(0, torn, tm_codec="sse+bedrock")])
+    state.idle(0, TIMEOUT)
+    out = []
+    for offset, control in enumerate(state.idle(TIMEOUT, TIMEOUT), 1):
+        headers = {name.replace("-", "_"): value.decode() for name, value in control.headers}
+        out += run(state, [record(offset, control.value, control.key, **headers)])
+    assert types(out) == ["text-end", "finish"]
+    assert state.open_messages == 0
 
 
 def test_messages_that_ended_are_not_named() -> None:

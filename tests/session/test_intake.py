@@ -3,6 +3,7 @@
 from hashlib import sha256
 
 import pytest
+from msgspec import UNSET
 
 from tests.session.logs import record
 from tokenmill.errors import BadKey, RecordError, TooLarge, Undecodable, UnknownCodec
@@ -76,8 +77,73 @@ def test_kept_state_holds_the_low_water_mark_back() -> None:
     assert marks == [6, 6, 6, 9, 10]
 
 
+def test_an_idle_stream_ends_where_its_writer_saw_the_last_of_it() -> None:
+    """With what its codec holds; the message ends by a time-out, as nobody said that it was complete."""
+    low_water = LowWater()
+    reads = Intake("text", 1_000, low_water, Tally())
+    reads.read(record(0, b"a\xe2", tm_stream="s", tm_message_id="m"))
+    (stream,) = reads
+    end = stream.timeout()
+    headers = {name.replace("-", "_"): value.decode() for name, value in end.headers}
+    assert headers == {"tm_codec": "text", "tm_stream": "s", "tm_message_id": "m", "tm_last_offset": "0"}
+    (chunk,), _ = reads.read(record(1, end.value, end.key, **headers))
+    assert (chunk.message_id, chunk.delta, chunk.control, chunk.end) == (
+        "m",
+        "\N{REPLACEMENT CHARACTER}",
+        "timeout",
+        UNSET,
+    )
+    assert (list(reads), low_water.at(2), stream.going_on()) == ([], 2, False)
+
+
+def test_the_end_of_a_stream_is_stale_if_it_goes_on() -> None:
+    """What came between was not idle; nor is there anything to end where nothing is remembered."""
+    reads = intake("text")
+    late = record(2, b"", tm_last_offset="0")
+    for offset, value in enumerate((b"\xe2", b"\x82")):
+        reads.read(record(offset, value))
+    assert reads.read(late) == ((), None)
+    assert [chunk.delta for chunk in reads.read(record(3, b"\xac"))[0]] == ["\N{EURO SIGN}"]
+    assert reads.read(late) == ((), None)
+    assert reads.tally.dropped == {"stale-timeout": 1, "no-message": 1}
+
+
+def test_an_answer_that_says_how_it_ended_did_not_time_out() -> None:
+    """Its last line had no line end: read at the end of the stream, it is complete."""
+    reads = intake()
+    value = b'data: {"message":{"content":"a"},"done":true,"done_reason":"stop"}'
+    assert reads.read(record(0, value, tm_codec="sse+ollama")) == ([], None)
+    chunks, _ = reads.read(record(1, b"", tm_codec="sse+ollama", tm_last_offset="0"))
+    assert [(chunk.delta, chunk.end, chunk.control) for chunk in chunks] == [("a", UNSET, None), ("", True, None)]
+
+
+def test_no_replay_begins_in_a_stream_that_could_not_be_read() -> None:
+    """A record came twice and tore an event; who did not see its beginning would take the torn one for a sound one."""
+    low_water = LowWater()
+    reads = Intake("sse+native", 1_000, low_water, Tally())
+    for offset, value in enumerate((b'data: {"delta":', b'data: {"delta":', b'"a"}\n\n', b"data"), 3):
+        chunks, _ = reads.read(record(offset, value))
+        if offset == 4:
+            low_water.hold(low_water.root(4))
+    assert low_water.spans == {}
+    chunks, _ = reads.read(record(7, b': {"delta":\n\ndata: {'))
+    assert [chunk.error is not None for chunk in chunks] == [True]
+    assert low_water.spans == {6: 7}
+
+
+def test_streams_are_named_once_when_they_begin() -> None:
+    """The first call names all there are."""
+    reads = intake("text")
+    reads.read(record(0, b"\xe2"))
+    assert [stream.place for stream in reads.begun()] == [("text", b"c", b"")]
+    assert list(reads.begun()) == []
+    reads.read(record(1, b"\xe2", b"d"))
+    reads.read(record(2, b"\x82", b"d"))
+    assert [stream.place for stream in reads.begun()] == [("text", b"d", b"")]
+
+
 def test_what_a_snapshot_must_write_is_noted() -> None:
-    """Only where the state changed."""
+    """Where something is remembered, with its last record."""
     reads = intake("text")
     reads.read(record(0, b"a"))
     assert list(reads.changed) == []

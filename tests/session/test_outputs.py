@@ -135,6 +135,7 @@ class _Twice:
     summary = "each event as many times as there were before"
     state_type = _Counted
     streams_tool_input = False
+    streams_arguments = False
 
     def encode(self, state: Any, _envelope: Envelope, event: Event, _seq: int | None, _time: int) -> list[bytes]:
         """Payloads that say how many events there were."""
@@ -160,6 +161,21 @@ def test_a_dialect_may_make_none_or_several_payloads_of_an_event(twice: OutputSp
     assert [dict(each.headers)["tm-seq"] for each in out] == [b"1", b"2", b"2"]
 
 
+@pytest.mark.parametrize(("asked", "deltas"), [({}, 0), ({"stream_tool_input": True}, 1)])
+def test_deltas_of_calls_are_for_dialects_that_stream_them(
+    twice: OutputSpec, asked: dict[str, Any], deltas: int
+) -> None:
+    """Another output may stream them; this one does only where the message asks."""
+    opening = {"message_id": "m", "open": {"format": "hermes", "content_arguments": ["*"], **asked}}
+    call = CALL.replace("1", '"x"')
+    out = output(opening | {"delta": call, "end": True}, specs=(OutputSpec("events"), twice))
+    shown = {each.value.split()[1] for each in out if each.topic == "twice" and each.value}
+    assert len(shown & {b"tool-input-delta", b"argument-delta"}) == 2 * deltas
+    assert {b"tool-input-start", b"tool-input-end", b"tool-call"} <= shown
+    types = [event.type for event in events(out)]
+    assert types.count("tool-input-delta") == types.count("argument-delta") == 1
+
+
 def test_the_state_of_a_dialect_is_in_the_snapshot(twice: OutputSpec) -> None:
     """Restored, it goes on where it was; an output that is new begins."""
     asked = SessionSettings(outputs=(OutputSpec("events"), twice))
@@ -173,3 +189,46 @@ def test_the_state_of_a_dialect_is_in_the_snapshot(twice: OutputSpec) -> None:
     again = Partition.restore(more, "tokens", 0, mark, (write.meta, write.changed))
     assert [(each.topic, each.value) for each in run(again, [delta])] == [("twice", b"4 text-delta")] * 3
     assert again.changes(full=False).full
+
+
+ANSWERS = (
+    OutputSpec("completions", "openai_completion", key="choice"),
+    OutputSpec("sessions", "session", key="choice"),
+)
+
+
+def test_what_is_kept_of_an_answer_is_keyed_by_it() -> None:
+    """A compacted topic keeps the last record of each answer and choice."""
+    out = output(
+        OPEN | {"delta": "a"},
+        {"message_id": "m/1", "choice": 2, "delta": "b", "end": True},
+        {"message_id": "m", "end": True},
+        specs=ANSWERS,
+    )
+    assert [(each.topic, each.key) for each in out] == [
+        ("completions", b"c/m/1/2"),
+        ("sessions", b"c/m/1/2"),
+        ("completions", b"c/m/0"),
+        ("sessions", b"c/m/0"),
+    ]
+
+
+@pytest.mark.parametrize(("size", "truncated"), [(1_000, None), (60_000, b"1")])
+def test_an_answer_that_was_truncated_says_so(size: int, truncated: bytes | None) -> None:
+    """P8: the object fits a record, and its header tells that it is not all."""
+    limits = Limits(output_bytes=50_000)
+    chunks = [{"message_id": "m", "delta": "é" * (size // 20), "end": number == 9} for number in range(10)]
+    (record,) = output(*chunks, specs=ANSWERS[:1], limits=limits)
+    assert dict(record.headers).get("tm-truncated") == truncated
+    assert len(record.value or b"") <= limits.payload_bytes
+
+
+def test_payloads_that_fit_no_record_leave_no_hole_in_the_numbers() -> None:
+    """Who waits for all parts of an event gets them."""
+    call = '<tool_call>{"name": "f", "arguments": {"a": "%s"}}</tool_call>'
+    opening = OPEN | {"delta": call % ("x" * 7_000) + call % "y"}
+    out = output(
+        opening, {"message_id": "m", "finish_reason": "stop"}, specs=[OutputSpec("agent", "agent")], limits=SMALL
+    )
+    last = [dict(each.headers) for each in out if each.headers[2] == out[-1].headers[2]]
+    assert [headers["tm-part"] for headers in last] == [b"%d/%d" % (n + 1, len(last)) for n in range(len(last))]

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tokenmill.config import Config
+from tokenmill.config import Config, Topics
 from tokenmill.errors import ConfigError
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
@@ -33,11 +33,50 @@ def test_names_that_do_not_exist_are_said_all_at_once() -> None:
 
 
 def test_tool_input_is_streamed_where_an_output_asks_for_it() -> None:
-    """The native dialect does; who says otherwise is obeyed."""
-    assert SessionSettings().resolved_defaults().stream_tool_input is True
-    assert SessionSettings(outputs=()).resolved_defaults().stream_tool_input is False
-    off = SessionSettings(defaults=Options(stream_tool_input=False))
-    assert off.resolved_defaults().stream_tool_input is False
+    """The native dialect does unless the message says otherwise; where nobody reads it, it is not made."""
+    native, nobody = SessionSettings(), SessionSettings(outputs=())
+    assert native.resolved(Options()) == Options()
+    assert nobody.resolved(Options()) == Options(stream_tool_input=False)
+    for said in (True, False):
+        assert native.resolved(Options(stream_tool_input=said)).stream_tool_input is said
+        assert nobody.resolved(Options(stream_tool_input=said)).stream_tool_input is said
+
+
+class _Growing:
+    """A dialect that streams arguments where it streams tool input."""
+
+    name = "growing"
+    summary = "nothing"
+    state_type = None
+    streams_arguments = True
+
+    def __init__(self, *, streams_tool_input: bool) -> None:
+        self.streams_tool_input = streams_tool_input
+
+    def encode(self, *_: object) -> tuple[bytes, ...]:
+        """Nothing."""
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("by_default", "said", "every"),
+    [
+        (True, None, True),
+        (True, True, True),
+        (True, False, False),
+        (False, None, False),
+        (False, True, True),
+        (False, False, False),
+    ],
+)
+def test_a_dialect_that_streams_arguments_gets_their_deltas(
+    monkeypatch: pytest.MonkeyPatch, *, by_default: bool, said: bool | None, every: bool
+) -> None:
+    """Of every argument, but only in messages in which it streams; who reads nothing else adds nothing."""
+    dialect = _Growing(streams_tool_input=by_default)
+    monkeypatch.setattr("tokenmill.session.settings.find_dialect", lambda _: dialect)
+    resolved = SessionSettings().resolved(Options(stream_tool_input=said, content_arguments=["f.a"]))
+    assert resolved.content_arguments == (["*"] if every else ["f.a"])
 
 
 @pytest.mark.parametrize(
@@ -47,6 +86,7 @@ def test_tool_input_is_streamed_where_an_output_asks_for_it() -> None:
         {"codec": "text"},
         {"outputs": ()},
         {"outputs": (OutputSpec("events", events=frozenset({"finish"})),)},
+        {"outputs": (OutputSpec("events", key="choice"),)},
         {"limits": Limits(call_chars=5)},
         {"ended_offsets": 5},
     ],
@@ -69,3 +109,12 @@ def test_the_fingerprint_is_the_same_in_every_process() -> None:
     """It is compared with that of another worker, so it must not depend on Python's hash seed."""
     assert SessionSettings().fingerprint() == SessionSettings().fingerprint()
     assert len(SessionSettings().fingerprint()) == 16
+
+
+def test_what_is_kept_of_answers_has_outputs_where_it_has_topics() -> None:
+    """Off by default: it costs memory for every open message."""
+    config = Config(topics=Topics(completions="completions", sessions="sessions"))
+    assert SessionSettings.from_config(config).outputs[2:] == (
+        OutputSpec("completions", "openai_completion", key="choice"),
+        OutputSpec("sessions", "session", key="choice"),
+    )

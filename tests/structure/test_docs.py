@@ -9,10 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests.structure.pages import Block, blocks, links, pages
-from tests.structure.tree import CHECKOUT, DOCS
+from tests.structure.tree import CHECKOUT, DOCS, PACKAGE
 from tokenmill.config import load_config
 
 RUN_S = 60
+
+ENVIRON = {
+    **os.environ,
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    "PYTHONPATH": str(PACKAGE.parent),
+}
+"""Programs and commands of the pages are those of this checkout, whatever is installed."""
 
 
 def name(block: Block) -> str:
@@ -64,7 +71,13 @@ def test_python_programs_run(block: Block, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(block.text)
     run = subprocess.run(
-        [sys.executable, program], cwd=tmp_path, capture_output=True, text=True, timeout=RUN_S, check=False
+        [sys.executable, program],
+        cwd=tmp_path,
+        env=ENVIRON,
+        capture_output=True,
+        text=True,
+        timeout=RUN_S,
+        check=False,
     )
     assert run.returncode == 0, run.stderr
 
@@ -72,7 +85,6 @@ def test_python_programs_run(block: Block, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", by_page("console"), ids=lambda page: str(page[0].page.relative_to(CHECKOUT)))
 def test_shell_sessions_print_what_the_page_says(page: list[Block], tmp_path: Path) -> None:
     """Blocks `console` of a page: lines after `$ ` are run, what follows up to the next is what they print."""
-    environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for session in "\n".join(block.text for block in page).removeprefix("$ ").split("\n$ "):
         command, _, printed = session.partition("\n")
         while command.endswith("\\"):
@@ -81,7 +93,7 @@ def test_shell_sessions_print_what_the_page_says(page: list[Block], tmp_path: Pa
         run = subprocess.run(
             ["bash", "-c", command],
             cwd=tmp_path,
-            env=environ,
+            env=ENVIRON,
             text=True,
             timeout=RUN_S,
             check=False,

@@ -18,6 +18,7 @@ from tokenmill.events import (
 from tokenmill.formats import compile_grammar, find_format
 from tokenmill.limits import Limits
 from tokenmill.parser import Format, Grammar, Options, Parser
+from tokenmill.parser.repair import decode_string
 from tokenmill.parser.spans import Span
 
 
@@ -55,8 +56,10 @@ def merged(events: Iterable[AnyEvent | Span]) -> list[Any]:
             deltas = growing.setdefault(event.id, {})
             deltas[stream] = deltas.get(stream, "") + event.delta
             continue
-        elif isinstance(event, Span) and out and isinstance(out[-1], Span) and out[-1].kind == event.kind == "dropped":
-            out[-1] = Span("dropped", out[-1].source + event.source)
+        elif isinstance(event, Span) and event.kind == "coded":
+            continue  # how much text stands with it depends on the cut
+        elif isinstance(event, Span) and out and isinstance(out[-1], Span) and out[-1].kind == event.kind != "call":
+            out[-1] = Span(event.kind, out[-1].source + event.source)
             continue
         elif isinstance(event, ToolInputEnd | ToolCall) or (isinstance(event, Error) and event.id):
             out.extend(sorted(growing.pop(str(event.id), {}).items()))
@@ -91,6 +94,9 @@ def source_of(events: Iterable[AnyEvent | Span]) -> str:
     for event in events:
         if isinstance(event, TextDelta | ReasoningDelta):
             pieces.append(event.delta)
+        elif isinstance(event, Span) and event.kind == "coded":  # it stands for the text in front of it
+            read = "".join(pieces)
+            pieces = [read.removesuffix(decode_string(event.source)), event.source]
         elif isinstance(event, Span):
             pieces.append(event.source)
     return "".join(pieces)

@@ -11,7 +11,8 @@ from tokenmill.observe import Hooks, Numbers
 from tokenmill.session import SessionSettings
 from tokenmill.store import GuardedStore, MemoryStore, SnapshotStore
 from tokenmill.worker.connect import make_consumer, make_producer
-from tokenmill.worker.engine import Engine, Parts
+from tokenmill.worker.delivery import Parts
+from tokenmill.worker.engine import Engine
 
 
 class Recorder(Hooks):
@@ -90,4 +91,4 @@ async def rigged(stage: Stage, store: SnapshotStore | None = None, **worker: Any
         for lane in engine.lanes.values():
             lane.close()
         await stopped(engine.consumer)
-        await stopped(producer)
+        await engine.delivery.close()

@@ -223,7 +223,7 @@ class Stage:
         return all(committed.get(number, (0, ""))[0] == end for number, end in ends.items())
 
     async def read(self, topic: str) -> list[ConsumerRecord]:
-        """Everything on a topic, partition by partition."""
+        """Everything on a topic that is committed, partition by partition."""
         return await read_topic(self.bootstrap, topic)
 
     async def events(self) -> list[dict[str, Any]]:

@@ -31,9 +31,11 @@ async def write_topic(
         await producer.stop()
 
 
-async def read_topic(bootstrap: str, topic: str) -> list[ConsumerRecord]:
-    """Everything on a topic, partition by partition."""
-    consumer = AIOKafkaConsumer(topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest")
+async def read_topic(bootstrap: str, topic: str, isolation: str = "read_committed") -> list[ConsumerRecord]:
+    """Everything on a topic that is committed, or everything (`read_uncommitted`), partition by partition."""
+    consumer = AIOKafkaConsumer(
+        topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest", isolation_level=isolation
+    )
     await consumer.start()
     try:
         records: list[ConsumerRecord] = []

@@ -9,6 +9,7 @@ from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
 from tokenmill.session import Mark
+from tokenmill.worker.commit import OffsetCommitter
 
 pytestmark = pytest.mark.integration
 
@@ -102,7 +103,9 @@ async def test_commits_that_fail_for_too_long_are_fatal(stage: Stage, monkeypatc
     async with rigged(stage, stall_timeout_s=60) as rig:
         await _live(rig)
         now = [0.0]
-        rig.engine.committer._clock = lambda: now[0]
+        committer = rig.engine.committer
+        assert isinstance(committer, OffsetCommitter)
+        committer._clock = lambda: now[0]
 
         async def fails(_: object) -> None:
             raise CommitFailedError("the group has rebalanced")

@@ -39,8 +39,8 @@ class Box:
         self.closed = True
 
 
-def _lane() -> Lane:
-    partition = Partition(SETTINGS, "tokens", 0)
+def _lane(settings: SessionSettings = SETTINGS) -> Lane:
+    partition = Partition(settings, "tokens", 0)
     lane = Lane(
         partition,
         SnapshotLine(partition, 0),
@@ -181,3 +181,15 @@ def test_another_state_is_adopted_with_its_line() -> None:
     fresh = Partition(SETTINGS, "tokens", 0, 9)
     lane.adopt(fresh)
     assert line.partition is fresh
+
+
+def test_the_debug_log_shows_calls_beside_their_source(caplog: pytest.LogCaptureFixture) -> None:
+    """Where the settings ask for it; else what a model writes is in no log."""
+    call = '<tool_call>{"name":"f","arguments":{}}</tool_call>'
+    told = []
+    for traced in (True, False):
+        caplog.clear()
+        with caplog.at_level("DEBUG"):
+            _lane(SessionSettings(traced=traced)).process([_record(0, open={"format": "json_mix"}, delta=call)])
+        told.append(caplog.messages)
+    assert told == [[f"c, message m: {call}\nbecame call f {{}}"], []]

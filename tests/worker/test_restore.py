@@ -2,8 +2,9 @@
 
 import pytest
 
-from tokenmill.session import Mark
-from tokenmill.worker.restore import Committed, Extent, Plan, plan
+from tokenmill.session import Mark, Partition, SessionSettings
+from tokenmill.store import Head, Snapshot
+from tokenmill.worker.restore import Committed, Extent, Plan, plan, rebuild
 
 MARK = Mark(offset=100, low_water=60, fingerprint="ours", count=2, digest=7)
 WHOLE = Extent(0, 200)
@@ -80,3 +81,33 @@ def test_records_that_were_never_processed_are_counted_when_gone() -> None:
     """The topic begins behind the commit: the worker was away for longer than the records are kept."""
     chosen = _plan(extent=Extent(150, 200))
     assert (chosen.start, chosen.lossy, chosen.lost) == (100, True, 50)
+
+
+def _snapshot(meta: bytes | None = None) -> Snapshot:
+    """Of an empty partition at offset 80."""
+    write = Partition(SessionSettings(), "tokens", 0, 80).changes(full=True)
+    return Snapshot(Head("g", 1, 80, len(write.changed)), write.meta if meta is None else meta, write.changed)
+
+
+def _committed(offset: int) -> Committed:
+    return Committed(offset, Mark(offset=offset, low_water=60, fingerprint=SessionSettings().fingerprint()))
+
+
+def test_the_partition_is_the_snapshots_where_that_is_used() -> None:
+    """It stands at the snapshot's offset, and nothing is refused."""
+    found = rebuild(SessionSettings(), ("tokens", 0), _committed(100), WHOLE, _snapshot())
+    assert (found.plan.source, found.partition.offset, found.refused) == ("redis", 80, "")
+
+
+def test_the_partition_is_empty_where_the_snapshot_is_not_used() -> None:
+    """Ahead of the commit, or not to be read: it stands at the low-water mark, and the reason is said."""
+    ahead = rebuild(SessionSettings(), ("tokens", 0), _committed(70), WHOLE, _snapshot())
+    torn = rebuild(SessionSettings(), ("tokens", 0), _committed(100), WHOLE, _snapshot(b"?"))
+    assert [(found.plan.source, found.partition.offset) for found in (ahead, torn)] == [("replay", 60)] * 2
+    assert ahead.refused == "it is of offset 80, which does not lead to 70"
+    assert "can't be read" in torn.refused
+
+
+def test_without_a_snapshot_nothing_is_refused() -> None:
+    """There was none to refuse."""
+    assert rebuild(SessionSettings(), ("tokens", 0), _committed(100), WHOLE, None).refused == ""

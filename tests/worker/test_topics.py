@@ -2,7 +2,9 @@
 
 from functools import partial
 
+import msgspec
 import pytest
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from tests.support.stage import Stage, until
 from tokenmill.config import Config, ExtraOutput, Kafka, Topics
@@ -25,9 +27,12 @@ pytestmark = pytest.mark.integration
 def config(kafka: str, unique: str) -> Config:
     """Topics that nobody made yet."""
     names = {name: f"{name}-{unique}" for name in ("tokens", "events", "tool_calls", "tool_results", "dlq")}
-    return Config(
-        kafka=Kafka(bootstrap_servers=kafka), topics=Topics(**names), outputs=[ExtraOutput(topic=f"extra-{unique}")]
-    )
+    outputs = [
+        ExtraOutput(topic=f"extra-{unique}"),
+        ExtraOutput(topic=f"live-{unique}", dialect="agent"),
+        ExtraOutput(topic=f"brief-{unique}", retention_s=60),
+    ]
+    return Config(kafka=Kafka(bootstrap_servers=kafka), topics=Topics(**names), outputs=outputs)
 
 
 async def test_topics_are_created_grown_and_left_alone(config: Config) -> None:
@@ -54,6 +59,37 @@ async def test_topics_hold_their_longest_record(config: Config) -> None:
     assert found[config.topics.tokens] > Limits().record_bytes
     assert all(found[topic] >= Limits().output_bytes for topic in output_topics(config))
     assert counts == dict.fromkeys(all_topics(config), 2)
+
+
+async def test_what_is_for_those_who_watch_is_kept_for_a_short_time(config: Config) -> None:
+    """Rows of an agent for an hour, others for as long as their output says; the rest as the broker does it."""
+    await create_topics(config, 2)
+    kept = {}
+    async with make_admin(config.kafka) as admin:
+        for output in config.outputs:
+            wanted = {"retention.ms": None, "segment.ms": None}
+            resource = ConfigResource(ConfigResourceType.TOPIC, output.topic, wanted)
+            (response,) = await admin.describe_configs([resource])
+            (entry,) = response.resources
+            kept[output.topic.partition("-")[0]] = {name: int(value) for name, value, *_ in entry[4]}
+    assert kept["live"] == {"retention.ms": 3_600_000, "segment.ms": 900_000}
+    assert kept["brief"] == {"retention.ms": 60_000, "segment.ms": 60_000}
+    assert kept["extra"]["retention.ms"] > 86_400_000
+
+
+async def test_what_is_kept_of_answers_has_topics_if_they_have_names(config: Config, unique: str) -> None:
+    """Of sessions the last record of each answer stays for ever; completions go with time."""
+    names = {"completions": f"completions-{unique}", "sessions": f"sessions-{unique}"}
+    config = msgspec.structs.replace(config, topics=msgspec.structs.replace(config.topics, **names))
+    await create_topics(config, 2)
+    policies = {}
+    async with make_admin(config.kafka) as admin:
+        for topic in names.values():
+            resource = ConfigResource(ConfigResourceType.TOPIC, topic, {"cleanup.policy": None})
+            (response,) = await admin.describe_configs([resource])
+            (entry,) = response.resources
+            policies[topic.partition("-")[0]] = entry[4][0][1]
+    assert policies == {"completions": "delete", "sessions": "compact"}
 
 
 async def test_settings_of_a_topic_that_is_not_there_are_unavailable(config: Config) -> None:

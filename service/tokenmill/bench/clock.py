@@ -1,26 +1,34 @@
-"""Time functions fairly: turn by turn, without the garbage collector, the median of several rounds."""
+"""Time functions fairly: turn by turn, without the garbage collector, and by the median of several rounds."""
 
 import gc
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import fmean, median
-from time import perf_counter
+from time import thread_time
 
 Timed = Callable[[], object]
 
 
-def medians(functions: Mapping[str, Timed], rounds: int) -> dict[str, float]:
-    """Seconds that each function takes: A B A B …, so that a slow moment of the machine hits all of them."""
+def in_turns(functions: Mapping[str, Timed], rounds: int) -> dict[str, list[float]]:
+    """Seconds of processor time that each function takes in each round, turn by turn: A B A B ….
+
+    So a slow moment of the machine hits all of them, and that other programs run, too, hits none.
+    """
     times: dict[str, list[float]] = {name: [] for name in functions}
     with _collector_off():
         for _ in range(rounds):
             for name, function in functions.items():
-                started = perf_counter()
+                started = thread_time()
                 function()
-                times[name].append(perf_counter() - started)
-                gc.collect()
-    return {name: median(taken) for name, taken in times.items()}
+                times[name].append(thread_time() - started)
+            gc.collect()
+    return times
+
+
+def median_ratio(of: Sequence[float], to: Sequence[float]) -> float:
+    """The median of the ratios of times taken in turns: what is slow in one round is so in both."""
+    return median(one / other for one, other in zip(of, to, strict=True))
 
 
 def growth_exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:

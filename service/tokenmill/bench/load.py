@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tokenmill.bench.texts import call_text, chunks_of, plain_text
+from tokenmill.bench.texts import FILE, PLAIN, call_text, chunks_of, running_text, samples
 from tokenmill.records import InputRecord, Output
 from tokenmill.session import Partition, SessionSettings
 
@@ -39,7 +39,7 @@ class Load(msgspec.Struct, frozen=True):
 
 def _values() -> list[bytes]:
     """The chunks of one message as native JSON; all messages say the same, and each parser knows only its own."""
-    texts = chunks_of(plain_text(PLAIN_CHARS) + call_text("hermes", CALL_CHARS))
+    texts = chunks_of(running_text(PLAIN, PLAIN_CHARS) + call_text(samples()["json_call"], FILE, CALL_CHARS))
     last = len(texts)
     fields = [{"message_id": "m1", "seq": seq, "delta": text} for seq, text in enumerate(texts)]
     return [

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tokenmill.bench.texts import TOOLS, call_text, chunks_of, plain_text
+from tokenmill.bench.texts import FILE, PLAIN, TOOLS, call_text, chunks_of, running_text, samples
 from tokenmill.parser import Options
 from tokenmill.records import InputRecord, Output
 from tokenmill.session import Partition, SessionSettings
@@ -26,13 +26,16 @@ class Footprint(msgspec.Struct, frozen=True):
 def measure_memory() -> list[Footprint]:
     """An idle message after some text, and one inside a call; tools are the same for all, as they are in practice."""
     return [
-        Footprint(f"open, idle after {IDLE_CHARS} characters of text", _bytes_per_message(plain_text(IDLE_CHARS))),
+        Footprint(
+            f"open, idle after {IDLE_CHARS} characters of text", _bytes_per_message(running_text(PLAIN, IDLE_CHARS))
+        ),
         Footprint(f"open, {CALL_CHARS:,} characters into a call", _bytes_per_message(_half_a_call())),
     ]
 
 
 def _half_a_call() -> str:
-    return call_text("hermes", CALL_CHARS).partition('"}}')[0]
+    sample = samples()["json_call"]
+    return call_text(sample, FILE, CALL_CHARS).removesuffix(sample.after)
 
 
 def _bytes_per_message(text: str) -> float:

@@ -1,55 +1,129 @@
-"""What the benchmarks parse: plain text, and a tool call of any length in each way bodies are written."""
+"""What the benchmarks parse: running text, and a tool call of any length in each grammar that calls are written in.
 
-PLAIN = "The quick brown fox jumps over the lazy dog, again and again. "
+A call is grown from a format's own sample: one of its arguments is made as long as asked. So nothing here knows how a
+format writes, and a grammar that is new in the list of formats is measured as soon as it stands there.
+"""
 
-CONTENT = "def area(r):\n    return 3.14 * r * r  # of a circle\n"
-"""Repeated as the text of one long argument: what agents write most is files."""
+import re
+from functools import cache
+from typing import NamedTuple
+
+from tokenmill.events import ToolCall, ToolInputDelta
+from tokenmill.formats import FORMATS
+from tokenmill.library import Parser
+from tokenmill.parser.bodies import Body, JsonArguments, JsonCall, JsonKeyed, Literals, Params, PyCalls, Tree
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format, Section
 
 CHUNK_CHARS = 4
 """About one token."""
 
-CALLS: dict[str, tuple[str, str, bool]] = {
-    "hermes": ('<tool_call>\n{"name": "write_file", "arguments": {"content": "', '"}}\n</tool_call>', True),
-    "qwen3_xml": (
-        "<tool_call>\n<function=write_file>\n<parameter=content>\n",
-        "\n</parameter>\n</function>\n</tool_call>",
-        False,
-    ),
-    "mistral_callid": ('[TOOL_CALLS]write_file[CALL_ID]a1B2c3D4e[ARGS]{"content": "', '"}', True),
-    "apertus": ('<|tools_prefix|>[{"write_file": {"content": "', '"}}]<|tools_suffix|>', True),
-    "llama4_pythonic": ('<|python_start|>[write_file(content="', '")]<|python_end|>', True),
-    "gemma4": ('<|tool_call>call:write_file{content:<|"|>', '<|"|>}<tool_call|>', False),
-    "minimax_m3": (
-        ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="write_file">]<]minimax[>[<content>',
-        "]<]minimax[>[</content>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
-        False,
-    ),
-}
-"""Format → what stands before and after the argument's text, and whether line ends in it are escaped."""
+PLAIN = "The quick brown fox jumps over the lazy dog, again and again. "
 
+RICH = "If a < b and <b>c</b> < d, then [1] {x} is a `<tool>`, as f(x) says. "
+"""Signs with which markers begin, but no marker."""
+
+FILE = "def area(r):\n    return 3.14 * r * r  # of a circle\n"
+"""What agents write most is files."""
+
+CODE = "if (a < b[0]) { printf(\"<p>%s</p>\\n\", 'x'); }\n"
+"""Text with every sign that bodies look for: quotes, brackets, escapes, tags."""
+
+RUNNING = {"plain text": PLAIN, "text with signs": RICH}
+"""Text without a call, by name."""
+
+PAGES = {"a file": FILE, "code with tags": CODE}
+"""What the long argument is, by name."""
+
+TOOL = "get_weather"
 TOOLS = [
     {
         "type": "function",
         "function": {
-            "name": "write_file",
-            "parameters": {"type": "object", "properties": {"content": {"type": "string"}}},
+            "name": TOOL,
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+            },
         },
     },
 ]
+"""The tool that the samples call, and its list."""
+
+_NAMES: dict[type, str] = {
+    JsonArguments: "json_args",
+    JsonKeyed: "json_keyed",
+    Literals: "literal",
+    PyCalls: "pycalls",
+    Tree: "tree",
+}
+
+
+class Sample(NamedTuple):
+    """A format's sample, open in the middle of an argument."""
+
+    format_name: str
+    before: str
+    after: str
+    escaped: bool
+    """The argument is a quoted string, in which quotes, backslashes and new lines are escaped."""
+    calls: int
+    """Calls that the sample makes."""
+
+
+def grammar_of(section: Section | None, body: Body) -> str:
+    """The name of the grammar in which a call is written."""
+    if isinstance(body, JsonCall):
+        return "json_array" if section is not None and section.close == marker("]") else "json_call"
+    if isinstance(body, Params):
+        return "pairs" if "<" in body.tag_end.spellings[0] else "params"
+    return _NAMES.get(type(body)) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(body).__name__).lower()
+
+
+def grammars_of(format_: Format) -> set[str]:
+    """The grammars that a format has."""
+    routes = format_.channels.routes if format_.channels else ()
+    sections = [*format_.sections, *(route.to for route in routes if isinstance(route.to, Section))]
+    direct = {grammar_of(None, route.to) for route in routes if not isinstance(route.to, str | Section)}
+    return direct | {grammar_of(section, call.body) for section in sections for call in section.calls}
+
+
+@cache
+def samples() -> dict[str, Sample]:
+    """Grammar → the sample that stands for it: of the formats with no other grammar that of the most models."""
+    alone: dict[str, list[Format]] = {}
+    for format_ in FORMATS:
+        if len(found := grammars_of(format_)) == 1:
+            alone.setdefault(found.pop(), []).append(format_)
+    return {
+        grammar: sample_of(max(formats, key=lambda format_: len(format_.models) + len(format_.aliases)))
+        for grammar, formats in sorted(alone.items())
+    }
+
+
+def sample_of(format_: Format) -> Sample:
+    """A format's sample, open in the middle of its first text argument."""
+    parser = Parser(format_.name, TOOLS)
+    events = parser.feed(format_.sample) + parser.finish()
+    calls = [event for event in events if isinstance(event, ToolCall)]
+    value = next(value for value in calls[0].arguments.values() if isinstance(value, str))
+    source = "".join(event.delta for event in events if isinstance(event, ToolInputDelta) and event.id == calls[0].id)
+    at = format_.sample.index(source) + source.index(value) + 1
+    return Sample(format_.name, format_.sample[:at], format_.sample[at:], format_.sample[at - 2] in "\"'", len(calls))
+
+
+def call_text(sample: Sample, page: str, chars: int) -> str:
+    """The sample with an argument that has at least so many characters of source text more, whole pages."""
+    if sample.escaped:
+        page = page.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return sample.before + page * -(-chars // len(page)) + sample.after
+
+
+def running_text(line: str, chars: int) -> str:
+    """So many characters of prose, line after line."""
+    return (line * (chars // len(line) + 1))[:chars]
 
 
 def chunks_of(text: str) -> list[str]:
     """The text in chunks of four characters."""
     return [text[at : at + CHUNK_CHARS] for at in range(0, len(text), CHUNK_CHARS)]
-
-
-def plain_text(chars: int) -> str:
-    """So many characters of prose without any marker."""
-    return (PLAIN * (chars // len(PLAIN) + 1))[:chars]
-
-
-def call_text(format_name: str, chars: int) -> str:
-    """One call whose argument has so many characters of source text."""
-    before, after, escaped = CALLS[format_name]
-    content = CONTENT.replace("\n", "\\n") if escaped else CONTENT
-    return before + (content * (chars // len(content) + 1))[:chars].rstrip("\\") + after

@@ -4,5 +4,6 @@ from tokenmill.client.connection import Connection
 from tokenmill.client.follow import Follower
 from tokenmill.client.publish import MessagePublisher, Publisher
 from tokenmill.client.repeats import Repeats
+from tokenmill.client.stream import publish_stream
 
-__all__ = ["Connection", "Follower", "MessagePublisher", "Publisher", "Repeats"]
+__all__ = ["Connection", "Follower", "MessagePublisher", "Publisher", "Repeats", "publish_stream"]

@@ -13,6 +13,8 @@ from tokenmill.client.connection import Connection, unavailable
 from tokenmill.kafka import started, stopped
 
 START_DEADLINE_S = 30.0
+TOPIC_DEADLINE_S = 10.0
+"""For a topic that the broker creates when it is first asked for; another one is never there."""
 FLUSH_DEADLINE_S = 60.0
 """For how long a publisher waits for its last acknowledgements."""
 
@@ -27,7 +29,7 @@ class Publisher:
             await message.finish("stop")
 
     Sending does not wait for the broker's acknowledgement; `flush` does, and so do `finish` and the end of the block.
-    Raises `Unavailable` when Kafka refuses a record or does not answer.
+    Raises `Unavailable` when the topic does not exist, and when Kafka refuses a record or does not answer.
     """
 
     def __init__(self, connection: Connection | None = None, *, topic: str = "tokens") -> None:
@@ -39,6 +41,11 @@ class Publisher:
 
     async def __aenter__(self) -> Self:
         self._producer = await started(self._client, self.connection.connecting, START_DEADLINE_S)
+        try:
+            await self._find_topic(self._producer)
+        except BaseException:
+            await stopped(self._producer)
+            raise
         return self
 
     async def __aexit__(
@@ -50,6 +57,11 @@ class Publisher:
         finally:
             if self._producer is not None:
                 await stopped(self._producer)
+
+    async def _find_topic(self, producer: AIOKafkaProducer) -> None:
+        with unavailable(f"find the topic {self.topic!r}, which `tokenmill topics create` makes"):
+            async with asyncio.timeout(TOPIC_DEADLINE_S):
+                await producer.partitions_for(self.topic)
 
     def _client(self) -> AIOKafkaProducer:
         # aiokafka's default partitioner is the murmur2 of the Java client; idempotence keeps a partition's order.

@@ -1,22 +1,60 @@
-"""Input codecs: one file each, one line each in this list."""
+"""Input codecs: one file each, one line each in this list. `sse+NAME` is raw bytes of SSE around any of them."""
 
+from tokenmill.codecs.ai_sdk_parts import AI_SDK_PARTS
+from tokenmill.codecs.anthropic import ANTHROPIC
+from tokenmill.codecs.bedrock import BEDROCK
 from tokenmill.codecs.chunk import Chunk, ProviderPart
 from tokenmill.codecs.codec import Codec
+from tokenmill.codecs.gemini import GEMINI
 from tokenmill.codecs.native import NATIVE
+from tokenmill.codecs.ollama import OLLAMA
+from tokenmill.codecs.openai import OPENAI
+from tokenmill.codecs.openai_responses import OPENAI_RESPONSES
+from tokenmill.codecs.qwen_sse import QWEN_SSE
+from tokenmill.codecs.sse_stream import PREFIX, SseCodec
 from tokenmill.codecs.text import TEXT
 from tokenmill.errors import UnknownCodec
+from tokenmill.registry import Registry, known_names
 
-__all__ = ["CODECS", "Chunk", "Codec", "ProviderPart", "find_codec"]
+__all__ = ["CODECS", "REGISTRY", "Chunk", "Codec", "ProviderPart", "find_codec"]
 
-CODECS: tuple[Codec, ...] = (NATIVE, TEXT)
+CODECS: tuple[Codec, ...] = (
+    NATIVE,
+    TEXT,
+    AI_SDK_PARTS,
+    ANTHROPIC,
+    BEDROCK,
+    GEMINI,
+    OLLAMA,
+    OPENAI,
+    OPENAI_RESPONSES,
+    QWEN_SSE,
+)
 """Every codec; the first is the default."""
 
-_BY_NAME = {codec.name: codec for codec in CODECS}
+REGISTRY = Registry(CODECS)
+"""These by name, and those of other packages."""
+
+
+_AROUND: dict[str, Codec] = {}
+"""Codecs that were asked for with SSE around them, by the name of the other."""
 
 
 def find_codec(name: str) -> Codec:
     """The codec of that name. Raises `UnknownCodec`."""
-    codec = _BY_NAME.get(name)
+    codec = _around(name) if name.startswith(PREFIX) else REGISTRY.find(name)
     if codec is None:
-        raise UnknownCodec(f"unknown codec {name!r}; known are {', '.join(_BY_NAME)}")
+        raise UnknownCodec(f"unknown codec {name!r}; {_instead_of(name)}")
     return codec
+
+
+def _instead_of(name: str) -> str:
+    names = [codec.name for codec in REGISTRY]
+    return known_names(name, [*names, f"{PREFIX}NAME of these"], [PREFIX + inner for inner in names])
+
+
+def _around(name: str) -> Codec | None:
+    inner = REGISTRY.find(name.removeprefix(PREFIX))
+    if inner is None:
+        return None
+    return _AROUND.setdefault(inner.name, SseCodec(inner))

@@ -48,3 +48,5 @@ class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
     """Ends the message early."""
     error: str | None = None
     """The provider failed: an `error` event `upstream` with this text."""
+    model: str | None = None
+    """Name of the model, as the provider tells it: counts on the chunk that opens the message, if `open` has none."""

@@ -1,9 +1,13 @@
 """Values of any content, as providers send them: what of them JSON can say and a snapshot can hold."""
 
+import json
 from typing import Any
+
+import msgspec
 
 from tokenmill.errors import Undecodable
 from tokenmill.limits import JSON_DEPTH
+from tokenmill.parser.repair import HALF_PAIR, whole_characters
 
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 64) - 1
 
@@ -25,3 +29,23 @@ def check_plain(value: Any, name: str, depth: int = 0) -> None:
             raise Undecodable(f"`{name}` has an integer of more than 64 bits")
     elif not isinstance(value, str | float | None):
         raise Undecodable(f"`{name}` has a value that JSON can't say: {type(value).__name__}")
+
+
+def read_object(data: bytes | str, what: str) -> dict[str, Any]:
+    """A JSON object of a provider's protocol; halves of surrogate pairs become U+FFFD.
+
+    Raises `Undecodable`, which says that the record is not `what` it should be.
+    """
+    try:
+        return _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raw = data if isinstance(data, bytes) else data.encode(errors="replace")
+        try:
+            if HALF_PAIR.search(raw):
+                return msgspec.convert(whole_characters(json.loads(raw)), dict[str, Any])
+        except (ValueError, RecursionError):
+            pass
+        raise Undecodable(f"not {what}: {problem}") from problem
+
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode

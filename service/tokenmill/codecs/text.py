@@ -7,10 +7,8 @@ from codecs import getincrementaldecoder
 from collections.abc import Sequence
 
 from tokenmill.codecs.chunk import Chunk
-from tokenmill.errors import Undecodable
-from tokenmill.records import InputRecord, Record, header
-
-MESSAGE_ID = "tm-message-id"
+from tokenmill.codecs.message_id import message_id
+from tokenmill.records import InputRecord, Record
 
 _Decoder = getincrementaldecoder("utf-8")
 
@@ -27,20 +25,12 @@ class TextCodec:
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The record's text, as far as its characters are complete."""
-        headers = record.headers
-        message_id = _message_id(header(headers, MESSAGE_ID)) if headers else None
+        identity = message_id(record)
         decoder = _Decoder("replace")
         if not record.value:
-            return b"", (Chunk(message_id=message_id, delta=decoder.decode(state, final=True), end=True),)
+            return b"", (Chunk(message_id=identity, delta=decoder.decode(state, final=True), end=True),)
         delta = decoder.decode(state + record.value)
-        return decoder.getstate()[0], (Chunk(message_id=message_id, delta=delta),)
-
-
-def _message_id(value: bytes | None) -> str | None:
-    try:
-        return value.decode() if value else None
-    except UnicodeDecodeError as problem:
-        raise Undecodable(f"the header {MESSAGE_ID} is not UTF-8") from problem
+        return decoder.getstate()[0], (Chunk(message_id=identity, delta=delta),)
 
 
 TEXT = TextCodec()

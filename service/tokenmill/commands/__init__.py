@@ -11,6 +11,9 @@ COMMANDS: dict[str, str] = {
     "publish": "Put model text on the tokens topic.",
     "tail": "Follow a conversation's events, or everything on a topic.",
     "topics": "Create the topics.",
+    "dlq": "Look at dead letters and publish them again.",
+    "recover": "Say what a restore of the partitions would do.",
+    "sessions": "What is kept of a conversation after its answers.",
     "formats": "The formats models write in, with a sample of each and what becomes of it.",
     "codecs": "The codecs input records may be in, with a sample of each.",
     "dialects": "The dialects events can be written in, with a sample of each.",
@@ -44,3 +47,4 @@ class LazyGroup(click.Group):
 @click.version_option(package_name="tokenmill")
 def tokenmill() -> None:
     """tokenmill: the raw token stream of a language model in, clean events out."""
+    import_module("tokenmill.plugins").load_plugins()

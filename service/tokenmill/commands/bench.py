@@ -1,14 +1,19 @@
 """`tokenmill bench`."""
 
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 from statistics import median
 
 import click
 import msgspec
 from rich.console import Console
 
+from tokenmill.bench.agent import StreamingCost, run_agent
+from tokenmill.bench.dialects import DialectCost, run_dialects
 from tokenmill.bench.latency import Latency
+from tokenmill.bench.page import page
 from tokenmill.bench.parser import Line, Report, run_parser
 from tokenmill.bench.pipeline import Pipeline, run_pipeline
 from tokenmill.bench.stand import SIDES, WORKER
@@ -36,16 +41,31 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print the result
 
 
 @command.command("parser")
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Of these the median counts.")
-@click.option("--long", is_flag=True, help="Also calls of a million characters.")
+@click.option("--rounds", type=click.IntRange(1), default=15, show_default=True, help="Of these the median counts.")
+@click.option(
+    "--write",
+    "target",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Also write the page of the documentation, here docs/topics/benchmarks.md.",
+)
 @as_json
-def parser(*, rounds: int, long: bool, as_json: bool) -> None:
-    """Parse plain text and tool calls of growing length, in chunks of four characters.
+def parser(*, rounds: int, target: Path | None, as_json: bool) -> None:
+    """Parse running text and tool calls of a thousand to a million characters, in chunks of four characters.
 
-    The reference, a loop: `str.find` of a marker's first character and an append for each chunk.
+    There is a call in each grammar of the formats; and of every dialect, what it takes to write an event of an agent's
+    turn. The reference, a loop: `str.find` of a marker's first character and an append for each chunk.
     """
-    report = run_parser(rounds=rounds, long=long, progress=_progress)
-    _print_json(report) if as_json else _print_parser(report)
+    report = run_parser(rounds=rounds, progress=_progress)
+    cost = run_agent(rounds=rounds, progress=_progress)
+    dialects = run_dialects(rounds=rounds, progress=_progress)
+    if target is not None:
+        target.write_text(page(report, conditions()), encoding="utf-8")
+    if as_json:
+        ratios = {line.name: line.ratio for line in dialects}
+        _print_json(report, agent_off=cost.off, agent_on=cost.on, dialects=ratios)
+    else:
+        _print_parser(report, cost)
+        _print_dialects(dialects)
 
 
 @command.command("pipeline")
@@ -73,12 +93,20 @@ def conditions() -> dict[str, str]:
     """What the figures depend on besides the code."""
     return {
         "python": platform.python_version(),
-        "machine": platform.machine(),
+        "processor": processor(),
         **{package: version(package) for package in PACKAGES},
     }
 
 
-def _print_json(report: msgspec.Struct, **derived: float) -> None:
+def processor() -> str:
+    """The processor by its maker's name where the system tells it, else its architecture."""
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
+    names = (value.strip() for key, _, value in (line.partition(":") for line in lines) if key.strip() == "model name")
+    return next(names, platform.machine())
+
+
+def _print_json(report: msgspec.Struct, **derived: object) -> None:
     results = {**msgspec.to_builtins(report), **derived, "conditions": conditions()}
     click.echo(msgspec.json.format(msgspec.json.encode(results)))
 
@@ -87,22 +115,33 @@ def _print_conditions(console: Console) -> None:
     console.print("  ".join(f"{name} {value}" for name, value in conditions().items()), style="dim", soft_wrap=True)
 
 
-def _print_parser(report: Report) -> None:
+def _print_parser(report: Report, cost: StreamingCost) -> None:
     console = Terminal()
-    columns = ("µs per chunk", "characters", "loop", "parser", "ratio", "slowest chunk")
+    columns = ("grammar", "text", "characters", "loop, µs", "parser, µs", "ratio", "slowest chunk")
     print_table(console, columns, [_parser_row(line) for line in report.lines], right=5)
     for footprint in report.memory:
         console.print(f"a message that is {footprint.what}: {footprint.bytes_per_message:,.0f} bytes", soft_wrap=True)
-    for name, exponent in report.growth.items():
-        console.print(
-            f"total time of a call, {name}: grows with its length to the power of {exponent:.2f}", soft_wrap=True
+    for growth in report.growth:
+        told = (
+            f"total time, {growth.grammar}, {growth.text}: grows with the length to the power of {growth.exponent:.2f}"
         )
+        console.print(told, soft_wrap=True)
+    console.print(
+        f"calls streamed to an agent's page: {cost.off:.2f} of the time without while off, {cost.on:.2f} while on",
+        soft_wrap=True,
+    )
+
+
+def _print_dialects(lines: Sequence[DialectCost]) -> None:
+    console = Terminal()
+    rows = [(line.name, f"{line.loop_us:.3f}", f"{line.dialect_us:.3f}", f"{line.ratio:.1f}") for line in lines]
+    print_table(console, ("µs per event, by dialect", "loop", "dialect", "ratio"), rows, right=3)
     _print_conditions(console)
 
 
 def _parser_row(line: Line) -> tuple[str, ...]:
     microseconds = f"{line.loop_us:.3f}", f"{line.parser_us:.3f}"
-    return line.what, f"{line.chars:,}", *microseconds, f"{line.ratio:.1f}", f"{line.slowest_us:.0f}"
+    return line.grammar, line.text, f"{line.chars:,}", *microseconds, f"{line.ratio:.1f}", f"{line.slowest_us:.0f}"
 
 
 def _print_pipeline(report: Pipeline) -> None:

@@ -36,6 +36,8 @@ def explain(options: Options, chunks: Iterable[str], reason: str | None) -> Iter
                 source = event.source
             case Span(kind="dropped"):
                 yield Explained(event.source, ["dropped"])
+            case ToolCall() if not source:
+                notes += _call(event)  # one of several calls of one source, which the last of them has
             case ToolCall():
                 yield Explained(source, [*notes, *_call(event)])
                 source, notes = "", []
@@ -66,12 +68,15 @@ def _problem(event: Error) -> str:
 
 
 def print_explained(console: Console, pieces: Iterable[Explained]) -> None:
-    """Side by side where a person looks, else one under the other."""
+    """Side by side where a person looks, else one under the other; of a message without calls, that it has none."""
+    number = 0
     for number, piece in enumerate(pieces, 1):
         if console.is_terminal:
             console.print(_side_by_side(piece))
         else:
             console.print(f"#{number} source", piece.source, f"#{number} made", *piece.made, sep="\n", soft_wrap=True)
+    if not number:
+        console.print("no call, and nothing that began like one: all of it is text or reasoning", soft_wrap=True)
 
 
 def _side_by_side(piece: Explained) -> Table:

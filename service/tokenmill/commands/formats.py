@@ -4,22 +4,43 @@ import click
 
 from tokenmill.commands.samples import choose, print_source, print_title
 from tokenmill.demo.tools import TOOLS
-from tokenmill.formats import FORMATS, compile_grammar
-from tokenmill.parser import Options, Parser
+from tokenmill.formats import REGISTRY, compile_grammar
+from tokenmill.formats.models import suggest_format
+from tokenmill.parser import Format, Options, Parser
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.readable import EventPrinter
 
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-def command(names: tuple[str, ...]) -> None:
+@click.option("--model", metavar="NAME", help="Say only which format this model writes: its name on Hugging Face.")
+def command(names: tuple[str, ...], model: str | None) -> None:
     """The formats models write in, with a sample of each and the events that come of it."""
     console = Terminal()
-    for format_ in choose(FORMATS, names):
-        print_title(console, format_.name, format_.summary)
-        print_source(console, format_.sample)
-        parser = Parser.of(compile_grammar(Options(format=format_.name, tools=TOOLS)), "sample")
-        printer = EventPrinter(console, live=False)
-        for event in parser.feed(format_.sample) + parser.finish():
-            printer.show(event)
-        console.print()
+    if model is not None:
+        if names:
+            raise click.UsageError("--model finds a format, NAME shows one; give one of them")
+        print_title(console, *_suggested(model))
+        return
+    for format_ in choose(REGISTRY, names):
+        _show(console, format_)
+
+
+def _suggested(model: str) -> tuple[str, str]:
+    format_ = suggest_format(model, REGISTRY)
+    if format_ is None:
+        raise click.ClickException(
+            f"no format names the model {model!r}. A tuned model mostly writes as the one it was made of: try its"
+            " name. Else compare the calls in the model's chat template with the samples of `tokenmill formats`."
+        )
+    return format_.name, format_.summary
+
+
+def _show(console: Terminal, format_: Format) -> None:
+    print_title(console, format_.name, format_.summary)
+    print_source(console, format_.sample)
+    parser = Parser.of(compile_grammar(Options(format=format_.name, tools=TOOLS)), "sample")
+    printer = EventPrinter(console, live=False)
+    for event in parser.feed(format_.sample) + parser.finish():
+        printer.show(event)
+    console.print()

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from tokenmill.commands.explain import explain, print_explained
 from tokenmill.commands.reading import lines_of, pieces_of
@@ -21,6 +22,16 @@ from tokenmill.replay import Stream, parse_batch, record_from_json, replay_recor
 from tokenmill.session import SessionSettings
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.readable import EventPrinter
+
+_OF_A_MESSAGE = ("format_name", "tools", "pairs", "codec", "dialect", "chunk", "reason")
+
+UNUSED = {
+    "batch": (*_OF_A_MESSAGE, "config_path"),
+    "records": _OF_A_MESSAGE,
+    "explained": ("codec", "dialect", "config_path"),
+    "codec": ("chunk", "reason"),
+}
+"""Parameters that are not looked at where another one is given: lines and records bring their own."""
 
 
 @click.command()
@@ -56,6 +67,7 @@ def command(  # noqa: PLR0913 -- one for each option
     """
     if explained + batch + records > 1:
         raise click.UsageError("--explain, --batch and --records are different things; give one of them")
+    _refuse_unused(click.get_current_context())
     options = opening(format_name, tools, pairs)
     if batch:
         _print_json(parse_batch(_json(number, line)) for number, line in enumerate(lines_of(file), 1))
@@ -67,15 +79,29 @@ def command(  # noqa: PLR0913 -- one for each option
     else:
         stream = Stream({"codec": codec or "native", "dialect": dialect, "open": options})
         source = _captured(file, codec) if codec else _text(file, chunk, reason)
-        _print_events(_parsed(stream, source), native=dialect == "native")
-        if stream.rejected:
-            raise FatalError("\n".join(stream.rejected))
+        rejected: list[str] = []
+        _print_events(_parsed(stream, source, rejected), native=dialect == "native")
+        if rejected:
+            raise FatalError("\n  ".join([f"no records of the codec {codec or 'native'}:", *rejected]))
 
 
-def _parsed(stream: Stream, source: Iterable[Any]) -> Iterator[Any]:
-    for chunk in source:
+def _refuse_unused(context: click.Context) -> None:
+    """An option that would change nothing is a misunderstanding."""
+    for mode, others in UNUSED.items():
+        for option in context.command.get_params(context):
+            given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+            if context.params[mode] and given and option.name in others:
+                raise click.UsageError(f"{option.opts[0]} changes nothing beside --{mode.removesuffix('ed')}")
+
+
+def _parsed(stream: Stream, source: Iterable[Any], rejected: list[str]) -> Iterator[Any]:
+    for number, chunk in enumerate(source, 1):
+        known = len(stream.rejected)
         yield from stream.feed(chunk)
+        rejected += [f"record {number}: {problem}" for problem in stream.rejected[known:]]
+    known = len(stream.rejected)
     yield from stream.end()
+    rejected += [f"at the end: {problem}" for problem in stream.rejected[known:]]
 
 
 def _text(file: BinaryIO, chunk: int | None, reason: str) -> Iterator[Any]:

@@ -1,15 +1,20 @@
 """`tokenmill publish`."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 import click
+import msgspec
 
 from tokenmill.client import Connection, MessagePublisher, Publisher
+from tokenmill.codecs import find_codec
 from tokenmill.commands.reading import lines_of, pieces_of
 from tokenmill.commands.settings import configuration, kafka_options, message_options, opening, quiet_kafka
+from tokenmill.formats import compile_grammar
+from tokenmill.parser import read_options
 
 
 @click.command()
@@ -43,18 +48,21 @@ def command(  # noqa: PLR0913 -- one for each option
 ) -> None:
     """Put model text from FILE or stdin on the tokens topic.
 
-    The text is cut into chunks, each a record of the native codec; all go to the partition of their conversation.
+    The text is cut into chunks, each a record of the native codec; all go to the partition of their conversation. Lines
+    of a captured stream are sent as they are, with options and message id in headers.
     """
     quiet_kafka()
     config = configuration(config_path, bootstrap)
     options = opening(format_name, tools, pairs)
+    compile_grammar(read_options(options))  # the worker would refuse the message, far from here
+    headers = _headers(codec, message, options)
     pause_s = 1 / rate if rate else 0.0
     name = conversation or f"conversation-{uuid4().hex[:8]}"
 
     async def run() -> None:
         async with Publisher(Connection.of(config.kafka), topic=topic or config.topics.tokens) as publisher:
             if codec is not None:
-                await _lines(publisher, file, name, codec, pause_s)
+                await _lines(publisher, file, name, headers, pause_s)
                 return
             published = publisher.message(name, message, open=options or None)
             await _text(published, file, chunk, pause_s)
@@ -65,6 +73,18 @@ def command(  # noqa: PLR0913 -- one for each option
     click.echo(f"published {name}", err=True)
 
 
+def _headers(codec: str | None, message: str | None, options: Mapping[str, Any]) -> list[tuple[str, bytes]]:
+    """Of the records of a captured stream, whose codec may have no place for them. Raises `UnknownCodec`."""
+    headers = []
+    if codec is not None:
+        headers.append(("tm-codec", find_codec(codec).name.encode()))
+    if message is not None:
+        headers.append(("tm-message-id", message.encode()))
+    if options:
+        headers.append(("tm-open", msgspec.json.encode(options)))
+    return headers
+
+
 async def _text(message: MessagePublisher, file: BinaryIO, chunk: int, pause_s: float) -> None:
     pieces = pieces_of(file, chunk)
     # In a thread: a pipe may take its time, and what was read is sent meanwhile.
@@ -73,8 +93,10 @@ async def _text(message: MessagePublisher, file: BinaryIO, chunk: int, pause_s: 
         await asyncio.sleep(pause_s)
 
 
-async def _lines(publisher: Publisher, file: BinaryIO, name: str, codec: str, pause_s: float) -> None:
+async def _lines(
+    publisher: Publisher, file: BinaryIO, name: str, headers: Sequence[tuple[str, bytes]], pause_s: float
+) -> None:
     lines = lines_of(file)
     while (line := await asyncio.to_thread(next, lines, None)) is not None:
-        await publisher.send(name, line, [("tm-codec", codec.encode())])
+        await publisher.send(name, line, headers)
         await asyncio.sleep(pause_s)

@@ -1,31 +1,27 @@
 """Print samples of codecs, formats and dialects: with rules and colour where a person looks, else plain lines."""
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 import click
 from rich.console import Console
 
 from tokenmill.records import InputRecord
-
-
-class Named(Protocol):
-    """A codec, format or dialect."""
-
-    @property
-    def name(self) -> str: ...
-
+from tokenmill.registry import Named, Registry
 
 AnyNamed = TypeVar("AnyNamed", bound=Named)
 
 
-def choose(known: Iterable[AnyNamed], names: Sequence[str]) -> list[AnyNamed]:
-    """Those of these names, or all if none is given. Raises `click.BadParameter` for a name that does not exist."""
-    by_name = {one.name: one for one in known}
-    for name in names:
-        if name not in by_name:
-            raise click.BadParameter(f"{name!r}; known are {', '.join(by_name)}", param_hint="NAME")
-    return [by_name[name] for name in names or by_name]
+def choose(known: Registry[AnyNamed], names: Sequence[str]) -> list[AnyNamed]:
+    """Those of these names or aliases, or all if none is given. Raises `click.BadParameter` for an unknown one."""
+    return [_named(known, name) for name in names] if names else list(known)
+
+
+def _named(known: Registry[AnyNamed], name: str) -> AnyNamed:
+    one = known.find(name)
+    if one is None:
+        raise click.BadParameter(f"{name!r}; {known.instead_of(name)}", param_hint="NAME")
+    return one
 
 
 def print_title(console: Console, name: str, summary: str) -> None:

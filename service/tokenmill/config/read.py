@@ -2,15 +2,16 @@
 
 import tomllib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from tokenmill.config.relations import contradictions
-from tokenmill.config.sections import Config, ExtraOutput
+from tokenmill.config.sections import SECRETS, Config, ExtraOutput
 from tokenmill.errors import ConfigError
+from tokenmill.parser.options import wrong_value
+from tokenmill.registry import known_names
 
 PREFIX = "TOKENMILL_"
 FILE_VARIABLE = "TOKENMILL_CONFIG"
@@ -106,8 +107,29 @@ class _Reader:
                 read[key] = _convert(value, fields[key].type)
             except msgspec.MsgspecError as error:
                 source = f" (from {value.variable})" if isinstance(value, _Text) else ""
-                self._problem(f"{path}.{key}", f"{error}{source}")
+                self._problem(f"{path}.{key}", f"{wrong_value(error, fields[key].type)}{source}")
+        for secret in SECRETS.intersection(fields):
+            if name := read.get(f"{secret}_file"):
+                read[secret] = self._secret(f"{path}.{secret}", name, given=bool(read.get(secret)))
         return read
+
+    def _secret(self, key: str, name: str, *, given: bool) -> str:
+        """The content of the file `name`, without the line's end that editors and `echo` add."""
+        if given:
+            self._problem(key, f"is given, and so is {key}_file; only one can be")
+            return ""
+        try:
+            secret = Path(name).read_text(encoding="utf-8").rstrip("\r\n")
+        except OSError as error:
+            self._problem(f"{key}_file", f"{name} can't be read: {error.strerror}")
+        except UnicodeDecodeError:
+            self._problem(f"{key}_file", f"{name} is not UTF-8")
+        else:
+            if secret:
+                return secret
+            self._problem(f"{key}_file", f"{name} is empty")
+        self._broken.add(key)
+        return ""
 
     def _outputs(self, value: object) -> list[ExtraOutput]:
         try:
@@ -134,5 +156,4 @@ def _convert(value: object, kind: Any) -> Any:
 
 
 def _unknown(what: str, name: str, known: Mapping[str, object]) -> str:
-    near = get_close_matches(name, known, 1)
-    return f"unknown {what}; did you mean {near[0]}?" if near else f"unknown {what}; known are {', '.join(known)}"
+    return f"unknown {what}; {known_names(name, known)}"

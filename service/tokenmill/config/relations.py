@@ -8,11 +8,12 @@ from urllib.parse import urlsplit
 
 from tokenmill.codecs import find_codec
 from tokenmill.config.sections import Config
-from tokenmill.dialects import DIALECTS
+from tokenmill.dialects import REGISTRY as DIALECTS
 from tokenmill.errors import BadOpen, UnknownCodec
 from tokenmill.events import EVENT_TYPES
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import KIB
+from tokenmill.registry import known_names
 
 Contradiction: TypeAlias = tuple[tuple[str, ...], str]
 
@@ -24,6 +25,12 @@ ENVELOPE_BYTES = 8 * KIB
 
 PRODUCER_ID_S = 7 * 86_400
 """How long Kafka keeps a producer's id; a snapshot's epoch must not outlive it."""
+
+BROKER_TRANSACTION_MS = 900_000
+"""The longest transaction that a broker allows by default."""
+
+INTERVALS = 10
+"""So many transactions fit into the timeout of one."""
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://", "memory://")
 
@@ -46,7 +53,7 @@ def contradictions(config: Config) -> Iterator[Contradiction]:
     yield from _redis(config)
     yield from _sizes(config)
     yield from _times(config)
-    yield from _not_yet(config)
+    yield from _transactions(config)
 
 
 def _group(config: Config) -> Iterator[Contradiction]:
@@ -74,9 +81,16 @@ def _group(config: Config) -> Iterator[Contradiction]:
 def _security(config: Config) -> Iterator[Contradiction]:
     kafka = config.kafka
     sasl = kafka.security_protocol.startswith("SASL")
+    bearer = kafka.sasl_mechanism == "OAUTHBEARER"
     for name in ("sasl_username", "sasl_password"):
-        if sasl != bool(getattr(kafka, name)):
+        if (sasl and not bearer) != bool(getattr(kafka, name)):
             yield _pair(f"kafka.{name}", "kafka.security_protocol", "is needed where {} is SASL_…, and only there")
+    if (sasl and bearer) != bool(kafka.sasl_token_provider):
+        yield _pair(
+            "kafka.sasl_token_provider", "kafka.sasl_mechanism", "is needed where {} is OAUTHBEARER, and only there"
+        )
+    if bearer and kafka.security_protocol == "SASL_PLAINTEXT":
+        yield _pair("kafka.security_protocol", "kafka.sasl_mechanism", "must be SASL_SSL where {} is OAUTHBEARER")
     if bool(kafka.ssl_certfile) != bool(kafka.ssl_keyfile):
         yield _pair("kafka.ssl_certfile", "kafka.ssl_keyfile", "comes together with {}")
     for name in ("ssl_cafile", "ssl_certfile"):
@@ -87,8 +101,7 @@ def _security(config: Config) -> Iterator[Contradiction]:
 def _topics(config: Config) -> Iterator[Contradiction]:
     names = {f"topics.{key}": getattr(config.topics, key) for key in config.topics.__struct_fields__}
     names |= {f"outputs[{number}].topic": output.topic for number, output in enumerate(config.outputs)}
-    if not names["topics.completions"]:
-        del names["topics.completions"]  # off
+    names = {key: name for key, name in names.items() if name or key not in ("topics.completions", "topics.sessions")}
     for key, name in names.items():
         if not TOPIC.fullmatch(name):
             yield (key,), f"{key}: {name!r} is no name for a topic: 1 to 249 of letters, digits, '.', '_' and '-'"
@@ -99,15 +112,14 @@ def _topics(config: Config) -> Iterator[Contradiction]:
 
 
 def _outputs(config: Config) -> Iterator[Contradiction]:
-    dialects = [dialect.name for dialect in DIALECTS]
     for number, output in enumerate(config.outputs):
-        if output.dialect not in dialects:
+        if DIALECTS.find(output.dialect) is None:
             key = f"outputs[{number}].dialect"
-            yield (key,), f"{key}: there is no dialect {output.dialect!r}; known are {', '.join(dialects)}"
+            yield (key,), f"{key}: unknown dialect {output.dialect!r}; {DIALECTS.instead_of(output.dialect)}"
         for name in output.events:
             if name not in _TYPES:
                 key = f"outputs[{number}].events"
-                yield (key,), f"{key}: no event is of type {name!r}; known are {', '.join(_TYPES)}"
+                yield (key,), f"{key}: no event is of type {name!r}; {known_names(name, _TYPES)}"
 
 
 def _parser(config: Config) -> Iterator[Contradiction]:
@@ -161,11 +173,23 @@ def _times(config: Config) -> Iterator[Contradiction]:
         yield _pair("worker.commit_interval_ms", "worker.stall_timeout_s", "must be shorter than {}")
 
 
-def _not_yet(config: Config) -> Iterator[Contradiction]:
-    if config.worker.delivery != "at-least-once":
-        yield ("worker.delivery",), "worker.delivery: exactly-once is not in this version; only at-least-once is"
-    if config.topics.completions:
-        yield ("topics.completions",), "topics.completions: completions are not in this version; leave it empty"
+def _transactions(config: Config) -> Iterator[Contradiction]:
+    worker = config.worker
+    if worker.delivery == "at-least-once":
+        return
+    if worker.transaction_interval_ms * INTERVALS > worker.transaction_timeout_ms:
+        yield _pair(
+            "worker.transaction_interval_ms",
+            "worker.transaction_timeout_ms",
+            f"must be less than {{}} by a factor of {INTERVALS}, so that a slow broker aborts nothing",
+        )
+    if worker.transaction_timeout_ms >= worker.stall_timeout_s * 1_000:
+        yield _pair("worker.transaction_timeout_ms", "worker.stall_timeout_s", "must be shorter than {}")
+    if worker.transaction_timeout_ms > BROKER_TRANSACTION_MS:
+        key = "worker.transaction_timeout_ms"
+        yield (key,), f"{key}: must be at most {BROKER_TRANSACTION_MS}, the broker's transaction.max.timeout.ms"
+    if not config.kafka.transactional_id_prefix:
+        yield _pair("kafka.transactional_id_prefix", "worker.delivery", "is needed where {} is exactly-once")
 
 
 def _pair(key: str, other: str, sentence: str) -> Contradiction:

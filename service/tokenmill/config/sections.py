@@ -15,7 +15,8 @@ Positive: TypeAlias = Annotated[float, Meta(gt=0)]
 PositiveInt: TypeAlias = Annotated[int, Meta(gt=0)]
 
 SECRETS = frozenset({"sasl_password", "ssl_password", "url"})
-"""Keys whose value is shown to nobody; a Redis URL may hold a password."""
+"""Keys whose value is shown to nobody; a Redis URL may hold a password. Each may stand in a file, which the key with
+`_file` at its end names."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,12 +46,17 @@ class Kafka(Section, frozen=True, kw_only=True):
     """Name of this client in the broker's logs and quotas."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """With or without TLS, with or without a login."""
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
-    """How the login is made."""
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "PLAIN"
+    """How the login is made. PLAIN sends the password, OAUTHBEARER the token: with SASL_SSL only."""
     sasl_username: str = ""
-    """Needed for the SASL protocols."""
+    """Needed for PLAIN and SCRAM."""
     sasl_password: str = ""
-    """Needed for the SASL protocols; better in `TOKENMILL_KAFKA__SASL_PASSWORD` than in a file."""
+    """Needed for PLAIN and SCRAM; better in `TOKENMILL_KAFKA__SASL_PASSWORD` or `sasl_password_file`."""
+    sasl_password_file: str = ""
+    """A file that holds the password, such as a mounted secret; instead of `sasl_password`. Read at start."""
+    sasl_token_provider: str = ""
+    """Needed for OAUTHBEARER: `module:function`, an `async` function without arguments that answers a token. It is
+    called for every login, so it is the place to renew what expires."""
     ssl_cafile: str = ""
     """Empty: the system's certificate authorities."""
     ssl_certfile: str = ""
@@ -59,6 +65,8 @@ class Kafka(Section, frozen=True, kw_only=True):
     """Of the certificate."""
     ssl_password: str = ""
     """Of the key file."""
+    ssl_password_file: str = ""
+    """A file that holds it, instead of `ssl_password`."""
     session_timeout_ms: PositiveInt = 30_000
     """Silence after which the broker gives a member's partitions to others: takeover after a crash takes this long."""
     heartbeat_interval_ms: PositiveInt = 3_000
@@ -67,6 +75,9 @@ class Kafka(Section, frozen=True, kw_only=True):
     """How long the others wait for a member to finish what is in flight."""
     request_timeout_ms: PositiveInt = 90_000
     """Longer than the rebalance timeout: joining a group is an ordinary request that waits for the rebalance."""
+    transactional_id_prefix: str = "tokenmill"
+    """With `worker.delivery = "exactly-once"`: first part of the names `<prefix>-<group>-<topic>-<partition>` of the
+    producers, for the broker's rules of access. The same in all workers of a group: it is what fences a dead owner."""
     startup_timeout_s: Positive = 300
     """How long an unreachable broker is tried at start before the process ends with exit code 1."""
 
@@ -76,7 +87,10 @@ class Redis(Section, frozen=True, kw_only=True):
 
     url: str = "redis://localhost:6379/0"
     """`redis://`, `rediss://` (TLS) or `unix://`, with user and password if need be. `memory://` keeps snapshots in the
-    worker, for a machine without Redis: recovery is by replay then."""
+    worker, for a machine without Redis: recovery is by replay then. An authority of one's own is given as
+    `rediss://…?ssl_ca_certs=/path`."""
+    url_file: str = ""
+    """A file that holds the URL, instead of `url`: it may hold a password."""
     timeout_s: Positive = 0.25
     """Of one command: a slow Redis is given up soon and never slows the token path."""
     ttl_s: PositiveInt = 86_400
@@ -97,7 +111,11 @@ class Topics(Section, frozen=True, kw_only=True):
     tool_results: str = "tool-results"
     """What the tool runners answer."""
     completions: str = ""
-    """Output: complete answers; off while empty."""
+    """Output: complete answers as OpenAI's `chat.completion` objects, keyed conversation/message/choice. Off while
+    empty: with it every open message keeps its text."""
+    sessions: str = ""
+    """Output: what each answer adds to its conversation's session, keyed like completions. Off while empty. The topic
+    is compacted; a copy is in Redis, which `tokenmill sessions show` reads."""
     dlq: str = "tokens.dlq"
     """Dead letters: rejected records, unchanged, with the reason in their headers."""
 
@@ -118,13 +136,20 @@ class Worker(Section, frozen=True, kw_only=True):
     """How the worker works."""
 
     delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
-    """Whether a crash may publish an event again, byte for byte the same, or not at all. Only the former is offered."""
+    """Whether a crash may publish an event again, byte for byte the same, or never. With exactly-once, events are
+    published in transactions: readers need `isolation.level=read_committed`, and see an event some 50 ms later."""
     bind: str = "0.0.0.0"  # noqa: S104 # metrics and health are asked for from outside the pod
     """Address of the web endpoints."""
     port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
     """Port of `/metrics`, `/healthz` and `/readyz`; 0 takes a free one."""
     commit_interval_ms: PositiveInt = 100
-    """Between two commits of a partition's offset: what a crash makes the next owner publish again."""
+    """Between two commits of a partition's offset: what a crash makes the next owner publish again. At-least-once."""
+    transaction_interval_ms: PositiveInt = 50
+    """Between two transactions of a partition, which take some 30 ms: how long an event waits for its commit.
+    Exactly-once."""
+    transaction_timeout_ms: PositiveInt = 15_000
+    """A transaction that is not over by then is aborted by the broker, and its worker ends. For so long a dead worker's
+    transaction can hold readers back, if nobody takes its partition over. Exactly-once."""
     snapshot_interval_s: Positive = 10
     """Between two snapshots of a partition: what a crash makes the next owner parse again, silently."""
     idle_timeout_s: Positive = 900
@@ -136,7 +161,8 @@ class Worker(Section, frozen=True, kw_only=True):
     log_format: Literal["plain", "json"] = "plain"
     """Lines for people, or a JSON object a line for a log collector."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    """INFO tells of assignments, restores and stops; nothing is logged for each record."""
+    """INFO tells of assignments, restores and stops; nothing is logged for each record. DEBUG shows the source of every
+    call beside what was made of it: what the model wrote is in the log then."""
     stall_timeout_s: Positive = 60
     """Lag without progress for this long ends the process with exit code 1, for the supervisor to restart it."""
 
@@ -150,6 +176,9 @@ class ExtraOutput(Section, frozen=True, kw_only=True):
     """How events are written."""
     events: list[str] = []
     """Types of the events to write; empty: all."""
+    retention_s: PositiveInt | None = None
+    """For how long `tokenmill topics create` lets the topic keep a record. Left out: an hour for the dialect `agent`,
+    whose rows are for those who watch, and what the broker does for every other."""
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from tokenmill.demo.samples import Sample
 from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent, Error, Finish, ToolCall
 
-NAMES = {"conversation_id", "message_id", "time", "id"}
+NAMES = {"conversation_id", "message_id", "time", "id", "call"}
 """Fields that differ between two messages that say the same."""
 
 

@@ -143,5 +143,6 @@ async def _crowd(console: Console, chosen: Sequence[Sample], publisher: Publishe
             raise FatalError(f"the conversation {name!r} gave other events than {sample.name!r}, of the same chunks")
     console.print(f"  every copy gave the same events as the one alone, in {took:.1f} s")
     console.print(
-        f"  {NO_CHUNK.decode()!r}, published among them, is no chunk: it is a dead letter, and all else went on"
+        f"  {NO_CHUNK.decode()!r}, published among them, is no chunk: it is a dead letter, and all else went on",
+        soft_wrap=True,
     )

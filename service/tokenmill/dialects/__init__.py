@@ -1,20 +1,46 @@
 """Output dialects: one file each, one line each in this list."""
 
+from tokenmill.dialects.ag_ui import AG_UI
+from tokenmill.dialects.agent import AGENT
+from tokenmill.dialects.ai_sdk_parts import AI_SDK_PARTS
+from tokenmill.dialects.ai_sdk_ui import AI_SDK_UI
+from tokenmill.dialects.anthropic import ANTHROPIC
 from tokenmill.dialects.dialect import Dialect, Envelope
+from tokenmill.dialects.interceptor import INTERCEPTOR
 from tokenmill.dialects.native import NATIVE
+from tokenmill.dialects.openai import OPENAI
+from tokenmill.dialects.openai_completion import OPENAI_COMPLETION
+from tokenmill.dialects.openai_responses import OPENAI_RESPONSES
+from tokenmill.dialects.segments import SEGMENTS
+from tokenmill.dialects.session import SESSION
 from tokenmill.errors import ConfigError
+from tokenmill.registry import Registry
 
-__all__ = ["DIALECTS", "Dialect", "Envelope", "find_dialect"]
+__all__ = ["DIALECTS", "REGISTRY", "Dialect", "Envelope", "find_dialect"]
 
-DIALECTS: tuple[Dialect, ...] = (NATIVE,)
+DIALECTS: tuple[Dialect, ...] = (
+    NATIVE,
+    AGENT,
+    AG_UI,
+    AI_SDK_PARTS,
+    AI_SDK_UI,
+    ANTHROPIC,
+    INTERCEPTOR,
+    OPENAI,
+    OPENAI_COMPLETION,
+    OPENAI_RESPONSES,
+    SEGMENTS,
+    SESSION,
+)
 """Every dialect; the first is the default."""
 
-_BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
+REGISTRY = Registry(DIALECTS)
+"""These by name, and those of other packages."""
 
 
 def find_dialect(name: str) -> Dialect:
     """The dialect of that name. Raises `ConfigError`."""
-    dialect = _BY_NAME.get(name)
+    dialect = REGISTRY.find(name)
     if dialect is None:
-        raise ConfigError([f"outputs: unknown dialect {name!r}; known are {', '.join(_BY_NAME)}"])
+        raise ConfigError([f"unknown dialect {name!r}; {REGISTRY.instead_of(name)}"])
     return dialect

@@ -1,28 +1,79 @@
 """What a dialect is: the last step of the flow, from a native event to the payloads that a client reads."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar, get_args
 
 import msgspec
 
-from tokenmill.events import Event
+from tokenmill.events import Error, Event, FinishReason, Problem
+from tokenmill.limits import Limits
 from tokenmill.parser import Options
+from tokenmill.parser.tools import Tool
+
+Payloads: TypeAlias = list[bytes]
+
+FAILURES: frozenset[FinishReason] = frozenset({"error", "timeout"})
+"""Reasons of an answer that is not what the model had to say."""
+
+_WITH_CALL = frozenset(get_args(Problem))
+
+_NO_TOOLS: Mapping[str, Tool] = {}
+_PAYLOAD_BYTES = Limits().payload_bytes
 
 
 class Envelope:
     """What all events of one message and choice share, with the bytes of it that never change made once."""
 
-    __slots__ = ("choice", "conversation_id", "created", "message_id", "native", "options")
+    __slots__ = (
+        "_made",
+        "choice",
+        "conversation_id",
+        "created",
+        "last",
+        "message_id",
+        "native",
+        "options",
+        "payload_bytes",
+        "tools",
+    )
 
-    def __init__(self, conversation_id: str, message_id: str, choice: int, created: int, options: Options) -> None:
+    def __init__(
+        self,
+        conversation_id: str,
+        message_id: str,
+        choice: int,
+        created: int,
+        options: Options,
+        tools: Mapping[str, Tool] = _NO_TOOLS,
+        payload_bytes: int = _PAYLOAD_BYTES,
+    ) -> None:
         self.conversation_id = conversation_id
         self.message_id = message_id
         self.choice = choice
         self.created = created
         """Milliseconds since the epoch: timestamp of the record that opened the message."""
         self.options = options
+        self.tools = tools
+        """The declared tools, by name."""
+        self.payload_bytes = payload_bytes
+        """What a payload may have at most."""
+        self.last = True
+        """At a choice's `finish`: no other choice of the message is open."""
+        self._made: dict[str, bytes] | None = None
         self.native = _native_fields(conversation_id, message_id, choice)
         """The envelope's constant fields as they stand in a JSON object of the native dialect."""
+
+    @property
+    def choice_id(self) -> str:
+        """Of this choice, where each is an answer of its own: the first one's is that of the message."""
+        return f"{self.message_id}-{self.choice}" if self.choice else self.message_id
+
+    def constant(self, name: str, make: Callable[["Envelope"], bytes]) -> bytes:
+        """Bytes of this name that depend on nothing but the envelope, made once."""
+        made = self._made = self._made or {}
+        if name not in made:
+            made[name] = make(self)
+        return made[name]
 
 
 def _native_fields(conversation_id: str, message_id: str, choice: int) -> bytes:
@@ -53,7 +104,14 @@ class Dialect(Protocol):
 
     @property
     def streams_tool_input(self) -> bool:
-        """Whether clients of this dialect read `tool-input-delta`s."""
+        """Whether its clients are told of tool input as it arrives unless `stream_tool_input` is false.
+
+        If not, they are only where the message asks for it: where `stream_tool_input` is true.
+        """
+
+    @property
+    def streams_arguments(self) -> bool:
+        """Whether it then writes arguments as JSON (see `arguments`), for which it needs every `argument-delta`."""
 
     def encode(self, state: Any, envelope: Envelope, event: Event, seq: int | None, time: int) -> Sequence[bytes]:
         """The payloads of one event, none to several.
@@ -61,3 +119,32 @@ class Dialect(Protocol):
         `seq` is the event's position, None where state was lost; `time` is in milliseconds since the epoch. Changes
         `state` in place.
         """
+
+
+State = TypeVar("State")
+
+Handlers: TypeAlias = Mapping[type[Event], Callable[[State, Envelope, Any, Payloads], None]]
+"""What a dialect does at each event: changes its state, and adds payloads."""
+
+
+def handled(handlers: Handlers[State], state: State, envelope: Envelope, event: Event) -> Payloads:
+    """The payloads of one event; none where nothing is to be done."""
+    out: Payloads = []
+    if (handle := handlers.get(event.__class__)) is not None:
+        handle(state, envelope, event, out)
+    return out
+
+
+def warns(error: Error) -> bool:
+    """Whether the error is about a call that is complete: its `tool-call` follows, with the code as its `problem`."""
+    return error.code in _WITH_CALL
+
+
+def voids(error: Error, call_id: str) -> bool:
+    """Whether the error says that what came of this call is void: no `tool-call` follows."""
+    return error.id == call_id and not warns(error)
+
+
+def failure_text(reason: FinishReason, said: str) -> str:
+    """Why an answer failed: what was `said` of it, or at least the reason."""
+    return said or f"the answer ended early: {reason}"

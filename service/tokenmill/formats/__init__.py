@@ -5,6 +5,10 @@ from functools import lru_cache
 from tokenmill.errors import BadOpen
 from tokenmill.formats.apertus import APERTUS
 from tokenmill.formats.apriel import APRIEL
+from tokenmill.formats.autobyteus_json import AUTOBYTEUS_JSON
+from tokenmill.formats.autobyteus_sentinel import AUTOBYTEUS_SENTINEL
+from tokenmill.formats.autobyteus_xml import AUTOBYTEUS_XML
+from tokenmill.formats.bare_json import BARE_JSON
 from tokenmill.formats.cohere_action import COHERE_ACTION
 from tokenmill.formats.command_r_action import COMMAND_R_ACTION
 from tokenmill.formats.deepseek_dsml import DEEPSEEK_DSML
@@ -31,6 +35,7 @@ from tokenmill.formats.inkling import INKLING
 from tokenmill.formats.internlm import INTERNLM
 from tokenmill.formats.jamba import JAMBA
 from tokenmill.formats.json_array import JSON_ARRAY
+from tokenmill.formats.json_mix import JSON_MIX
 from tokenmill.formats.k2_horizon import K2_HORIZON
 from tokenmill.formats.kimi_k2 import KIMI_K2
 from tokenmill.formats.kimi_k3 import KIMI_K3
@@ -46,6 +51,7 @@ from tokenmill.formats.minimax_m3 import MINIMAX_M3
 from tokenmill.formats.mistral_args import MISTRAL_ARGS
 from tokenmill.formats.mistral_callid import MISTRAL_CALLID
 from tokenmill.formats.mistral_json import MISTRAL_JSON
+from tokenmill.formats.morph_xml import MORPH_XML
 from tokenmill.formats.muse import MUSE
 from tokenmill.formats.nemotron_toolcall_array import NEMOTRON_TOOLCALL_ARRAY
 from tokenmill.formats.olmo3 import OLMO3
@@ -54,20 +60,29 @@ from tokenmill.formats.plain import PLAIN
 from tokenmill.formats.plamo3 import PLAMO3
 from tokenmill.formats.pythonic import PYTHONIC
 from tokenmill.formats.qwen3_xml import QWEN3_XML
+from tokenmill.formats.qwen_web_xml import QWEN_WEB_XML
 from tokenmill.formats.seed_oss import SEED_OSS
 from tokenmill.formats.step3 import STEP3
+from tokenmill.formats.structured_output import STRUCTURED_OUTPUT
 from tokenmill.formats.think import THINK
 from tokenmill.formats.think_append import THINK_APPEND
+from tokenmill.formats.tool_call_json import TOOL_CALL_JSON
+from tokenmill.formats.tool_choice import TOOL_CHOICE
 from tokenmill.formats.xlam import XLAM
 from tokenmill.limits import Limits
 from tokenmill.parser.grammar import Grammar, options_key
 from tokenmill.parser.options import Options
 from tokenmill.parser.spec import Format
+from tokenmill.registry import Registry
 
 FORMATS: tuple[Format, ...] = (
     PLAIN,
     APERTUS,
     APRIEL,
+    AUTOBYTEUS_JSON,
+    AUTOBYTEUS_SENTINEL,
+    AUTOBYTEUS_XML,
+    BARE_JSON,
     COHERE_ACTION,
     COMMAND_R_ACTION,
     DEEPSEEK_DSML,
@@ -94,6 +109,7 @@ FORMATS: tuple[Format, ...] = (
     INTERNLM,
     JAMBA,
     JSON_ARRAY,
+    JSON_MIX,
     K2_HORIZON,
     KIMI_K2,
     KIMI_K3,
@@ -109,6 +125,7 @@ FORMATS: tuple[Format, ...] = (
     MISTRAL_ARGS,
     MISTRAL_CALLID,
     MISTRAL_JSON,
+    MORPH_XML,
     MUSE,
     NEMOTRON_TOOLCALL_ARRAY,
     OLMO3,
@@ -116,14 +133,24 @@ FORMATS: tuple[Format, ...] = (
     PLAMO3,
     PYTHONIC,
     QWEN3_XML,
+    QWEN_WEB_XML,
     SEED_OSS,
     STEP3,
+    STRUCTURED_OUTPUT,
     THINK,
     THINK_APPEND,
+    TOOL_CALL_JSON,
+    TOOL_CHOICE,
     XLAM,
 )
 
-_BY_NAME = {name: format_ for format_ in FORMATS for name in (format_.name, *format_.aliases)}
+BY_PROVIDER: dict[str, dict[str, str]] = {
+    "autobyteus": {"anthropic": "autobyteus_xml", "": "autobyteus_json"},
+}
+"""Names that stand for the format of a provider's models: the format by provider, under no name that of all others."""
+
+REGISTRY = Registry(FORMATS, BY_PROVIDER)
+"""These by name and alias, and those of other packages."""
 
 GRAMMARS_KEPT = 512
 """Compiled grammars that are kept: one for each set of options in use; a tool list makes a few hundred KiB."""
@@ -131,15 +158,24 @@ GRAMMARS_KEPT = 512
 
 def find_format(name: str) -> Format:
     """The format of this name or alias. Raises `BadOpen`."""
-    try:
-        return _BY_NAME[name]
-    except KeyError:
-        raise BadOpen(f"unknown format {name!r}; known are {', '.join(format_.name for format_ in FORMATS)}") from None
+    format_ = REGISTRY.find(name)
+    if format_ is None:
+        raise BadOpen(f"unknown format {name!r}; {REGISTRY.instead_of(name)}")
+    return format_
 
 
-def compile_grammar(options: Options, limits: Limits | None = None) -> Grammar:
-    """The grammar of these options, kept for the next message with the same. Raises `BadOpen` on an unknown format."""
-    return _compiled(_Content(options), limits or Limits())
+def _chosen(name: str, provider: str) -> str:
+    """The format that a name stands for."""
+    choices = BY_PROVIDER.get(name.lower())
+    return choices.get(provider.lower(), choices[""]) if choices else name
+
+
+def compile_grammar(options: Options, limits: Limits | None = None, *, traced: bool = False) -> Grammar:
+    """The grammar of these options, kept for the next message with the same. Raises `BadOpen` on an unknown format.
+
+    A `traced` one gives the source of calls and markers, too, as spans among the events.
+    """
+    return _compiled(_Content(options), limits or Limits(), traced)
 
 
 class _Content:
@@ -159,9 +195,10 @@ class _Content:
 
 
 @lru_cache(maxsize=GRAMMARS_KEPT)
-def _compiled(content: _Content, limits: Limits) -> Grammar:
+def _compiled(content: _Content, limits: Limits, traced: bool) -> Grammar:  # noqa: FBT001 -- a part of the key
     names = content.options.format
-    formats = [find_format(name) for name in ([names] if isinstance(names, str) else names)]
+    names = [names] if isinstance(names, str) else names
+    formats = [find_format(_chosen(name, content.options.provider)) for name in names]
     if not formats:
         raise BadOpen("option 'format': the list of formats is empty")
-    return Grammar(content.options, formats, limits)
+    return Grammar(content.options, formats, limits, traced=traced)

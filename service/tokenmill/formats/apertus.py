@@ -12,7 +12,7 @@ APERTUS = Format(
         "<|inner_prefix|>I need the forecast.<|inner_suffix|>I'll look it up.\n"
         '<|tools_prefix|>[{"get_weather": {"city": "Paris", "days": 3}}]<|tools_suffix|>'
     ),
-    models=("Apertus-8B-Instruct", "Apertus-70B-Instruct"),
+    models=("Apertus",),
     aliases=("apertus2509",),
     regions=(Region(marker("<|inner_prefix|>"), marker("<|inner_suffix|>")),),
     strays=(marker("<|inner_suffix|>"),),

@@ -13,7 +13,7 @@ APRIEL = Format(
         "I need the forecast.\n[BEGIN FINAL RESPONSE]\nI'll look it up.\n"
         '<tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]</tool_calls>'
     ),
-    models=("Apriel-1.5-15b-Thinker", "Apriel-1.6-15b-Thinker"),
+    models=("Apriel*Thinker",),
     regions=(Region(None, _CLOSE),),
     strays=(_CLOSE, marker("[END FINAL RESPONSE]")),
     sections=(json_calls(marker("<tool_calls>"), marker("</tool_calls>")),),

@@ -19,7 +19,7 @@ COHERE_ACTION = Format(
         '    {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris", "days": 3}}\n'
         "]<|END_ACTION|>"
     ),
-    models=("Command R7B", "Command A", "Command A Reasoning", "Command A+", "Cohere2MoE"),
+    models=("Command-R7B", "Command-A", "Cohere2MoE"),
     aliases=("cohere_command3", "cohere_command4"),
     regions=(Region(marker("<|START_THINKING|>"), _CLOSE),),
     strays=(_CLOSE,),

@@ -12,7 +12,7 @@ COMMAND_R_ACTION = Format(
         "I'll look it up.\n"
         'Action:\n```json\n[\n    {"tool_name": "get_weather", "parameters": {"city": "Paris", "days": 3}}\n]\n```'
     ),
-    models=("Command R", "Command R+"),
+    models=("Command-R",),
     noise=(marker("<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"),),
     sections=(
         json_calls(

@@ -20,7 +20,7 @@ DEEPSEEK_DSML = Format(
         '<｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>\n'
         '<｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>'
     ),
-    models=("DeepSeek-V3.2", "DeepSeek-V4", "DeepSeek-V4.1"),
+    models=("DeepSeek-V3.2", "DeepSeek-V4*"),
     aliases=("deepseek_v32", "deepseekv32", "deepseek_v4", "deepseekv4", "deepseek_v41", "deepseekv41"),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),

@@ -1,7 +1,7 @@
 """Calls in a section, each with a header in front of a JSON code fence.
 
-Distilled models misspell the section's markers. What closes the fence and the call is framing: the new line before the
-fence may be missing, and both at the end of the stream.
+Distilled models misspell the section's markers. The fence may lack its language, or not be there. What closes the fence
+and the call is framing: the new line before the fence may be missing, and both at the end of the stream.
 """
 
 from tokenmill.parser.bodies import JsonArguments
@@ -27,10 +27,11 @@ DEEPSEEK_V3 = Format(
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n"
         '```json\n{"city": "Paris", "days": 3}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
     ),
-    models=("DeepSeek-V3", "DeepSeek-V3-0324", "DeepSeek-R1", "DeepSeek-R1-Distill"),
+    models=("DeepSeek-V3", "DeepSeek-R1"),
     aliases=("deepseekv3", "deepseek-v3"),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
+    noise=(marker("<｜end▁of▁sentence｜>"),),
     sections=(
         Section(
             open=SECTION_OPEN,
@@ -41,7 +42,7 @@ DEEPSEEK_V3 = Format(
                     header=Header(
                         until=marker("```json"),
                         before=marker("{"),
-                        pattern=r"\s*(?:function)?<｜tool▁sep｜>\s*(?P<name>\S+)\s*",
+                        pattern=r"\s*(?:function)?<｜tool▁sep｜>\s*(?P<name>[^\s`]+)\s*(?:```\s*)?",
                     ),
                     body=JsonArguments(),
                 ),

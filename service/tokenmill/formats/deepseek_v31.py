@@ -5,6 +5,8 @@ from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
 
+_CLOSE = marker("<｜tool▁call▁end｜>")
+
 DEEPSEEK_V31 = Format(
     name="deepseek_v31",
     summary="A name, a separator and the object of arguments between markers of a call.",
@@ -13,10 +15,11 @@ DEEPSEEK_V31 = Format(
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>"
         '{"city": "Paris", "days": 3}<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
     ),
-    models=("DeepSeek-V3.1", "DeepSeek-V3.1-Terminus"),
+    models=("DeepSeek-V3.1", "DeepSeek-V3.2-Exp"),
     aliases=("deepseekv31",),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
+    noise=(marker("<｜end▁of▁sentence｜>"),),
     sections=(
         Section(
             open=SECTION_OPEN,
@@ -25,10 +28,10 @@ DEEPSEEK_V31 = Format(
                 Call(
                     open=marker("<｜tool▁call▁begin｜>"),
                     header=Header(until=marker("<｜tool▁sep｜>")),
-                    body=JsonArguments(),
+                    body=JsonArguments(optional=True, close=_CLOSE),
                 ),
             ),
-            framing=(marker("<｜tool▁call▁end｜>"),),
+            framing=(_CLOSE,),
         ),
     ),
 )

@@ -16,7 +16,7 @@ ERNIE45 = Format(
         "I need the forecast.\n</think>\n\n<response>\nI'll look it up.\n</response>\n"
         '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>'
     ),
-    models=("ERNIE-4.5-Thinking",),
+    models=("ERNIE-4.5*Thinking",),
     regions=(Region(marker("<think>", "<think>\n"), _CLOSE),),
     strays=(_CLOSE,),
     noise=(

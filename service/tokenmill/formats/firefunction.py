@@ -8,6 +8,6 @@ FIREFUNCTION = Format(
     name="firefunction",
     summary="A JSON list of calls behind ` functools`.",
     sample='I\'ll look it up. functools[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]',
-    models=("FireFunction v2",),
+    models=("FireFunction-v2",),
     sections=(json_list(marker("functools[")),),
 )

@@ -8,12 +8,18 @@ FUNCTIONARY_V31 = Format(
     name="functionary_v31",
     summary="`<function=NAME>` with the JSON of the arguments.",
     sample='I\'ll look it up.\n<function=get_weather>{"city": "Paris", "days": 3}</function>',
-    models=("Functionary v3.1", "Llama 3.1 with its custom tool prompt"),
+    models=("functionary*v3.1",),
     sections=(
         Section(
             open=None,
             close=marker("</function>"),
-            calls=(Call(marker("<function="), JsonArguments(), Header(marker(">"), before=marker("\n", "<", "{"))),),
+            calls=(
+                Call(
+                    marker("<function="),
+                    JsonArguments(optional=True),
+                    Header(marker(">"), before=marker("\n", "<", "{")),
+                ),
+            ),
             bare="always",
         ),
     ),

@@ -9,16 +9,21 @@ from tokenmill.parser.bodies.trim import Trim
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Header, Section
 
+NAME = r"""\s*["']?(?P<name>[^"'\s]+)["']?\s*"""
+KEY = r"""\s*["']?(?P<key>.*?)["']?\s*"""
+"""Either may be quoted, as the attribute that it looks like."""
+
 
 def functions(tag: str, *, trim: Trim = "line") -> Section:
     """Calls in pairs of `tag`, one or several in each."""
     call = Call(
         open=marker("<function=", spaces=True),
-        header=Header(until=marker(">"), before=marker("\n", "<")),
+        header=Header(until=marker(">"), before=marker("\n", "<"), pattern=NAME),
         body=Params(
             open=marker("<parameter=", spaces=True),
             close=marker("</parameter>", spaces=True),
             end=marker("</function>", spaces=True),
+            key=KEY,
             trim=trim,
         ),
     )

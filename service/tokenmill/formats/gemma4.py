@@ -15,7 +15,7 @@ GEMMA4 = Format(
         "<|channel>thought\nI need the forecast.<channel|>I'll look it up.\n"
         '<|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>'
     ),
-    models=("Gemma 4",),
+    models=("Gemma-4",),
     regions=(Region(marker("<|channel>thought\n", "<|channel>"), marker("<channel|>")),),
     strays=(marker("<channel|>"),),
     sections=(

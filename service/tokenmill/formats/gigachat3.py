@@ -13,7 +13,7 @@ GIGACHAT3 = Format(
         "I'll look it up.<|message_sep|>\n\n"
         'function call<|role_sep|>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}'
     ),
-    models=("GigaChat3-10B-A1.8B", "GigaChat3-702B-A36B", "GigaChat3.1"),
+    models=("GigaChat3", "GigaChat3.1"),
     noise=(marker("</s>", "<|message_sep|>", "<|message_sep|>\n\n"),),
     sections=(
         json_calls(

@@ -13,7 +13,7 @@ GIGACHAT35 = Format(
         '<｜GCML｜parameter name="city" string="true">Paris</｜GCML｜parameter>\n'
         '<｜GCML｜parameter name="days" string="false">3</｜GCML｜parameter>\n</｜GCML｜invoke>\n</｜GCML｜tool_calls>'
     ),
-    models=("GigaChat 3.5",),
+    models=("GigaChat3.5",),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     noise=(marker("<|message_sep|>"), marker("</s>")),

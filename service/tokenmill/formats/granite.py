@@ -11,7 +11,7 @@ GRANITE = Format(
         "<think>I need the forecast.</think>I'll look it up.\n"
         '<|tool_call|> [{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]'
     ),
-    models=("Granite 3.0", "Granite 3.1", "Granite 3.2", "Granite 3.3"),
+    models=("Granite-3.*",),
     regions=(THINK,),
     strays=(THINK.close,),
     sections=(json_list(marker("<|tool_call|>", "<tool_call>")),),

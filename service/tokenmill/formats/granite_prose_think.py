@@ -9,7 +9,7 @@ GRANITE_PROSE_THINK = Format(
     sample=(
         "Here is my thought process: The capital is asked for.\nHere is my response: The capital of France is Paris."
     ),
-    models=("Granite 3.2",),
+    models=("Granite-3.2*preview",),
     aliases=("granite_reasoning",),
     regions=(
         Region(

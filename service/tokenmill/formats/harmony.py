@@ -20,7 +20,7 @@ HARMONY = Format(
         "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
         '{"city": "Paris", "days": 3}<|call|>'
     ),
-    models=("gpt-oss-20b", "gpt-oss-120b"),
+    models=("gpt-oss",),
     aliases=("openai", "openai_gptoss", "gpt-oss", "gpt_oss"),
     channels=Channels(
         open=marker("<|start|>", "<|channel|>"),

@@ -1,12 +1,12 @@
 """One JSON object a call, in a pair of tags; reasoning in a layer of its own.
 
 The object may stand on lines of its own, and several in a list. The closing tag may be missing at the end of the
-stream: a complete object is a complete call.
+stream: a complete object is a complete call. Models of this family close one bracket too many now and then.
 """
 
-from tokenmill.parser.bodies import JsonCall
+from tokenmill.formats.shapes import json_calls
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Call, Format, Region, Section
+from tokenmill.parser.spec import Format, Region
 
 HERMES = Format(
     name="hermes",
@@ -15,16 +15,24 @@ HERMES = Format(
         "<think>I need the forecast.</think>I'll look it up.\n"
         '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>'
     ),
-    models=("Hermes 2/3", "Qwen2.5", "QwQ", "Qwen3", "Granite 4", "MiMo-VL", "Reka Edge", "Trinity"),
+    models=(
+        "Hermes-2",
+        "Hermes-3",
+        "Hermes-4*",
+        "DeepHermes-3",
+        "Qwen2.5",
+        "QwQ",
+        "Qwen3",
+        "Granite-4*",
+        "MiMo-VL",
+        "Reka-Edge",
+        "Trinity",
+        "SmolLM3",
+        "EXAONE-4*",
+        "Jan-nano",
+    ),
     aliases=("qwen", "qwen25", "qwen3_json", "granite4", "trinity"),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
-    sections=(
-        Section(
-            open=marker("<tool_call>"),
-            close=marker("</tool_call>"),
-            calls=(Call(open=marker("{"), body=JsonCall()),),
-            framing=(marker("["), marker(","), marker("]")),
-        ),
-    ),
+    sections=(json_calls(marker("<tool_call>"), marker("</tool_call>")),),
 )

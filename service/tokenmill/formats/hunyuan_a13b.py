@@ -18,7 +18,7 @@ HUNYUAN_A13B = Format(
         "<think>\nI need the forecast.\n</think>\n<answer>\nI'll look it up.\n"
         '<tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]</tool_calls>\n</answer>'
     ),
-    models=("Hunyuan-A13B-Instruct",),
+    models=("Hunyuan-A13B",),
     regions=(Region(marker("<think>", "<think>\n"), _CLOSE),),
     strays=(
         _CLOSE,

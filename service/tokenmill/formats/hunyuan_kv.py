@@ -12,7 +12,7 @@ HUNYUAN_KV = Format(
         "<tool_calls>\n<tool_call>get_weather<tool_sep>\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n"
         "<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>\n</tool_calls>"
     ),
-    models=("Hunyuan 3", "Hunyuan 4", "Hy3", "Hy4"),
+    models=("Hunyuan-3", "Hunyuan-4", "Hy3", "Hy4"),
     aliases=("hunyuan", "hy_v3", "hy_v4"),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),

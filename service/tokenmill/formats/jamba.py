@@ -11,6 +11,6 @@ JAMBA = Format(
         "I'll look it up."
         '<tool_calls>[\n    {"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n]</tool_calls>'
     ),
-    models=("Jamba 1.5", "Jamba 1.6", "Jamba 1.7"),
+    models=("Jamba*1.5", "Jamba*1.6", "Jamba*1.7"),
     sections=(json_calls(marker("<tool_calls>"), marker("</tool_calls>")),),
 )

@@ -7,6 +7,5 @@ JSON_ARRAY = Format(
     name="json_array",
     summary="A JSON list of calls without markers.",
     sample='[{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}]',
-    models=("any model under `tool_choice: required`",),
     sections=(bare_json_list(), bare_json_object(",")),
 )

@@ -22,7 +22,7 @@ K2_HORIZON = Format(
         "<ifm|tool_calls><ifm|tool_call>get_weather<ifm|arg_key>city</ifm|arg_key><ifm|arg_value>Paris</ifm|arg_value>"
         "<ifm|arg_key>days</ifm|arg_key><ifm|arg_value>3</ifm|arg_value></ifm|tool_call></ifm|tool_calls>"
     ),
-    models=("K2 Horizon",),
+    models=("K2-Horizon",),
     regions=(
         Region(
             marker("<ifm|think>", "<ifm|think_fast>", "<ifm|think_faster>"),

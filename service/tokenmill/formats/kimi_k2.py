@@ -7,6 +7,8 @@ from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
 
+_CLOSE = marker("<|tool_call_end|>")
+
 KIMI_K2 = Format(
     name="kimi_k2",
     summary="An id `functions.NAME:NUMBER` and the object of arguments between markers of a call.",
@@ -15,7 +17,7 @@ KIMI_K2 = Format(
         "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
         '{"city": "Paris", "days": 3}<|tool_call_end|><|tool_calls_section_end|>'
     ),
-    models=("Kimi-K2", "Kimi-K2-Thinking", "Kimi-K2.5"),
+    models=("Kimi-K2*",),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(
@@ -29,10 +31,10 @@ KIMI_K2 = Format(
                         until=marker("<|tool_call_argument_begin|>"),
                         pattern=r"\s*(?P<id>(?:functions\.)?(?P<name>[^\s:]+):\d+)\s*",
                     ),
-                    body=JsonArguments(),
+                    body=JsonArguments(optional=True, close=_CLOSE),
                 ),
             ),
-            framing=(marker("<|tool_call_end|>"),),
+            framing=(_CLOSE,),
             bare="always",
         ),
     ),

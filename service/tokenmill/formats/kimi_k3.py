@@ -2,7 +2,8 @@
 
 1. A response, and the whole message, are elements, too: their tags are framing.
 2. Only attributes are escaped; the value of an argument is verbatim. Its type stands in its tag.
-3. A separator may be missing behind the tag that closes the reasoning. A section inside the reasoning ends it.
+3. One JSON object may stand in place of the arguments, in an element of its own.
+4. A separator may be missing behind the tag that closes the reasoning. A section inside the reasoning ends it.
 """
 
 from tokenmill.parser.bodies import Params
@@ -46,11 +47,11 @@ KIMI_K3 = Format(
                         unescape=True,
                     ),
                     body=Params(
-                        open=marker("<|open|>argument "),
-                        close=marker("<|close|>argument<|sep|>"),
+                        open=marker("<|open|>argument ", "<|open|>json"),
+                        close=marker("<|close|>argument<|sep|>", "<|close|>json<|sep|>"),
                         end=marker("<|close|>call<|sep|>"),
                         tag_end=marker("<|sep|>"),
-                        key=r'(?=.*?\bkey="(?P<key>[^"]*)")(?=.*?\btype="(?P<type>[^"]*)")?.*',
+                        key=r'(?:(?=.*?\bkey="(?P<key>[^"]*)"))?(?=.*?\btype="(?P<type>[^"]*)")?.*',
                         trim="none",
                         unescape=True,
                         wire_types={

@@ -17,7 +17,7 @@ LFM2 = Format(
         "<think>I need the forecast.</think>I'll look it up.\n"
         '<|tool_call_start|>[get_weather(city="Paris", days=3)]<|tool_call_end|>'
     ),
-    models=("LFM2", "LFM2.5"),
+    models=("LFM2*",),
     regions=(THINK,),
     strays=(THINK.close,),
     sections=(

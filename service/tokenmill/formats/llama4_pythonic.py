@@ -8,7 +8,7 @@ LLAMA4_PYTHONIC = Format(
     name="llama4_pythonic",
     summary="`[f(a=1), g()]` between `<|python_start|>` and `<|python_end|>`, or in running text.",
     sample='I\'ll look it up.\n<|python_start|>[get_weather(city="Paris", days=3)]<|python_end|>',
-    models=("Llama 4",),
+    models=("Llama-4",),
     sections=(marked_calls(marker("<|python_start|>"), marker("<|python_end|>")), bare_calls()),
     unknown_tool="text",
 )

@@ -11,7 +11,7 @@ LONGCAT = Format(
         "<longcat_think>I need the forecast.</longcat_think>I'll look it up.\n"
         '<longcat_tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</longcat_tool_call>'
     ),
-    models=("LongCat-Flash-Chat", "LongCat-Flash-Thinking"),
+    models=("LongCat",),
     regions=(Region(marker("<longcat_think>", "<think>"), marker("</longcat_think>", "</think>")),),
     strays=(marker("</longcat_think>", "</think>"),),
     sections=(json_calls(marker("<longcat_tool_call>"), marker("</longcat_tool_call>")),),

@@ -16,7 +16,7 @@ MINIMAX_M2 = Format(
         '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n'
         '<parameter name="days">3</parameter>\n</invoke>\n</minimax:tool_call>'
     ),
-    models=("MiniMax-M2", "MiniMax-M2.1", "MiniMax-M2.5"),
+    models=("MiniMax-M2*",),
     aliases=("minimax-m2", "minimax"),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),

@@ -1,13 +1,15 @@
 """A marker, the tool's name and its arguments; no closing marker: the end of the JSON ends the call.
 
 `[ARGS]` stands between name and arguments since version 13 of the tokenizer, nothing before. A call ends the reasoning.
-A list of calls behind the marker, as older tokenizers have it, is read, too: servers have one parser for both.
+A list of calls behind the marker, as older tokenizers have it, and ids between name and arguments are read, too:
+servers have one parser for all.
 """
 
+from tokenmill.formats.mistral_callid import HEADER
 from tokenmill.formats.shapes import json_list
 from tokenmill.parser.bodies import JsonArguments, JsonCall
 from tokenmill.parser.markers import ahead, marker
-from tokenmill.parser.spec import Call, Format, Header, Region, Section
+from tokenmill.parser.spec import Call, Format, Region, Section
 
 MISTRAL_ARGS = Format(
     name="mistral_args",
@@ -16,7 +18,7 @@ MISTRAL_ARGS = Format(
         "[THINK]I need the forecast.[/THINK]I'll look it up."
         '[TOOL_CALLS]get_weather[ARGS]{"city": "Paris", "days": 3}[TOOL_CALLS]get_weather[ARGS]{"city": "Rome"}'
     ),
-    models=("Ministral 3", "Devstral", "Magistral", "Mistral Medium 3", "Mistral Large 3"),
+    models=("Ministral", "Devstral", "Magistral", "Mistral"),
     aliases=("mistral",),
     regions=(Region(marker("[THINK]", "<think>"), marker("[/THINK]", "</think>")),),
     strays=(marker("[/THINK]", "</think>"),),
@@ -28,9 +30,7 @@ MISTRAL_ARGS = Format(
             calls=(
                 Call(
                     open=marker("[TOOL_CALLS]", "[TOOL_CALLS"),
-                    header=Header(
-                        until=marker("[ARGS]", "[ARGS"), before=marker("{"), pattern=r"\s*(?P<name>[^\s\[\]]+)\s*"
-                    ),
+                    header=HEADER,
                     body=JsonArguments(),
                 ),
             ),

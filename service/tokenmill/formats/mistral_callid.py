@@ -7,11 +7,18 @@ from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Section
 
+HEADER = Header(
+    until=marker("[ARGS]", "[ARGS"),
+    before=marker("{"),
+    pattern=r"\s*(?P<name>[^\s\[\]]+)\s*(?:\[CALL_ID\]\s*(?P<id>[^\s\[\]]*)\s*)?",
+)
+"""Name, and the call's id if the model gave it one."""
+
 MISTRAL_CALLID = Format(
     name="mistral_callid",
     summary="`[TOOL_CALLS]NAME[CALL_ID]ID[ARGS]`, then the object of arguments.",
     sample='I\'ll look it up.[TOOL_CALLS]get_weather[CALL_ID]a1B2c3D4e[ARGS]{"city": "Paris", "days": 3}',
-    models=("Mistral Small 3.2",),
+    models=("Mistral-Small-3.2",),
     sections=(
         Section(
             open=None,
@@ -19,11 +26,7 @@ MISTRAL_CALLID = Format(
             calls=(
                 Call(
                     open=marker("[TOOL_CALLS]"),
-                    header=Header(
-                        until=marker("[ARGS]"),
-                        before=marker("{"),
-                        pattern=r"\s*(?P<name>[^\s\[\]]+)\s*(?:\[CALL_ID\]\s*(?P<id>[^\s\[\]]*)\s*)?",
-                    ),
+                    header=HEADER,
                     body=JsonArguments(),
                 ),
             ),

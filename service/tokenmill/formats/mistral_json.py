@@ -12,6 +12,17 @@ MISTRAL_JSON = Format(
         "I'll look it up."
         '[TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}, "id": "a1B2c3D4e"}]'
     ),
-    models=("Mistral-7B-Instruct-v0.3", "Mixtral-8x22B-Instruct", "Mistral-Nemo", "Mistral-Large-2407"),
+    models=(
+        "Mistral-7B",
+        "Mixtral-8x22B",
+        "Mistral-Nemo",
+        "Mistral-Large*2407",
+        "Mistral-Large*2411",
+        "Mistral-Small*2409",
+        "Mistral-Small*2501",
+        "Mistral-Small-3.1",
+        "Ministral*2410",
+        "Pixtral",
+    ),
     sections=(json_list(marker("[TOOL_CALLS]"), JsonCall(id=("id",))),),
 )

@@ -21,7 +21,7 @@ MUSE = Format(
         '<atem:invoke name="get_weather">\n<atem:parameter name="city">Paris</atem:parameter>\n'
         '<atem:parameter name="days">3</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eot|>'
     ),
-    models=("Muse Glimmer", "Muse Spark"),
+    models=("Muse-Glimmer", "Muse-Spark"),
     aliases=("muse_glimmer", "musespark1x"),
     channels=Channels(
         open=marker("<|start|>"),

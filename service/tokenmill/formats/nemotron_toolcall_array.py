@@ -11,7 +11,7 @@ NEMOTRON_TOOLCALL_ARRAY = Format(
         "I need the forecast.\n</think>\n\nI'll look it up.\n"
         '<TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]</TOOLCALL>'
     ),
-    models=("Nemotron Nano v2", "Llama-3.1-Nemotron-Nano", "Llama-3.3-Nemotron-Super"),
+    models=("Nemotron-Nano*v2", "Llama-3.1-Nemotron-Nano", "Llama-3.1-Nemotron-Ultra", "Llama-3.3-Nemotron-Super"),
     regions=(THINK,),
     strays=(THINK.close,),
     sections=(json_calls(marker("<TOOLCALL>"), marker("</TOOLCALL>")),),

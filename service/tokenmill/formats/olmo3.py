@@ -12,7 +12,7 @@ OLMO3 = Format(
         "<think>I need the forecast.</think>I'll look it up.\n"
         '<function_calls>get_weather(city="Paris", days=3)\nget_weather(city="Rome")</function_calls>'
     ),
-    models=("OLMo 3",),
+    models=("OLMo-3*",),
     regions=(THINK,),
     strays=(THINK.close,),
     sections=(Section(open=marker("<function_calls>"), close=marker("</function_calls>"), calls=(python_call("\n"),)),),

@@ -8,7 +8,7 @@ PHI4MINI = Format(
     name="phi4mini",
     summary="A JSON list of calls behind `functools`.",
     sample='I\'ll look it up.\nfunctools[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]',
-    models=("Phi-4-mini-instruct",),
+    models=("Phi-4-mini",),
     aliases=("phi4_mini_json",),
     sections=(json_list(marker("functools[", "functools [")),),
 )

@@ -15,7 +15,7 @@ QWEN3_XML = Format(
         "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n"
         "<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
     ),
-    models=("Qwen3-Coder", "Qwen3.5", "Qwen3.6", "Nemotron 3", "Granite 4.2", "Step-3.5", "MiniCPM-V", "Nanbeige"),
+    models=("Qwen3-Coder", "Qwen3.*", "Nemotron-3", "Granite-4.2", "Step-3.5", "Step-3.7", "MiniCPM-V", "Nanbeige"),
     aliases=("qwen3_coder", "nemotron_v3", "step3p5", "step5", "minicpmv", "nanbeige"),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),

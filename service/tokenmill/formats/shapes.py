@@ -10,12 +10,12 @@ THINK = Region(marker("<think>"), marker("</think>"))
 
 
 def json_calls(open: Marker, close: Marker | None, body: Body | None = None) -> Section:  # noqa: A002 -- as the field
-    """Calls as JSON objects between two markers: one, several, or a list of them."""
+    """Calls as JSON objects between two markers: one, several, or a list of them; with brackets too many, if closed."""
     return Section(
         open=open,
         close=close,
         calls=(Call(open=marker("{"), body=body or JsonCall()),),
-        framing=(marker("["), marker(","), marker("]")),
+        framing=(marker("["), marker(","), marker("]"), *([marker("}")] if close else [])),
     )
 
 

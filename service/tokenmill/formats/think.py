@@ -10,7 +10,7 @@ THINK = Format(
     name="think",
     summary="Reasoning in `<think>`, no calls.",
     sample="<think>The capital is asked for.</think>The capital of France is Paris.",
-    models=("DeepSeek-R1", "QwQ", "Qwen3", "GLM-4.5", "Nemotron 3", "Holo2", "OLMo 3", "MiniMax-M2", "Ling 3"),
+    models=("Holo2", "Phi-4*reasoning"),
     aliases=("deepseek_r1", "deepseek-r1", "qwen3", "qwen3-thinking", "olmo3_think"),
     regions=(
         Region(

@@ -9,7 +9,6 @@ THINK_APPEND = Format(
     name="think_append",
     summary="Reasoning stays in the text; the `<think>` that the prompt ended with is put back.",
     sample="The capital is asked for.</think>The capital of France is Paris.",
-    models=("MiniMax-M2",),
     aliases=("minimax_m2_append_think", "minimax-append-think"),
     prompt="<think>",
 )

@@ -15,7 +15,7 @@ XLAM = Format(
         "<think>I need the forecast.</think>I'll look it up.\n"
         '[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]'
     ),
-    models=("xLAM-1B-fc-r", "xLAM-2", "Llama-xLAM-2", "Qwen-xLAM"),
+    models=("xLAM",),
     regions=(THINK,),
     strays=(THINK.close,),
     sections=(

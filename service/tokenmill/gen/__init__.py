@@ -6,18 +6,20 @@ A new one is a function and one line in `FILES`.
 
 from collections.abc import Callable
 
-from tokenmill.gen import codecs, commands, dead_letters, dialects, events, formats, metrics, settings
+from tokenmill.gen import codecs, commands, conversions, dead_letters, dialects, events, formats, metrics, settings
 
 FILES: dict[str, Callable[[], str]] = {
     "docs/reference/codecs.md": codecs.page,
     "docs/reference/commands.md": commands.page,
     "docs/reference/configuration.md": settings.page,
+    "docs/reference/conversions.md": conversions.page,
     "docs/reference/dead-letters.md": dead_letters.page,
     "docs/reference/dialects.md": dialects.page,
     "docs/reference/events.md": events.page,
     "docs/reference/events.schema.json": events.schema,
     "docs/reference/chunk.schema.json": events.chunk_schema,
     "docs/reference/formats.md": formats.page,
+    **{f"docs/reference/formats/{name}": make for name, make in formats.pages().items()},
     "docs/reference/metrics.md": metrics.page,
     "deploy/tokenmill.toml": settings.sample,
 }

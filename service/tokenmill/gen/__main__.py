@@ -1,6 +1,10 @@
-"""`python -m tokenmill.gen` writes the generated files; `--check` names those that are out of date and answers 1."""
+"""`python -m tokenmill.gen` writes the generated files; `--check` names those that are out of date and answers 1.
+
+What stands among the generated pages and is made by nothing, as the page of a format that is gone, is out of date, too.
+"""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -8,6 +12,9 @@ import click
 from tokenmill.gen import FILES
 
 CHECKOUT = Path(__file__).resolve().parents[3]
+
+GENERATED = "docs/reference"
+"""Folder in which everything is generated."""
 
 
 @click.command()
@@ -20,9 +27,18 @@ def main(*, check: bool) -> None:
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-    if check and stale:
+    gone = sorted(set(_pages()) - {CHECKOUT / name for name in FILES})
+    for path in gone:
+        click.echo(f"{'made by nothing' if check else 'removed'}: {path.relative_to(CHECKOUT)}")
+        if not check:
+            path.unlink()
+    if check and (stale or gone):
         click.echo("run `make gen`", err=True)
         sys.exit(1)
+
+
+def _pages() -> Iterator[Path]:
+    return (path for path in (CHECKOUT / GENERATED).rglob("*") if path.is_file())
 
 
 def _differs(path: Path, text: str) -> bool:

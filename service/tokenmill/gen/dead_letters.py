@@ -22,6 +22,9 @@ def page() -> str:
                 (markdown.code("tm-truncated"), "`1` if the value was left out because the record would be too large"),
             ],
         ),
-        "The metric `tokenmill_dead_letters_total` counts them by code.",
+        "The metric `tokenmill_dead_letters_total` counts them by code. `tokenmill dlq list` shows them, and\n"
+        "`tokenmill dlq replay` publishes them again. For each that it published it leaves a receipt beside it: a\n"
+        "record without a value, whose header `tm-receipt` holds the dead letter's offset. What was published again\n"
+        "has the header `tm-replayed`, and so has its dead letter if it fails again.",
         markdown.table(("code", "meaning"), rows),
     )

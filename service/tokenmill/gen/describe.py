@@ -23,16 +23,16 @@ def fields(struct: type[msgspec.Struct]) -> list[Described]:
     """The fields of a struct in order, with the docstring below each, also where a base class has it."""
     described = []
     for field in msgspec.structs.fields(struct):
-        owner = next(base for base in struct.__mro__ if field.name in _docstrings(base))
-        text = _docstrings(owner)[field.name]
+        owner = next(base for base in struct.__mro__ if field.name in docstrings(base))
+        text = docstrings(owner)[field.name]
         default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
         described.append(Described(field.name, in_words(field.type), default, text))
     return described
 
 
 @cache
-def _docstrings(owner: type) -> dict[str, str]:
-    """Field → its docstring as it stands in the source of the class."""
+def docstrings(owner: type) -> dict[str, str]:
+    """Field → the docstring below it in the source of the class."""
     if owner in {msgspec.Struct, object} or not issubclass(owner, msgspec.Struct):
         return {}
     (definition,) = (node for node in ast.parse(inspect.getsource(owner)).body if isinstance(node, ast.ClassDef))

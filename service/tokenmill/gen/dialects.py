@@ -19,7 +19,7 @@ def page() -> str:
         "Dialects",
         "A dialect renders native events for a kind of client.\n"
         "The topic `events` has the native one; `[[outputs]]` of the configuration add topics in others.\n"
-        f"Each line is one record: what became of the sample of the format [{HERMES.name}](formats.md#{HERMES.name}).",
+        f"Each line is one record: what became of the sample of the format [{HERMES.name}](formats/{HERMES.name}.md).",
         *blocks,
     )
 

@@ -1,45 +1,110 @@
-"""The page of the formats: for each a sample answer and the events that the parser makes of it."""
+"""The pages of the formats: one for each, made from its data and by the parser itself, and the index of them."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import msgspec
 
+from tokenmill.demo.tools import TOOLS
 from tokenmill.events import Event
 from tokenmill.formats import FORMATS
 from tokenmill.gen import markdown
+from tokenmill.gen.diagram import diagram
+from tokenmill.gen.parts import Part, parts, spelled
 from tokenmill.library import Parser
+from tokenmill.parser.markers import Marker
 from tokenmill.parser.spec import Format
+
+_SHOWN = frozenset({"name", "summary", "sample", "models", "aliases"})
+"""Fields of a format that its page has elsewhere."""
 
 
 def page() -> str:
-    """Every format."""
-    blocks = [block for format_ in FORMATS for block in _format(format_)]
+    """The index."""
     return markdown.page(
         "Formats",
         "A format is the grammar in which a model writes reasoning and tool calls.\n"
         "`parser.format` names the default, a message's `open` may name another or a list of several.\n"
-        "Each sample is fed in one piece; however it is cut, merging adjacent deltas gives the same events.",
+        "`tokenmill formats --model NAME` says which one a model writes in.\n"
+        "Names that other servers give their parsers work as the format's own.",
         markdown.table(
-            ("format", "what it looks like", "models"),
-            [(_link(format_.name), format_.summary, ", ".join(format_.models)) for format_ in FORMATS],
+            ("format", "what it looks like", "models", "also called"),
+            [
+                (
+                    f"[{markdown.code(format_.name)}](formats/{format_.name}.md)",
+                    format_.summary,
+                    ", ".join(format_.models).replace("*", r"\*"),
+                    _codes(format_.aliases),
+                )
+                for format_ in FORMATS
+            ],
         ),
-        *blocks,
+        "A model that writes in none of them: [add a format](../howto/add-a-format.md).",
     )
 
 
-def _link(name: str) -> str:
-    return f"[{markdown.code(name)}](#{name})"
+def pages() -> dict[str, Callable[[], str]]:
+    """File of each format's page, in the folder beside the index, → what makes its text."""
+    return {f"{format_.name}.md": partial(format_page, format_) for format_ in FORMATS}
 
 
-def _format(format_: Format) -> list[str]:
-    aliases = ", ".join(markdown.code(alias) for alias in format_.aliases)
-    return [
-        f"## `{format_.name}`",
-        f"{format_.summary}{f' Also called {aliases}.' if aliases else ''}",
+def format_page(format_: Format) -> str:
+    """All about one format."""
+    found = list(parts(format_))
+    own = [part for part in found if not part.where and not isinstance(part.value, Marker) and part.name not in _SHOWN]
+    grammar = [part for part in found if part.where and not isinstance(part.value, Marker)]
+    return markdown.page(
+        markdown.code(format_.name),
+        format_.summary,
+        "\n".join(_known_as(format_)),
+        "## Sample",
+        "An answer as the model writes it, and the events that the parser makes of it when it comes in one piece.\n"
+        "However it is cut, merging adjacent deltas gives the same events.",
         markdown.fenced(format_.sample, "text"),
         markdown.fenced("\n".join(_events(format_)), "json"),
+        *_section("Defaults of its own", "Options of a message go before them.", own, ("option", "value")),
+        *_section("Grammar", "What the parser is told besides the markers.", grammar, ("part", "what", "value")),
+        *_section(
+            "Markers",
+            "All spellings of each. The option `markers_suffix` adds to the names of those that are tags.",
+            [part for part in found if isinstance(part.value, Marker)],
+            ("part", "what", "marker"),
+        ),
+        "## States",
+        "Labels are markers; `…` stands for more spellings. Numbers of headers are those of the routes above.",
+        markdown.fenced(diagram(format_), "mermaid"),
+    )
+
+
+def _known_as(format_: Format) -> Iterable[str]:
+    if format_.models:
+        yield f"- Models: {_codes(format_.models)}"
+    if format_.aliases:
+        yield f"- Also called: {_codes(format_.aliases)}"
+    yield "- All formats: [index](../formats.md)"
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(markdown.code(name) for name in names)
+
+
+def _section(title: str, about: str, found: list[Part], columns: tuple[str, ...]) -> list[str]:
+    """A table of parts, unless there are none."""
+    rows = [
+        (part.where, markdown.code(part.name), _value(part.value), part.meaning)[-len(columns) - 1 :] for part in found
     ]
+    return [f"## {title}", about, markdown.table((*columns, "meaning"), rows)] if rows else []
+
+
+def _value(value: object) -> str:
+    if isinstance(value, Marker):
+        return spelled(value)
+    if callable(value):
+        return "a function of the options"
+    return markdown.code(value if isinstance(value, str) else msgspec.json.encode(value).decode())
 
 
 def _events(format_: Format) -> list[str]:
-    parser = Parser(format_.name)
+    parser = Parser(format_.name, TOOLS)
     events: list[Event] = [*parser.feed(format_.sample), *parser.finish()]
     return [msgspec.json.encode(event).decode() for event in events]

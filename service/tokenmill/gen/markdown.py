@@ -29,5 +29,17 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def code(value: object) -> str:
-    """A value in a sentence or a cell."""
-    return f"`{value}`"
+    """A value in a sentence or a cell, whatever backticks it holds."""
+    text = str(value)
+    if "`" not in text:
+        return f"`{text}`"
+    fence = "`"
+    while fence in text:
+        fence += "`"
+    return f"{fence} {text} {fence}"
+
+
+def literal(text: str) -> str:
+    """Text as it stands in a stream, in a sentence or a cell: what would not be seen is written as in Python."""
+    shown = text.replace("\\", "\\\\").replace("\n", "\\n")
+    return code(f"{shown[:-1]}\\x20" if shown.endswith(" ") else shown)

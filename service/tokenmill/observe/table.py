@@ -153,9 +153,9 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "tokenmill_redis_errors_total",
         "counter",
-        "Operations on the snapshot store that failed.",
+        "Operations on Redis that failed: on snapshots, or (`session`) on the copy of session records.",
         ("op",),
-        known=_each(("load", "head", "write")),
+        known=_each(("load", "head", "write", "session")),
     ),
     Metric("tokenmill_build_info", "gauge", "Always 1; the labels say what runs.", ("version", "python")),
 )

@@ -1,6 +1,6 @@
 """The states of the bodies: plain data, one tagged struct for each kind."""
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -14,7 +14,7 @@ class JsonState(msgspec.Struct, tag="j", array_like=True):
     quote: str = ""
     """Quote of the open string."""
     escaped: bool = False
-    """The character before was an escaping backslash."""
+    """The character before was an escaping backslash, or a slash that may begin a comment."""
     capture: bool = False
     """The open string or scalar is wanted: its raw text is collected."""
     text: str = ""
@@ -33,8 +33,25 @@ class JsonState(msgspec.Struct, tag="j", array_like=True):
     """Where it ends, exclusive."""
     stringy: bool = False
     """The arguments are a string that holds JSON."""
+    sending: bool = False
+    """The value of the arguments is open, and its source is sent as it arrives."""
     tail: str = ""
     """Incomplete escape at the end of a string that is being decoded."""
+
+
+class TaggedJsonState(JsonState, tag="m", array_like=True):
+    """Where a call between tags stands. See `bodies.tagged_json`."""
+
+    first: int = 0
+    """Where the text between the tags begins in the call's source."""
+    stop: int = -1
+    """Where it ends, once it has."""
+    whole: int = -1
+    """Where its object ends, once it has."""
+    loose: bool = False
+    """Only the next tag is looked for."""
+    before: str = ""
+    """The last character that was read."""
 
 
 class ParamsState(msgspec.Struct, tag="p", array_like=True):
@@ -65,6 +82,19 @@ class ParamsState(msgspec.Struct, tag="p", array_like=True):
     """Inside a section of the open value in which nothing is a marker but its end."""
     tail: str = ""
     """Its end, which may be layout; or all of it while it can still be `null`."""
+
+
+class ChildrenState(ParamsState, tag="c", array_like=True):
+    """Where parameters in tags of their own names stand. See `bodies.children`."""
+
+    tool: str = ""
+    """Name of the call's tag."""
+    inner: int = 0
+    """Tags in the open value that are like its own, and open."""
+    outer: int = 0
+    """The same for the call's tag."""
+    blank: bool = True
+    """Nothing stands between parameters but white space."""
 
 
 class LiteralState(msgspec.Struct, tag="l", array_like=True):
@@ -127,6 +157,8 @@ class PythonState(msgspec.Struct, tag="y", array_like=True):
     """Its first characters in front of a string: the string's prefix, if any."""
     quote: str = ""
     """Quote of the open string."""
+    escaped: bool = False
+    """The character before was an escaping backslash in it."""
     growing: bool = False
     """The open string is sent as it grows."""
     tail: str = ""
@@ -135,4 +167,70 @@ class PythonState(msgspec.Struct, tag="y", array_like=True):
     """Keyword, begin and end of each value."""
 
 
-BodyState: TypeAlias = TreeState | JsonState | ParamsState | LiteralState | PythonState
+class TagState(msgspec.Struct, tag="g", array_like=True):
+    """Where the content of a call whose opening is a tag stands. See `bodies.tagged`."""
+
+    kind: str = ""
+    """Which content; empty as long as the tag is open."""
+    path: str = ""
+    """The path that the tag names, or its argument so far."""
+    begin: int = -1
+    """Where the content that is an argument begins; -1 until then."""
+    end: int = -1
+    """Where it ends, once it has."""
+    phase: int = 0
+    """Where pieces stand: a `piped.Phase`."""
+    style: int = 0
+    """Which of its spellings the open element has."""
+    growing: bool = False
+    """The content is sent as it grows."""
+    raw: bool = False
+    """Inside a section in which nothing is a marker but its end."""
+    trims: bool = False
+    """White space at the end of the content is layout."""
+
+
+class SegmentState(msgspec.Struct, tag="s", array_like=True):
+    """Where a segment whose header is JSON stands. See `bodies.sentinel`."""
+
+    json: JsonState
+    """Of the header."""
+    header: dict[str, Any] | None = None
+    """The header once it is read."""
+    begin: int = -1
+    """Where the content begins; -1 until then."""
+    end: int = -1
+    """Where it ends, once it has."""
+    growing: bool = False
+    """The content is sent as it grows."""
+
+
+class WholeJsonState(msgspec.Struct, tag="w", array_like=True):
+    """Where a call stands whose whole JSON is its source. See `bodies.json_tool`."""
+
+    json: JsonState
+    head: str = ""
+    """Its beginning, as long as no name was found in it."""
+    searched: bool = False
+    """Its beginning has no name, or had it."""
+
+
+class OtherState(msgspec.Struct, tag="o", array_like=True):
+    """The state of a body that comes from elsewhere: whatever it needs, as plain data."""
+
+    data: dict[str, Any] = {}
+
+
+BodyState: TypeAlias = (
+    TreeState
+    | JsonState
+    | TaggedJsonState
+    | ParamsState
+    | ChildrenState
+    | LiteralState
+    | PythonState
+    | TagState
+    | SegmentState
+    | WholeJsonState
+    | OtherState
+)

@@ -9,10 +9,10 @@ from tokenmill.limits import NAME_CHARS, Limits
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.calls import Verdict, begin, complete, fail
 from tokenmill.parser.markers import Marker, Scanner
-from tokenmill.parser.modes import TEXT, give_back, limit
+from tokenmill.parser.modes import TEXT, UNPARSED, give_back, limit
 from tokenmill.parser.run import Run
 from tokenmill.parser.spec import Bare, Header
-from tokenmill.parser.state import OpenCall, State
+from tokenmill.parser.state import BLOCK_PIECES, OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -24,11 +24,16 @@ HEADER_CHARS = 2 * NAME_CHARS
 class CallMode:
     """Inside one kind of call."""
 
-    def __init__(self, section: int, reader: Reader, header: Header | None, limits: Limits, *, bare: Bare) -> None:
+    def __init__(
+        self, section: int, reader: Reader, header: Header | None, limits: Limits, *, bare: Bare, block: int = TEXT
+    ) -> None:
         self._section = section
+        self._block = block
+        """The mode of a block of text that a call turned out to open."""
         self._declared_only = bare == "declared"
         """Outside of its section, a call must name a declared tool."""
         self._reader = reader
+        self._quick_body = reader.quick
         self._call_chars = limits.call_chars
         self._delta_chars = limits.delta_chars
         self._pattern = re.compile(header.pattern, re.DOTALL) if header else None
@@ -40,10 +45,32 @@ class CallMode:
 
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:
         call: OpenCall = state.call  # type: ignore[assignment] # -- the hottest path: the mode is that of a call
-        size = len(text)
-        if call.body is None or size > self._delta_chars or call.source.size + size > self._call_chars:
+        source, size = call.source, len(text)
+        total = source.size + size
+        if size > self._delta_chars or total > self._call_chars:
             return None
-        return self._reader.quick(grammar, call, text)
+        if call.body is None:
+            return self._quick_header(call, text)
+        events = self._quick_body(grammar, state, call, text)
+        if events is None:
+            return None
+        if state.held:
+            source.add(text[: size - len(state.held)])
+            return events
+        source.size = total  # as `add` does, without the cost of calling it for each chunk
+        pieces = source.pieces
+        pieces.append(text)
+        if len(pieces) >= BLOCK_PIECES:
+            source.fold()
+        return events
+
+    def _quick_header(self, call: OpenCall, text: str) -> list[AnyEvent] | None:
+        """No events, if the chunk is more of the header."""
+        if self._pattern is None or len(call.header) + len(text) > HEADER_CHARS or self._header_end.doubt(text):
+            return None
+        call.header += text
+        call.source.add(text)
+        return []
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         call = run.state.call
@@ -55,10 +82,12 @@ class CallMode:
         room = max(0, self._call_chars - call.source.size)
         if len(buffer) - position <= room:
             return self._body(run, call, buffer, position)
-        final, run.final = run.final, True  # whatever the chunks, the cap falls on the same character
+        final, run.final = run.final, False  # there is more of it: the cap is no end that a body may take for its own
         stop = self._body(run, call, buffer[: position + room], position)
         run.final = final
         if run.state.call is call:
+            stop -= len(run.state.held)
+            run.state.held = ""
             limit(run, f"a call is longer than {self._call_chars} characters")
         return stop
 
@@ -114,6 +143,11 @@ class CallMode:
             limit(run, f"there are more than {run.grammar.limits.calls} calls")
             return
         state.call = None
+        if verdict is Verdict.BLOCK:
+            run.close_block()
+            run.note("marker", call.source.text())
+            state.mode = self._block
+            return
         state.mode = self._section
         problem = "this is not the grammar of a call"
         if verdict is Verdict.DONE:
@@ -124,11 +158,12 @@ class CallMode:
             else:
                 complete(run, call, arguments, repaired=repaired)
                 state.answered, state.spoiled, state.origin = True, False, TEXT
+                state.mode = UNPARSED if run.grammar.first_call_only else state.mode
                 return
         if verdict is not Verdict.TEXT:
             fail(run, call, "malformed-call", problem)
         state.spoiled = True
-        give_back(run, call.source.text(), None if verdict is Verdict.TEXT else "malformed-call", begun=call.begun)
+        give_back(run, call.source.text(), None if verdict is Verdict.TEXT else "malformed-call", call)
         if call.bare:
             state.mode = state.origin
 
@@ -136,10 +171,9 @@ class CallMode:
         state = run.state
         call, state.call = state.call, None
         assert call is not None
-        code: ErrorCode | None = (
-            None if call.name and not call.begun else "unfinished-call"
-        )  # None: its name made it text
+        is_text = call.doubtful or (call.name and not call.begun)  # its name made it text
+        code: ErrorCode | None = None if is_text else "unfinished-call"
         if code:
             fail(run, call, code, "the stream ended inside the call")
-        give_back(run, call.source.text(), code, begun=call.begun)
+        give_back(run, call.source.text(), code, call)
         state.mode = state.origin

@@ -10,6 +10,8 @@ from enum import Enum
 from hashlib import blake2b
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
 from tokenmill.events import (
     ArgumentDelta,
     Encoding,
@@ -32,10 +34,20 @@ class Verdict(Enum):
     DONE = "its source is complete"
     FAILED = "it can't become a call"
     TEXT = "it is no call but text"
+    BLOCK = "it is no call but opens a block of text"
     LIMIT = "there are too many calls"
 
 
-def begin(run: Run, call: OpenCall, name: str, wire_id: str, encoding: Encoding) -> Verdict:
+def begin(
+    run: Run,
+    call: OpenCall,
+    name: str,
+    wire_id: str,
+    encoding: Encoding,
+    *,
+    provider: bool = False,
+    attributes: dict[str, Any] | UnsetType = UNSET,
+) -> Verdict:
     """The name is known: accept the call, or say what it is instead."""
     grammar, state = run.grammar, run.state
     call.name = name
@@ -49,13 +61,13 @@ def begin(run: Run, call: OpenCall, name: str, wire_id: str, encoding: Encoding)
         wire_id = ""
     if wire_id:
         state.wire_ids = (*state.wire_ids, wire_id)
-    call.id = wire_id or call_id(state.identity, state.calls)
+    call.id = wire_id or grammar.options.id_prefix + call_id(state.identity, state.calls)
     state.calls += 1
     call.begun = True
     if not call.dropped:
         run.close_block()
         if grammar.streams_input:
-            run.out.append(ToolInputStart(call.id, name, encoding))
+            run.out.append(ToolInputStart(call.id, name, encoding, provider, attributes))
     return Verdict.MORE
 
 
@@ -101,14 +113,21 @@ def _flush(run: Run, call: OpenCall, growing: Growing) -> None:
         growing.waiting = ""
 
 
-def complete(run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: bool) -> None:
-    """The call is complete: its last deltas, its end, what is wrong with it, and the call itself."""
+def complete(
+    run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: bool, mismatch: str | None = None
+) -> None:
+    """The call is complete: its last deltas, its end, what is wrong with it, and the call itself.
+
+    `mismatch` is why the arguments are none that the model wrote, if that is known already.
+    """
     run.state.complete += 1
     source = call.source.text()
     run.note("call", source)
+    if run.grammar.options.text_after_calls == "drop":
+        run.close_block()  # more of an open block takes a short path that drops nothing
     if call.dropped:
-        if run.grammar.options.text_after_calls == "drop":
-            run.close_block()
+        run.state.dropped += 1
+        run.flush()
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name, source[:RAW_CHARS]))
         return
     end_growth(run, call)
@@ -120,15 +139,18 @@ def complete(run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: b
     if not run.grammar.knows(call.name):
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name))
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "unknown-tool"))
-    elif mismatch := run.grammar.mismatch(call.name, arguments):
+    elif mismatch := mismatch or run.grammar.mismatch(call.name, arguments, 1 + len(source)):  # a part has a character
         run.out.append(Error("schema-mismatch", mismatch, call.id, call.name))
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "schema-mismatch"))
     else:
         run.out.append(ToolCall(call.id, call.name, arguments, repaired))
+    if run.grammar.options.text_mode == "placeholder":
+        run.put(run.grammar.options.placeholder_text, reasoning=False)
 
 
 def fail(run: Run, call: OpenCall, code: ErrorCode, message: str) -> None:
     """The call can't be completed: say so; the caller decides what becomes of its source."""
+    run.flush()
     if call.begun and not call.dropped:
         end_growth(run, call)
         _end_input(run, call)

@@ -106,7 +106,7 @@ class _Compiler:
         live: Live = [(self._channels.close, Move(To.CLOSED))]
         live += [(framing, Move(To.FRAMING)) for framing in section.framing]
         live += [(call.open, Move(To.CALL, mode, 0 if call.header else 1)) for mode, call in calls]
-        self._modes.append(SectionMode(live))
+        self._modes.append(SectionMode(number, live))
         stops = [*self._stops(), *(call.open for call in section.calls if call.header)]
         for call in section.calls:
             reader = call.body.compile(stops)
@@ -116,5 +116,5 @@ class _Compiler:
     def _call(self, body: Body) -> Target:
         number = self._next
         mode = CallMode(number, body.compile(self._stops()), None, self._limits, bare="never")
-        self._modes += [SectionMode([(self._channels.close, Move(To.CLOSED))]), mode]
+        self._modes += [SectionMode(number, [(self._channels.close, Move(To.CLOSED))]), mode]
         return ToCall(number + 1, mode)

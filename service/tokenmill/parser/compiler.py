@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tokenmill.limits import Limits
+from tokenmill.parser.answer_mode import AnswerMode, LeadMode
 from tokenmill.parser.call_mode import CallMode
 from tokenmill.parser.channel_compiler import CompiledChannels, compile_channels
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.modes import TEXT, Mode, Move, SectionMode, TextMode, To
 from tokenmill.parser.options import Options
-from tokenmill.parser.spec import Format, Region, Section
+from tokenmill.parser.spec import Answer, Format, Region, Section, WholeCall
+from tokenmill.parser.whole_call import WholeCallMode
 
 
 class Compiled(NamedTuple):
@@ -49,8 +51,9 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     headers = [entry for compiled in layout.channels for entry in compiled.outside]
     delta_chars = limits.delta_chars
     in_text = [(region.open, Move(To.REGION, number)) for number, (_, region) in layout.regions.items() if region.open]
+    outside = [*in_text, *strays, *noise, *tools, *headers]
     modes: list[Mode] = [
-        TextMode(TEXT, [*in_text, *strays, *noise, *tools, *headers], reasoning=False, delta_chars=delta_chars),
+        TextMode(TEXT, outside, reasoning=False, delta_chars=delta_chars),
         TextMode(1, (), reasoning=False, delta_chars=delta_chars),
     ]
     for number, (format_, region) in layout.regions.items():
@@ -62,12 +65,24 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
             live += in_reasoning or _left_out(options, format_)
         modes.append(TextMode(number, live, reasoning=True, delta_chars=delta_chars))
     for number, (_, section) in layout.sections.items():
-        modes.append(_section_mode(layout, number, section))
+        modes.append(_section_mode(layout, number, section, outside))
         modes += [_call_mode(number, section, at, limits) for at in range(len(section.calls))]
+        if section.block:
+            live = [(section.block, Move(To.REGION))]
+            modes.append(TextMode(_block(number, section), live, reasoning=False, delta_chars=delta_chars))
     for compiled in layout.channels:
         modes += compiled.modes
+    answer = formats[0].answer if options.parse in ("all", "tools") and options.tool_choice != "none" else None
+    start = _start(options, formats, layout)
+    if isinstance(answer, WholeCall) and start == TEXT:
+        start = len(modes)
+        modes.append(WholeCallMode(start, limits.call_chars))
+    elif isinstance(answer, Answer) and start == TEXT:
+        start = len(modes)
+        call = CallMode(start + 1, answer.body.compile(()), None, limits, bare="never")
+        modes += [LeadMode(answer, start + 1), AnswerMode(answer, start + 2, delta_chars), call]
     reasoning = frozenset(layout.regions).union(*(compiled.reasons for compiled in layout.channels))
-    return Compiled(modes, _start(options, formats, layout), reasoning)
+    return Compiled(modes, start, reasoning)
 
 
 def _lay_out(options: Options, formats: Sequence[Format], limits: Limits) -> _Layout:
@@ -77,17 +92,23 @@ def _lay_out(options: Options, formats: Sequence[Format], limits: Limits) -> _La
         for region in format_.regions if options.parse in ("all", "reasoning") else ():
             layout.regions[number] = (format_, region)
             number += 1
-    with_tools = options.parse in ("all", "tools") and options.tool_choice != "none"
     for format_ in formats:
-        for section in format_.sections if with_tools else ():
+        for section in format_.sections:
+            if (section.layer == "tools" and options.parse not in ("all", "tools")) or options.tool_choice == "none":
+                continue
             layout.sections[number] = (format_, section)
             layout.calls[number] = list(range(number + 1, number + 1 + len(section.calls)))
-            number += 1 + len(section.calls)
+            number = _block(number, section) + (section.block is not None)
     for format_ in formats:
         if compiled := compile_channels(options, format_, limits, number):
             layout.channels.append(compiled)
             number += len(compiled.modes)
     return layout
+
+
+def _block(number: int, section: Section) -> int:
+    """The mode behind those of the section's calls: that of its blocks of text, if it has any."""
+    return number + 1 + len(section.calls)
 
 
 def _openings(layout: _Layout, number: int, *, surest: bool = False) -> list[tuple[Marker, Move]]:
@@ -100,7 +121,7 @@ def _openings(layout: _Layout, number: int, *, surest: bool = False) -> list[tup
 def _calls(section: Section, modes: Sequence[int]) -> list[tuple[Marker, Move]]:
     """What opens the calls of a section; without a header the opening is the body's first character."""
     calls = zip(section.calls, modes, strict=True)
-    return [(call.open, Move(To.CALL, mode, 0 if call.header else 1)) for call, mode in calls]
+    return [(call.open, Move(To.CALL, mode, 0 if call.header or call.tag else 1, not call.tag)) for call, mode in calls]
 
 
 def _left_out(options: Options, format_: Format) -> list[tuple[Marker, Move]]:
@@ -113,18 +134,40 @@ def _left_out(options: Options, format_: Format) -> list[tuple[Marker, Move]]:
     return [(opening, Move(To.ENDS_REASONING)) for several in openings for opening in several]
 
 
-def _section_mode(layout: _Layout, number: int, section: Section) -> Mode:
+def _section_mode(layout: _Layout, number: int, section: Section, outside: Sequence[tuple[Marker, Move]]) -> Mode:
     live = [(framing, Move(To.FRAMING)) for framing in section.framing]
     live += [(section.close, Move(To.CLOSED))] if section.close else []
     live += [(section.open, Move(To.SECTION, number))] if section.open else []
-    return SectionMode(live + _calls(section, layout.calls[number]))
+    if section.bare == "alone":
+        return SectionMode(number, live, ())
+    live += _calls(section, layout.calls[number])
+    beyond = [(mark, Move(To.BEYOND)) for mark, _ in outside if _begins_like(mark, live)]
+    again = [(mark, move) for mark, move in live if move.to is not To.FRAMING]
+    again += [(mark, Move(To.BEYOND)) for mark in (*(mark for mark, _ in outside), *_closes(layout))]
+    return SectionMode(number, [*live, *beyond], again if _reads_on(section) else ())
+
+
+def _reads_on(section: Section) -> bool:
+    """Whether a section goes on behind what it can't hold: its calls are none outside of it, and well marked."""
+    return section.bare == "never" and section.close is not None and all(call.header for call in section.calls)
+
+
+def _closes(layout: _Layout) -> list[Marker]:
+    """What ends a region: a section that was opened inside of one ends there, too."""
+    return [mark for _, region in layout.regions.values() for mark in (region.close, region.before) if mark]
+
+
+def _begins_like(mark: Marker, live: Sequence[tuple[Marker, Move]]) -> bool:
+    """Whether the marker is longer than one of a section and begins as it: a bracket of a list, and `[TOOL_CALLS]`."""
+    known = tuple(spelling for own, _ in live for spelling in own.spellings)
+    return any(spelling not in known and spelling.startswith(known) for spelling in mark.spellings)
 
 
 def _call_mode(number: int, section: Section, at: int, limits: Limits) -> Mode:
     call = section.calls[at]
     stops = [section.close, section.open, *(other.open for other in section.calls if other.header)]
     reader = call.body.compile([stop for stop in stops if stop])
-    return CallMode(number, reader, call.header, limits, bare=section.bare)
+    return CallMode(number, reader, call.header, limits, bare=section.bare, block=_block(number, section))
 
 
 def _start(options: Options, formats: Sequence[Format], layout: _Layout) -> int:

@@ -34,13 +34,15 @@ def schema_nodes(schema: Mapping[str, Any]) -> int:
 
 
 def value_nodes(value: Any) -> int:
-    """The parts of a value."""
-    count, stack = 0, [value]
+    """The parts of a JSON value."""
+    count, stack = 1, [value] if isinstance(value, _NESTS) else []
     while stack:
         part = stack.pop()
-        count += 1
-        if isinstance(part, Mapping):
-            stack.extend(part.values())
-        elif isinstance(part, list):
-            stack.extend(part)
+        items = part.values() if isinstance(part, dict) else part
+        count += len(items)
+        stack += [item for item in items if isinstance(item, _NESTS)]
     return count
+
+
+_NESTS = (dict, list)
+"""What a JSON value's parts are in."""

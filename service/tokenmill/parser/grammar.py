@@ -13,14 +13,18 @@ import msgspec
 from tokenmill.limits import Limits
 from tokenmill.parser.coerce import coerce
 from tokenmill.parser.compiler import compile_modes
+from tokenmill.parser.fit import fit, kept
 from tokenmill.parser.modes import Mode
 from tokenmill.parser.options import Options
 from tokenmill.parser.schema import NO_SHAPE, Shape
 from tokenmill.parser.spec import Format, UnknownTool
 from tokenmill.parser.suffix import with_suffix
-from tokenmill.parser.tools import read_tools
+from tokenmill.parser.tools import Tool, read_tools
 
 _NO_TYPES: frozenset[str] = frozenset()
+
+_UNPARSED = {"parse": "none", "tool_choice": "none"}
+"""Options under which every marker stays text."""
 
 
 class Grammar:
@@ -33,18 +37,25 @@ class Grammar:
         self.traced = traced
         """Spans of source are recorded among the events."""
         self.unknown_tool: UnknownTool = options.unknown_tool or formats[0].unknown_tool
+        self.drops_text_after_calls = (options.text_after_calls or formats[0].text_after_calls) == "drop"
+        self.first_call_only = any(format_.first_call_only for format_ in formats)
         self.streams_input = options.stream_tool_input is not False
         self.watches_arguments = bool(options.content_arguments)
         self.format_names = [format_.name for format_ in formats]
         self._tools = read_tools(options.tools, options.original_schemas)
         self._content = frozenset(options.content_arguments)
-        suffixed = [with_suffix(format_, options.markers_suffix) for format_ in formats]
-        compiled = compile_modes(options, suffixed, limits)
+        configured = [format_.configured(format_, options) if format_.configured else format_ for format_ in formats]
+        suffixed = [with_suffix(format_, options.markers_suffix) for format_ in configured]
+        self.natural_chars = max(1, options.max_buffer_chars) if options.text_mode == "smart" else 0
+        """Text waits for a natural boundary, or until there are more characters of it; 0: it does not wait."""
+        careful = msgspec.structs.replace(limits, delta_chars=0) if self.natural_chars else limits
+        parsed = _UNPARSED if options.text_mode == "passthrough" else {}
+        compiled = compile_modes(msgspec.structs.replace(options, **parsed), suffixed, careful)
         self.modes: Sequence[Mode] = compiled.modes
         self.start: int = compiled.start
         """Number of the mode in which the stream begins."""
         self._reasoning_modes = compiled.reasoning
-        given = options.start in (None, formats[0].start) and options.parse != "none"
+        given = options.start in (None, formats[0].start) and options.parse != "none" and not parsed
         self.prompt = formats[0].prompt if given else ""
         """Text that is read in front of the model's first."""
 
@@ -52,6 +63,11 @@ class Grammar:
     def key(self) -> str:
         """Content hash of the options: what snapshots intern them by."""
         return options_key(self.options)
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The declared tools by name."""
+        return self._tools
 
     def knows(self, name: str) -> bool:
         """Whether a tool has this name; without a tool list any name is one."""
@@ -91,15 +107,26 @@ class Grammar:
         }
         return ({**arguments, **read}, True) if read else (arguments, False)
 
+    def fitted(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments made to fit the tool's schema, without those that it does not know.
+
+        Raises `ValueError` if it refuses all.
+        """
+        shape = self.shape(name)
+        if shape.schema is False:
+            raise ValueError("the tool refuses all arguments")
+        fitted = kept(fit(arguments, shape), shape)
+        return fitted if isinstance(fitted, dict) else arguments
+
     def required(self, name: str) -> frozenset[str]:
         """The parameters without which the tool can't be called."""
         tool = self._tools.get(name)
         return tool.required if tool else _NO_TYPES
 
-    def mismatch(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """Why the arguments do not fit the tool's schema, or None."""
+    def mismatch(self, name: str, arguments: Mapping[str, Any], most: int) -> str | None:
+        """Why the arguments, of `most` parts at most, do not fit the tool's schema, or None."""
         tool = self._tools.get(name)
-        return tool.mismatch(arguments) if tool else None
+        return tool.mismatch(arguments, most) if tool else None
 
     def wants(self, name: str, argument: str) -> bool:
         """Whether decoded deltas of this argument are asked for."""

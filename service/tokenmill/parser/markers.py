@@ -10,7 +10,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -26,6 +26,7 @@ INNER_CHARS = 256
 """Signs that vary inside a marker, as the numbers in a citation's closing do: more is no marker."""
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Marker(msgspec.Struct, frozen=True):
@@ -34,6 +35,8 @@ class Marker(msgspec.Struct, frozen=True):
     spellings: tuple[str, ...]
     spaces: bool = False
     """White space is tolerated between its words and signs."""
+    any_case: bool = False
+    """Letters may be of either case."""
     inner: str = ""
     """Pattern of signs that may stand in front of the last character, `INNER_CHARS` of them at most."""
     ahead: tuple[tuple[str, ...], ...] = ()
@@ -41,9 +44,16 @@ class Marker(msgspec.Struct, frozen=True):
     one character, or a bounded repetition of one, so that its beginnings match it, too. See `ahead`."""
 
 
-def marker(*spellings: str, spaces: bool = False, inner: str = "", ahead: Sequence[Sequence[str]] = ()) -> Marker:
+def marker(
+    *spellings: str, spaces: bool = False, any_case: bool = False, inner: str = "", ahead: Sequence[Sequence[str]] = ()
+) -> Marker:
     """A marker by its spellings."""
-    return Marker(spellings, spaces, inner, tuple(tuple(sequence) for sequence in ahead))
+    return Marker(spellings, spaces, any_case, inner, tuple(tuple(sequence) for sequence in ahead))
+
+
+def literal(text: str, *, any_case: bool = False) -> tuple[str, ...]:
+    """The patterns of a text's characters."""
+    return tuple(f"[{sign.lower()}{sign.upper()}]" if any_case and sign.isalpha() else re.escape(sign) for sign in text)
 
 
 def ahead(pattern: str, **parts: str) -> tuple[str, ...]:
@@ -58,18 +68,35 @@ def ahead(pattern: str, **parts: str) -> tuple[str, ...]:
     return tuple(sequence)
 
 
-class Hit(NamedTuple, Generic[T]):
+class Hit(NamedTuple, Generic[T_co]):
     """What a scanner found: a marker at `start:end` with its `value`; or, with `end` -1, text to hold from `start`."""
 
     start: int
     end: int
-    value: T | None
+    value: T_co | None
+
+
+class Finder(Protocol[T_co]):
+    """Finds what is live at some place of a stream."""
+
+    first: str = ""
+    """The sign with which all begins that can be found, if there is one. A text without it holds nothing."""
+
+    def find(self, buffer: str, position: int, *, final: bool) -> "Hit[T_co] | None":
+        """The first from `position` on, or what to hold; `final` says that nothing follows the buffer."""
+
+    def settled(self, text: str) -> int:
+        """How much of the text holds nothing, whatever follows; -1 if there is something."""
+        hit = self.find(text, 0, final=False)
+        if hit is None:
+            return len(text)
+        return hit.start if hit.value is None else -1
 
 
 class Scanner(Generic[T]):
     """The live markers of one mode, each with a value (what to do, or which it was)."""
 
-    __slots__ = ("_any_first", "_full", "_one_first", "_partial", "_suspect", "_values", "firsts")
+    __slots__ = ("_full", "_values", "begun", "doubt", "first", "firsts")
 
     def __init__(self, live: Sequence[tuple[Marker, T]], *, leading_space: bool = False) -> None:
         spelled = [
@@ -78,37 +105,38 @@ class Scanner(Generic[T]):
         spelled.sort(key=lambda entry: -len(entry[0]))
         self._values = [value for _, _, value in spelled]
         whole = [f"({''.join(atoms)}){_follows(mark)}" for atoms, mark, _ in spelled]
-        begun = [_prefixes([*atoms, *after]) for atoms, mark, _ in spelled for after in mark.ahead or [()]]
+        sequences = [[*atoms, *after] for atoms, mark, _ in spelled for after in mark.ahead or [()]]
         self._full = re.compile("|".join(whole) or r"(?!)")
-        self._partial = re.compile("|".join(begun) or r"(?!)")
-        doubted = {_beginning([*atoms, *after]) for atoms, mark, _ in spelled for after in mark.ahead or [()]}
-        self._suspect = re.compile("|".join(sorted(doubted)) or r"(?!)")
-        self.firsts = "".join(sorted({text[0] for mark, _ in live for text in mark.spellings}))
-        self._one_first = self.firsts if len(self.firsts) == 1 else ""
-        self._any_first = re.compile(f"[{re.escape(self.firsts)}]" if self.firsts else r"(?!)")
+        self.begun = re.compile("|".join(map(_prefixes, sequences)) or r"(?!)").match
+        """Whether all of a text, or all from a position on, can become a marker."""
+        self.doubt = re.compile(_begun(sequences) or r"(?!)").search
+        """Where a text or the rest of it first is a marker or can become one, if anywhere."""
+        self.firsts = "".join(
+            sorted({sign for mark, _ in live for text in mark.spellings for sign in _firsts(mark, text)})
+        )
+        """The signs that markers begin with, white space in front of them aside."""
+        self.first = self.firsts if len(self.firsts) == 1 and not leading_space else ""
+        """As any finder has it."""
 
-    def suspects(self, text: str) -> bool:
-        """Whether a marker may begin in the text: its first two characters stand there, or the first at the end."""
-        return self._suspect.search(text) is not None
+    def settled(self, text: str) -> int:
+        """How much of the text holds no marker, whatever follows; -1 if a whole one ends that."""
+        doubt = self.doubt(text)
+        if doubt is None:
+            return len(text)
+        return doubt.start() if self.begun(text, doubt.start()) else -1
 
     def find(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
         """The first marker from `position` on, or what to hold; `final` says that nothing follows the buffer."""
-        while True:
-            if self._one_first:
-                position = buffer.find(self._one_first, position)
-            else:
-                first = self._any_first.search(buffer, position)
-                position = first.start() if first else -1
-            if position < 0:
-                return None
-            hit = self.at(buffer, position, final=final)
+        while doubt := self.doubt(buffer, position):
+            hit = self.at(buffer, doubt.start(), final=final)
             if hit is not None:
                 return hit
-            position += 1
+            position = doubt.start() + 1
+        return None
 
     def at(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
         """The marker that starts exactly at `position`, or what to hold, or None."""
-        if not final and self._partial.match(buffer, position):
+        if not final and self.begun(buffer, position):
             return Hit(position, -1, None)
         full = self._full.match(buffer, position)
         if full is None:
@@ -125,18 +153,24 @@ def _spelled(mark: Marker, *, leading_space: bool) -> list[list[str]]:
         for word in _WORD_OR_SIGN.findall(text) if mark.spaces else [text]:
             if mark.spaces and atoms and atoms[-1] != LEADING_SPACE:
                 atoms.append(INNER_SPACE)
-            atoms.extend(re.escape(character) for character in word)
+            atoms.extend(literal(word, any_case=mark.any_case))
         if mark.inner:
             atoms.insert(-1, f"(?:{mark.inner}){{0,{INNER_CHARS}}}")
         spelled.append(atoms)
     return spelled
 
 
-def _beginning(atoms: Sequence[str]) -> str:
-    """A pattern for the first two characters of a marker, or as much of them as the end of the text leaves."""
-    first, *rest = atoms
-    at = next((at for at, atom in enumerate(rest) if "{0," not in atom), None)
-    return first if at is None else f"{first}{''.join(rest[:at])}(?:\\Z|{rest[at]})"
+def _firsts(mark: Marker, text: str) -> str:
+    """The characters that a spelling may begin with."""
+    return text[0].lower() + text[0].upper() if mark.any_case else text[0]
+
+
+def _begun(sequences: Sequence[Sequence[str]]) -> str:
+    """A pattern for any of these sequences of patterns, or as much of one as the end of the text leaves."""
+    branches: dict[str, list[list[str]]] = {}
+    for first, *rest in sequences:
+        branches.setdefault(first, []).append(rest)
+    return "|".join(first if [] in rests else f"{first}(?:\\Z|{_begun(rests)})" for first, rests in branches.items())
 
 
 def _follows(mark: Marker) -> str:

@@ -2,7 +2,8 @@
 
 1. A mode is compiled once and keeps no state; all state is in `State`.
 2. `step` reads on from a position and always either reads something or changes the mode.
-3. `quick` answers for a chunk that is content through and through, which nearly all are.
+3. `quick` answers for a chunk that is content through and through, which nearly all are. What was held stands in front
+   of the chunk, and `held` is empty; a mode that answers may hold again.
 4. `end` says what becomes of the mode when the stream ends in it.
 """
 
@@ -39,6 +40,7 @@ class To(Enum):
     CALL = "a call begins"
     FRAMING = "a bracket or comma between calls"
     CLOSED = "the section ends"
+    BEYOND = "the section ends in front of the marker"
     ENDS_REASONING = "a marker that is text, behind which text follows"
     HEADER = "a channel's header begins"
 
@@ -50,6 +52,8 @@ class Move(NamedTuple):
     mode: int = TEXT
     kept: int = 0
     """Characters at the end of the marker that belong to what it leads to, at most all of it."""
+    bare: bool = True
+    """Of a call: nothing but its content says that it is one."""
 
 
 class Mode(Protocol):
@@ -72,7 +76,9 @@ class TextMode:
         self._number = number
         self._reasoning = reasoning
         self._scanner = Scanner(live)
-        self._firsts = self._scanner.firsts
+        self._first = self._scanner.first
+        self._doubt = self._scanner.doubt
+        self._begun = self._scanner.begun
         self._delta = ReasoningDelta if reasoning else TextDelta
         self._delta_chars = delta_chars
 
@@ -80,9 +86,12 @@ class TextMode:
         block = state.block
         if not block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
             return None
-        for first in self._firsts:
-            if first in text and self._scanner.suspects(text):
+        if self._first in text and (doubt := self._doubt(text)):
+            settled = doubt.start()
+            if not self._begun(text, settled):
                 return None
+            state.held = text[settled:]
+            return [self._delta(block, text[:settled])] if settled else []
         return [self._delta(block, text)]
 
     def step(self, run: Run, buffer: str, position: int) -> int:
@@ -111,7 +120,7 @@ class TextMode:
             state.mode, state.pending = move.mode, source
         elif move.to is To.CALL:
             state.origin = self._number
-            open_call(state, move.mode, source, bare=True)
+            open_call(state, move.mode, source, bare=move.bare)
         elif move.to is To.ENDS_REASONING:
             state.mode = TEXT
             run.put(source, reasoning=False)
@@ -137,27 +146,50 @@ class DropMode(TextMode):
 
 
 class SectionMode:
-    """Between the calls of a section: framing, until a call or the section's close."""
+    """Between the calls of a section: framing, until a call or the section's close.
 
-    def __init__(self, live: Sequence[tuple[Marker, Move]]) -> None:
+    What is none of these is text, and with it the section ends; or, if there are markers `again`, it is text up to the
+    next of those, so that no call is lost with what stands in front of it.
+    """
+
+    def __init__(
+        self, number: int, live: Sequence[tuple[Marker, Move]], again: Sequence[tuple[Marker, Move]] = ()
+    ) -> None:
+        self._number = number
         self._scanner = Scanner(live, leading_space=True)
+        self._again = Scanner(again) if again else None
 
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         return None
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         state = run.state
+        if state.spoiled and self._again is not None:
+            return self._read_on(run, self._again, buffer, position)
         hit = self._scanner.at(buffer, position, final=run.final)
         if hit is None:
             if run.final and not buffer[position:].strip() and len(buffer) - position < FRAMING_CHARS:
                 state.pending += buffer[position:]
                 return len(buffer)
             leave_section(run, "malformed-call", "no call follows its opening")
+            if self._again is not None:
+                state.mode, state.spoiled = self._number, True  # `_read_on` from here
             return position
         if hit.value is None:
             state.held = buffer[position:]
             return len(buffer)
         return self._follow(run, hit.value, buffer[position : hit.end], hit.end)
+
+    def _read_on(self, run: Run, again: Scanner[Move], buffer: str, position: int) -> int:
+        hit = again.find(buffer, position, final=run.final)
+        stop = len(buffer) if hit is None else hit.start
+        give_back(run, buffer[position:stop], "malformed-call")
+        if hit is None:
+            return stop
+        if hit.value is None:
+            run.state.held = buffer[stop:]
+            return len(buffer)
+        return self._follow(run, hit.value, buffer[stop : hit.end], hit.end)
 
     def _follow(self, run: Run, move: Move, source: str, end: int) -> int:
         state = run.state
@@ -205,6 +237,7 @@ def leave_section(run: Run, code: ErrorCode, message: str = "") -> None:
     pending, state.pending = state.pending, ""
     state.mode = state.origin
     if message and not state.answered and not state.spoiled:
+        run.flush()
         run.out.append(Error(code, message, raw=pending[:RAW_CHARS]))
         give_back(run, pending, code)
     elif state.spoiled:
@@ -213,19 +246,24 @@ def leave_section(run: Run, code: ErrorCode, message: str = "") -> None:
         run.note("marker", pending)
 
 
-def give_back(run: Run, source: str, code: ErrorCode | None, *, begun: bool = False) -> None:
+def give_back(run: Run, source: str, code: ErrorCode | None, call: OpenCall | None = None) -> None:
     """Source that did not become a call comes out as what it stood in, unless the options drop it.
 
-    `code` is why; None if it never was a call. What was begun has ended the reasoning around it.
+    `code` is why; None if it never was a call. A `call` that was begun has ended the reasoning around it; the text of
+    one that failed is a block of its own.
     """
-    options = run.grammar.options
+    options, state = run.grammar.options, run.state
     policy = options.on_unfinished if code == "unfinished-call" else options.on_broken
     if code is not None and code != "limit" and policy == "drop":
         run.note("dropped", source)
         return
-    if begun:
-        run.state.origin = TEXT
-    run.put(source, reasoning=run.grammar.is_reasoning(run.state.origin))
+    if call is not None and call.begun:
+        state.origin = TEXT
+    reasoning = run.grammar.is_reasoning(state.origin)
+    if call is None or code is None or reasoning:
+        run.put(source, reasoning=reasoning)
+    else:
+        run.put_source(source, call.id)
 
 
 def limit(run: Run, message: str) -> None:
@@ -235,9 +273,10 @@ def limit(run: Run, message: str) -> None:
     pending, state.pending = state.pending, ""
     state.origin = TEXT
     if call is None:
+        run.flush()
         run.out.append(Error("limit", message))
         give_back(run, pending, "limit")
     else:
         fail(run, call, "limit", message)
-        give_back(run, call.source.text(), "limit", begun=True)
+        give_back(run, call.source.text(), "limit", call)
     state.mode = UNPARSED

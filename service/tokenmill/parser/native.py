@@ -3,21 +3,48 @@
 1. A call begins when its name is known; its source is its `arguments` text, passed on verbatim.
 2. It is complete as soon as its JSON is; an empty one, or one that comes without arguments, when another begins or the
    message ends.
-3. An index that comes back with another id is another call.
+3. An index that comes back with another id is another call; where there are no ids, so is one that comes back with a
+   name and arguments when the call before is complete. Without an index an id or a name begins the next call, unless it
+   is repeated while the last one is open.
 4. What fails has no text in the model's own words, so an `error` is all that comes out.
+5. Behind a limit of the message no call begins and none is completed.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from tokenmill.events import AnyEvent, Error
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.calls import Verdict, begin, complete, fail
-from tokenmill.parser.modes import UNPARSED, limit
+from tokenmill.parser.modes import TEXT, UNPARSED, give_back, limit
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import NativeCall, OpenCall, Source
+from tokenmill.parser.state import NativeCall, OpenCall, Source, State
+
+if TYPE_CHECKING:
+    from tokenmill.parser.grammar import Grammar
 
 _READER = JsonArguments().compile(())
+
+
+def quick_delta(grammar: "Grammar", state: State, delta: Mapping[str, Any]) -> list[AnyEvent] | None:
+    """The events of a delta that is nothing but more content of the last call; None if it must be read with care."""
+    known, function = state.native, delta.get("function")
+    if not known or state.held or state.mode == UNPARSED or type(function) is not dict:
+        return None
+    native, text = known[-1], function.get("arguments")
+    if type(text) is not str or native.index != delta.get("index") or native.complete or not native.call.begun:
+        return None
+    if delta.get("id") or function.get("name"):
+        return None
+    call, limits, size = native.call, grammar.limits, len(text)
+    total = call.source.size + size
+    if not 0 < size <= limits.delta_chars or total > limits.call_chars:
+        return None
+    events = _READER.quick(grammar, state, call, text)
+    if events is not None:
+        call.source.add(text)
+    return events
 
 
 def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
@@ -27,8 +54,9 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
     function = delta.get("function")
     function = function if isinstance(function, Mapping) else {}
     wire_id, name = _text(delta.get("id"))[:NAME_CHARS], _text(function.get("name"))
-    native = _find(run, delta.get("index"), wire_id, name)
-    if native.complete:
+    arguments = _text(function.get("arguments"))
+    native = _find(run, delta.get("index"), wire_id, name, whole=bool(name and arguments))
+    if native is None or native.complete:
         return
     call = native.call
     if not call.begun:
@@ -36,13 +64,21 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
         call.name = (call.name + name)[:NAME_CHARS]
         if not call.name:
             return
-        if begin(run, call, call.name, call.id, _READER.encoding) is Verdict.LIMIT:
-            native.complete = True
-            limit(run, f"there are more than {run.grammar.limits.calls} calls")
+        verdict = begin(run, call, call.name, call.id, _READER.encoding, provider=True)
+        if verdict is not Verdict.MORE:
+            _forget(native)
+            _refuse(run, call.name, verdict)
             return
-        native.complete = not call.begun  # a name that the options take for text
-    if arguments := _text(function.get("arguments")):
+    if arguments:
         _read(run, native, arguments)
+
+
+def _refuse(run: Run, name: str, verdict: Verdict) -> None:
+    """The call does not begin: there are too many, or the options take its name for text."""
+    if verdict is Verdict.LIMIT:
+        limit(run, f"there are more than {run.grammar.limits.calls} calls")
+    else:
+        run.out.append(Error("unknown-tool", f"no tool is named {name!r}", name=name))
 
 
 def end_native(run: Run) -> None:
@@ -56,57 +92,90 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _find(run: Run, index: Any, wire_id: str, name: str) -> NativeCall:
-    """The call that a delta belongs to, open or new."""
+def _find(run: Run, index: Any, wire_id: str, name: str, *, whole: bool) -> NativeCall | None:
+    """The call that a delta belongs to, open or new; None if there are too many. `whole`: it could be one by itself."""
     known = run.state.native = run.state.native or []
-    if not isinstance(index, int):  # some servers leave it out: an id or a name then begins the next call
-        last = known[-1].index if known else -1
-        index = last + 1 if wire_id or name or last < 0 else last
+    if not isinstance(index, int):
+        index = _next(known, wire_id, name)
     for native in known:
         if native.index == index:
-            if not wire_id or not native.call.id or native.call.id == wire_id:
+            again = not wire_id and native.complete and whole
+            if not again and (not wire_id or not native.call.id or native.call.id == wire_id):
                 return native
             _end(run, native)
             known.remove(native)
             break
+    if len(known) > run.grammar.limits.calls:  # calls that have no name yet count, too
+        limit(run, f"there are more than {run.grammar.limits.calls} calls")
+        return None
     opened = NativeCall(index, OpenCall(Source()))
     opened.call.body = _READER.begin(opened.call)
     known.append(opened)
     return opened
 
 
+def _next(known: Sequence[NativeCall], wire_id: str, name: str) -> int:
+    """The index that a delta without one means."""
+    if not known:
+        return 0
+    last = known[-1]
+    repeated = last.call.id == wire_id if wire_id else last.call.name == name and not last.complete
+    return last.index if repeated or not (wire_id or name) else last.index + 1
+
+
 def _read(run: Run, native: NativeCall, text: str) -> None:
-    call = native.call
-    room = run.grammar.limits.call_chars - call.source.size
+    call, limits = native.call, run.grammar.limits
+    room = limits.call_chars - call.source.size
     stop, verdict = _READER.step(run, call, text[:room], 0)
     call.source.add(text[:stop])
     if verdict is Verdict.DONE:
         _complete(run, native)
     elif verdict is not Verdict.MORE:
-        native.complete = True
+        _forget(native)
         fail(run, call, "malformed-call", "the arguments are no JSON object")
     elif len(text) > room:
-        native.complete = True
-        fail(run, call, "limit", f"a call is longer than {run.grammar.limits.call_chars} characters")
-        run.state.mode = UNPARSED
+        _forget(native)
+        fail(run, call, "limit", f"a call is longer than {limits.call_chars} characters")
+        _stop_parsing(run)
+
+
+def _stop_parsing(run: Run) -> None:
+    """Behind the limit of a call beside it, the model's own text is text, an open call of it included."""
+    state = run.state
+    call, state.call = state.call, None
+    pending, state.pending = state.pending, ""
+    state.mode, state.origin = UNPARSED, TEXT
+    if call is None:
+        give_back(run, pending, "limit")
+        return
+    if call.begun:
+        fail(run, call, "unfinished-call", "parsing stopped inside the call")
+    give_back(run, call.source.text(), "limit", call)
 
 
 def _complete(run: Run, native: NativeCall) -> None:
-    native.complete = True
+    call = _forget(native)
     try:
-        arguments, repaired = _READER.result(run, native.call)
+        arguments, repaired = _READER.result(run, call)
     except ValueError as problem:
-        fail(run, native.call, "malformed-call", str(problem))
+        fail(run, call, "malformed-call", str(problem))
     else:
-        complete(run, native.call, arguments, repaired=repaired)
+        complete(run, call, arguments, repaired=repaired)
+
+
+def _forget(native: NativeCall) -> OpenCall:
+    """The call has ended: nothing of it is kept but its id."""
+    call, native.call = native.call, OpenCall(Source(), id=native.call.id)
+    native.complete = True
+    return call
 
 
 def _end(run: Run, native: NativeCall) -> None:
     call = native.call
     if native.complete or not call.name:
         return
-    native.complete = True
-    if call.source.text().strip():
+    _forget(native)
+    if call.source.text().strip() or run.state.mode == UNPARSED:
         fail(run, call, "unfinished-call", "the stream ended inside the call")
     else:
         complete(run, call, {}, repaired=False)

@@ -4,12 +4,13 @@ Read once when the message opens and pinned in its state; unknown keys and wrong
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from tokenmill.errors import BadOpen
 from tokenmill.limits import DETAIL_BYTES
+from tokenmill.registry import known_names
 
 
 class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -24,19 +25,19 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     tool_choice: Literal["auto", "none", "required"] | dict[str, Any] = "auto"
     """As in the request to the model; with `none` there are no calls and their markers stay text."""
     model: str = ""
-    """Name of the model, for `message-start`."""
+    """Name of the model, for `message-start` and the dialects that name it."""
     provider: str = ""
-    """For dialects that name it; none of this version does."""
+    """Who serves the model: the format `autobyteus` and an empty `json_profile` depend on it, two dialects name it."""
     conversation_hash: str = ""
-    """For dialects that name it; none of this version does."""
+    """Hash of the conversation so far, for the dialect `session`, which passes it on."""
     start: Literal["text", "reasoning", "header"] | None = None
     """Where the stream begins: a prompt may have opened the reasoning already."""
     parse: Literal["all", "tools", "reasoning", "none"] = "all"
     """Which layers are parsed; the markers of the others stay text."""
     start_tag: str | None = None
-    """For formats whose tags are configured; none of this version is."""
+    """What opens a call, for the formats whose tags are configured: `json_mix`."""
     end_tag: str | None = None
-    """Like `start_tag`."""
+    """What closes it."""
     markers_suffix: str = ""
     """Checkpoint suffix inside every marker, as in `<think:6124c78e>`."""
     on_broken: Literal["text", "drop"] = "text"
@@ -47,26 +48,40 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """What a call to a tool that is not in the list is."""
     calls_in_reasoning: Literal["honour", "ignore"] | None = None
     """Whether a call inside reasoning is one."""
-    text_after_calls: Literal["keep", "drop"] = "keep"
-    """Text after the first complete call: some models only ramble there."""
+    text_after_calls: Literal["keep", "drop"] | None = None
+    """Text after the first complete call: some models only ramble there. None: the format's own, mostly `keep`."""
     stream_tool_input: bool | None = None
-    """None: on if any output asks for it."""
+    """Whether clients see calls grow. None: in dialects that show it by themselves. True: in all that can."""
     content_arguments: list[str] = []
     """`tool.argument` names whose decoded text is streamed as `argument-delta`; `*` stands for any."""
     min_delta_chars: int = 0
-    """Argument deltas are held until they have this many characters."""
+    """Argument deltas are held until they have this many characters; pieces of calls in the dialect `agent`, too."""
     text_mode: Literal["immediate", "smart", "passthrough", "placeholder"] = "immediate"
-    """This and the following are for segments formats and dialects; this version has none."""
+    """When text is sent: as soon as it is certain; up to the end of a line or sentence; as it is, markers and calls
+    included; or at once, with `placeholder_text` behind each call."""
     max_buffer_chars: int = 200
+    """With `smart`, text of so many characters does not wait for an end."""
     placeholder_text: str = "[Working...]"
+    """With `placeholder`, what stands in the text behind each call."""
     json_patterns: list[str] = []
+    """How JSON begins that the format `autobyteus_json` takes for a call; white space does not matter. Empty: eight
+    beginnings that are in use."""
     json_profile: str = ""
+    """Where that JSON has name and arguments: `default`, `openai` or `gemini`. Empty: as the provider's models write
+    it."""
     id_prefix: str = ""
+    """Goes before every id that is made here, of calls and of segments; ids of the provider stay as they are."""
     segment_end_metadata: bool = False
+    """The dialect `segments` repeats a segment's metadata at its end."""
+    segment_tools: dict[str, str] = {}
+    """Which tool a segment of the kinds `write_file`, `patch_file` and `run_bash` calls, if it has another name."""
 
 
 FORMATS_AT_ONCE = 8
 """Formats that live at once in a message: each makes every character dearer."""
+
+BUFFER_CHARS = 4096
+"""`max_buffer_chars` at most: a text that waits for longer is not streamed, and what waits is moved with each chunk."""
 
 _LARGE = frozenset({"tools", "original_schemas"})
 """Options that may be as large as a record."""
@@ -80,17 +95,28 @@ def read_options(values: Mapping[str, Any], defaults: Options | None = None) -> 
     for key, value in values.items():
         field = _FIELDS.get(key)
         if field is None:
-            problems.append(f"unknown option {key!r}; known are {', '.join(_FIELDS)}")
+            problems.append(f"unknown option {key!r}; {known_names(key, _FIELDS)}")
             continue
         try:
             read[key] = msgspec.convert(value, field.type)
         except msgspec.ValidationError as problem:
-            problems.append(f"option {key!r}: {problem}")
+            problems.append(f"option {key!r}: {wrong_value(problem, field.type)}")
             continue
         problems += _refused(key, read[key])
     if problems:
         raise BadOpen("; ".join(problems))
     return msgspec.structs.replace(defaults or Options(), **read)
+
+
+def wrong_value(problem: msgspec.MsgspecError, kind: Any) -> str:
+    """What is wrong with a value, and of which words a type has the choice, if it has one."""
+    words = _words(kind)
+    return f"{problem}; known are {', '.join(words)}" if words else str(problem)
+
+
+def _words(kind: Any) -> list[str]:
+    """Of a `Literal`, also where it is one of several types."""
+    return [word for one in get_args(kind) for word in ([one] if isinstance(one, str) else _words(one))]
 
 
 def _refused(key: str, value: Any) -> list[str]:
@@ -99,6 +125,16 @@ def _refused(key: str, value: Any) -> list[str]:
         return [f"option {key!r}: must not be negative"]
     if key == "format" and isinstance(value, list) and len(value) > FORMATS_AT_ONCE:
         return [f"option 'format': at most {FORMATS_AT_ONCE} formats live at once, these are {len(value)}"]
+    if key == "max_buffer_chars" and value > BUFFER_CHARS:
+        return [f"option {key!r}: at most {BUFFER_CHARS}"]
     if key not in _LARGE and len(repr(value)) > DETAIL_BYTES:
         return [f"option {key!r}: longer than {DETAIL_BYTES} characters"]
     return []
+
+
+def chosen_tool(options: Options) -> str:
+    """The one tool that `tool_choice` asks for, in any of the forms in use; empty if it asks for none."""
+    choice = options.tool_choice
+    named = choice.get("function", choice) if isinstance(choice, dict) else {}
+    name = named.get("name", named.get("toolName")) if isinstance(named, dict) else None
+    return name if isinstance(name, str) else ""

@@ -10,7 +10,7 @@ from tokenmill.errors import SnapshotError
 from tokenmill.events import AnyEvent, Error, Finish, MessageStart, Part
 from tokenmill.parser.grammar import Grammar
 from tokenmill.parser.modes import UNPARSED, TextMode, limit
-from tokenmill.parser.native import end_native, read_delta
+from tokenmill.parser.native import end_native, quick_delta, read_delta
 from tokenmill.parser.reasons import finish_reason
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import State, decode_state, encode_state
@@ -69,14 +69,18 @@ class Parser:
     def feed(self, text: str) -> list[AnyEvent]:
         """The events of more model text."""
         state = self.state
-        if text and not state.held:
+        if text:
             grammar = self.grammar
             chars = state.chars + len(text)
             if chars <= grammar.message_chars:
-                events = grammar.modes[state.mode].quick(grammar, state, text)
+                held = state.held
+                if held:
+                    state.held = ""
+                events = grammar.modes[state.mode].quick(grammar, state, held + text)
                 if events is not None:
                     state.chars = chars
                     return events
+                state.held = held
         return self._feed(text)
 
     def _feed(self, text: str) -> list[AnyEvent]:
@@ -90,10 +94,11 @@ class Parser:
         room = max(0, most - state.chars)
         state.chars += len(text)
         _read(run, text[:room])
-        if len(text) > room and state.mode != UNPARSED:
+        if len(text) > room:
             _settle(run)
-            limit(run, f"the message is longer than {most} characters")
-        _read(run, text[room:])
+            if state.mode != UNPARSED:
+                limit(run, f"the message is longer than {most} characters")
+            _read(run, text[room:])
         return events + cast("list[AnyEvent]", run.out)
 
     def reasoning(self, text: str) -> list[AnyEvent]:
@@ -104,6 +109,8 @@ class Parser:
 
     def tool_calls(self, deltas: Sequence[Mapping[str, Any]]) -> list[AnyEvent]:
         """The events of OpenAI tool-call deltas."""
+        if len(deltas) == 1 and (events := quick_delta(self.grammar, self.state, deltas[0])) is not None:
+            return events
         run = self._beside()
         for delta in deltas:
             read_delta(run, delta)
@@ -112,12 +119,14 @@ class Parser:
     def part(self, kind: str, value: Any, id: str | UnsetType = UNSET) -> list[AnyEvent]:  # noqa: A002 # the field's name
         """Other provider content, in its place."""
         run = self._beside()
+        run.flush()
         run.out.append(Part(kind, value, id))
         return self._events(run)
 
     def fail(self, message: str) -> list[AnyEvent]:
         """The provider failed: an `error` `upstream`."""
         run = self._beside()
+        run.flush()
         run.out.append(Error("upstream", message[:UPSTREAM_CHARS]))
         return self._events(run)
 
@@ -131,7 +140,7 @@ class Parser:
         self.grammar.modes[state.mode].end(run)
         end_native(run)
         run.close_block()
-        native = finish_reason(reason, called=state.complete > 0)
+        native = finish_reason(reason, called=state.complete > state.dropped)
         raw = reason[:UPSTREAM_CHARS] if reason and reason != native else UNSET
         run.out.append(Finish(native, raw, UNSET if usage is None else dict(usage)))
         events = self._events(run)

@@ -2,19 +2,23 @@
 
 Read as meant are comments, trailing commas, single quotes, unquoted keys, Python's words for constants, raw control
 characters in strings and escapes that are none. Nothing is guessed: a missing value, quote or bracket stays an error.
+With `words`, as some readers of JavaScript have it, a value may be a word without quotes, and a backslash in front of
+what need not be escaped means nothing.
 
 Written here because the libraries do not fit: json-repair makes a call of anything, json5 takes a second for a call of
 the size that is allowed, and refuses Python's words.
 """
 
+import json
 import re
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.?)|\"", re.DOTALL)
+_VALID = re.compile(r'(?:[^"\\]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
 _KNOWN = frozenset('"\\/bfnrt')
 
 _TOKEN = re.compile(
     r"""
-    (?P<skipped>\s++|//[^\n]*+|/\*.*?\*/)
+    (?P<skipped>\s++|//[^\n\r]*+|/\*.*?\*/)
     |(?P<string>"(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+')
     |(?P<key>[A-Za-z_$][\w$-]*+)(?=\s*+:)
     |(?P<word>[A-Za-z]++)
@@ -26,22 +30,33 @@ _TOKEN = re.compile(
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
-def to_json(text: str) -> str:
+_WORD = re.compile(r"[A-Za-z_$][\w$\-+.*?!|&%^/#\\]*+")
+"""A value without quotes; slashes in it begin no comment."""
+_CONSTANTS = frozenset({"true", "false", "null"})
+
+
+def to_json(text: str, *, words: bool = False) -> str:
     """The text as JSON, which may still be wrong. Raises `ValueError` at what no token of JSON is."""
     out: list[str] = []
     position = 0
     while position < len(text):
         token = _TOKEN.match(text, position)
+        word = _WORD.match(text, position) if words and (token is None or token.lastgroup == "word") else None
+        if word is not None:
+            source = _WORDS.get(word.group(), word.group())
+            out.append(source if source in _CONSTANTS else json.dumps(source))
+            position = word.end()
+            continue
         if token is None:
             raise ValueError(f"this is no JSON: {text[position : position + 20]!r}")
         position = token.end()
-        _add(out, token.lastgroup or "", token.group())
+        _add(out, token.lastgroup or "", token.group(), words=words)
     return " ".join(out)
 
 
-def _add(out: list[str], kind: str, source: str) -> None:
+def _add(out: list[str], kind: str, source: str, *, words: bool) -> None:
     if kind == "string":
-        out.append(f'"{escaped(source[1:-1])}"')
+        out.append(f'"{escaped(source[1:-1], dropping=words)}"')
     elif kind == "key":
         out.append(f'"{source}"')
     elif kind == "word":
@@ -52,9 +67,14 @@ def _add(out: list[str], kind: str, source: str) -> None:
         out.append(source)
 
 
-def escaped(content: str) -> str:
-    """A string's content as JSON has it: an escape that is none stands for itself, but an escaped `'` is one."""
-    return _ESCAPE.sub(_escape, content)
+def escaped(content: str, *, dropping: bool = False) -> str:
+    """A string's content as JSON has it: an escape that is none stands for itself, but an escaped `'` is one.
+
+    `dropping` leaves out the backslash of all escapes that are none.
+    """
+    if _VALID.fullmatch(content):  # nearly all are, and it may be a whole file
+        return content
+    return _ESCAPE.sub(_dropped if dropping else _escape, content)
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -64,3 +84,8 @@ def _escape(found: re.Match[str]) -> str:
     if sign == "'":
         return "'"
     return found.group() if (sign and sign in _KNOWN) or len(sign) > 1 else f"\\\\{sign}"
+
+
+def _dropped(found: re.Match[str]) -> str:
+    sign = found.group(1)
+    return _escape(found) if sign is None or not sign or sign in _KNOWN or len(sign) > 1 else sign

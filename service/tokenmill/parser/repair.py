@@ -6,21 +6,23 @@ What was read leniently is marked, and only the final `arguments` are affected: 
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from tokenmill.limits import JSON_DEPTH
 from tokenmill.parser.relaxed import escaped, to_json
 
 HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair in a JSON text: producers that cut their text by UTF-16 units write it alone."""
 
 
-def decode_json(text: str) -> tuple[Any, bool]:
+def decode_json(text: str, *, words: bool = False) -> tuple[Any, bool]:
     """The value of a JSON text, and whether it had to be repaired. Raises `ValueError` if it can't be read.
 
     Repaired are raw control characters inside strings, numbers that are not finite (they become strings), halves of
-    surrogate pairs (they become U+FFFD), and what `relaxed` reads as meant.
+    surrogate pairs (they become U+FFFD), and what `relaxed` reads as meant, with `words` or without.
     """
     try:
         return msgspec.json.decode(text), False
@@ -30,7 +32,7 @@ def decode_json(text: str) -> tuple[Any, bool]:
         try:
             value = _lenient(text)
         except ValueError:
-            value = _lenient(to_json(text))
+            value = _lenient(to_json(text, words=words))
     except RecursionError:
         raise ValueError("nesting is too deep") from None
     return whole_characters(value), True
@@ -62,6 +64,20 @@ def _has_half(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+def nested_too_deep(value: Any) -> bool:
+    """Whether a value is nested deeper than readers bear."""
+    level, depth = [value], 0
+    while level := [item for part in level for item in _parts(part)]:
+        depth += 1
+        if depth > JSON_DEPTH:
+            return True
+    return False
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def decode_string(raw: str) -> str:

@@ -2,7 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, UnsetType
+
 from tokenmill.events import AnyEvent, ReasoningDelta, ReasoningEnd, ReasoningStart, TextDelta, TextEnd, TextStart
+from tokenmill.parser.natural import up_to_boundary
 from tokenmill.parser.spans import Span, SpanKind
 from tokenmill.parser.state import State
 
@@ -22,26 +25,53 @@ class Run:
         self.final = False
         """Nothing follows the buffer: nothing is held back."""
 
-    def put(self, text: str, *, reasoning: bool) -> None:
+    def put(self, text: str, *, reasoning: bool, call: str | UnsetType = UNSET) -> None:
         """Send `text` as visible text or as reasoning, opening and closing blocks as needed."""
         if not text:
             return
         state = self.state
-        if state.complete and not reasoning and self.grammar.options.text_after_calls == "drop":
+        if state.complete and not reasoning and self.grammar.drops_text_after_calls:
             self.note("dropped", text)
             return
+        if state.waiting and (reasoning or call is not UNSET):
+            self.flush()
+        if self.grammar.natural_chars and not reasoning and call is UNSET:
+            if state.block and state.reasoning:
+                self.close_block()
+            text, state.waiting = up_to_boundary(state.waiting, text, self.grammar.natural_chars)
+        if text:
+            self._send(text, reasoning=reasoning, call=call)
+
+    def flush(self) -> None:
+        """Send the text that waits for a natural boundary: something else follows."""
+        text, self.state.waiting = self.state.waiting, ""
+        if text:
+            self._send(text, reasoning=False)
+
+    def _send(self, text: str, *, reasoning: bool, call: str | UnsetType = UNSET) -> None:
+        state = self.state
         if not state.block or state.reasoning != reasoning:
-            self.close_block()
+            self._end_block()
             state.block = f"{'r' if reasoning else 't'}{state.blocks}"
             state.blocks += 1
             state.reasoning = reasoning
-            self.out.append(ReasoningStart(state.block) if reasoning else TextStart(state.block))
+            self.out.append(ReasoningStart(state.block) if reasoning else TextStart(state.block, call))
         delta = ReasoningDelta if reasoning else TextDelta
         for piece in self.pieces(text):
             self.out.append(delta(state.block, piece))
 
+    def put_source(self, source: str, call: str) -> None:
+        """Send the source of a failed call as a block of its own; `call` is its id, empty if it had none yet."""
+        self.close_block()
+        self.put(source, reasoning=False, call=call)
+        self.close_block()
+
     def close_block(self) -> None:
-        """End the open block, if any."""
+        """End the open block, if any, or one that text waits for."""
+        self.flush()
+        self._end_block()
+
+    def _end_block(self) -> None:
         state = self.state
         if state.block:
             self.out.append(ReasoningEnd(state.block) if state.reasoning else TextEnd(state.block))
@@ -55,4 +85,5 @@ class Run:
     def note(self, kind: SpanKind, source: str) -> None:
         """Record what became of source text that is not sent, if the grammar is traced."""
         if self.grammar.traced and source:
+            self.flush()
             self.out.append(Span(kind, source))

@@ -4,7 +4,8 @@ A schema comes from the producer and may be anything; what can't be understood s
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 _KINDS: dict[str, str] = {
     **{kind: kind for kind in ("null", "integer", "number", "boolean", "object", "array", "string")},
@@ -18,45 +19,68 @@ _KINDS: dict[str, str] = {
 """JSON types by their names, and by names that other type systems give them."""
 
 
-class Shape(NamedTuple):
-    """One value's schema, and the root in which its references are resolved."""
+WRAPPER = "jsonSchema"
+"""Key under which some libraries hold a schema."""
 
-    schema: Any
-    root: Mapping[str, Any]
 
-    @property
+class Shape:
+    """One value's schema, and the root in which its references are resolved.
+
+    What it says is read once: there is one shape for each place of the root, however many values are read by it.
+    """
+
+    def __init__(self, schema: Any, root: Mapping[str, Any], known: "dict[int, Shape] | None" = None) -> None:
+        """`known` are the shapes of the same root by the identity of their schemas."""
+        self.schema = schema
+        self.root = root
+        self.alternatives = tuple(alternatives(schema, root))
+        """The schema and all that it leads to."""
+        self._known = {} if known is None else known
+
+    @cached_property
     def types(self) -> frozenset[str]:
         """Every JSON type that the value may have; empty if the schema does not say."""
         found: set[str] = set()
-        for schema in _alternatives(self.schema, self.root):
+        for schema in self.alternatives:
             found |= _own_types(schema)
         return frozenset(found)
 
     def child(self, name: str) -> "Shape":
         """The schema of an object's value of this key."""
-        for schema in _alternatives(self.schema, self.root):
+        for schema in self.alternatives:
             properties = schema.get("properties")
             if isinstance(properties, Mapping) and name in properties:
-                return Shape(properties[name], self.root)
-        return self._first("additionalProperties")
+                return self.inner(properties[name])
+        return self._others
 
     def item(self) -> "Shape":
         """The schema of an array's elements."""
+        return self._items
+
+    @cached_property
+    def _others(self) -> "Shape":
+        return self._first("additionalProperties")
+
+    @cached_property
+    def _items(self) -> "Shape":
         return self._first("items")
 
     def _first(self, keyword: str) -> "Shape":
-        for schema in _alternatives(self.schema, self.root):
+        for schema in self.alternatives:
             if keyword in schema:
-                return Shape(schema[keyword], self.root)
-        return Shape(None, self.root)
+                return self.inner(schema[keyword])
+        return NO_SHAPE
+
+    def inner(self, schema: Any) -> "Shape":
+        """The shape of a schema that is a part of this one."""
+        found = self._known.get(id(schema))
+        if found is None:
+            found = self._known[id(schema)] = Shape(schema, self.root, self._known)
+        return found
 
 
-NO_SHAPE = Shape(None, {})
-"""A schema that says nothing."""
-
-
-def _alternatives(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The schema and all that `anyOf`, `oneOf`, `allOf` and `$ref` lead to, each once: they may lead in circles."""
+def alternatives(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The schema and all that `anyOf`, `oneOf`, `allOf`, `$ref` and wrappers lead to, each once: circles end."""
     waiting, seen = [schema], set[int]()
     while waiting:
         found = waiting.pop()
@@ -68,6 +92,7 @@ def _alternatives(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str,
         inner = [part for several in parts if isinstance(several, list) for part in several]
         if isinstance(reference := found.get("$ref"), str):
             inner.append(resolve(reference, root))
+        inner.append(found.get(WRAPPER))
         waiting += reversed(inner)
 
 
@@ -91,11 +116,16 @@ def _kind(value: Any) -> str:
 
 
 def resolve(reference: str, root: Mapping[str, Any]) -> Any:
-    """A reference inside the same schema: `#/$defs/Name`."""
+    """A reference inside the same schema: `#/$defs/Name`, or `#` for all of it."""
     if not reference.startswith("#"):
         return None
     found: Any = root
-    for step in reference.removeprefix("#").removeprefix("/").split("/"):
+    path = reference.removeprefix("#").removeprefix("/")
+    for step in path.split("/") if path else ():
         key = step.replace("~1", "/").replace("~0", "~")
         found = found.get(key) if isinstance(found, Mapping) else None
     return found
+
+
+NO_SHAPE = Shape(None, {})
+"""A schema that says nothing."""

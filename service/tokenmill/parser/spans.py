@@ -4,7 +4,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-SpanKind: TypeAlias = Literal["marker", "call", "dropped"]
+SpanKind: TypeAlias = Literal["marker", "call", "dropped", "coded"]
+"""`coded` is the source of the text in front of it, where it is written otherwise than it reads."""
 
 
 class Span(msgspec.Struct, frozen=True):

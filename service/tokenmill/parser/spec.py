@@ -16,20 +16,23 @@ A format names its markers and how they nest; it holds no code. The nesting is a
 5. *Channels* are blocks behind headers: where a header leads is told by patterns.
 """
 
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
 from tokenmill.parser.bodies import Body
 from tokenmill.parser.markers import Marker
+from tokenmill.parser.options import Options
 
 
 class Region(msgspec.Struct, frozen=True):
     """Reasoning between two markers; a repeated opener inside it is swallowed."""
 
     open: Marker | None
-    """None: only a stream that begins inside it has it."""
+    """Begins it. None: only a stream that begins inside it has it."""
     close: Marker
+    """Ends it; visible text follows."""
     before: Marker | None = None
     """Ends the region, too, and belongs to the text that follows."""
 
@@ -54,25 +57,35 @@ class Call(msgspec.Struct, frozen=True):
     """One call."""
 
     open: Marker
+    """Begins it."""
     body: Body
     header: Header | None = None
-    """None: the opening is the first character of the body, which names the tool itself."""
+    """What names the tool. None: the opening is the first character of the body, which does so itself."""
+    tag: bool = False
+    """Without a header, too, the opening is a marker of its own, behind which the body begins."""
 
 
-Bare: TypeAlias = Literal["never", "declared", "always"]
+Bare: TypeAlias = Literal["never", "declared", "always", "alone"]
+Layer: TypeAlias = Literal["tools", "always"]
 
 
 class Section(msgspec.Struct, frozen=True):
     """The wrapper around calls, or calls that stand together without one."""
 
     open: Marker | None
+    """Begins it; a call must follow. None: the call's own opening does."""
     close: Marker | None
-    """None: whatever is no call and no framing ends it."""
+    """Ends it. None: whatever is no call and no framing ends it."""
     calls: tuple[Call, ...]
     framing: tuple[Marker, ...] = ()
     """What may stand around calls besides white space: brackets and commas of a list."""
     bare: Bare = "never"
-    """Whether a call is also recognised without the section's opening: if it names a declared tool, or always."""
+    """Whether a call is also recognised without the section's opening: if it names a declared tool, or always; or each
+    stands alone, so that what is between two of them is text."""
+    layer: Layer = "tools"
+    """When it is parsed: with tool calls, or whatever `parse` says, as it is no tool call to the model."""
+    block: Marker | None = None
+    """Ends a block of text that a call turned out to open (`Verdict.BLOCK`)."""
 
 
 BlockKind: TypeAlias = Literal["text", "reasoning", "drop"]
@@ -111,8 +124,39 @@ class Channels(msgspec.Struct, frozen=True):
     """Blocks that end where a new header begins; in the others it is quoted."""
 
 
+class Answer(msgspec.Struct, frozen=True):
+    """The whole answer is one JSON object with a text and a call."""
+
+    text: str
+    """The key of the text, a string."""
+    call: str
+    """The key of the call, an object."""
+    body: Body
+    """What the call is."""
+
+
+class WholeCall(msgspec.Struct, frozen=True):
+    """The whole answer is one JSON object with name and arguments, and becomes a call whatever it looks like."""
+
+
+class Notation(Protocol):
+    """Writes the arguments of a call: the inverse of a body's grammar."""
+
+    def write(self, arguments: Mapping[str, Any]) -> str:
+        """All arguments, without what stands around them."""
+
+
+class History(msgspec.Struct, frozen=True):
+    """How the history shows a model its own calls and their results. See `formats.history` for what templates hold."""
+
+    call: str
+    result: str
+    notation: Notation
+
+
 UnknownTool: TypeAlias = Literal["call", "text", "drop"]
 CallsInReasoning: TypeAlias = Literal["honour", "ignore"]
+TextAfterCalls: TypeAlias = Literal["keep", "drop"]
 
 
 class Format(msgspec.Struct, frozen=True):
@@ -123,6 +167,7 @@ class Format(msgspec.Struct, frozen=True):
     sample: str
     """A complete answer in this format; shown by `tokenmill formats` and in the docs."""
     models: tuple[str, ...] = ()
+    """Models that write it, as their repositories call them; `*` stands for anything. See `formats.models`."""
     aliases: tuple[str, ...] = ()
     """Names that other servers give this format's parser."""
     regions: tuple[Region, ...] = ()
@@ -132,8 +177,22 @@ class Format(msgspec.Struct, frozen=True):
     """Markers that are swallowed in visible text and in reasoning whatever is parsed: ends of turns and the like."""
     sections: tuple[Section, ...] = ()
     channels: Channels | None = None
+    history: History | None = None
+    """None for the formats that `formats.history_table` has."""
+    answer: Answer | WholeCall | None = None
+    """Only of the first format, where several live at once."""
     prompt: str = ""
     """What the prompt ends with although it belongs to the answer: it is read as if the model had written it."""
     start: Literal["text", "reasoning", "header"] = "text"
+    """Where an answer begins."""
     unknown_tool: UnknownTool = "call"
+    """What a call to a tool that is not declared is, where tools are."""
     calls_in_reasoning: CallsInReasoning = "ignore"
+    """Whether a call inside the reasoning is one and ends it, or a draft."""
+    text_after_calls: TextAfterCalls = "keep"
+    """What becomes of text behind a complete call."""
+    first_call_only: bool = False
+    """Behind the first complete call nothing is parsed: what looks like another one is text, too."""
+    configured: Callable[["Format", Options], "Format"] | None = None
+    """What the format is under the options of a message, where they say more than its markers' suffix. Pure. Raises
+    `BadOpen` for a value that it does not know."""

@@ -6,7 +6,7 @@ grammar, which is the same wherever the message's options are the same.
 
 import msgspec
 
-from tokenmill.parser.body_state import BodyState
+from tokenmill.parser.body_state import BodyState, JsonState
 from tokenmill.parser.repair import whole_characters
 
 
@@ -18,6 +18,10 @@ class Growing(msgspec.Struct, array_like=True):
     """Decoded text below `min_delta_chars`."""
 
 
+BLOCK_PIECES = 64
+"""Pieces that are joined to a block: each character is copied twice in all, and hardly any piece is kept alone."""
+
+
 class Source(msgspec.Struct, array_like=True):
     """The source of a call so far, in pieces: joined in two steps, so that adding to it stays cheap."""
 
@@ -27,11 +31,22 @@ class Source(msgspec.Struct, array_like=True):
 
     def add(self, text: str) -> None:
         """Append `text`."""
-        self.size += len(text)
-        self.pieces.append(text)
-        if len(self.pieces) == 64:  # noqa: PLR2004 # pieces of a block: each character is copied twice in all
-            self.blocks.append("".join(self.pieces))
-            self.pieces.clear()
+        if text:
+            self.size += len(text)
+            self.pieces.append(text)
+            if len(self.pieces) >= BLOCK_PIECES:
+                self.fold()
+
+    def fold(self) -> None:
+        """Join the pieces to a block."""
+        self.blocks.append("".join(self.pieces))
+        self.pieces.clear()
+
+    @property
+    def last(self) -> str:
+        """The last character; nothing if there is none."""
+        pieces = self.pieces or self.blocks
+        return pieces[-1][-1:] if pieces else ""
 
     def text(self) -> str:
         """All of it."""
@@ -59,6 +74,8 @@ class OpenCall(msgspec.Struct, array_like=True):
     growing: Growing | None = None
     grown: dict[str, bool] = {}
     """String arguments of which deltas were sent, as keys."""
+    doubtful: bool = False
+    """Nothing says yet that it is one: cut off here, it is text."""
 
 
 class NativeCall(msgspec.Struct, array_like=True):
@@ -67,6 +84,14 @@ class NativeCall(msgspec.Struct, array_like=True):
     index: int
     call: OpenCall
     complete: bool = False
+
+
+class OpenAnswer(msgspec.Struct, array_like=True):
+    """The object that is the whole answer."""
+
+    json: JsonState
+    in_text: bool = False
+    """The string that is its text is open."""
 
 
 class State(msgspec.Struct, array_like=True):
@@ -95,12 +120,18 @@ class State(msgspec.Struct, array_like=True):
     """Calls begun."""
     complete: int = 0
     """Calls completed."""
+    dropped: int = 0
+    """Of them, those to unknown tools that the options drop."""
     started: bool = False
     finished: bool = False
     call: OpenCall | None = None
     native: list[NativeCall] | None = None
     wire_ids: tuple[str, ...] = ()
     """Ids that the model or the provider gave to calls of this message."""
+    waiting: str = ""
+    """Visible text that waits for a natural boundary."""
+    answer: OpenAnswer | None = None
+    """Inside the object that is the whole answer."""
 
 
 def encode_state(state: State) -> bytes:

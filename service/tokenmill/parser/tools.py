@@ -10,7 +10,8 @@ from typing import Any
 import jsonschema_rs
 
 from tokenmill.parser.effort import SCHEMA_NODES, STEPS, schema_nodes, value_nodes
-from tokenmill.parser.schema import Shape
+from tokenmill.parser.schema import WRAPPER, Shape
+from tokenmill.parser.schema_keys import lists_key
 
 MESSAGE_CHARS = 400
 """A mismatch is told in one sentence; the library quotes the value, which may be a whole file."""
@@ -19,10 +20,12 @@ MESSAGE_CHARS = 400
 class Tool:
     """One tool and what its schema says."""
 
-    def __init__(self, name: str, schema: Mapping[str, Any], coercion_schema: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, name: str, schema: Any, coercion_schema: Any = None) -> None:
+        """`schema` is an object, or False: there are no arguments that it allows."""
         self.name = name
-        self._schema = schema
-        self._coercion = schema if coercion_schema is None else coercion_schema
+        self._schema: Mapping[str, Any] = schema if schema is not False else {}
+        self._said = schema if coercion_schema is None else coercion_schema
+        self._coercion: Mapping[str, Any] = self._said if self._said is not False else {}
         self._types: dict[str, frozenset[str]] = {}
 
     def types(self, parameter: str) -> frozenset[str]:
@@ -34,16 +37,20 @@ class Tool:
             self._types[parameter] = found
         return self._types[parameter]
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
         """The schema of the arguments as values are read by it."""
-        return Shape(self._coercion, self._coercion)
+        return Shape(self._said, self._coercion)
 
     @cached_property
     def parameters(self) -> frozenset[str]:
         """The parameters that the schema names."""
         properties = self._coercion.get("properties")
         return frozenset(properties) if isinstance(properties, Mapping) else frozenset()
+
+    def has(self, parameter: str) -> bool:
+        """Whether the schema knows the parameter by name, by pattern or because it lists none."""
+        return lists_key(self.shape, parameter)
 
     @cached_property
     def required(self) -> frozenset[str]:
@@ -64,9 +71,12 @@ class Tool:
         except (ValueError, TypeError, RecursionError):  # what the library refuses checks nothing
             return None
 
-    def mismatch(self, arguments: Mapping[str, Any]) -> str | None:
-        """Why the arguments do not fit the schema; None if they do, or if that can't be told."""
-        if self._validator is None or self._nodes * value_nodes(arguments) > STEPS:
+    def mismatch(self, arguments: Mapping[str, Any], most: int) -> str | None:
+        """Why the arguments do not fit the schema; None if they do, or if that can't be told.
+
+        `most` is what the arguments have parts at most: then those of a short source need not be counted.
+        """
+        if self._validator is None or (self._nodes * most > STEPS < self._nodes * value_nodes(arguments)):
             return None
         try:
             for problem in self._validator.iter_errors(arguments):
@@ -84,6 +94,13 @@ def read_tools(tools: Sequence[Mapping[str, Any]], originals: Mapping[str, Mappi
         function = entry.get("function", entry)
         name = function.get("name") if isinstance(function, Mapping) else None
         if isinstance(name, str):
-            schema = function.get("parameters")
-            read[name] = Tool(name, schema if isinstance(schema, Mapping) else {}, originals.get(name))
+            schema = bare_schema(function.get("parameters"))
+            read[name] = Tool(name, schema, bare_schema(originals.get(name, schema)))
     return read
+
+
+def bare_schema(schema: Any) -> Any:
+    """A schema without the wrapper that some libraries put around it; what is none says nothing."""
+    if isinstance(schema, Mapping) and "type" not in schema and isinstance(schema.get(WRAPPER), Mapping):
+        return schema[WRAPPER]
+    return schema if isinstance(schema, Mapping) or schema is False else {}

@@ -10,6 +10,7 @@ from tokenmill.dialects import find_dialect
 from tokenmill.errors import RecordError, TokenmillError
 from tokenmill.parser import read_options
 from tokenmill.records import InputRecord, Output
+from tokenmill.replay.functions import call_function
 from tokenmill.replay.records import Json, to_bytes
 from tokenmill.session import OutputSpec, Partition, SessionSettings
 
@@ -32,12 +33,12 @@ def parse_batch(line: Mapping[str, Any]) -> Json:
     """The answer to one line.
 
     `{"name", "events"}`, the end of the stream included; with `per_chunk` also `events_per_chunk`: a list for each
-    chunk, and one for the end. Records that could not be used are named in `rejected`. `{"name", "error"}` where the
-    line itself is wrong.
+    chunk, and one for the end. Records that could not be used are named in `rejected`. `{"name", "result"}` to a line
+    with a `function` (see `functions`). `{"name", "error"}` where the line itself is wrong.
     """
     name = line.get("name")
     if "function" in line:
-        return {"name": name, "error": f"unknown function {line['function']!r}"}
+        return {"name": name, **call_function(line["function"], line.get("input"))}
     try:
         msgspec.convert(line, _Line)
         stream = Stream(line)
@@ -110,6 +111,6 @@ class Stream:
             chunk,
             conversation_id=None,
             message_id=MESSAGE,
-            open={} if self._partition.offset == 0 else None,
+            open=chunk.open if self._partition.offset else chunk.open or {},
             end=chunk.end is True,
         )

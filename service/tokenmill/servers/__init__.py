@@ -2,5 +2,6 @@
 
 from tokenmill.servers.kafka import KafkaServer
 from tokenmill.servers.redis import RedisServer
+from tokenmill.servers.secure_kafka import SecureKafkaServer
 
-__all__ = ["KafkaServer", "RedisServer"]
+__all__ = ["KafkaServer", "RedisServer", "SecureKafkaServer"]

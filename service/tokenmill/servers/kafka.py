@@ -111,18 +111,28 @@ class KafkaServer(Server):
 
     def _write_properties(self, path: Path, data: Path) -> None:
         controller = f"127.0.0.1:{free_port()}"
+        clients = ",".join(f"{name}://{address}" for name, address in self.listeners().items())
         settings = {
             **self._settings,
             "controller.quorum.voters": f"{self._settings['node.id']}@{controller}",
-            "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}",
-            "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
+            "listeners": f"{clients},CONTROLLER://{controller}",
+            "advertised.listeners": clients,
             "log.dirs": str(data),
         }
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
+    def listeners(self) -> Mapping[str, str]:
+        """Name → address of what clients connect to."""
+        return {"PLAINTEXT": self.bootstrap}
+
+    def format_options(self) -> Sequence[str]:
+        """Further arguments for the tool that formats the storage."""
+        return ()
+
     def _format(self, properties: Path) -> None:
         tool = ["-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(properties)]
-        run = subprocess.run([*_java("128m"), *tool], capture_output=True, text=True, timeout=60, check=False)
+        command = [*_java("128m"), *tool, *self.format_options()]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         if run.returncode:
             raise MissingServer(f"Kafka's storage can't be formatted: {(run.stdout + run.stderr).strip()[-2_000:]}")
 

@@ -1,20 +1,18 @@
 """What a chunk does to its message: the rules of identity carried out, then its fields in the contract's order."""
 
 from tokenmill.codecs import Chunk
-from tokenmill.errors import BadKey, Orphan, Undecodable
+from tokenmill.errors import BadKey, Orphan
 from tokenmill.events import Error
 from tokenmill.limits import DETAIL_BYTES
-from tokenmill.records import Output, Record, header
+from tokenmill.records import Output, Record
 from tokenmill.session.identity import Verdict, choice_index, has_content, judge, opens
+from tokenmill.session.idle import last_offset
 from tokenmill.session.low_water import LowWater, Root
 from tokenmill.session.message import LOST, OPEN, Choice, Message
 from tokenmill.session.messages import Messages
 from tokenmill.session.opening import Opened, Opener, conversation_of, parser_of
 from tokenmill.session.outputs import Outputs
 from tokenmill.session.tally import Tally
-
-LAST_OFFSET = "tm-last-offset"
-"""Header of a `control` `timeout`: the last offset its writer saw of the message."""
 
 _DROPPED = {
     Verdict.NO_MESSAGE: "no-message",
@@ -145,7 +143,7 @@ class Chunks:
         out: list[Output],
     ) -> Opened | None:
         previous, message = (message, None) if verdict is Verdict.RENEW else (None, message)
-        grammar = self._opener.grammar(chunk, message)
+        grammar = self._opener.grammar(chunk, message, record)
         message, choice = self._opener.choice(message, grammar, chunk, record, root)
         if previous is not None:
             if len(previous.choices) > 1:
@@ -156,7 +154,7 @@ class Chunks:
         message.closed = False
         message.last = record.offset
         if verdict is Verdict.LOSE:
-            choice.status = LOST
+            choice.status, choice.trace_context = LOST, ()
             self._messages.add(message, choice)
             self._drop(Verdict.LOST, message, choice, chunk, record, out)
             return None
@@ -228,7 +226,8 @@ class Chunks:
         if message is None:
             self._reject(Verdict.NO_MESSAGE, chunk, record)
             return
-        stale = chunk.control == "timeout" and message.last > _last_offset(record)
+        seen = last_offset(record)
+        stale = chunk.control == "timeout" and seen is not None and record.offset > message.last > seen
         self._see(message, record)
         choices = _controlled(message, chunk)
         if not choices:
@@ -250,6 +249,7 @@ class Chunks:
         self, message: Message, choices: list[Choice], reason: str | None, record: Record, out: list[Output]
     ) -> None:
         for choice in choices:
+            choice.envelope.last = len(message.going_on()) == 1
             if choice.parser is not None:
                 self._outputs.emit(choice.parser.finish(reason, choice.usage), choice, record.timestamp, out)
             self._messages.end(message, choice, record.offset)
@@ -260,14 +260,3 @@ def _controlled(message: Message, chunk: Chunk) -> list[Choice]:
     return [
         choice for choice in message.going_on() if not isinstance(chunk.choice, int) or choice.index == chunk.choice
     ]
-
-
-def _last_offset(record: Record) -> int:
-    """What the writer of a timeout had seen of the message; without the header, everything."""
-    value = header(record.headers, LAST_OFFSET)
-    if value is None:
-        return record.offset
-    try:
-        return int(value)
-    except ValueError as problem:
-        raise Undecodable(f"the header {LAST_OFFSET} is no number: {value!r:.50}") from problem

@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 from tokenmill.dialects import Envelope
 from tokenmill.parser import Grammar, Parser
 from tokenmill.session.low_water import Root
+from tokenmill.session.trace_context import TraceContext
 
 Status: TypeAlias = int
 OPEN: Final = 0
@@ -53,6 +54,7 @@ class Choice:
         "seq",
         "states",
         "status",
+        "trace_context",
         "usage",
     )
 
@@ -71,6 +73,8 @@ class Choice:
         self.envelope = envelope
         self.id_header = ("tm-message-id", envelope.message_id.encode())
         """A header that all its outputs share, as is the next."""
+        self.trace_context: TraceContext = ()
+        """Headers of the message's first record that all outputs have."""
         self.number_header = _NUMBER_HEADERS[index] if index < len(_NUMBER_HEADERS) else _number_header(index)
         self.status: Status = OPEN
         self.parser: Parser | None = None

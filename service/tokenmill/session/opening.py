@@ -1,18 +1,29 @@
 """How a choice opens: its message's id, its options, and from where the log must be read to open it again."""
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from tokenmill.codecs import Chunk
+from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.dialects import Envelope
-from tokenmill.errors import BadKey, Undecodable
+from tokenmill.errors import BadKey, BadOpen, Undecodable
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import KEY_BYTES
-from tokenmill.parser import Grammar, Parser, read_options
-from tokenmill.records import Record
+from tokenmill.parser import Grammar, Options, Parser, read_options
+from tokenmill.records import Record, header
 from tokenmill.session.identity import choice_index
 from tokenmill.session.low_water import LowWater, Root
 from tokenmill.session.message import Choice, Message
 from tokenmill.session.settings import SessionSettings
+from tokenmill.session.trace_context import TraceContext, trace_context
+
+OPEN = "tm-open"
+"""Header with options as JSON, for codecs whose protocol has no place for them: those of a message that the record
+opens. It opens none by itself, so it may be on every record of a stream."""
+
+HEADERS_KEPT = 256
+"""Values of that header that are not read again: one for each set of tools in use."""
 
 Opened: TypeAlias = tuple[Message, Choice]
 
@@ -28,29 +39,50 @@ def conversation_of(key: bytes) -> str:
 class Opener:
     """Makes messages and choices of one partition."""
 
-    def __init__(self, settings: SessionSettings, number: int, low_water: LowWater) -> None:
-        self._defaults = settings.resolved_defaults()
+    def __init__(
+        self, settings: SessionSettings, number: int, low_water: LowWater, oldest_stream: Callable[[bytes], Root | None]
+    ) -> None:
+        self._defaults = settings.defaults
+        self._resolved = settings.resolved
         self._limits = settings.limits
-        self._default_grammar = compile_grammar(self._defaults, self._limits)
+        self._traced = settings.traced
+        self._default_grammar = self._compiled(self._defaults)
         self._id_prefix = f"o{number}-"
         self._low_water = low_water
+        self._oldest_stream = oldest_stream
+        self._named_at = self._named = -1
+
+    def _compiled(self, options: Options) -> Grammar:
+        return compile_grammar(self._resolved(options), self._limits, traced=self._traced)
 
     def reserved(self, message_id: str) -> bool:
         """Whether the id is of the form that unnamed messages of this partition get."""
-        return message_id.startswith(self._id_prefix) and message_id[len(self._id_prefix) :].isdecimal()
+        prefix = self._id_prefix
+        return message_id.startswith(prefix) and message_id[len(prefix) :].replace("-", "", 1).isdecimal()
+
+    def _generated(self, offset: int) -> str:
+        """The id of an unnamed message: that of the record, with a number for all but the first that it opens."""
+        self._named = self._named + 1 if self._named_at == offset else 0
+        self._named_at = offset
+        return f"{self._id_prefix}{offset}-{self._named}" if self._named else f"{self._id_prefix}{offset}"
 
     def check(self, options: dict[str, Any]) -> None:
         """Raise `BadOpen` for options that no message could have, also where they come too late to count."""
         read_options(options, self._defaults)
 
-    def grammar(self, chunk: Chunk, message: Message | None) -> Grammar:
-        """The chunk's options over the defaults; without any, those of the message's other choices.
+    def grammar(self, chunk: Chunk, message: Message | None, record: Record) -> Grammar:
+        """The chunk's options over those of the record's header over the defaults.
 
-        Raises `BadOpen`.
+        A choice without options of its own has those of the message's other choices. Raises `BadOpen`.
         """
-        if chunk.open is not None:
-            return compile_grammar(read_options(chunk.open, self._defaults), self._limits)
-        return message.choices[-1].grammar if message is not None else self._default_grammar
+        if chunk.open is None and message is not None:
+            return message.choices[-1].grammar
+        said = {"model": chunk.model} if chunk.model else {}
+        if (given := header(record.headers, OPEN)) is not None:
+            said |= _read_options(given)
+        if not said and chunk.open is None:
+            return self._default_grammar
+        return self._compiled(read_options(said | (chunk.open or {}), self._defaults))
 
     def choice(
         self, message: Message | None, grammar: Grammar, chunk: Chunk, record: Record, root: Root | None
@@ -63,17 +95,26 @@ class Opener:
         if message is None:
             message = self._message(chunk, record)
         roots = [self._low_water.root(record.offset)]
-        if root is not None:
-            roots.append(root)
-        if chunk.open is None or not message.named:
-            roots.extend(choice.root for choice in message.choices)
+        roots += [each for each in (root, self._oldest_stream(message.key)) if each is not None]
         previous = message.choice(choice_index(chunk))
+        own, shared = trace_context(record.headers), _shared_trace_context(message, chunk, previous)
+        if chunk.open is None or not message.named or (shared is not None and (own or shared)):
+            roots.extend(choice.root for choice in message.choices)
         if previous is not None:
             roots.append(previous.root)
-        envelope = Envelope(message.conversation, message.id, choice_index(chunk), record.timestamp, grammar.options)
+        envelope = Envelope(
+            message.conversation,
+            message.id,
+            choice_index(chunk),
+            record.timestamp,
+            grammar.options,
+            grammar.tools,
+            self._limits.payload_bytes,
+        )
         oldest = min(roots, key=lambda root: root.offset)
         choice = Choice(message.key, oldest, record.offset, grammar, envelope)
         choice.opener = record.offset if root is None else root.offset
+        choice.trace_context = own if shared is None else shared
         if previous is not None:
             choice.seq = previous.seq
         if chunk.open is None and message.choices:
@@ -84,10 +125,26 @@ class Opener:
         assert record.key is not None  # the intake refuses records without
         conversation = conversation_of(record.key)
         if not chunk.message_id:
-            return Message(record.key, conversation, f"{self._id_prefix}{record.offset}", named=False)
+            return Message(record.key, conversation, self._generated(record.offset), named=False)
         if len(chunk.message_id.encode()) > KEY_BYTES:
             raise Undecodable(f"message_id is longer than {KEY_BYTES} bytes")
         return Message(record.key, conversation, chunk.message_id, named=True)
+
+
+def _shared_trace_context(message: Message, chunk: Chunk, previous: Choice | None) -> TraceContext | None:
+    """The tracing headers of the choices that are there; None if this is the first, or the id is used again."""
+    again = chunk.open is not None and previous is not None and not message.going_on()
+    return None if again or not message.choices else message.choices[-1].trace_context
+
+
+@lru_cache(maxsize=HEADERS_KEPT)
+def _read_options(value: bytes) -> dict[str, Any]:
+    try:
+        options = read_object(value, "options")
+        check_plain(options, OPEN)
+    except Undecodable as problem:
+        raise BadOpen(f"the header {OPEN}: {problem}") from problem
+    return options
 
 
 def parser_of(choice: Choice) -> Parser:

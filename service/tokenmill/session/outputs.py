@@ -7,15 +7,12 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects import Dialect, find_dialect
-from tokenmill.events import EVENT_TYPES, Error, Event, Finish, Part, ToolCall
-from tokenmill.limits import KEY_BYTES, KIB
+from tokenmill.events import EVENT_TYPES, ArgumentDelta, Error, Event, Finish, Part, ToolCall, ToolInputDelta
 from tokenmill.records import Output
 from tokenmill.session.message import Choice
 from tokenmill.session.settings import OutputSpec, SessionSettings
 from tokenmill.session.tally import Tally
-
-HEADER_BYTES = KIB
-"""What the names and numbers of the headers take at most, with room to spare."""
+from tokenmill.session.traces import traced
 
 ERROR_STAGES = {
     "malformed-call": "call",
@@ -32,7 +29,13 @@ ERROR_STAGES = {
 
 FAILED_CALLS = frozenset({"malformed-call", "unfinished-call"})
 
+_DELTAS_OF_CALLS = (ToolInputDelta, ArgumentDelta)
+"""Events that a dialect which streams calls only where it is asked to does not get elsewhere: they are the most."""
+
 _ONLY_PART = ("tm-part", b"1/1")
+_TRUNCATED = ("tm-truncated", b"1")
+"""Of a payload that holds less than it should, as its dialect's state says by `truncated`."""
+
 MADE_SEQS = 2048
 _SEQS = [("tm-seq", b"%d" % seq) for seq in range(MADE_SEQS)]
 """The header of most events, made once."""
@@ -48,6 +51,8 @@ class Route(NamedTuple):
     clean_calls_only: bool
     errors: bool
     """Its readers ask for errors."""
+    by_choice: bool
+    """Its keys name the choice, not only the conversation."""
 
 
 class _Kind(NamedTuple):
@@ -67,7 +72,7 @@ class Outputs:
     def __init__(self, settings: SessionSettings, number: int, tally: Tally) -> None:
         self.tally = tally
         self._source = ("tm-source-partition", b"%d" % number)
-        self._room = settings.limits.output_bytes - 2 * KEY_BYTES - HEADER_BYTES
+        self._room = settings.limits.payload_bytes
         self._routes = [
             Route(
                 spec.topic,
@@ -75,18 +80,22 @@ class Outputs:
                 place,
                 spec.clean_calls_only,
                 errors=spec.events is None or "error" in spec.events,
+                by_choice=spec.key == "choice",
             )
             for place, spec in enumerate(settings.outputs)
         ]
         self._keeps_state = bool(self.states())
         self.silent = False
         """Nothing is written: during a replay."""
-        self._kinds = {kind: self._kind(kind, settings.outputs) for kind in EVENT_TYPES}
+        self._kinds = {kind: self._kind(kind, settings.outputs, self._routes) for kind in EVENT_TYPES}
+        streaming = [route if route.dialect.streams_tool_input else None for route in self._routes]
+        self._unasked = self._kinds | {kind: self._kind(kind, settings.outputs, streaming) for kind in _DELTAS_OF_CALLS}
+        """The same for messages that do not ask for `stream_tool_input`."""
 
-    def _kind(self, kind: type[Event], specs: Sequence[OutputSpec]) -> _Kind:
+    def _kind(self, kind: type[Event], specs: Sequence[OutputSpec], among: Sequence[Route | None]) -> _Kind:
         name = str(kind.__struct_config__.tag)
         asked = [spec.events is None or name in spec.events for spec in specs]
-        routes = tuple(route for route, wanted in zip(self._routes, asked, strict=True) if wanted)
+        routes = tuple(route for route, wanted in zip(among, asked, strict=True) if route and wanted)
         noted = kind in (Error, ToolCall)
         simple = len(routes) == 1 and not noted and routes[0].dialect.state_type is None
         return _Kind(name, routes, noted, routes[0] if simple else None)
@@ -98,11 +107,16 @@ class Outputs:
 
     def emit(self, events: Sequence[Event], choice: Choice, time: int, out: list[Output]) -> None:
         """Number the events of a choice and write them; `time` is the record's, in milliseconds since the epoch."""
+        if choice.grammar.traced:
+            events, traces = traced(events, choice)
+            if not self.silent:
+                self.tally.traces += traces
         if self.silent and not self._keeps_state:
             choice.seq += len(events)
             return
-        kinds, counts = self._kinds, self.tally.events
-        seq = choice.seq
+        kinds = self._kinds if choice.grammar.options.stream_tool_input else self._unasked
+        counts = self.tally.events
+        seq, written = choice.seq, len(out)
         for event in events:
             kind = kinds[event.__class__]
             counts[kind.name] += 1
@@ -120,9 +134,12 @@ class Outputs:
                 self._write(route, event, choice, seq, time, out)
             seq += 1
         choice.seq = seq
+        if choice.trace_context:
+            _trace(out[written:], choice)
 
     def announce(self, events: Sequence[Event], choice: Choice, time: int, out: list[Output]) -> None:
         """Write events of a choice whose state is gone: they have no `seq`."""
+        written = len(out)
         for event in events:
             kind = self._kinds[event.__class__]
             self.tally.events[kind.name] += 1
@@ -130,6 +147,7 @@ class Outputs:
                 self._note(event, choice)
             for route in kind.routes:
                 self._write(route, event, choice, None, time, out)
+        _trace(out[written:], choice)
 
     def _write(self, route: Route, event: Event, choice: Choice, seq: int | None, time: int, out: list[Output]) -> None:
         if route.clean_calls_only and isinstance(event, ToolCall) and event.problem is not UNSET:
@@ -137,17 +155,20 @@ class Outputs:
         state = choice.states[route.place] if choice.states else None
         payloads = route.dialect.encode(state, choice.envelope, event, seq, time)
         if len(payloads) == 1 and len(payloads[0]) <= self._room:
-            out.append(Output(route.topic, time, choice.key, payloads[0], self._headers(choice, seq, _ONLY_PART)))
+            headers = self._headers(choice, seq, _ONLY_PART)
+            if state is not None and getattr(state, "truncated", False):
+                headers.append(_TRUNCATED)
+            out.append(Output(route.topic, time, _key(route, choice), payloads[0], headers))
             return
         if any(len(payload) > self._room for payload in payloads):
             instead = _instead_of(event)
             if isinstance(instead, Error) and not route.errors:
                 return
-            payloads = route.dialect.encode(state, choice.envelope, instead, seq, time)
+            again = route.dialect.encode(state, choice.envelope, instead, seq, time)
+            payloads = [payload for payload in again if len(payload) <= self._room]
         for number, payload in enumerate(payloads, 1):
-            if len(payload) <= self._room:
-                part = ("tm-part", b"%d/%d" % (number, len(payloads)))
-                out.append(Output(route.topic, time, choice.key, payload, self._headers(choice, seq, part)))
+            part = ("tm-part", b"%d/%d" % (number, len(payloads)))
+            out.append(Output(route.topic, time, _key(route, choice), payload, self._headers(choice, seq, part)))
 
     def _headers(self, choice: Choice, seq: int | None, part: tuple[str, bytes]) -> list[tuple[str, bytes]]:
         if seq is None:
@@ -167,6 +188,17 @@ class Outputs:
         self.tally.parse_errors[label, ERROR_STAGES[event.code], event.code] += 1
         if event.code in FAILED_CALLS:
             self.tally.tool_calls[label, event.code] += 1
+
+
+def _key(route: Route, choice: Choice) -> bytes:
+    """The record's key: `conversation`, or `conversation/message/choice`."""
+    return b"%b/%b/%d" % (choice.key, choice.id_header[1], choice.index) if route.by_choice else choice.key
+
+
+def _trace(written: Sequence[Output], choice: Choice) -> None:
+    """Give records the tracing headers of their message."""
+    for output in written:
+        output.headers.extend(choice.trace_context)
 
 
 def _instead_of(event: Event) -> Event:

@@ -18,10 +18,10 @@ from tokenmill.records import Output, Record
 from tokenmill.session.chunks import Chunks
 from tokenmill.session.dead_letters import dead_letter
 from tokenmill.session.idle import IdleWatch, TimeoutControl, timeout_control
-from tokenmill.session.intake import Intake
+from tokenmill.session.intake import Intake, Kept
 from tokenmill.session.low_water import LowWater
 from tokenmill.session.mark import Mark
-from tokenmill.session.message import LOST, OPEN, Choice
+from tokenmill.session.message import LOST, OPEN, Choice, Message
 from tokenmill.session.messages import Messages
 from tokenmill.session.opening import Opener
 from tokenmill.session.outputs import Outputs
@@ -64,10 +64,11 @@ class Partition:
         self._messages = Messages(self._low_water, settings.ended_offsets)
         self._outputs = Outputs(settings, number, self.tally)
         self._intake = Intake(settings.codec, settings.limits.record_bytes, self._low_water, self.tally)
-        opener = Opener(settings, number, self._low_water)
+        opener = Opener(settings, number, self._low_water, self._intake.oldest)
         self._chunks = Chunks(opener, self._messages, self._low_water, self._outputs, self.tally)
         self._short_path = ShortPath(settings.limits.record_bytes, self._messages, self._outputs)
-        self._watch: IdleWatch | None = None
+        self._watch: IdleWatch[Message] | None = None
+        self._stream_watch = IdleWatch[Kept]()
         self._unsaved = Unsaved(self._messages, self._intake)
 
     # The hot path
@@ -206,7 +207,7 @@ class Partition:
         return self._messages.count * MESSAGE_BYTES + self._messages.held
 
     def idle(self, now_ms: int, timeout_ms: int) -> list[TimeoutControl]:
-        """Records to write to the input topic, one for each message that got no chunk for `timeout_ms`.
+        """Records to write to the input topic, one for each message and each stream that got none for `timeout_ms`.
 
         To be called every few seconds, with any clock that does not go back and always the same `timeout_ms`.
         """
@@ -214,7 +215,10 @@ class Partition:
             self._watch = IdleWatch()
             self._watch.add(self._messages)
         self._settle()
-        return [timeout_control(message) for message in self._watch.overdue(now_ms, timeout_ms)]
+        self._stream_watch.add(self._intake.begun())
+        messages = self._watch.overdue(now_ms, timeout_ms)
+        streams = self._stream_watch.overdue(now_ms, timeout_ms)
+        return [*(stream.timeout() for stream in streams), *map(timeout_control, messages)]
 
     def longest_idle(self, count: int) -> list[TimeoutControl]:
         """Such records for the `count` messages whose last chunk is the oldest: when memory runs short."""
@@ -273,8 +277,8 @@ class Partition:
     def _take_over(self, restored: Restored) -> None:
         self.time, self._history = restored.meta.time, restored.meta.history
         self._messages.restore(restored.messages)
-        for place, kept in restored.kept:
-            self._intake.put(place, kept)
+        for kept in restored.kept:
+            self._intake.put(kept)
         self._messages.settle()
         if restored.meta.outputs == self._meta().outputs:
             self._unsaved.reset()

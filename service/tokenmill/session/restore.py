@@ -9,7 +9,7 @@ from tokenmill.dialects import Envelope, find_dialect
 from tokenmill.errors import BadOpen, SnapshotError
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import Options, Parser
-from tokenmill.session.intake import Kept, Place
+from tokenmill.session.intake import Kept
 from tokenmill.session.low_water import LowWater
 from tokenmill.session.message import LOST, OPEN, Choice, Message
 from tokenmill.session.settings import SessionSettings
@@ -27,7 +27,7 @@ class Restored:
     def __init__(self, settings: SessionSettings, meta: bytes, fields: Mapping[bytes, bytes]) -> None:
         try:
             self.meta = _read_meta(meta)
-            self._limits = settings.limits
+            self._limits, self._traced = settings.limits, settings.traced
             self._states = _places_of_states(settings, self.meta)
             self._read(fields)
         except (msgspec.DecodeError, UnicodeDecodeError, BadOpen, KeyError, IndexError) as problem:
@@ -37,7 +37,8 @@ class Restored:
         kinds: dict[bytes, list[bytes]] = {b"g": [], b"m": [], b"k": []}
         for name, value in fields.items():
             kinds[name[:1]].append(value)
-        grammars = [compile_grammar(_decode_options(value), self._limits) for value in kinds[b"g"]]
+        options = [_decode_options(value) for value in kinds[b"g"]]
+        grammars = [compile_grammar(each, self._limits, traced=self._traced) for each in options]
         self._grammars = {grammar.key: grammar for grammar in grammars}
         messages = [_decode_message(value) for value in kinds[b"m"]]
         kept = [_decode_kept(value) for value in kinds[b"k"]]
@@ -55,12 +56,21 @@ class Restored:
 
     def _choice(self, message: Message, state: ChoiceState) -> Choice:
         grammar = self._grammars[state.grammar]
-        envelope = Envelope(message.conversation, message.id, state.index, state.created, grammar.options)
+        envelope = Envelope(
+            message.conversation,
+            message.id,
+            state.index,
+            state.created,
+            grammar.options,
+            grammar.tools,
+            self._limits.payload_bytes,
+        )
         choice = Choice(message.key, self._roots[state.root], state.first, grammar, envelope)
         choice.status, choice.announced = state.status, state.status == LOST
         choice.opener, choice.pinned, choice.ended = state.opener, state.pinned, state.ended
         choice.position, choice.seq = state.position, state.seq
         choice.reason, choice.usage = state.reason, state.usage
+        choice.trace_context = state.trace_context
         if state.status == OPEN:
             choice.parser = Parser.of_state(grammar, state.parser)
             choice.states = self._dialect_states(state.states)
@@ -73,8 +83,9 @@ class Restored:
             for type_, place in self._states
         )
 
-    def _kept(self, state: KeptState) -> tuple[Place, Kept]:
-        return (state.codec, state.key, state.stream), Kept(state.state, self._roots[state.root])
+    def _kept(self, state: KeptState) -> Kept:
+        place = (state.codec, state.key, state.stream)
+        return Kept(place, state.state, self._roots[state.root], state.last, state.message_id)
 
 
 def _read_meta(data: bytes) -> Meta:

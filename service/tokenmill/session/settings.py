@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from hashlib import blake2b
+from typing import Any, Literal
 
 import msgspec
 
@@ -12,6 +13,9 @@ from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import ENDED_OFFSETS, Limits
 from tokenmill.parser import Options
+
+EVERY_ARGUMENT = "*"
+"""Stands for all in the option `content_arguments`."""
 
 EVENTS_VERSION = 1
 """Raised whenever the same input gives other events or other state: a replay by a newer worker would not fit then."""
@@ -26,6 +30,8 @@ class OutputSpec(msgspec.Struct, frozen=True):
     """Types of events that go there; None: all."""
     clean_calls_only: bool = False
     """Of `tool-call` events only those without a `problem`: what a tool runner may execute."""
+    key: Literal["conversation", "choice"] = "conversation"
+    """What a record's key names: a compacted topic keeps the last record of each."""
 
 
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,24 +44,33 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[OutputSpec, ...] = (OutputSpec("events"),)
     limits: Limits = Limits()
     dlq: str = "tokens.dlq"
+    traced: bool = False
+    """The host is told the source of every call, for its log; events are the same."""
     ended_offsets: int = ENDED_OFFSETS
     """For how many records of the partition an ended message is remembered."""
 
     def fingerprint(self) -> str:
         """A short hash of what changes events. Names of topics do not, nor does the order of an event filter."""
         outputs = [
-            (spec.dialect, sorted(spec.events) if spec.events is not None else None, spec.clean_calls_only)
+            (spec.dialect, sorted(spec.events) if spec.events is not None else None, spec.clean_calls_only, spec.key)
             for spec in self.outputs
         ]
-        content = (EVENTS_VERSION, self.resolved_defaults(), self.codec, outputs, self.limits, self.ended_offsets)
+        content = (EVENTS_VERSION, self.resolved(self.defaults), self.codec, outputs, self.limits, self.ended_offsets)
         return blake2b(msgspec.msgpack.encode(content), digest_size=8).hexdigest()
 
-    def resolved_defaults(self) -> Options:
-        """The defaults with `stream_tool_input` decided: on if any output's dialect reads it."""
-        if self.defaults.stream_tool_input is not None:
-            return self.defaults
-        asked = any(find_dialect(spec.dialect).streams_tool_input for spec in self.outputs)
-        return msgspec.structs.replace(self.defaults, stream_tool_input=asked)
+    def resolved(self, options: Options) -> Options:
+        """The options of a message with what the outputs' dialects need for it switched on, and nothing for nobody.
+
+        `stream_tool_input` stays None where a dialect streams although nobody said so: True is the message's own word.
+        """
+        wanted, changes = options.stream_tool_input, dict[str, Any]()
+        dialects = [find_dialect(spec.dialect) for spec in self.outputs]
+        streaming = [dialect for dialect in dialects if wanted or (wanted is None and dialect.streams_tool_input)]
+        if wanted is None and not streaming:
+            changes["stream_tool_input"] = False
+        if any(dialect.streams_arguments for dialect in streaming) and EVERY_ARGUMENT not in options.content_arguments:
+            changes["content_arguments"] = [EVERY_ARGUMENT]
+        return msgspec.structs.replace(options, **changes) if changes else options
 
     @classmethod
     def from_config(cls, config: Config) -> "SessionSettings":
@@ -65,12 +80,15 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
             OutputSpec(output.topic, output.dialect, frozenset(output.events) if output.events else None)
             for output in config.outputs
         ]
+        whole = {config.topics.completions: "openai_completion", config.topics.sessions: "session"}
+        answers = [OutputSpec(topic, dialect, key="choice") for topic, dialect in whole.items() if topic]
         settings = cls(
             defaults=config.parser.options,
             codec=config.parser.codec,
-            outputs=(OutputSpec(config.topics.events), clean_calls, *extra),
+            outputs=(OutputSpec(config.topics.events), clean_calls, *answers, *extra),
             limits=config.limits,
             dlq=config.topics.dlq,
+            traced=config.worker.log_level == "DEBUG",
         )
         if problems := list(settings.problems()):
             raise ConfigError(problems)

@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tokenmill.parser import Grammar
-from tokenmill.session.intake import Kept, Place
+from tokenmill.session.idle import Place
+from tokenmill.session.intake import Kept
 from tokenmill.session.message import Choice, Ident, Message
 from tokenmill.session.recovery import History
+from tokenmill.session.trace_context import TraceContext
 
-SCHEMA = 1
+SCHEMA = 3
 """Raised whenever one of these structs, or the state of a parser, changes its meaning. Other versions are not read."""
 
 
@@ -59,6 +61,7 @@ class ChoiceState(msgspec.Struct, array_like=True, frozen=True):
     reason: str | None
     usage: dict[str, Any] | None
     states: list[bytes]
+    trace_context: TraceContext
 
 
 class MessageState(msgspec.Struct, array_like=True, frozen=True):
@@ -80,6 +83,8 @@ class KeptState(msgspec.Struct, array_like=True, frozen=True):
     stream: bytes
     state: bytes
     root: int
+    last: int
+    message_id: bytes
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -119,9 +124,9 @@ def encode_message(message: Message) -> bytes:
     return _encode(MessageState(message.key, message.id, message.named, message.closed, message.last, choices))
 
 
-def encode_kept(place: Place, kept: Kept) -> bytes:
+def encode_kept(kept: Kept) -> bytes:
     """What a codec remembers."""
-    return _encode(KeptState(*place, kept.state, kept.root.offset))
+    return _encode(KeptState(*kept.place, kept.state, kept.root.offset, kept.last, kept.message_id))
 
 
 def encode_grammar(grammar: Grammar) -> bytes:
@@ -146,4 +151,5 @@ def _choice_state(choice: Choice) -> ChoiceState:
         reason=choice.reason,
         usage=choice.usage,
         states=[_encode(state) if state is not None else b"" for state in choice.states],
+        trace_context=choice.trace_context,
     )

@@ -2,11 +2,13 @@
 
 from collections import defaultdict
 
+from tokenmill.session.traces import Trace
+
 
 class Tally:
     """Counters since the last drain. Every label is bounded: names of codecs, formats and events, and codes of ours."""
 
-    __slots__ = ("chunks", "dead_letters", "dropped", "events", "opened", "parse_errors", "tool_calls")
+    __slots__ = ("chunks", "dead_letters", "dropped", "events", "opened", "parse_errors", "tool_calls", "traces")
 
     def __init__(self) -> None:
         self.chunks: defaultdict[str, int] = defaultdict(int)
@@ -23,6 +25,8 @@ class Tally:
         """Chunks without effect, by reason: duplicate, late, no-message, stale-timeout, lost."""
         self.opened: list[int] = []
         """Timestamps of the records that opened a message, in milliseconds since the epoch."""
+        self.traces: list[Trace] = []
+        """What became of calls, where settings ask for it."""
 
     def drain(self) -> "Tally":
         """What was counted since the last call; this object starts again at nothing."""

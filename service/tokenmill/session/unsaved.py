@@ -60,8 +60,8 @@ class Unsaved:
         fields = Fields()
         for message in self._messages:
             fields.put(message_field(message.ident), encode_message(message))
-        for place, kept in self._intake:
-            fields.put(kept_field(place), encode_kept(place, kept))
+        for kept in self._intake:
+            fields.put(kept_field(kept.place), encode_kept(kept))
         for key, grammar in self._messages.grammars.items():
             fields.put(grammar_field(key), encode_grammar(grammar))
         return fields
@@ -74,7 +74,7 @@ class Unsaved:
             fields.put(message_field(ident), encode_message(message) if message is not None else None)
         for place in self._intake.changed:
             kept = self._intake.get(place)
-            fields.put(kept_field(place), encode_kept(place, kept) if kept is not None else None)
+            fields.put(kept_field(place), encode_kept(kept) if kept is not None else None)
         grammars = self._messages.grammars
         for key in sorted(grammars.keys() ^ self._grammars):
             fields.put(grammar_field(key), encode_grammar(grammars[key]) if key in grammars else None)

@@ -44,16 +44,7 @@ class RedisStore:
     def __init__(
         self, url: str, *, group: str, prefix: str = "tokenmill", timeout: float = 0.25, ttl: float = 86_400
     ) -> None:
-        pool = BlockingConnectionPool.from_url(
-            url,
-            max_connections=CONNECTIONS,
-            timeout=timeout,
-            socket_timeout=timeout,
-            socket_connect_timeout=timeout,
-            retry=Retry(NoBackoff(), 1),
-            health_check_interval=HEALTH_CHECK_S,
-        )
-        self._redis: Redis = Redis(connection_pool=pool)
+        self._redis = redis_client(url, timeout)
         self._space = f"{prefix}:{{{group}:"
         self._ttl_ms = int(ttl * 1000)
         self._delta = self._redis.register_script(_SCRIPTS.joinpath("delta.lua").read_text())
@@ -62,7 +53,7 @@ class RedisStore:
     async def load(self, topic: str, partition: int) -> Snapshot | None:
         """The whole snapshot; starts again when the head changes meanwhile."""
         for _ in range(LOAD_TRIES):
-            async with self._translated():
+            async with translated(self._redis):
                 head, meta, complete = await self._read_head(topic, partition)
                 if head is None or not complete:
                     return None
@@ -74,7 +65,7 @@ class RedisStore:
 
     async def head(self, topic: str, partition: int) -> Head | None:
         """The head alone, complete or not."""
-        async with self._translated():
+        async with translated(self._redis):
             return (await self._read_head(topic, partition))[0]
 
     async def write_full(
@@ -85,7 +76,7 @@ class RedisStore:
         key = self._key(topic, partition, head.generation)
         base_key = self._key(topic, partition, base.generation if base else "none")
         known: list[str | int] = [base.generation, base.epoch, base.offset] if base else ["", "", ""]
-        async with self._translated():
+        async with translated(self._redis):
             for page in pages(fields):
                 async with self._redis.pipeline(transaction=False) as pipe:
                     pipe.hset(key, items=page)
@@ -115,7 +106,7 @@ class RedisStore:
         parts: list[tuple[Sequence[bytes], list[bytes]]] = [(page, []) for page in _slices(removed)]
         parts += [((), page) for page in pages(changed)]
         parts = parts or [((), [])]
-        async with self._translated():
+        async with translated(self._redis):
             for number, (gone, page) in enumerate(parts):
                 first, last = "first" if number == 0 else "", "last" if number == len(parts) - 1 else ""
                 answer = await self._delta(
@@ -139,15 +130,14 @@ class RedisStore:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._redis.aclose()
-        await self._redis.connection_pool.disconnect()
+        await close(self._redis)
 
     def _key(self, topic: str, partition: int, name: str) -> str:
         return f"{self._space}{topic}:{partition}}}:{name}"
 
     async def _read_head(self, topic: str, partition: int) -> tuple[Head | None, bytes, bool]:
         names = ["generation", "epoch", "offset", "fields", "meta", "writing"]
-        values = await _reply(self._redis.hmget(self._key(topic, partition, "head"), names))
+        values = await reply(self._redis.hmget(self._key(topic, partition, "head"), names))
         head = _head(values)
         return head, values[4] or b"", values[5] is None
 
@@ -155,22 +145,43 @@ class RedisStore:
         fields: dict[bytes, bytes] = {}
         cursor = 0
         while True:
-            cursor, page = await _reply(self._redis.hscan(key, cursor, count=SNAPSHOT_PAGE_FIELDS))
+            cursor, page = await reply(self._redis.hscan(key, cursor, count=SNAPSHOT_PAGE_FIELDS))
             fields.update(page)
             if cursor == 0:
                 return fields
 
-    @asynccontextmanager
-    async def _translated(self) -> AsyncIterator[None]:
-        """All that can go wrong with a server becomes `Unavailable`."""
-        try:
-            yield
-        except ReadOnlyError as problem:
-            # A replica answers behind the name of its master: connect again, the name may lead elsewhere now.
-            await self._redis.connection_pool.disconnect()
-            raise Unavailable(f"redis: {problem}") from problem
-        except (RedisError, OSError) as problem:
-            raise Unavailable(f"redis: {type(problem).__name__}: {problem}") from problem
+
+def redis_client(url: str, timeout: float) -> Redis:
+    """A client that waits for no command longer than `timeout` seconds, and tries it at most twice."""
+    pool = BlockingConnectionPool.from_url(
+        url,
+        max_connections=CONNECTIONS,
+        timeout=timeout,
+        socket_timeout=timeout,
+        socket_connect_timeout=timeout,
+        retry=Retry(NoBackoff(), 1),
+        health_check_interval=HEALTH_CHECK_S,
+    )
+    return Redis(connection_pool=pool)
+
+
+async def close(redis: Redis) -> None:
+    """Close all its connections."""
+    await redis.aclose()
+    await redis.connection_pool.disconnect()
+
+
+@asynccontextmanager
+async def translated(redis: Redis) -> AsyncIterator[None]:
+    """All that can go wrong with a server becomes `Unavailable`."""
+    try:
+        yield
+    except ReadOnlyError as problem:
+        # A replica answers behind the name of its master: connect again, the name may lead elsewhere now.
+        await redis.connection_pool.disconnect()
+        raise Unavailable(f"redis: {problem}") from problem
+    except (RedisError, OSError) as problem:
+        raise Unavailable(f"redis: {type(problem).__name__}: {problem}") from problem
 
 
 def pages(fields: Mapping[bytes, bytes]) -> Iterator[list[bytes]]:
@@ -209,6 +220,6 @@ def _head(values: Sequence[bytes | None]) -> Head | None:
     return Head(generation.decode(), int(epoch), int(offset), int(fields))
 
 
-async def _reply(call: Awaitable[Any] | Callable[..., Any]) -> Any:
+async def reply(call: Awaitable[Any] | Callable[..., Any]) -> Any:
     """redis-py types one class for both of its flavours; here every call is awaitable."""
     return await call  # type: ignore[misc] # see the docstring

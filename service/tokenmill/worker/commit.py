@@ -1,12 +1,13 @@
 """Steps 5 and 6 of the cycle: mark what is done, and commit it with its mark once it is acknowledged.
 
 The order is the promise (design 4.3): outputs acknowledged, then the offset, then the snapshot. One commit is in flight
-at a time, so a committed offset never moves back.
+at a time, so a committed offset never moves back. `Committer` has the order, for both kinds of delivery;
+`OffsetCommitter` is how offsets are committed at least once, `exactly_once` has the other.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import OffsetAndMetadata
@@ -25,7 +26,60 @@ LAST_SNAPSHOTS_S = 3.0
 
 
 class Committer:
-    """Commits for all lanes of the worker."""
+    """The order of marks, commits and snapshots, for all lanes of the worker."""
+
+    def __init__(self, writer: SnapshotWriter, numbers: Numbers, hooks: Hooks) -> None:
+        self._writer = writer
+        self._numbers = numbers
+        self._hooks = hooks
+        self._one_at_a_time = asyncio.Lock()
+
+    async def tick(self, lanes: Iterable[Lane]) -> None:
+        """Mark the lanes, commit what is acknowledged, and let committed snapshots go to the writer."""
+        async with self._one_at_a_time:
+            live = [lane for lane in lanes if lane.phase is Phase.LIVE]
+            for lane in live:
+                lane.mark()
+                self._writer.capture_if_due(lane.line)
+            await self._commit_due(live)
+            for lane in live:
+                if lane.committed is not None:
+                    self._writer.committed(lane.line, lane.committed.offset)
+
+    async def flush(self, lanes: Collection[Lane], seconds: float) -> list[Lane]:
+        """Finish what is in flight, commit and snapshot it. Returns the lanes of which everything is committed."""
+        live = [lane for lane in lanes if lane.phase is Phase.LIVE]
+        try:
+            async with asyncio.timeout(seconds):
+                for lane in live:
+                    await lane.drained()
+                async with self._one_at_a_time:
+                    for lane in live:
+                        lane.mark()
+                    await self._commit_due(live)
+        except TimeoutError:
+            log.warning("not everything in flight was acknowledged and committed within %g s", seconds)
+        done = [lane for lane in live if lane.committed and lane.committed.offset == lane.partition.offset]
+        try:
+            async with asyncio.timeout(LAST_SNAPSHOTS_S):
+                for lane in done:
+                    await self._writer.write_last(lane.line)
+        except TimeoutError:
+            log.warning("not all snapshots were written within %g s", LAST_SNAPSHOTS_S)
+        return done
+
+    async def _commit_due(self, lanes: Iterable[Lane]) -> None:
+        marks = {lane: mark for lane in lanes if (mark := lane.committable())}
+        if marks:
+            await self.commit(marks)
+
+    async def commit(self, marks: dict[Lane, Mark]) -> None:
+        """Commit these, and tell lanes, numbers and hooks what came of it. One call at a time."""
+        raise NotImplementedError
+
+
+class OffsetCommitter(Committer):
+    """Commits the offsets of all lanes in one request of the group's member."""
 
     def __init__(
         self,
@@ -38,66 +92,29 @@ class Committer:
         clock: Callable[[], float],
     ) -> None:
         """When no commit came through for `patience` seconds, the worker can't go on."""
+        super().__init__(writer, numbers, hooks)
         self._consumer = consumer
-        self._writer = writer
-        self._numbers = numbers
-        self._hooks = hooks
         self._patience = patience
         self._clock = clock
         self._failing_since: float | None = None
-        self._one_at_a_time = asyncio.Lock()
 
-    async def tick(self, lanes: Iterable[Lane]) -> None:
-        """Mark the lanes, commit what is acknowledged, and let committed snapshots go to the writer."""
-        live = [lane for lane in lanes if lane.phase is Phase.LIVE]
-        for lane in live:
-            lane.mark()
-            self._writer.capture_if_due(lane.line)
-        await self.commit(live)
-        for lane in live:
-            if lane.committed is not None:
-                self._writer.committed(lane.line, lane.committed.offset)
-
-    async def flush(self, lanes: Collection[Lane], seconds: float) -> list[Lane]:
-        """Finish what is in flight, commit and snapshot it. Returns the lanes of which everything is committed."""
-        live = [lane for lane in lanes if lane.phase is Phase.LIVE]
+    async def commit(self, marks: dict[Lane, Mark]) -> None:
+        """Commit acknowledged marks. A commit that fails is left to the next one, or to a replay."""
+        # Without a generation the broker would take a commit for that of a tool, whoever owns the partition now.
+        if self._consumer._coordinator.generation <= 0:  # noqa: SLF001 -- there is no other way
+            return
+        offsets = offsets_of(marks)
+        self._hooks.committing(offsets)
         try:
-            async with asyncio.timeout(seconds):
-                for lane in live:
-                    await lane.drained()
-                for lane in live:
-                    lane.mark()
-                await self.commit(live)
-        except TimeoutError:
-            log.warning("not everything in flight was acknowledged and committed within %g s", seconds)
-        done = [lane for lane in live if lane.committed and lane.committed.offset == lane.partition.offset]
-        try:
-            async with asyncio.timeout(LAST_SNAPSHOTS_S):
-                for lane in done:
-                    await self._writer.write_last(lane.line)
-        except TimeoutError:
-            log.warning("not all snapshots were written within %g s", LAST_SNAPSHOTS_S)
-        return done
-
-    async def commit(self, lanes: Iterable[Lane]) -> None:
-        """Commit the newest acknowledged marks. A commit that fails is left to the next one, or to a replay."""
-        async with self._one_at_a_time:
-            marks = {lane: mark for lane in lanes if (mark := lane.committable())}
-            # Without a generation the broker would take a commit for that of a tool, whoever owns the partition now.
-            if not marks or self._consumer._coordinator.generation <= 0:  # noqa: SLF001 -- there is no other way
-                return
-            offsets = {(lane.partition.topic, lane.partition.number): mark.offset for lane, mark in marks.items()}
-            self._hooks.committing(offsets)
-            try:
-                await self._send(marks)
-            except Unavailable as problem:
-                self._failed(problem)
-                return
-            self._failing_since = None
-            self._numbers.add("tokenmill_commits_total", "done")
-            for lane, mark in marks.items():
-                lane.commit_done(mark)
-            self._hooks.committed(offsets)
+            await self._send(marks)
+        except Unavailable as problem:
+            self._failed(problem)
+            return
+        self._failing_since = None
+        self._numbers.add("tokenmill_commits_total", "done")
+        for lane, mark in marks.items():
+            lane.commit_done(mark)
+        self._hooks.committed(offsets)
 
     async def _send(self, marks: dict[Lane, Mark]) -> None:
         offsets = {lane.topic_partition: OffsetAndMetadata(mark.offset, mark.encode()) for lane, mark in marks.items()}
@@ -110,3 +127,8 @@ class Committer:
             self._failing_since = self._clock()
         elif self._clock() - self._failing_since > self._patience:
             raise FatalError(f"no commit came through for {self._patience:g} s: {problem}")
+
+
+def offsets_of(marks: Mapping[Lane, Mark]) -> dict[tuple[str, int], int]:
+    """As hooks are told: offsets by topic and partition."""
+    return {(lane.partition.topic, lane.partition.number): mark.offset for lane, mark in marks.items()}

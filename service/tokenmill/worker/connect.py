@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
@@ -17,6 +17,7 @@ from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import CALL_S, client_options, deadline
 from tokenmill.limits import KIB, MIB
+from tokenmill.session import SessionSettings
 
 log = logging.getLogger(__name__)
 
@@ -59,14 +60,23 @@ def make_consumer(kafka: Kafka) -> AIOKafkaConsumer:
     )
 
 
-def make_producer(kafka: Kafka, batch_bytes: int = BATCH_BYTES) -> AIOKafkaProducer:
-    """An idempotent producer: a retry neither doubles nor reorders a partition's records."""
+def make_producer(kafka: Kafka, batch_bytes: int = BATCH_BYTES, **transactions: Any) -> AIOKafkaProducer:
+    """An idempotent producer: a retry neither doubles nor reorders a partition's records.
+
+    `transactions` are the client's own arguments, for one that publishes in transactions.
+    """
     return AIOKafkaProducer(
         **client_options(kafka),
         enable_idempotence=True,
         acks="all",
         max_batch_size=batch_bytes,
+        **transactions,
     )
+
+
+def batch_bytes(settings: SessionSettings) -> int:
+    """Largest record batch for outputs: all of a topic's limit may be one record."""
+    return min(BATCH_BYTES, settings.limits.output_bytes)
 
 
 def make_admin(kafka: Kafka) -> "Admin":

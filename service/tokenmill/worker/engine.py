@@ -9,30 +9,24 @@
     7 snapshot     `SnapshotWriter.write`   only behind a commit
 
 Reading goes on while 3 to 7 are under way for what was read before. SIGKILL between any two steps repeats outputs,
-byte for byte, and loses none (P4).
+byte for byte, and loses none (P4). How 3 to 6 are done is the `Delivery`'s: with exactly-once they are one transaction.
 """
 
 import asyncio
 import logging
-import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Sequence
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
 
-from tokenmill.config import Config
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import stopped
 from tokenmill.limits import MIB
-from tokenmill.observe import Hooks, Numbers
 from tokenmill.records import Record
-from tokenmill.session import Partition, SessionSettings
-from tokenmill.store import GuardedStore
-from tokenmill.worker.commit import Committer
+from tokenmill.worker.delivery import STOP_S, AtLeastOnce, Delivery, Parts
+from tokenmill.worker.exactly_once import ExactlyOnce
 from tokenmill.worker.fetched import unwrap_fetched
 from tokenmill.worker.lane import Lane, Phase
-from tokenmill.worker.outbox import Outbox
 from tokenmill.worker.ownership import Ownership
 from tokenmill.worker.snapshots import SnapshotWriter
 
@@ -50,29 +44,14 @@ LANE_UNACKED_BYTES = 8 * MIB
 READ_ERROR_PAUSE_S = 0.5
 """The client raises errors of the group at once and without a pause."""
 
-STOP_S = 5.0
-"""For stopping each client; a broken one hangs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parts:
-    """What an engine is made of."""
-
-    config: Config
-    settings: SessionSettings
-    consumer: AIOKafkaConsumer
-    producer: AIOKafkaProducer
-    store: GuardedStore
-    numbers: Numbers
-    hooks: Hooks
-    fail: Callable[[Exception], None]
-    """Called with what makes going on impossible; the process ends."""
+DELIVERIES = {"at-least-once": AtLeastOnce, "exactly-once": ExactlyOnce}
+"""By `worker.delivery`."""
 
 
 class Engine:
     """One worker's part of the group: reads, parses, publishes, commits."""
 
-    def __init__(self, parts: Parts, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, parts: Parts) -> None:
         config = parts.config
         self.settings = parts.settings
         self.consumer = parts.consumer
@@ -81,20 +60,21 @@ class Engine:
         self.numbers = parts.numbers
         self.hooks = parts.hooks
         self.fail = parts.fail
+        self.sessions = parts.sessions
         self.config = config
-        self.clock = clock
+        self.clock = parts.clock
         self.draining = False
-        patience = config.worker.stall_timeout_s
         self.writer = SnapshotWriter(
-            parts.store, config.worker.snapshot_interval_s, parts.numbers, parts.hooks, clock=clock
+            parts.store, config.worker.snapshot_interval_s, parts.numbers, parts.hooks, clock=parts.clock
         )
-        self.committer = Committer(
-            parts.consumer, self.writer, parts.numbers, parts.hooks, patience=patience, clock=clock
-        )
+        self.delivery: Delivery = DELIVERIES[config.worker.delivery](parts, self.writer)
+        self.committer = self.delivery.committer
         self.ownership = Ownership(
-            self, revoke_seconds=config.kafka.rebalance_timeout_ms / 2000, patience=patience, clock=clock
+            self,
+            revoke_seconds=config.kafka.rebalance_timeout_ms / 2000,
+            patience=config.worker.stall_timeout_s,
+            clock=parts.clock,
         )
-        self._topics = tuple(dict.fromkeys([*(spec.topic for spec in self.settings.outputs), self.settings.dlq]))
         self._failing_since: float | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -112,23 +92,13 @@ class Engine:
         """Say which topic is read; must be done before the consumer starts."""
         self.consumer.subscribe([self.config.topics.tokens], listener=self.ownership)
 
-    def make_lane(self, partition: Partition) -> Lane:
-        """A lane with its ways out, for a partition that was just assigned."""
-
-        def outbox(topic: str, settle: Callable[[], None]) -> Outbox:
-            def acknowledged(records: int) -> None:
-                self.numbers.add("tokenmill_records_produced_total", topic, by=records)
-                settle()
-
-            return Outbox(self.producer, topic, partition.number, acknowledged=acknowledged, failed=self.fail)
-
-        return Lane(partition, self.writer.line(partition), self._topics, outbox, self.numbers)
-
     # Running
 
     def start(self) -> None:
         """Start the tasks; the consumer is started already."""
         steps = {"read": self._read_on, "commit": self._commit_on, "snapshots": self.writer.run}
+        if self.sessions is not None:
+            steps["sessions"] = self.sessions.run
         self._tasks = [self.watched(step(), name) for name, step in steps.items()]
 
     def also(self, work: Awaitable[None], name: str) -> None:
@@ -219,7 +189,7 @@ class Engine:
 
     async def _commit_on(self) -> None:
         while True:
-            await asyncio.sleep(self.config.worker.commit_interval_ms / 1000)
+            await asyncio.sleep(self.delivery.interval_s)
             await self.committer.tick(self.lanes.values())
 
     # What the client knows of a partition
@@ -247,8 +217,10 @@ class Engine:
         for task in self._tasks[:1]:
             task.cancel()  # reading; parsing has no point where it could be cut
             await asyncio.wait([task])
-        await self.ownership.give_up(seconds)
-        await self.close()
+        try:
+            await self.ownership.give_up(seconds)
+        finally:
+            await self.close()
 
     async def close(self) -> None:
         """Let go of everything, each within its own deadline."""
@@ -256,8 +228,10 @@ class Engine:
         for task in self._tasks:
             task.cancel()
         await stopped(self.consumer, STOP_S)
-        await stopped(self.producer, STOP_S)
-        try:
-            await asyncio.wait_for(self.store.close(), STOP_S)
-        except (Unavailable, TimeoutError, OSError) as problem:
-            log.info("the snapshot store did not close cleanly: %r", problem)
+        await self.delivery.close()
+        for store in (self.sessions, self.store):
+            try:
+                if store is not None:
+                    await asyncio.wait_for(store.close(), STOP_S)
+            except (Unavailable, TimeoutError, OSError) as problem:
+                log.info("a store did not close cleanly: %r", problem)

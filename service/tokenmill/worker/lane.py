@@ -6,6 +6,7 @@ committed. Several slices are on their way at once; none is settled before those
 """
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +20,8 @@ from tokenmill.records import Output, Record
 from tokenmill.session import Mark, Partition
 from tokenmill.worker.outbox import Outbox
 from tokenmill.worker.snapshots import SnapshotLine
+
+log = logging.getLogger(__name__)
 
 
 class Phase(Enum):
@@ -116,8 +119,7 @@ class Lane:
         outboxes = self.outboxes
         for output in out:
             outboxes[output.topic].append(output.timestamp, output.key, output.value, output.headers)
-        for box in outboxes.values():
-            box.flush()
+        self._pass_on()
         self._slices.append(Slice(self._needs(), timestamps, self._count(), None))
         self.settle()
 
@@ -135,10 +137,7 @@ class Lane:
         slices = self._slices
         now = self._wall() * 1000
         while slices and all(box.acked >= needed for box, needed in slices[0].needs):
-            done = slices.popleft()
-            self._latency.observe_since(done.timestamps, now)
-            self._first_event.observe_since(done.opened, now)
-            self._ready = done.mark or self._ready
+            self._done(now)
         if slices:
             self._idle.clear()
         else:
@@ -157,7 +156,7 @@ class Lane:
             self._ready = None
 
     async def drained(self) -> None:
-        """Wait until nothing is in flight."""
+        """Wait until a commit would cover everything that was processed."""
         await self._idle.wait()
 
     def close(self) -> None:
@@ -166,10 +165,24 @@ class Lane:
         for box in (*self.outboxes.values(), self.inbox):
             box.close()
 
+    def _pass_on(self) -> None:
+        """What was appended to the outboxes is on its way at once."""
+        for box in self.outboxes.values():
+            box.flush()
+
+    def _done(self, now: float) -> None:
+        """The oldest slice is done; `now` is in milliseconds."""
+        done = self._slices.popleft()
+        self._latency.observe_since(done.timestamps, now)
+        self._first_event.observe_since(done.opened, now)
+        self._ready = done.mark or self._ready
+
     def _needs(self) -> list[tuple[Outbox, int]]:
         return [(box, box.begun) for box in self.outboxes.values() if box.acked < box.begun]
 
     def _count(self) -> list[int]:
         tally = self.partition.drain()
         self._numbers.take(tally)
+        for trace in tally.traces:
+            log.debug("%s, message %s: %s\nbecame %s", *trace)
         return tally.opened

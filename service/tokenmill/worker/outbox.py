@@ -2,17 +2,32 @@
 
 While the producer is busy with the batches before, records join the batch that is still open; so batches grow with the
 load by themselves, and nothing waits for a timer. Every record has the input record's own timestamp.
+
+Where outputs are published in transactions, nothing is flushed: records collect until a `cut` lets go what belongs to
+one.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any
-
-from aiokafka import AIOKafkaProducer
+from functools import partial
+from typing import Any, Protocol
 
 from tokenmill.errors import FatalError
 from tokenmill.records import Headers
+
+ALL = float("inf")
+"""Batches that may be sent, where no transaction says how many."""
+
+
+class Publisher(Protocol):
+    """What an outbox needs of a producer."""
+
+    def create_batch(self) -> Any:
+        """An empty record batch."""
+
+    async def send_batch(self, batch: Any, topic: str, *, partition: int) -> "asyncio.Future[Any]":
+        """Answers with the future of its acknowledgement."""
 
 
 class Outbox:
@@ -29,6 +44,7 @@ class Outbox:
         "_pump",
         "_sent_bytes",
         "_topic",
+        "_until",
         "_waiting",
         "acked",
         "begun",
@@ -36,7 +52,7 @@ class Outbox:
 
     def __init__(
         self,
-        producer: AIOKafkaProducer,
+        producer: Publisher,
         topic: str,
         partition: int,
         *,
@@ -54,6 +70,7 @@ class Outbox:
         self._waiting: deque[Any] = deque()
         self._pump: asyncio.Task[None] | None = None
         self._sent_bytes = 0
+        self._until: float = ALL
         self._closed = False
         self.begun = 0
         """Batches that have at least one record."""
@@ -79,6 +96,12 @@ class Outbox:
         if self._waiting and self._pump is None and not self._closed:
             self._pump = asyncio.create_task(self._send())
 
+    def cut(self) -> None:
+        """Let go what was appended, and nothing that comes after: that begins a batch, which waits for the next cut."""
+        self._open = self._append = None
+        self._until = self.begun
+        self.flush()
+
     def close(self) -> None:
         """Send nothing more. What the producer already has may still be published; that does no harm."""
         self._closed = True
@@ -95,7 +118,7 @@ class Outbox:
 
     async def _send(self) -> None:
         try:
-            while self._waiting:
+            while self._waiting and self.begun - len(self._waiting) < self._until:
                 batch = self._waiting.popleft()
                 if batch is self._open:
                     self._open = self._append = None
@@ -104,13 +127,13 @@ class Outbox:
                 self._sent_bytes += size
                 # Waits while the producer has a batch for this partition that is not on the wire yet.
                 future = await self._producer.send_batch(batch, self._topic, partition=self._partition)
-                future.add_done_callback(lambda done, size=size, records=records: self._done(done, size, records))
+                future.add_done_callback(partial(self._done, size=size, records=records))
         except Exception as problem:  # noqa: BLE001 -- whatever it is, order would be lost by going on
             self._failed(problem)
         finally:
             self._pump = None
 
-    def _done(self, future: "asyncio.Future[Any]", size: int, records: int) -> None:
+    def _done(self, future: "asyncio.Future[Any]", *, size: int, records: int) -> None:
         self._sent_bytes -= size
         if future.cancelled():
             return

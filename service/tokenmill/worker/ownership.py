@@ -16,16 +16,16 @@ from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
-from tokenmill.errors import SnapshotError, Unavailable
+from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.records import Output, Record
 from tokenmill.session import Mark, Partition, SessionSettings
 from tokenmill.store import GuardedStore, Snapshot
-from tokenmill.worker.commit import Committer
 from tokenmill.worker.connect import until_available
+from tokenmill.worker.delivery import Delivery
 from tokenmill.worker.lane import Lane, Phase
-from tokenmill.worker.restore import Committed, Extent, Plan, plan
+from tokenmill.worker.restore import Committed, Extent, Plan, rebuild
 from tokenmill.worker.snapshots import SnapshotWriter
 
 log = logging.getLogger(__name__)
@@ -42,13 +42,12 @@ class Desk(Protocol):
 
     settings: SessionSettings
     consumer: AIOKafkaConsumer
-    committer: Committer
+    delivery: Delivery
     writer: SnapshotWriter
     store: GuardedStore
     numbers: Numbers
     hooks: Hooks
 
-    def make_lane(self, partition: Partition) -> Lane: ...
     def fail(self, problem: Exception) -> None: ...
 
 
@@ -89,7 +88,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         if self._restoring:
             await asyncio.wait(self._restoring)
         lanes = list(self.lanes.values())
-        done = await self._desk.committer.flush(lanes, seconds)
+        done = await self._desk.delivery.committer.flush(lanes, seconds)
         for lane in lanes:
             lane.close()
         self._parked = {lane.topic_partition: lane for lane in done}
@@ -106,32 +105,37 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     def _take(self, assigned: Sequence[TopicPartition]) -> None:
         desk = self._desk
         desk.consumer.pause(*assigned)
-        epoch = desk.consumer._coordinator.generation  # noqa: SLF001 -- the only place that has it
+        generation = desk.consumer._coordinator.generation  # noqa: SLF001 -- the only place that has it
         self._assigned_at = self._clock()
-        self.lanes = {tp: desk.make_lane(Partition(desk.settings, tp.topic, tp.partition)) for tp in assigned}
+        self.lanes = {tp: desk.delivery.make_lane(Partition(desk.settings, tp.topic, tp.partition)) for tp in assigned}
         self.assignments += 1
         desk.numbers.add("tokenmill_rebalances_total")
         desk.hooks.assigned(len(assigned))
-        log.info("generation %d: %d partitions", epoch, len(assigned), extra={"partitions": [p for _, p in assigned]})
-        self._begin(dict(self.lanes), epoch)
+        numbers = [number for _, number in assigned]
+        log.info("generation %d: %d partitions", generation, len(assigned), extra={"partitions": numbers})
+        self._begin(dict(self.lanes), generation)
 
-    def _begin(self, lanes: dict[TopicPartition, Lane], epoch: int) -> None:
-        task = asyncio.create_task(self._restore_all(lanes, epoch))
+    def _begin(self, lanes: dict[TopicPartition, Lane], generation: int) -> None:
+        task = asyncio.create_task(self._restore_all(lanes, generation))
         self._restoring.add(task)
         task.add_done_callback(self._restoring.discard)
 
     # From assigned to live
 
-    async def _restore_all(self, lanes: dict[TopicPartition, Lane], epoch: int) -> None:
+    async def _restore_all(self, lanes: dict[TopicPartition, Lane], generation: int) -> None:
         try:
             partitions = list(lanes)
+            # First keep the owner before from committing, then ask what it committed: never the other way round.
+            await until_available(
+                lambda: self._desk.delivery.take_over(list(lanes.values()), generation), self._patience
+            )
             committed = await until_available(lambda: self._committed(partitions), self._patience)
             extents = await until_available(lambda: self._extents(partitions), self._patience)
             places = asyncio.Semaphore(RESTORES)
 
             async def one(tp: TopicPartition) -> None:
                 async with places:
-                    await self._restore(lanes[tp], epoch, committed.get(tp), extents[tp])
+                    await self._restore(lanes[tp], committed.get(tp), extents[tp])
 
             async with asyncio.TaskGroup() as group:
                 for tp in partitions:
@@ -145,7 +149,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         if (lane := self.lanes.get(tp)) is not None:
             lane.close()
             self._desk.consumer.pause(tp)
-            self.lanes[tp] = self._desk.make_lane(Partition(self._desk.settings, tp.topic, tp.partition))
+            self.lanes[tp] = self._desk.delivery.make_lane(Partition(self._desk.settings, tp.topic, tp.partition))
             self._begin({tp: self.lanes[tp]}, lane.line.epoch)
 
     async def _committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Committed]:
@@ -161,13 +165,12 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         end = await deadline(self._desk.consumer.end_offsets(partitions), "end offsets")
         return {tp: Extent(first[tp], end[tp]) for tp in partitions}
 
-    async def _restore(self, lane: Lane, epoch: int, committed: Committed | None, extent: Extent) -> None:
+    async def _restore(self, lane: Lane, committed: Committed | None, extent: Extent) -> None:
         """Parked state, else what `plan` says; then read on from there."""
         tp = lane.topic_partition
-        lane.line.epoch = epoch
         parked = self._parked.pop(tp, None)
         if parked is not None and _still_committed(parked, committed):
-            due = lane.line.due
+            epoch, due = lane.line.epoch, lane.line.due
             lane.adopt(parked.partition, parked.line)
             lane.line.epoch, lane.line.due = epoch, due
             lane.committed = parked.committed
@@ -189,21 +192,15 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
 
     async def _rebuild(self, lane: Lane, committed: Committed | None, extent: Extent) -> Plan:
         """The partition as the store has it, or an empty one, at the offset where the replay starts."""
-        settings, (topic, number) = self._desk.settings, lane.topic_partition
+        topic, number = lane.topic_partition
         snapshot = await self._load(lane) if committed else None
-        chosen = plan(committed, extent, snapshot.head.offset if snapshot else None, settings.fingerprint())
-        if snapshot is not None and chosen.source == "redis":
-            try:
-                state = (snapshot.meta, snapshot.fields)
-                lane.adopt(Partition.restore(settings, topic, number, chosen.mark, state))
-                lane.line.restored(snapshot.head)
-            except SnapshotError as problem:
-                log.warning("%s/%d: the snapshot can't be used: %s", topic, number, problem)
-                chosen = plan(committed, extent, None, settings.fingerprint())
-            else:
-                return chosen
-        lane.adopt(Partition(settings, topic, number, chosen.start))
-        return chosen
+        found = rebuild(self._desk.settings, (topic, number), committed, extent, snapshot)
+        if found.refused:
+            log.warning("%s/%d: the snapshot can't be used: %s", topic, number, found.refused)
+        lane.adopt(found.partition)
+        if snapshot is not None and found.plan.source == "redis":
+            lane.line.restored(snapshot.head)
+        return found.plan
 
     async def _load(self, lane: Lane) -> Snapshot | None:
         line = lane.line

@@ -10,7 +10,9 @@ seen are announced as lost, never passed over in silence.
 
 from typing import NamedTuple
 
-from tokenmill.session import Mark
+from tokenmill.errors import SnapshotError
+from tokenmill.session import Mark, Partition, SessionSettings
+from tokenmill.store import Snapshot
 
 
 class Committed(NamedTuple):
@@ -42,6 +44,39 @@ class Plan(NamedTuple):
     """Records that were never processed and that the topic dropped, or that it forgot to have."""
     check: bool = False
     """Whether the mark is the broker's, and so says what the state must be after the replay."""
+
+
+class Rebuilt(NamedTuple):
+    """A partition before its replay."""
+
+    plan: Plan
+    partition: Partition
+    """As the snapshot has it, or empty, at the offset where the replay starts."""
+    refused: str
+    """Why a snapshot that is there is not used; empty if it is, or there is none."""
+
+
+def rebuild(
+    settings: SessionSettings,
+    place: tuple[str, int],
+    committed: Committed | None,
+    extent: Extent,
+    snapshot: Snapshot | None,
+) -> Rebuilt:
+    """Decide, and make the partition `place` (topic and number) that the replay begins with."""
+    chosen = plan(committed, extent, snapshot.head.offset if snapshot else None, settings.fingerprint())
+    refused = ""
+    if snapshot is not None and chosen.source == "redis":
+        try:
+            partition = Partition.restore(settings, *place, chosen.mark, (snapshot.meta, snapshot.fields))
+        except SnapshotError as problem:
+            refused = str(problem)
+            chosen = plan(committed, extent, None, settings.fingerprint())
+        else:
+            return Rebuilt(chosen, partition, "")
+    elif snapshot is not None:
+        refused = f"it is of offset {snapshot.head.offset}, which does not lead to {chosen.mark.offset}"
+    return Rebuilt(chosen, Partition(settings, *place, chosen.start), refused)
 
 
 def plan(committed: Committed | None, extent: Extent, snapshot: int | None, fingerprint: str) -> Plan:

@@ -13,10 +13,13 @@ from tokenmill.kafka import started
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.session import SessionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
-from tokenmill.worker.connect import BATCH_BYTES, make_admin, make_consumer, make_producer, until_available
-from tokenmill.worker.engine import Engine, Parts
+from tokenmill.store.sessions import RedisSessions
+from tokenmill.worker.connect import batch_bytes, make_admin, make_consumer, make_producer, until_available
+from tokenmill.worker.delivery import Parts
+from tokenmill.worker.engine import Engine
 from tokenmill.worker.gauges import read_gauges
 from tokenmill.worker.idle import IdleCloser, round_seconds
+from tokenmill.worker.sessions import SessionWriter
 from tokenmill.worker.sizes import fitting_limits
 from tokenmill.worker.topics import check_partitions, largest_records, output_topics, partition_counts
 from tokenmill.worker.watch import Pulse, Watch
@@ -88,9 +91,9 @@ class WorkerService(Service):
             topics = [config.topics.tokens, *output_topics(config)]
             check_partitions(config, await partition_counts(admin, topics))
             settings = fitting_limits(settings, await largest_records(admin, output_topics(config)))
-        batch = min(BATCH_BYTES, settings.limits.output_bytes)
+        size = batch_bytes(settings)
         seconds = config.kafka.rebalance_timeout_ms / 1000
-        producer = await started(lambda: make_producer(config.kafka, batch), "start the producer", seconds)
+        producer = await started(lambda: make_producer(config.kafka, size), "start the producer", seconds)
         engine: Engine | None = None
         consumer = make_consumer(config.kafka)
         engine = Engine(
@@ -103,6 +106,7 @@ class WorkerService(Service):
                 numbers=self._numbers,
                 hooks=self._hooks,
                 fail=self._fail,
+                sessions=self._sessions(),
             )
         )
         engine.subscribe()
@@ -131,6 +135,19 @@ class WorkerService(Service):
             deadline=STORE_DEADLINE_S,
             failed=lambda op, _: self._numbers.add("tokenmill_redis_errors_total", op),
         )
+
+    def _sessions(self) -> SessionWriter | None:
+        redis = self._config.redis
+        if not self._config.topics.sessions or redis.url.startswith("memory://"):
+            return None
+        store = RedisSessions(
+            redis.url,
+            group=self._config.kafka.group_id,
+            prefix=redis.key_prefix,
+            timeout=redis.timeout_s,
+            ttl=redis.ttl_s,
+        )
+        return SessionWriter(store, self._numbers)
 
     # End
 

@@ -19,6 +19,13 @@ log = logging.getLogger(__name__)
 RECORD_OVERHEAD = 1 * KIB
 """What a record batch of one record needs beside key, value and headers: 61 bytes of batch and some lengths."""
 
+LIVE_S = {"agent": 3600}
+"""How long records of a dialect are kept that shows what a model is writing: an hour, for pages that connect again. The
+whole of it comes from other topics."""
+
+MIN_SEGMENT_MS = 60_000
+"""A segment is a few files; one a minute is enough."""
+
 Outcome: TypeAlias = Literal["created", "grown", "unchanged"]
 
 
@@ -33,7 +40,8 @@ class TopicChange(NamedTuple):
 def output_topics(config: Config) -> list[str]:
     """Topics that the worker writes to, the dead-letter topic included."""
     topics = config.topics
-    return [topics.events, topics.tool_calls, *(output.topic for output in config.outputs), topics.dlq]
+    answers = [topic for topic in (topics.completions, topics.sessions) if topic]
+    return [topics.events, topics.tool_calls, *answers, *(output.topic for output in config.outputs), topics.dlq]
 
 
 def all_topics(config: Config) -> list[str]:
@@ -110,11 +118,26 @@ def check_partitions(config: Config, counts: Mapping[str, int]) -> None:
 
 
 def _settings(config: Config, topic: str) -> dict[str, str]:
-    """A topic holds its longest record; the input keeps every record until its time is over."""
+    """A topic holds its longest record. All but sessions keep every record until its time is over."""
     if topic == config.topics.tokens:
         longest = config.limits.record_bytes + 64 * KIB
         return {"cleanup.policy": "delete", "max.message.bytes": str(longest)}
-    return {"cleanup.policy": "delete", "max.message.bytes": str(config.limits.output_bytes + 64 * KIB)}
+    policy = "compact" if topic == config.topics.sessions else "delete"
+    return {"cleanup.policy": policy, "max.message.bytes": str(config.limits.output_bytes + 64 * KIB)} | _retention(
+        config, topic
+    )
+
+
+def _retention(config: Config, topic: str) -> dict[str, str]:
+    """How long an output's topic keeps a record, where that is said or its dialect is for those who watch now.
+
+    A segment that is still written to is never deleted, so there are several in that time.
+    """
+    for output in config.outputs:
+        keep_s = output.retention_s or LIVE_S.get(output.dialect)
+        if output.topic == topic and keep_s:
+            return {"retention.ms": str(keep_s * 1000), "segment.ms": str(max(MIN_SEGMENT_MS, keep_s * 1000 // 4))}
+    return {}
 
 
 async def _create(

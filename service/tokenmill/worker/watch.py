@@ -46,13 +46,14 @@ class Watch:
 
     def _dead_tasks(self) -> Iterator[str]:
         """The client's background tasks: `getmany` and `send` go on without them, doing nothing."""
-        consumer, producer = self._engine.consumer, self._engine.producer
-        tasks = {
-            "fetching": consumer._fetcher._fetch_task,  # noqa: SLF001 -- nothing public tells
-            "coordination": consumer._coordinator._coordination_task,  # noqa: SLF001 -- likewise
-            "sending": producer._sender.sender_task,  # noqa: SLF001 -- likewise
-        }
-        for name, task in tasks.items():
+        consumer = self._engine.consumer
+        tasks = [
+            ("fetching", consumer._fetcher._fetch_task),  # noqa: SLF001 -- nothing public tells
+            ("coordination", consumer._coordinator._coordination_task),  # noqa: SLF001 -- likewise
+        ]
+        producers = self._engine.delivery.producers()
+        tasks += [("sending", producer._sender.sender_task) for producer in producers]  # noqa: SLF001 -- likewise
+        for name, task in tasks:
             if task.done():
                 yield f"the Kafka client's {name} task has ended: {_reason(task)}"
 

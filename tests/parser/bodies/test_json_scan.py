@@ -4,20 +4,30 @@ import pytest
 
 from tests.support.parsing import all_cuts
 from tokenmill.limits import JSON_DEPTH
-from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, JsonScan, Phase, Token, ends_in_escape
+from tokenmill.parser.bodies.json_moves import QUICK_CHARS
+from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, JsonScan, Phase, Token
 from tokenmill.parser.body_state import JsonState
+from tokenmill.parser.markers import Scanner, marker
+
+
+def scanner(depth: int, watched: str = "") -> JsonScan:
+    """One whose stops are single characters."""
+    return JsonScan(depth, Scanner([(marker(character), None) for character in watched]))
+
+
+NAMES = {number: name for name, number in vars(Token).items() if name.isupper()}
 
 
 def tokens(depth: int, chunks: list[str], watched: str = "") -> list[tuple[str, int, str]]:
     """Tokens of a text with their nesting, and the text of keys."""
-    scan, state, out = JsonScan(depth, watched), JsonState(), []
+    scan, state, out = scanner(depth, watched), JsonState(), []
     for chunk in chunks:
         position, passed = 0, -1
         while True:
             position, token = scan.step(state, chunk, position, passed)
             if token == Token.MORE:
                 break
-            out.append((token.name, len(state.stack), state.text if token == Token.KEY else ""))
+            out.append((NAMES[token], len(state.stack), state.text if token == Token.KEY else ""))
             if token == Token.WATCHED:
                 passed = position
             if token == Token.BAD:
@@ -80,7 +90,7 @@ def test_a_watched_bracket_that_begins_no_marker_is_a_bracket() -> None:
 
 def test_capture_is_bounded() -> None:
     """A key without end is not collected without end."""
-    scan, state = JsonScan(1), JsonState()
+    scan, state = scanner(1), JsonState()
     for chunk in ['{"', *["k" * 100] * 100]:
         position = 0
         while (step := scan.step(state, chunk, position))[1] != Token.MORE:
@@ -88,31 +98,53 @@ def test_capture_is_bounded() -> None:
     assert CAPTURE_CHARS < len(state.text) <= CAPTURE_CHARS + 100
 
 
-@pytest.mark.parametrize(
-    ("text", "escaped", "expected"),
-    [("ab", False, False), ("a\\", False, True), ("a\\\\", False, False), ("\\", True, False), ("a", True, False)],
-)
-def test_ends_in_escape(text: str, escaped: bool, expected: bool) -> None:  # parameters of the table
-    """An odd number of backslashes at the end leaves an escape open."""
-    assert ends_in_escape('"', text, escaped=escaped) is expected
-
-
-@pytest.mark.parametrize("text", ['"k": [1, {', "x} ] ", '"\\', '"a\\"b"', "'}'", '{"a'])
+@pytest.mark.parametrize("text", ['"k": [1, {', "x} ] ", '"\\', '"a\\"b"', "'}'", '{"a', '"\\\\"', "]],[["])
 def test_staying_nested_is_the_same_as_stepping(text: str) -> None:
     """The short path through deep nesting leaves the state in which the long one leaves it."""
-    scan = JsonScan(0)
-    states = [JsonState(stack="[[{", phase=Phase.DEEP) for _ in range(2)]
-    assert scan.stays_nested(states[0], text)
+    scan = scanner(0)
+    states = [JsonState(stack="[[[{"[: 3 + ("}" in text)], phase=Phase.DEEP) for _ in range(2)]
+    assert scan.stays(states[0], text)
     assert scan.step(states[1], text, 0)[1] == Token.MORE
     assert states[0] == states[1]
 
 
-@pytest.mark.parametrize("text", ["}]]", "x}]", "<"])
-def test_leaving_the_nesting_reads_nothing(text: str) -> None:
-    """A chunk that leads out of the nesting, or holds a watched character, is left to the long path untouched."""
-    state = JsonState(stack="[{", phase=Phase.DEEP)
-    assert not JsonScan(0, "<").stays_nested(state, text)
-    assert state == JsonState(stack="[{", phase=Phase.DEEP)
+@pytest.mark.parametrize("text", ["abc", "a\\", "\\\\", '\\"', 'n\\"\\'])
+@pytest.mark.parametrize("escaped", [False, True])
+@pytest.mark.parametrize("phase", [Phase.DEEP, Phase.BEGUN])
+def test_staying_in_a_string_is_the_same_as_stepping(
+    text: str, escaped: bool, phase: int
+) -> None:  # parameters of the table
+    """Escapes are followed over chunks; a string that is a value of its own is not left."""
+    scan = scanner(0)
+    states = [JsonState(stack="[[", phase=phase, quote='"', escaped=escaped) for _ in range(2)]
+    position, token = scan.step(states[1], text, 0)
+    if scan.stays(states[0], text):
+        assert (position, token) == (len(text), Token.MORE)
+        assert states[0] == states[1]
+    else:
+        assert phase == Phase.BEGUN
+        assert token == Token.END
+
+
+@pytest.mark.parametrize(
+    ("stack", "quote", "text"),
+    [
+        ("[{", "", "}]]"),
+        ("[{", "", "x}]"),
+        ("[[", "", "]][["),
+        ("[{", "", "]"),
+        ("[{", "", "<"),
+        ("[{", "", "/"),
+        ("[{", "*", "x"),
+        ("[{", "", "x" * (QUICK_CHARS + 1)),
+        ("[" * (JSON_DEPTH - 1), "", "[[]"),
+    ],
+)
+def test_what_leads_away_is_not_read(stack: str, quote: str, text: str) -> None:
+    """The end of the nesting, or below it, wrong or too many brackets, stops, comments: left to the long path."""
+    state = JsonState(stack=stack, phase=Phase.DEEP, quote=quote)
+    assert not scanner(1 if stack == "[[" else 0, "<").stays(state, text)
+    assert state == JsonState(stack=stack, phase=Phase.DEEP, quote=quote)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +159,13 @@ def test_comments_hold_nothing(text: str) -> None:
     expected = [("BEGIN", 0, ""), *[(token, 1, key) for name in "abc" for token, key in _member(name)], ("END", 0, "")]
     for chunks in ([text], *all_cuts(text)):
         assert tokens(1, list(chunks)) == expected
+
+
+def test_outside_of_deep_nesting_nothing_is_passed_over() -> None:
+    """Where keys and values are told, only strings are read at once."""
+    state = JsonState(stack="[", phase=Phase.VALUE)
+    assert not scanner(1).stays(state, "{")
+    assert state == JsonState(stack="[", phase=Phase.VALUE)
 
 
 def _member(name: str) -> list[tuple[str, str]]:

@@ -86,3 +86,12 @@ def test_nesting_on_the_short_path() -> None:
         grammar("gemma4"), [*("<|tool_call>call:f{a:[[1", "],[", "2]],b:[", "3", "],c", ":[4]}<tool_call|>")]
     )
     assert named(events, ToolCall)[0].arguments == {"a": [["1"], ["2"]], "b": ["3"], "c": ["4"]}
+
+
+def test_names_at_their_bound() -> None:
+    """A key of the most characters is one, and a character more breaks the call, however its chunks come."""
+    for chars, code in ((NAME_CHARS, []), (NAME_CHARS + 1, ["malformed-call"])):
+        text = call(f"{'k' * chars}:1,b:2")
+        for size in (1, 3, 7, len(text)):
+            chunks = [text[at : at + size] for at in range(0, len(text), size)]
+            assert codes_of(parse(grammar("functiongemma"), chunks))[:1] == code

@@ -105,3 +105,12 @@ def test_a_call_that_is_cut(name: str, codes: list[str]) -> None:
     events = parse(grammar("pythonic", tools=[{"function": {"name": "f"}}]), [f"[{name}(a='x"])
     assert codes_of(events) == codes
     assert text_of(events) == f"[{name}(a='x"
+
+
+def test_source_waits_only_for_a_quote() -> None:
+    """Half an escape is source for certain; a quote is not, while it may open with three or end its string."""
+    parser = Parser.of(grammar("lfm2"), "identity")
+    parser.feed("<|tool_call_start|>[f(a='")
+    chunks = ("x\\", "'y", "'", ", b", "=['z", "'", ", 'w']", ")")
+    sent = ["".join(event.delta for event in named(parser.feed(chunk), ToolInputDelta)) for chunk in chunks]
+    assert sent == ["'x\\", "'y", "", "", "', b=['z", "", "', 'w']", ""]

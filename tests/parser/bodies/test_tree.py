@@ -76,14 +76,22 @@ def test_arguments(body: str, expected: dict[str, Any]) -> None:
     }
     for chunks in all_cuts(text):
         assert merged(parse(compiled, chunks)) == whole
+    unwatched = grammar(FORMAT, tools=[TOOL])
+    for chunks in all_cuts(text):
+        assert merged(parse(unwatched, chunks)) == merged(parse(unwatched, [text]))
 
 
-@pytest.mark.parametrize("body", ["[s]x[/t]", "[/s]", "[]x[/]", "[" + "k" * (NAME_CHARS + 1), "[n]" * (DEPTH + 1)])
+@pytest.mark.parametrize(
+    "body", ["[s]x[/t]", "[n]x[/n][/t]", "[/s]", "[]x[/]", "[" + "k" * (NAME_CHARS + 1), "[n]" * (DEPTH + 1)]
+)
 def test_what_fits_nothing_breaks_the_call(body: str) -> None:
     """A closing of nothing, no name, one too long, elements too deep: the source is text, wherever it is cut."""
     events = parse(grammar(FORMAT), [call_of(body)])
     assert (codes_of(events), text_of(events)) == (["malformed-call"], call_of(body))
-    assert merged(events) == merged(parse(grammar(FORMAT), list(call_of(body))))
+    text = call_of(body)
+    for size in range(1, 16):
+        chunks = [text[at : at + size] for at in range(0, len(text), size)]
+        assert merged(parse(grammar(FORMAT), chunks)) == merged(events)
 
 
 @pytest.mark.parametrize("ending", ["[/calls]", "[calls]", "[call f][/call][/calls]"])
@@ -91,6 +99,18 @@ def test_what_surrounds_a_call_ends_it(ending: str) -> None:
     """A missing end behind complete elements is made good by what follows."""
     events = parse(grammar(FORMAT), ["[calls][call f][s]x[/s]" + ending])
     assert named(events, ToolCall)[0].arguments == {"s": "x"}
+
+
+@pytest.mark.parametrize("inside", ["open", "a[b]c[/b]d", "a[b]c"])
+def test_what_was_sent_of_an_open_element_is_not_taken_back(inside: str) -> None:
+    """Who was told of its text finds it in the arguments; elsewhere what is left open is left out."""
+    text = call_of(f"[i]1[/i][s]{inside}")
+    for wanted, more in ((["*"], {"s": inside}), ([], {})):
+        compiled = grammar(FORMAT, tools=[TOOL], content_arguments=wanted)
+        for chunks in ([text], list(text)):
+            events = parse(compiled, chunks)
+            assert named(events, ToolCall)[0].arguments == {"i": 1, **more}
+            assert "".join(event.delta for event in named(events, ArgumentDelta)) == "".join(more.values())
 
 
 def test_text_is_sent_at_once() -> None:

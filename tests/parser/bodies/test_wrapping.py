@@ -32,11 +32,20 @@ GRAMMAR = grammar("plain", tools=TOOLS)
         ("f", {}, {}),
         ("own", {"arguments": {"arguments": 1}}, {"arguments": {"arguments": 1}}),
         ("none", {"arguments": {"a": 1}}, {"arguments": {"a": 1}}),
+        ("f", {"": {"a": 1}}, {"a": 1}),
+        ("none", {"": '{"z": 1}'}, {"z": 1}),
     ],
 )
 def test_wrappers(tool: str, arguments: dict[str, Any], expected: dict[str, Any]) -> None:
-    """A parameter that the tool does not have, alone and with what the tool has inside, is a wrapper."""
+    """A parameter that the tool does not have, alone and with what the tool has inside; and one that has no name."""
     assert unwrapped(GRAMMAR, tool, arguments) == (expected, False)
+
+
+@pytest.mark.parametrize("arguments", [{"": "text"}, {"": [1]}, {"": {"a": 1}, "b": 2}, {"": "{}", "b": 2}])
+def test_a_parameter_without_a_name_is_all_arguments_or_none(arguments: dict[str, Any]) -> None:
+    """No tool has such a parameter."""
+    with pytest.raises(ValueError, match="no name"):
+        unwrapped(GRAMMAR, "f", arguments)
 
 
 def test_what_may_be_a_wrapper() -> None:

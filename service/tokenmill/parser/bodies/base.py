@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tokenmill.parser.calls import Verdict
     from tokenmill.parser.grammar import Grammar
     from tokenmill.parser.run import Run
-    from tokenmill.parser.state import OpenCall
+    from tokenmill.parser.state import OpenCall, State
 
 
 class Reader(Protocol):
@@ -22,8 +22,12 @@ class Reader(Protocol):
     def begin(self, call: "OpenCall") -> BodyState:
         """The state in front of the body's first character."""
 
-    def quick(self, grammar: "Grammar", call: "OpenCall", text: str) -> list[AnyEvent] | None:
-        """The events of a chunk that is content through and through; None if it must be read with care."""
+    def quick(self, grammar: "Grammar", parser: "State", call: "OpenCall", text: str) -> list[AnyEvent] | None:
+        """The events of a chunk that is content through and through; None if it must be read with care.
+
+        What it does not read although it answers is put into the `held` of `parser`. The caller adds the rest to the
+        source.
+        """
 
     def step(self, run: "Run", call: "OpenCall", buffer: str, position: int) -> "tuple[int, Verdict]":
         """Read on from `position`: the position read to, and what it means for the call.

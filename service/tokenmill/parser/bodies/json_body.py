@@ -14,13 +14,13 @@ from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_reading import Reading, decode_growing
-from tokenmill.parser.bodies.json_scan import COMMENTS, JsonScan, Phase, Token, ends_in_escape
+from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, CONTENT, JsonScan, Phase, Token
 from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.calls import Verdict, begin, grow, wants
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.repair import decode_json, decode_string
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -45,10 +45,13 @@ class JsonArguments(msgspec.Struct, frozen=True):
 
     optional: bool = False
     """Nothing at all, where the call is closed, stands for no arguments."""
+    close: Marker | None = None
+    """Closes the call where its arguments may be missing: framing of the section, as behind arguments."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """The reader of this body."""
-        return JsonReader(None, stops, optional=self.optional)
+        closes = [self.close] if self.close else []
+        return JsonReader(None, [*stops, *closes], optional=self.optional)
 
 
 class JsonReader:
@@ -60,44 +63,48 @@ class JsonReader:
         self._keys = keys
         self._optional = optional
         self._level = 0 if keys is None else 1
-        self._stops = Scanner([(stop, None) for stop in stops if not _is_json(stop)])
-        self._shallow = JsonScan(self._level, self._stops.firsts)
-        self._watching = JsonScan(self._level + 1, self._stops.firsts)
+        self._stops: Scanner[None] = Scanner([(stop, None) for stop in stops if not _is_json(stop)])
+        self._shallow = JsonScan(self._level, self._stops)
+        self._watching = JsonScan(self._level + 1, self._stops)
 
     def begin(self, call: OpenCall) -> JsonState:  # noqa: ARG002 # other bodies note where they begin
         return JsonState()
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
         state: JsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
+        if state.capture:
+            return self._quick_captured(grammar, call, state, text)
         quote = state.quote
-        if quote and quote in COMMENTS:
-            if not self._shallow.stays_in_comment(state, text):
-                return None
-        elif not quote or quote in text:
+        if not quote or quote in text or "\\" in text or state.escaped or (quote == "\n" and "\r" in text):
             scan = self._watching if grammar.watches_arguments else self._shallow
-            if state.phase != Phase.DEEP or state.escaped or not scan.stays_nested(state, text):
+            if not scan.stays(state, text):
                 return None
-        elif state.capture:
-            return self._quick_growth(grammar, call, state, text)
-        elif state.escaped or "\\" in text:
-            state.escaped = ends_in_escape(quote, text, escaped=state.escaped)
-        call.source.add(text)
-        if state.begin >= 0 > state.end and call.begun and grammar.streams_input and not call.dropped:
-            return [ToolInputDelta(call.id, text)]
-        return []
+        return [ToolInputDelta(call.id, text)] if state.sending else []
 
-    def _quick_growth(self, grammar: "Grammar", call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
-        growing = call.growing
-        if growing is None or grammar.options.min_delta_chars:
+    def _quick_captured(self, grammar: "Grammar", call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
+        """The events of more of a string that is wanted: of a key or a name, or one that is decoded while it grows."""
+        growing, limits = call.growing, grammar.limits
+        if growing is None and not (state.stringy and state.end < 0):
+            return self._quick_word(call, state, text)
+        if (growing and grammar.options.min_delta_chars) or len(state.tail) + len(text) > limits.delta_chars:
             return None
-        call.source.add(text)
-        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if grammar.streams_input else []
-        if state.tail or "\\" in text:
-            state.escaped = ends_in_escape(state.quote, text, escaped=state.escaped)
-            text = decode_growing(state, text)
-        if text:
-            events.append(ArgumentDelta(call.id, growing.argument, text))
+        if (state.quote in text or "\\" in text or state.escaped) and not self._watching.stays(state, text):
+            return None
+        decoded = decode_growing(state, text) if state.tail or "\\" in text else text
+        events: list[AnyEvent] = []
+        if state.sending and (source := text if growing else decoded):
+            events.append(ToolInputDelta(call.id, source))
+        if growing and decoded:
+            events.append(ArgumentDelta(call.id, growing.argument, decoded))
         return events
+
+    def _quick_word(self, call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
+        """The events of more of a key or a name."""
+        quote = state.quote
+        if quote not in CONTENT or state.escaped or quote in text or "\\" in text or len(state.text) > CAPTURE_CHARS:
+            return None
+        state.text += text
+        return [ToolInputDelta(call.id, text)] if state.sending else []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         reading = Reading(run, call, buffer, position)
@@ -125,7 +132,7 @@ class JsonReader:
         """A marker stands where JSON should."""
         return Verdict.DONE if self._optional and state.phase == Phase.VALUE and not state.stack else Verdict.FAILED
 
-    def _token(self, reading: Reading, token: Token, position: int) -> Verdict:
+    def _token(self, reading: Reading, token: int, position: int) -> Verdict:
         state = reading.state
         level = len(state.stack)
         if token == Token.KEY:

@@ -24,10 +24,16 @@ _WHOLE_ESCAPES = re.compile(
 def decode_growing(state: JsonState, raw: str) -> str:
     """The text of more string content, as far as it is certain; half an escape at its end waits in `tail`."""
     raw = state.tail + raw
+    end = certain(raw)
+    state.tail = raw[end:]
+    return decode_string(raw[:end])
+
+
+def certain(raw: str) -> int:
+    """How much of a string's content can be decoded whatever follows."""
     whole = _WHOLE_ESCAPES.match(raw)
     assert whole is not None  # the pattern matches the empty string, too
-    state.tail = raw[whole.end() :]
-    return decode_string(raw[: whole.end()])
+    return whole.end()
 
 
 class Reading:
@@ -51,11 +57,13 @@ class Reading:
         self.state.begin = self.base + position
         self.state.stringy = self.state.capture = stringy
         self.state.text = ""
+        self.state.sending = self.call.begun and not self.call.dropped and self.run.grammar.streams_input
         self.region = position
 
     def end_arguments(self, position: int) -> None:
         """The value of the arguments ended."""
         self.state.end = self.base + position
+        self.state.sending = False
         if self.state.stringy:
             self._unwrap(last=True)
             self.state.capture = False

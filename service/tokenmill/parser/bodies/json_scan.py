@@ -5,18 +5,19 @@
 3. It is lenient: what is not JSON is passed over, and the decoder judges the whole text at its end. Only a bracket that
    closes another kind of bracket is an error here. Single quotes open strings, too, and slashes comments: they never
    stand outside strings in valid JSON.
-4. `watched` are characters that can begin a marker outside strings; the caller looks at them and, where they begin
-   none, goes on with `passed` at their position.
+4. `stops` are markers that end the text outside strings. The scanner tells of characters that can begin one; the caller
+   looks at them and, where they begin none, goes on with `passed` at their position.
 5. While `capture` is set, raw string content is added to `text`; the caller takes it from there.
 """
 
 import re
-from enum import IntEnum
 
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
+from tokenmill.parser.bodies.json_moves import OPENER, QUICK_CHARS, content_move, move_from
 from tokenmill.parser.body_state import JsonState
+from tokenmill.parser.markers import Scanner
 
-_CONTENT = {
+CONTENT = {
     '"': re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL),
     "'": re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL),
 }
@@ -24,21 +25,14 @@ COMMENTS = "/\n*"
 """What `quote` is inside a comment: the slash that may begin one, then the kind's end or its first sign."""
 
 _NOT_SPACE = re.compile(r"\S")
-_OPENER = {"}": "{", "]": "["}
+_LINE_END = re.compile(r"[\n\r]")
 
 CAPTURE_CHARS = 6 * NAME_CHARS
 """A captured key or name is no longer added to past this: each of its characters may be a six-character escape."""
 
 
-def ends_in_escape(quote: str, text: str, *, escaped: bool) -> bool:
-    """Whether string content that holds no bare quote ends inside an escape; `escaped`: it begins inside one."""
-    content = _CONTENT[quote].match(text, int(escaped))
-    assert content is not None  # the pattern matches the empty string, too
-    return content.end() < len(text)
-
-
-class Phase(IntEnum):
-    """What is expected next."""
+class Phase:
+    """What is expected next. Plain numbers, as they stand in the state."""
 
     VALUE = 0
     BEGUN = 1
@@ -50,8 +44,8 @@ class Phase(IntEnum):
     DEEP = 7
 
 
-class Token(IntEnum):
-    """What the scanner stopped at."""
+class Token:
+    """What the scanner stopped at. Plain numbers: to name a member of an enumeration costs as much as a chunk may."""
 
     MORE = 0
     """The end of the buffer."""
@@ -70,17 +64,18 @@ class Token(IntEnum):
 class JsonScan:
     """A scanner for one kind of body."""
 
-    __slots__ = ("_deep", "_depth", "_key_end", "_scalar_end", "_watched")
+    __slots__ = ("_deep", "_depth", "_key_end", "_scalar_end", "_stops", "_watched")
 
-    def __init__(self, depth: int, watched: str = "") -> None:
-        signs = re.escape(watched)
+    def __init__(self, depth: int, stops: Scanner[None]) -> None:
+        signs = re.escape(stops.firsts)
         self._depth = depth
-        self._watched = watched
+        self._stops = stops
+        self._watched = stops.firsts
         self._deep = re.compile(f"[\"'/{{}}\\[\\]{signs}]")
         self._scalar_end = re.compile(f"[,/\\]}}{signs}]")
         self._key_end = re.compile(f"[:,/}}{signs}]")
 
-    def step(self, state: JsonState, buffer: str, position: int, passed: int = -1) -> tuple[int, Token]:
+    def step(self, state: JsonState, buffer: str, position: int, passed: int = -1) -> tuple[int, int]:
         """Read on from `position` to the next token: the position after it, and which it is.
 
         `passed` is the position of a watched character that begins no marker.
@@ -88,7 +83,7 @@ class JsonScan:
         size = len(buffer)
         while position < size:
             if state.quote and state.quote in COMMENTS:
-                position, token = _comment(state, buffer, position), None
+                position, token = comment(state, buffer, position), None
             elif state.quote:
                 position, token = self._string(state, buffer, position)
             elif state.phase == Phase.DEEP:
@@ -101,48 +96,32 @@ class JsonScan:
                 return position, token
         return size, Token.MORE
 
-    def stays_nested(self, state: JsonState, text: str) -> bool:
-        """Read all of `text` at once if nothing in it ends the deep nesting; otherwise read nothing."""
-        quote, stack, escaped, position = state.quote, state.stack, False, 0
-        while position < len(text):
-            if quote:
-                content = _CONTENT[quote].match(text, position)
-                assert content is not None  # the pattern matches the empty string, too
-                position = content.end() + 1
-                if position <= len(text):
-                    escaped = text[position - 1] == "\\"
-                    quote = quote if escaped else ""
-                continue
-            found = self._deep.search(text, position)
-            if found is None:
-                break
-            character, position = found.group(), found.end()
-            if character == "/" or character in self._watched:
-                return False
-            if character in "\"'":
-                quote = character
-            elif character in "{[" and len(stack) < JSON_DEPTH:
-                stack += character
-            elif character in "}]" and len(stack) > self._depth + 1 and stack[-1] == _OPENER[character]:
-                stack = stack[:-1]
-            else:
-                return False
-        state.quote, state.stack, state.escaped = quote, stack, escaped
-        return True
+    def stays(self, state: JsonState, text: str) -> bool:
+        """Read all of a short text at once if it leads neither out of the open string nor out of the deep nesting.
 
-    def stays_in_comment(self, state: JsonState, text: str) -> bool:
-        """Read all of `text` at once if nothing in it ends the comment; otherwise read nothing."""
-        if state.quote == "/" or state.quote in text or "/" in text:
+        Otherwise nothing is read.
+        """
+        if len(text) > QUICK_CHARS:
             return False
-        state.escaped = False
+        if state.quote:
+            escaped = content_move(f"{state.quote}\\{text}" if state.escaped else state.quote + text)
+            if escaped is not None:
+                state.escaped = escaped
+                return True
+        if state.phase != Phase.DEEP:
+            return False
+        move = move_from(state.stack, self._depth, state.quote, state.escaped, text)
+        if move is None or self._stops.doubt(text):
+            return False
+        state.stack, state.quote, state.escaped = move
         return True
 
-    def _string(self, state: JsonState, buffer: str, position: int) -> tuple[int, Token | None]:
+    def _string(self, state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
         begin = position
         if state.escaped:
             state.escaped = False
             position += 1
-        content = _CONTENT[state.quote].match(buffer, position)
+        content = CONTENT[state.quote].match(buffer, position)
         assert content is not None  # the pattern matches the empty string, too
         end = content.end()
         if end < len(buffer) and buffer[end] == "\\":  # the buffer ends inside an escape
@@ -161,8 +140,12 @@ class JsonScan:
         state.phase = Phase.AFTER
         return end + 1, Token.END
 
-    def _nested(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, Token | None]:
-        found = self._deep.search(buffer, position)
+    def _find(self, signs: re.Pattern[str], state: JsonState, buffer: str, position: int) -> re.Match[str] | None:  # noqa: ARG002 -- a scanner of words needs it
+        """The next sign that means something outside of strings."""
+        return signs.search(buffer, position)
+
+    def _nested(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, int | None]:
+        found = self._find(self._deep, state, buffer, position)
         if found is None:
             return len(buffer), None
         position = found.start()
@@ -170,7 +153,7 @@ class JsonScan:
         if character in self._watched and position != passed:
             return position, Token.WATCHED
         if character in "\"'/":
-            state.quote = character
+            state.quote, state.escaped = character, character == "/"
         elif character in "{[":
             if len(state.stack) == JSON_DEPTH:
                 return position, Token.BAD
@@ -179,9 +162,10 @@ class JsonScan:
             return self._close(state, character, position)
         return position + 1, None
 
-    def _bare(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, Token | None]:
+    def _bare(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, int | None]:
         is_key = state.phase == Phase.BARE_KEY
-        found = (self._key_end if is_key else self._scalar_end).search(buffer, position + (position == passed))
+        signs = self._key_end if is_key else self._scalar_end
+        found = self._find(signs, state, buffer, position + (position == passed))
         end = found.start() if found else len(buffer)
         if state.capture and len(state.text) <= CAPTURE_CHARS:
             state.text += buffer[position:end]
@@ -194,7 +178,7 @@ class JsonScan:
         state.phase = Phase.COLON if is_key else Phase.AFTER
         return end, Token.KEY if is_key else Token.END
 
-    def _structure(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, Token | None]:
+    def _structure(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, int | None]:
         found = _NOT_SPACE.search(buffer, position)
         if found is None:
             return len(buffer), None
@@ -203,11 +187,11 @@ class JsonScan:
         if character in self._watched and position != passed:
             return position, Token.WATCHED
         if character == "/":
-            state.quote = character
+            state.quote, state.escaped = character, True
             return position + 1, None
         return self._sign(state, character, position)
 
-    def _sign(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
+    def _sign(self, state: JsonState, character: str, position: int) -> tuple[int, int | None]:
         if character in "}]" and state.phase != Phase.BEGUN:
             return self._close(state, character, position)
         if state.phase == Phase.BEGUN:
@@ -236,7 +220,7 @@ class JsonScan:
         state.phase = Phase.BARE_KEY
         return position
 
-    def _begin(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
+    def _begin(self, state: JsonState, character: str, position: int) -> tuple[int, int | None]:
         if character in "\"'":
             state.quote = character
         elif character in "{[":
@@ -249,8 +233,8 @@ class JsonScan:
             return position, None
         return position + 1, None
 
-    def _close(self, state: JsonState, character: str, position: int) -> tuple[int, Token | None]:
-        if state.stack[-1:] != _OPENER[character]:
+    def _close(self, state: JsonState, character: str, position: int) -> tuple[int, int | None]:
+        if state.stack[-1:] != OPENER[character]:
             return position, Token.BAD
         state.stack = state.stack[:-1]
         if len(state.stack) > self._depth:
@@ -259,14 +243,16 @@ class JsonScan:
         return position + 1, Token.END
 
 
-def _comment(state: JsonState, buffer: str, position: int) -> int:
+def comment(state: JsonState, buffer: str, position: int) -> int:
     """Read on inside a comment, or behind a slash that may begin one."""
     if state.quote == "/":
+        state.escaped = False
         kind = buffer[position]
         state.quote = {"/": "\n", "*": "*"}.get(kind, "")
         return position + 1 if state.quote else position
     if state.quote == "\n":
-        end = buffer.find("\n", position) + 1
+        line_end = _LINE_END.search(buffer, position)
+        end = line_end.end() if line_end else 0
     elif state.escaped and buffer[position] == "/":  # the star came before
         end = position + 1
     else:

@@ -7,10 +7,9 @@
    too (`quoted="typed"`), the same goes for strings.
 """
 
-import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from enum import Enum, IntEnum
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -18,30 +17,19 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.brackets import nested
+from tokenmill.parser.bodies.literal_scan import Sign, follow, literal_scan
 from tokenmill.parser.bodies.literal_values import Syntax, read_arguments
 from tokenmill.parser.body_state import LiteralState
 from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import is_text
-from tokenmill.parser.markers import Marker, Scanner, marker
+from tokenmill.parser.markers import Marker
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
 
 _OPENERS = {"}": "{", "]": "["}
-
-
-class Sign(Enum):
-    """What has a meaning outside of strings."""
-
-    QUOTE = "a string begins or ends"
-    OPEN = "a bracket opens"
-    CLOSE = "a bracket closes"
-    COLON = "a key ends"
-    COMMA = "a value ends"
-    STOP = "what surrounds the call goes on"
 
 
 class Growth(IntEnum):
@@ -72,43 +60,45 @@ class _LiteralReader:
     encoding: Encoding = "text"
 
     def __init__(self, literals: Literals, stops: Sequence[Marker]) -> None:
-        quote, typed = literals.quote, literals.quoted == "typed"
         untyped = frozenset({"json"}) if literals.untyped == "json" else frozenset[str]()
-        self._syntax = Syntax(quote.spellings[0], typed, untyped)
-        self._first = quote.spellings[0][0]
-        self._string = Scanner([(quote, Sign.QUOTE)])
-        signs = [
-            (quote, Sign.QUOTE),
-            (marker("{", "["), Sign.OPEN),
-            (marker("}", "]"), Sign.CLOSE),
-            (marker(":"), Sign.COLON),
-            (marker(","), Sign.COMMA),
-        ]
-        self._structure = Scanner([*signs, *((stop, Sign.STOP) for stop in stops if not _is_key(stop))])
-        firsts = {spelling[0] for stop in stops if not _is_key(stop) for spelling in stop.spellings}
-        self._risky = re.compile(rf"[{{}}\[\]{re.escape(''.join(sorted(firsts)))}]")
+        self._syntax = Syntax(literals.quote.spellings[0], literals.quoted == "typed", untyped)
+        self._scan = literal_scan(literals.quote, tuple(stop for stop in stops if not _is_key(stop)))
 
     def begin(self, call: OpenCall) -> LiteralState:
         return LiteralState(begin=call.source.size)
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: LiteralState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        if self._first in text or state.naming:
+        if not state.quoted or state.naming:
+            return self._quick_structure(grammar, parser, call, state, text)
+        if state.growth and (state.growth == Growth.UNDECIDED or grammar.options.min_delta_chars):
             return None
-        if not state.quoted:
-            inner = state.stack[1:]
-            stack = nested(inner, self._risky.findall(text)) if inner else None
-            if stack is None:
-                return None
-            state.stack = "{" + stack
-        elif state.growth and (state.growth == Growth.UNDECIDED or grammar.options.min_delta_chars):
-            return None
-        call.source.add(text)
-        sent = grammar.streams_input and not call.dropped
-        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sent else []
-        if state.growth:
+        settled = self._scan.string.settled(text)
+        if settled < 0:
+            return None if state.growth else self._quick_structure(grammar, parser, call, state, text)
+        if settled < len(text):
+            text, parser.held = text[:settled], text[settled:]
+        events = _passed(grammar, call, text)
+        if state.growth and text:
             events.append(ArgumentDelta(call.id, state.key, text))
         return events
+
+    def _quick_structure(
+        self, grammar: "Grammar", parser: State, call: OpenCall, state: LiteralState, text: str
+    ) -> list[AnyEvent] | None:
+        """The same for a chunk with keys, brackets or the ends of strings in it."""
+        if state.quoted or state.naming or not self._scan.passes(text, state.stack):
+            inside = follow(self._scan, text, state.stack, quoted=state.quoted, naming=state.naming)
+            if inside is None or (inside.strings and grammar.watches_arguments):
+                return None
+            if state.naming and len(state.key) + len(text) > NAME_CHARS:
+                return None
+            state.quoted, state.naming, state.stack, read, key, begins, _ = inside
+            key = key if begins else state.key + key
+            state.key = key if state.naming else key.strip()
+            if read < len(text):
+                text, parser.held = text[:read], text[read:]
+        return _passed(grammar, call, text)
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
@@ -116,7 +106,7 @@ class _LiteralReader:
         first, base = position, call.source.size - position
         verdict = Verdict.MORE
         while verdict is Verdict.MORE:
-            hit = (self._string if state.quoted else self._structure).find(buffer, position, final=run.final)
+            hit = self._scan.find(buffer, position, quoted=state.quoted, final=run.final)
             stop = len(buffer) if hit is None else hit.start
             taken = self._take(run, call, state, buffer[position:stop])
             if taken < stop - position:
@@ -192,6 +182,13 @@ class _LiteralReader:
 def _is_key(stop: Marker) -> bool:
     """Whether a marker looks like a key: what opens a call may be a key inside of one."""
     return any(spelling.endswith(":") for spelling in stop.spellings)
+
+
+def _passed(grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent]:
+    """What is sent of a chunk of source."""
+    if not text:
+        return []
+    return [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
 
 
 def _grow(run: Run, call: OpenCall, state: LiteralState, text: str) -> None:

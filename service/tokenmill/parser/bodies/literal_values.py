@@ -11,8 +11,11 @@ from tokenmill.parser.coerce import coerce
 from tokenmill.parser.schema import Shape
 
 _JSON = frozenset({"json"})
-_LAYOUT = re.compile(r"\s*")
-_BARE_END = re.compile(r"[,{}\[\]]")
+_BEGIN = re.compile(r"\s*([{\[]?)\s*")
+_KEY = re.compile(r"([^:,{}\[\]]*):")
+_BARE = re.compile(r"[^,{}\[\]]*")
+_END = re.compile(r"\s*(,?)\s*")
+_COLON = re.compile(r"\s*:")
 
 
 class Syntax(NamedTuple):
@@ -42,78 +45,76 @@ class _Values:
 
     def __init__(self, text: str, syntax: Syntax) -> None:
         self._text = text
-        self._syntax = syntax
-        self._at = 0
+        self._quote = syntax.quote
+        self._typed = syntax.typed
+        self._at = len(text) - len(text.lstrip())
 
     def key(self, closing: str) -> str | None:
         """The next key, up to its colon; None at the end of the object."""
         if self._ends(closing):
             return None
-        if self._text.startswith(self._syntax.quote, self._at):
-            key, valid = self._quoted(), True
-            self._skip()
-        else:
-            key = self._text[self._at : max(self._text.find(":", self._at), self._at)]
-            valid = self._syntax.quote not in key and not _BARE_END.search(key)
-            self._at += len(key)
-        if not valid or not self._text.startswith(":", self._at):
-            raise ValueError(f"a key without a value: {key[:80]!r}")
-        self._at += 1
-        return key.strip()
+        bare = _KEY.match(self._text, self._at)
+        if bare is None or self._quote in bare.group():
+            return self._quoted_key()
+        self._at = bare.end()
+        return bare.group(1).strip()
+
+    def _quoted_key(self) -> str:
+        begin = self._at
+        if self._text.startswith(self._quote, begin):
+            key = self._quoted()
+            if colon := _COLON.match(self._text, self._at):
+                self._at = colon.end()
+                return key.strip()
+        raise ValueError(f"a key without a value: {self._text[begin : begin + 80]!r}")
 
     def value(self, shape: Shape, untyped: AbstractSet[str]) -> Any:
         """The next value, and the comma behind it; `untyped` are its types if the schema has none."""
-        self._skip()
+        begin = _BEGIN.match(self._text, self._at)
+        assert begin is not None  # the pattern matches the empty string, too
+        self._at = begin.end()
         types = shape.types
         inner = _JSON if types else untyped
-        first = self._text[self._at : self._at + 1]
-        if first == "{":
-            self._at += 1
+        if begin.group(1) == "{":
             value: Any = {}
             while (key := self.key("}")) is not None:
                 value[key] = self.value(shape.child(key), inner)
-        elif first == "[":
-            self._at += 1
+        elif begin.group(1):
             value = []
             while not self._ends("]"):
                 value.append(self.value(shape.item(), inner))
         else:
             value = self._scalar(types or untyped)
-        self._skip()
-        if self._text.startswith(",", self._at):
-            self._at += 1
-        elif self._text[self._at : self._at + 1] not in ("", "}", "]"):
+        end = _END.match(self._text, self._at)
+        assert end is not None  # as above
+        self._at = end.end()
+        if not end.group(1) and self._text[self._at : self._at + 1] not in ("", "}", "]"):
             raise ValueError(f"no comma between values: {self._text[self._at : self._at + 80]!r}")
         return value
 
     def _scalar(self, types: AbstractSet[str]) -> Any:
-        if self._text.startswith(self._syntax.quote, self._at):
+        if self._text.startswith(self._quote, self._at):
             text = self._quoted()
-            return coerce(text, types) if self._syntax.typed else text
-        end = _BARE_END.search(self._text, self._at)
-        text = self._text[self._at : end.start() if end else None]
-        self._at += len(text)
-        if self._syntax.quote in text:
+            return coerce(text, types) if self._typed else text
+        bare = _BARE.match(self._text, self._at)
+        assert bare is not None  # as above
+        text = bare.group()
+        self._at = bare.end()
+        if self._quote in text:
             raise ValueError(f"not a value: {text[:80]!r}")
         return coerce(text.strip(), types)
 
     def _quoted(self) -> str:
-        begin = self._at + len(self._syntax.quote)
-        end = self._text.find(self._syntax.quote, begin)
+        begin = self._at + len(self._quote)
+        end = self._text.find(self._quote, begin)
         if end < 0:
             raise ValueError("a string does not end")
-        self._at = end + len(self._syntax.quote)
+        self._at = end + len(self._quote)
         return self._text[begin:end]
 
     def _ends(self, closing: str) -> bool:
         """Whether an object or list ends here, and if it does the step behind its end."""
-        self._skip()
         if self._at < len(self._text) and (not closing or self._text[self._at] != closing):
             return False
         self._at += len(closing)
         return True
-
-    def _skip(self) -> None:
-        layout = _LAYOUT.match(self._text, self._at)
-        assert layout is not None  # the pattern matches the empty string, too
-        self._at = layout.end()

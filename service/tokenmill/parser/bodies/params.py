@@ -24,9 +24,9 @@ from tokenmill.parser.bodies.wrapping import fitting, may_wrap, read_object, unw
 from tokenmill.parser.body_state import ParamsState
 from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import is_text, read_typed
-from tokenmill.parser.markers import Marker, Scanner, marker
+from tokenmill.parser.markers import Finder, Marker, Scanner, marker
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -56,6 +56,8 @@ class Edge(IntEnum):
     """Signs in a value that stand for another."""
     RAW = 6
     """A raw section of a value begins or ends."""
+    FAULT = 7
+    """The call can't go on like this."""
 
 
 class Growth(IntEnum):
@@ -79,7 +81,10 @@ class Params(msgspec.Struct, frozen=True):
     tag_end: Marker = marker(">")
     """Ends the tag; in pairs of tags it is what stands between key and value."""
     key: str = r"\s*(?P<key>.*?)\s*"
-    """What a tag must look like as a whole: a regular expression with the groups `key` and, if any, `type`."""
+    """What a tag must look like as a whole: a regular expression with the groups `key` and, if any, `type`.
+
+    A parameter without a key is the object of all arguments.
+    """
     trim: Trim = "line"
     untyped: Untyped = "text"
     """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any."""
@@ -96,10 +101,12 @@ class Params(msgspec.Struct, frozen=True):
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """The reader of this body."""
-        return _ParamsReader(self, stops)
+        return ParamsReader(self, stops)
 
 
-class _ParamsReader:
+class ParamsReader:
+    """Reads tagged parameters; bodies whose tags are other ones build on it."""
+
     encoding: Encoding = "xml"
 
     def __init__(self, params: Params, stops: Sequence[Marker]) -> None:
@@ -119,29 +126,26 @@ class _ParamsReader:
     def begin(self, call: OpenCall) -> ParamsState:
         return ParamsState(begin=call.source.size)
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: ParamsState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        if state.value < 0 or state.in_tag:
+        if state.growth and not _grows_quickly(grammar, state, text):
             return None
-        for first in self._raw.firsts if state.raw else self._value.firsts:
-            if first in text:
+        scanner = self._scanner(state)
+        if scanner.first in text and (settled := scanner.settled(text)) < len(text):
+            if settled < 0:
                 return None
-        if state.growth:
-            return self._quick_growth(grammar, call, state, text)
-        call.source.add(text)
-        return [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
-
-    def _quick_growth(self, grammar: "Grammar", call: OpenCall, state: ParamsState, text: str) -> list[AnyEvent] | None:
-        if state.growth == Growth.UNDECIDED or state.fresh or grammar.options.min_delta_chars:
-            return None
-        call.source.add(text)
-        grown = state.tail + text
-        if text[-1].isspace():
-            grown = self._certain(state, grown)
-        else:
-            state.tail = ""
-        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if grammar.streams_input else []
-        if grown:
+            parser.held, text = text[settled:], text[:settled]
+        if state.in_tag:
+            if len(state.tag) + len(text) > TAG_CHARS:
+                parser.held = ""
+                return None
+            state.tag += text
+        if not text:
+            return []
+        events: list[AnyEvent] = []
+        if grammar.streams_input and not call.dropped:
+            events = [ToolInputDelta(call.id, text)]
+        if state.growth and (grown := self._certain(state, state.tail + text)):
             events.append(ArgumentDelta(call.id, state.key, grown))
         return events
 
@@ -175,13 +179,11 @@ class _ParamsReader:
         send_source(run, call, buffer[first:position])
         return position, verdict
 
-    def _scanner(self, state: ParamsState) -> Scanner[Edge]:
+    def _scanner(self, state: ParamsState) -> Finder[Edge]:
         """What is live where the body stands."""
-        if state.in_tag:
-            return self._tag
-        if state.value < 0:
-            return self._between
-        return self._raw if state.raw else self._value
+        if state.value >= 0:
+            return self._raw if state.raw else self._value
+        return self._tag if state.in_tag else self._between
 
     def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: Edge, source: str, begin: int) -> bool:
         """A marker that goes on with the call; False if it breaks it."""
@@ -209,7 +211,7 @@ class _ParamsReader:
         if found is None:
             return False
         state.in_tag, state.wire_type = False, found.groupdict().get("type") or ""
-        state.key = unescape(found["key"]) if self._params.unescape else found["key"]
+        state.key = unescape(found["key"] or "") if self._params.unescape else found["key"]
         state.value = begin
         if wants(run, call, state.key) and self._takes(run.grammar, call.name, state.key):
             text = is_text(self._types(run.grammar, call, state.key, state.wire_type))
@@ -220,7 +222,7 @@ class _ParamsReader:
     def _takes(self, grammar: "Grammar", tool: str, key: str) -> bool:
         """Whether a parameter is certain to be among the arguments."""
         own = grammar.parameters(tool) if self._params.declared else None
-        return not may_wrap(grammar, tool, key) and (not own or key in own)
+        return bool(key) and not may_wrap(grammar, tool, key) and (not own or key in own)
 
     def _types(self, grammar: "Grammar", call: OpenCall, key: str, wire_type: str) -> frozenset[str]:
         """The JSON types that a value may have: by the schema, else by its tag, else by the format."""
@@ -274,6 +276,13 @@ class _ParamsReader:
         if self._params.declared:
             arguments = fitting(run.grammar, call.name, arguments, len(state.values) - len(read))
         return arguments, repaired or any(repaired for _, repaired in read.values())
+
+
+def _grows_quickly(grammar: "Grammar", state: ParamsState, text: str) -> bool:
+    """Whether more of a growing value is sent as it stands: it is certain to be text, and its beginning is behind."""
+    if state.growth == Growth.UNDECIDED or state.fresh or grammar.options.min_delta_chars:
+        return False
+    return len(state.tail) + len(text) <= grammar.limits.delta_chars
 
 
 def _escaping(escapes: Escapes | None) -> list[tuple[Marker, Edge]]:

@@ -15,14 +15,15 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.brackets import nested
-from tokenmill.parser.bodies.python_strings import CONTENT, Endings, Separator, decode_certain, decode_python
+from tokenmill.parser.bodies.json_moves import QUICK_CHARS, content_move
+from tokenmill.parser.bodies.python_nesting import content_end, follow, opening_quote, string_closes
+from tokenmill.parser.bodies.python_strings import Endings, Separator, decode_certain, decode_python
 from tokenmill.parser.bodies.python_values import read_value
 from tokenmill.parser.body_state import PythonState
 from tokenmill.parser.calls import Verdict, begin, end_growth, grow, send_source, wants
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -34,7 +35,6 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 _PREFIXES = ("", "r", "R", "u", "U")
 _LEAD_CHARS = max(len(prefix) for prefix in _PREFIXES) + 1
 """Text in front of a string that is kept: one character more than can be a prefix."""
-
 
 TEXT_CHARS = 512
 """How much of a call that is text because of its name is held to find its end, and so its siblings behind it."""
@@ -58,24 +58,29 @@ class _PythonReader:
         self.endings = Endings(separator, beyond)
         self.stops = Scanner([(stop, None) for stop in beyond])
         firsts = re.escape(self.stops.firsts)
-        self.sign = re.compile(rf"[\"'()\[\]{{}},{firsts}]")
-        self.risky = re.compile(rf"[\"'()\[\]{{}}{firsts}]")
+        self.signs = re.compile(rf"[\"'()\[\]{{}}{firsts}]")
+        self.ends = re.compile(rf"[\"'()\[\]{{}},{firsts}]")
 
     def begin(self, call: OpenCall) -> PythonState:  # noqa: ARG002 # other bodies note where they begin
         return PythonState()
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: PythonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         quote = state.quote
-        if state.text:
+        if state.text or not (quote or state.stack) or (state.growing and grammar.options.min_delta_chars):
             return None
-        if not quote:
-            return self._quick_nested(grammar, call, state, text)
-        if quote[0] in text or (state.growing and grammar.options.min_delta_chars):
+        if state.tail and len(state.tail) + len(text) > grammar.limits.delta_chars:
             return None
-        if "\\" in text and not CONTENT[quote].fullmatch(text):
-            return None
-        events = _passed(grammar, call, text)
+        if quote[0] in text or "\\" in text or state.escaped if quote else self.signs.search(text):
+            read = self._follow(state, text)
+            if read < 0:
+                return None
+            if read < len(text):
+                text, parser.held = text[:read], text[read:]
+                if not text:
+                    return []
+        sent = grammar.streams_input and call.begun and not call.dropped
+        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sent else []
         if state.growing:
             if state.tail or "\\" in text:
                 text = _certain(state, text)
@@ -83,13 +88,24 @@ class _PythonReader:
                 events.append(ArgumentDelta(call.id, state.key, text))
         return events
 
-    def _quick_nested(self, grammar: "Grammar", call: OpenCall, state: PythonState, text: str) -> list[AnyEvent] | None:
-        """The same for a chunk inside of a list or dictionary without a string in it."""
-        stack = nested(state.stack, self.risky.findall(text)) if state.stack else None
-        if stack is None:
-            return None
-        state.stack = stack
-        return _passed(grammar, call, text)
+    def _follow(self, state: PythonState, text: str) -> int:
+        """How much of a chunk in brackets or a string is read; -1 if it must be read with care, and nothing is."""
+        if state.stack:
+            nested = follow(self.signs, text, state.quote, state.stack, escaped=state.escaped)
+            if nested is None:
+                return -1
+            state.quote, state.escaped, state.stack, end = nested
+            return end
+        if len(text) <= QUICK_CHARS:  # escapes are as in JSON, as far as where the string ends
+            inside = content_move(f"{state.quote[0]}\\{text}" if state.escaped else state.quote[0] + text)
+            if inside is not None:
+                state.escaped = inside
+                return len(text)
+        end, escaped = content_end(state.quote, text, 0, escaped=state.escaped)
+        if end < len(text) and string_closes(state.quote, text, end, "", self.endings, final=False) is not None:
+            return -1
+        state.escaped = escaped
+        return end
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         reading = _Reading(self, run, call, buffer, position)
@@ -187,7 +203,7 @@ class _Reading:
 
     def _value(self, at: int) -> tuple[int, Verdict]:
         state, buffer = self.state, self.buffer
-        found = self.reader.sign.search(buffer, at)
+        found = self.reader.ends.search(buffer, at)
         sign_at = found.start() if found else len(buffer)
         if not state.stack and len(state.lead) < _LEAD_CHARS:
             state.lead += buffer[at:sign_at].strip()[:_LEAD_CHARS]
@@ -195,7 +211,7 @@ class _Reading:
             return sign_at, Verdict.MORE
         sign = found.group()
         if sign in "\"'":
-            return self._open_string(sign_at, sign)
+            return self._open_string(sign_at)
         if sign in "()[]{}," and (state.stack or sign not in ",)"):
             return sign_at + 1, self._nest(sign)
         return self._end_value(sign_at, sign) if sign in ",)" else self._stop(sign_at)
@@ -229,28 +245,21 @@ class _Reading:
             return at + 1, Verdict.MORE
         return at, Verdict.MORE if hit.end < 0 else Verdict.FAILED
 
-    def _open_string(self, at: int, quote: str) -> tuple[int, Verdict]:
-        state, buffer = self.state, self.buffer
-        quotes = buffer[at : at + 3]
-        if not self.final and at + len(quotes) == len(buffer) and quotes in (quote, quote * 2):
-            return at, Verdict.MORE  # there may be three
-        state.quote = quote * 3 if quotes == quote * 3 else quote
+    def _open_string(self, at: int) -> tuple[int, Verdict]:
+        state = self.state
+        quote = opening_quote(self.buffer, at, final=self.final)
+        if quote is None:
+            return at, Verdict.MORE
+        state.quote = quote
         if not state.stack and state.lead in _PREFIXES and wants(self.run, self.call, state.key):
             state.growing, state.tail = True, ""
             grow(self.run, self.call, state.key, "")
-        return at + len(state.quote), Verdict.MORE
+        return at + len(quote), Verdict.MORE
 
     def _string(self, at: int) -> tuple[int, Verdict]:
-        state, buffer, final = self.state, self.buffer, self.final
-        content = _matched(CONTENT[state.quote], buffer, at)
-        stop = at + len(content)
-        if stop == len(buffer):
-            closes: bool | None = False
-        elif buffer.startswith(state.quote, stop):
-            behind = stop + len(state.quote)
-            closes = len(state.quote) > 1 or self.reader.endings.ends(buffer, behind, state.stack[-1:], final=final)
-        else:
-            closes = False if final else None
+        state, buffer = self.state, self.buffer
+        stop, state.escaped = content_end(state.quote, buffer, at, escaped=state.escaped)
+        closes = string_closes(state.quote, buffer, stop, state.stack[-1:], self.reader.endings, final=self.final)
         if closes is False and stop < len(buffer):
             stop += 1
         self._grow(buffer[at:stop])
@@ -269,13 +278,6 @@ class _Reading:
             grow(self.run, self.call, state.key, decode_python(state.tail))
             end_growth(self.run, self.call)
         state.quote, state.growing, state.tail = "", False, ""
-
-
-def _passed(grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent]:
-    """Add a chunk to the source: what is sent of it."""
-    call.source.add(text)
-    sent = grammar.streams_input and call.begun and not call.dropped
-    return [ToolInputDelta(call.id, text)] if sent else []
 
 
 def _matched(pattern: re.Pattern[str], text: str, at: int) -> str:

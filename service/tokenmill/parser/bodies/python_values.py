@@ -10,11 +10,13 @@ from typing import Any
 from tokenmill.parser.bodies.python_strings import CONTENT, Endings, decode_python
 from tokenmill.parser.repair import whole_characters
 
-STRING = re.compile(r"\s*([rRuU]?)\s*('''|\"\"\"|'|\")")
-"""How a string begins."""
+_QUOTE = r"([rRuU]?)\s*('''|\"\"\"|'|\")"
+_STRING = re.compile(rf"\s*{_QUOTE}")
+_BEGIN = re.compile(rf"\s*(?:([\[({{])\s*|{_QUOTE}|([^\s,:'\"()\[\]{{}}]+))")
+"""A value's bracket, or its prefix and quote, or the word that it is."""
 
-_WORD = re.compile(r"[^\s,:'\"()\[\]{}]+")
-_SPACE = re.compile(r"\s*")
+_COMMA = re.compile(r"\s*(,?)\s*")
+_COLON = re.compile(r"\s*:")
 _INTEGER = re.compile(r"[+-]?\d(?:_?\d)*\Z")
 _BASED = re.compile(r"[+-]?0(?:[xX][\da-fA-F]+|[oO][0-7]+|[bB][01]+)\Z")
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?\Z")
@@ -32,11 +34,9 @@ _ENDINGS = Endings()
 
 def read_value(text: str) -> tuple[Any, bool]:
     """The value of one argument, and whether it had to be repaired. Raises `ValueError` with what is wrong."""
-    values = _Values(text)
-    begin = STRING.match(text)
-    value = values.whole_string(begin) if begin else values.read("")
-    values.finish()
-    return whole_characters(value), values.repaired
+    values = _Values(whole_characters(text))
+    value = values.whole()
+    return value, values.repaired
 
 
 class _Values:
@@ -47,46 +47,45 @@ class _Values:
         self._at = 0
         self.repaired = False
 
-    def whole_string(self, begin: re.Match[str]) -> str:
+    def whole(self) -> Any:
+        """The value that the text is."""
+        begin = _STRING.match(self._text)
+        if begin:
+            return self._whole_string(begin.end(), begin.group(1), begin.group(2))
+        value = self._read("")
+        if self._text[self._at :].strip():
+            raise ValueError(f"not one value: {self._text[:80]!r}")
+        return value
+
+    def _whole_string(self, begin: int, prefix: str, quote: str) -> str:
         """The text is one string; the reader knows already which quote ends it."""
-        text, quote = self._text.rstrip(), begin.group(2)
+        text = self._text.rstrip()
         end = len(text) - len(quote)
-        if end < begin.end() or not text.endswith(quote):
+        if end < begin or not text.endswith(quote):
             raise ValueError(f"not a string: {text[:80]!r}")
-        certain = CONTENT[quote].match(text, begin.end(), end)
+        certain = CONTENT[quote].match(text, begin, end)
         assert certain is not None  # the pattern matches the empty string, too
         if certain.end() < end:
             if len(quote) > 1:
                 raise ValueError(f"not one string: {text[:80]!r}")
             self.repaired = True
-        self._at = len(text)
-        return self._decoded(text[begin.end() : end], begin)
+        return self._decoded(text[begin:end], prefix, quote)
 
-    def read(self, around: str) -> Any:
+    def _read(self, around: str) -> Any:
         """The next value; `around` is the bracket that it stands in."""
-        begin = STRING.match(self._text, self._at)
-        if begin:
-            return self._string(begin, around)
-        self._skip()
-        first = self._text[self._at : self._at + 1]
-        if first == "{":
-            return self._braces()
-        if first in ("[", "("):
-            return self._list(first)
-        word = _WORD.match(self._text, self._at)
-        if word is None:
+        begin = _BEGIN.match(self._text, self._at)
+        if begin is None:
             raise ValueError(f"not a value: {self._text[self._at :][:80]!r}")
-        self._at = word.end()
-        return self._scalar(word.group())
+        self._at = begin.end()
+        bracket, prefix, quote, word = begin.groups()
+        if word:
+            return self._scalar(word)
+        if quote:
+            return self._string(prefix, quote, around)
+        return self._braces() if bracket == "{" else self._list(bracket)
 
-    def finish(self) -> None:
-        """Nothing but white space follows."""
-        self._skip()
-        if self._at < len(self._text):
-            raise ValueError(f"not one value: {self._text[:80]!r}")
-
-    def _string(self, begin: re.Match[str], around: str) -> str:
-        quote, at = begin.group(2), begin.end()
+    def _string(self, prefix: str, quote: str, around: str) -> str:
+        begin = at = self._at
         while True:
             content = CONTENT[quote].match(self._text, at)
             assert content is not None  # the pattern matches the empty string, too
@@ -98,34 +97,31 @@ class _Values:
             self.repaired = True
             at += 1
         self._at = at + len(quote)
-        return self._decoded(self._text[begin.end() : at], begin)
+        return self._decoded(self._text[begin:at], prefix, quote)
 
-    def _decoded(self, raw: str, begin: re.Match[str]) -> str:
-        if "\n" in raw and len(begin.group(2)) == 1 and "\n" in raw.replace("\\\n", ""):
+    def _decoded(self, raw: str, prefix: str, quote: str) -> str:
+        if "\n" in raw and len(quote) == 1 and "\n" in raw.replace("\\\n", ""):
             self.repaired = True
-        return raw if begin.group(1) in ("r", "R") else decode_python(raw)
+        return raw if prefix in ("r", "R") else decode_python(raw)
 
     def _list(self, opener: str) -> Any:
         """A list; a tuple becomes one, and brackets around a single value mean nothing."""
-        self._at += 1
         items: list[Any] = []
         comma = False
         while not self._ends(_CLOSERS[opener]):
-            items.append(self.read(opener))
+            items.append(self._read(opener))
             comma = self._comma(_CLOSERS[opener])
         return items[0] if opener == "(" and len(items) == 1 and not comma else items
 
     def _braces(self) -> Any:
         """A dictionary; or a set, which becomes a list."""
-        self._at += 1
         found: dict[str, Any] = {}
         items: list[Any] = []
         while not self._ends("}"):
-            item = self.read("{")
-            self._skip()
-            if self._text.startswith(":", self._at):
-                self._at += 1
-                found[_key(item)] = self.read("{")
+            item = self._read("{")
+            if colon := _COLON.match(self._text, self._at):
+                self._at = colon.end()
+                found[_key(item)] = self._read("{")
             else:
                 items.append(item)
             self._comma("}")
@@ -149,25 +145,18 @@ class _Values:
 
     def _comma(self, closer: str) -> bool:
         """Step over a comma; without one the bracket must end here."""
-        self._skip()
-        if self._text.startswith(",", self._at):
-            self._at += 1
-            return True
-        if not self._text.startswith(closer, self._at):
+        comma = _COMMA.match(self._text, self._at)
+        assert comma is not None  # the pattern matches the empty string, too
+        self._at = comma.end()
+        if not comma.group(1) and not self._text.startswith(closer, self._at):
             raise ValueError(f"no comma between values: {self._text[self._at :][:80]!r}")
-        return False
+        return bool(comma.group(1))
 
     def _ends(self, closer: str) -> bool:
-        self._skip()
         if not self._text.startswith(closer, self._at):
             return False
         self._at += 1
         return True
-
-    def _skip(self) -> None:
-        space = _SPACE.match(self._text, self._at)
-        assert space is not None  # the pattern matches the empty string, too
-        self._at = space.end()
 
 
 def _key(value: Any) -> str:

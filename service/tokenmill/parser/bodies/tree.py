@@ -4,11 +4,11 @@
    nothing, what repeats is an array. The schema is followed down the tree.
 2. Where the schema allows text, an element is its text as it stands, tags in it included. Only outermost elements that
    are certain to be text are sent as they grow.
-3. What the end of the call leaves open is left out. A closing that fits nothing else breaks the call.
+3. What the end of the call leaves open is left out, but for what was sent already: that can't be taken back. A closing
+   that fits nothing else breaks the call.
 """
 
 from collections.abc import Sequence
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,33 +17,19 @@ from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.elements import arguments_of
+from tokenmill.parser.bodies.tree_scan import Edge, Tags, tags_in, tree_scan
 from tokenmill.parser.body_state import TreeState
 from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import is_text
-from tokenmill.parser.markers import Marker, Scanner, marker
+from tokenmill.parser.markers import Marker, marker
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
 
 DEPTH = 128
 """Elements inside of each other: deeper is no call."""
-
-
-class Edge(IntEnum):
-    """What a marker inside the body means."""
-
-    NAMED = 0
-    """A tag ends."""
-    OPEN = 1
-    """An element's opening tag begins; its name follows."""
-    CLOSE = 2
-    """An element's closing tag begins."""
-    END = 3
-    """The call ends with this marker, unless it closes an element."""
-    STOP = 4
-    """The call ends in front of this marker, which belongs to what surrounds it."""
 
 
 class Tree(msgspec.Struct, frozen=True):
@@ -69,35 +55,48 @@ class _TreeReader:
 
     def __init__(self, tree: Tree, stops: Sequence[Marker]) -> None:
         self._end_name = tree.end_name
-        inside = [(tree.open, Edge.OPEN), (tree.close, Edge.CLOSE), (tree.end, Edge.END)]
-        self._inside = Scanner(inside)
-        self._between = Scanner([*inside, *((stop, Edge.STOP) for stop in stops)])
-        self._tag = Scanner([(tree.tag_end, Edge.NAMED)])
+        inside = ((tree.open, Edge.OPEN), (tree.close, Edge.CLOSE), (tree.end, Edge.END))
+        self._scan = tree_scan(inside, tree.tag_end, tuple(stops))
 
     def begin(self, call: OpenCall) -> TreeState:
         return TreeState(begin=call.source.size)
 
-    def quick(self, grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: TreeState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        if state.in_tag or not state.stack or (state.growing and grammar.options.min_delta_chars):
+        if state.growing and grammar.options.min_delta_chars:
             return None
-        for first in self._inside.firsts:
-            if first in text:
+        if state.in_tag or not state.stack or self._scan.firsts.search(text):
+            read = self._quick_tags(grammar, call, state, text)
+            if read < 0:
                 return None
-        call.source.add(text)
+            if read < len(text):
+                text, parser.held = text[:read], text[read:]
+            if not text:
+                return []
         sends = grammar.streams_input and not call.dropped
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
-        if state.growing:
+        if state.growing and not self._leaves(state):
             events.append(ArgumentDelta(call.id, state.stack[0], text))
         return events
+
+    def _quick_tags(self, grammar: "Grammar", call: OpenCall, state: TreeState, text: str) -> int:
+        """Follow the tags in a chunk: how much of it is read; -1 if it must be read with care, and nothing is."""
+        tags = tags_in(self._scan, text, state.in_tag, len(state.stack))
+        if tags is None or (tags.edges and grammar.watches_arguments) or len(state.tag) + len(text) > NAME_CHARS:
+            return -1
+        read = tags.read
+        if not tags.edges:
+            state.tag += text[:read] if state.in_tag else ""
+        elif not _moved(state, tags, text, call.source.size):
+            read = -1
+        return read
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
         assert isinstance(state, TreeState)
         first, base, verdict = position, call.source.size - position, Verdict.MORE
         while True:
-            scanner = self._tag if state.in_tag else self._inside if state.stack else self._between
-            hit = scanner.find(buffer, position, final=run.final)
+            hit = self._scan.live(state.in_tag, len(state.stack)).find(buffer, position, final=run.final)
             stop = len(buffer) if hit is None else hit.start
             if state.in_tag:
                 room = NAME_CHARS - len(state.tag)
@@ -112,7 +111,7 @@ class _TreeReader:
                 break
             if hit.value is Edge.STOP or (hit.value is Edge.END and self._end_name not in state.stack[-1:]):
                 send_source(run, call, buffer[first:stop])
-                end_growth(run, call)
+                self._close_text(run, call, state, base + stop)
                 return hit.end if hit.value is Edge.END else stop, Verdict.DONE
             position = hit.end
             if not self._follow(run, call, state, hit.value, buffer[stop:position], base + stop):
@@ -120,6 +119,12 @@ class _TreeReader:
                 break
         send_source(run, call, buffer[first:position])
         return position, verdict
+
+    def _close_text(self, run: Run, call: OpenCall, state: TreeState, end: int) -> None:
+        """The call ends at `end`, and with it an element of which text was sent."""
+        while state.growing:
+            _close(state, state.stack[-1], end, end)
+            self._turn(run, call, state)
 
     def _leaves(self, state: TreeState) -> bool:
         """Whether the open tag closes the outermost element: it is no part of its text."""
@@ -129,40 +134,69 @@ class _TreeReader:
         """A marker of an element was read; False if it breaks the call."""
         end = begin + len(source)
         if edge is Edge.END:
-            return self._close(run, call, state, self._end_name, begin, end)
-        if edge is not Edge.NAMED:
-            state.in_tag, state.tag, state.token = edge, "", begin
+            fits = _close(state, self._end_name, begin, end)
+        elif edge is Edge.NAMED:
             if state.growing and not self._leaves(state):
                 grow(run, call, state.stack[0], source)
-            return True
-        kind, name = state.in_tag, state.tag.strip()
-        leaves = self._leaves(state)
-        state.in_tag = Edge.NAMED
-        if state.growing and not leaves:
-            grow(run, call, state.stack[0], source)
-        if kind == Edge.CLOSE:
-            return self._close(run, call, state, name, state.token, end)
-        if not name or len(state.stack) == DEPTH:
-            return False
-        state.marks.append((True, name, state.token, end))
-        state.stack.append(name)
-        if len(state.stack) == 1 and wants(run, call, name):
-            types = run.grammar.types(call.name, name)
-            state.growing = bool(types) and is_text(types) is True
-        return True
+            fits = _move(state, edge, begin, end)
+        else:
+            fits = _move(state, edge, begin, end)
+            if state.growing and not self._leaves(state):
+                grow(run, call, state.stack[0], source)
+        if fits and edge in (Edge.NAMED, Edge.END):
+            self._turn(run, call, state)
+        return fits
 
-    def _close(self, run: Run, call: OpenCall, state: TreeState, name: str, begin: int, end: int) -> bool:
-        """A closing tag was read; False if it closes nothing."""
-        if state.stack[-1:] != [name]:
-            return False
-        state.stack.pop()
-        state.marks.append((False, name, begin, end))
+    def _turn(self, run: Run, call: OpenCall, state: TreeState) -> None:
+        """A tag was read: with that of an outermost element, what grows begins or ends."""
+        opens, name, _, _ = state.marks[-1]
         if not state.stack and state.growing:
             end_growth(run, call)
             state.growing = False
-        return True
+        elif opens and len(state.stack) == 1 and wants(run, call, name):
+            types = run.grammar.types(call.name, name)
+            state.growing = bool(types) and is_text(types) is True
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state = call.body
         assert isinstance(state, TreeState)
         return arguments_of(call.source.text(), state.marks, run.grammar.shape(call.name))
+
+
+def _moved(state: TreeState, tags: Tags, text: str, base: int) -> bool:
+    """Follow all tags in a chunk; False if one breaks the call, and then nothing is changed."""
+    before = (state.in_tag, state.tag, state.token, state.stack.copy(), len(state.marks))
+    at = 0
+    for edge, begin, end in tags.edges:
+        state.tag += text[at:begin] if state.in_tag else ""
+        if not _move(state, edge, base + begin, base + end):
+            state.in_tag, state.tag, state.token, state.stack, marks = before
+            del state.marks[marks:]
+            return False
+        at = end
+    state.tag += text[at : tags.read] if state.in_tag else ""
+    return True
+
+
+def _move(state: TreeState, edge: Edge, begin: int, end: int) -> bool:
+    """Follow a marker that begins or ends a tag; False if it breaks the call."""
+    if edge is not Edge.NAMED:
+        state.in_tag, state.tag, state.token = edge, "", begin
+        return True
+    kind, name, state.in_tag = state.in_tag, state.tag.strip(), Edge.NAMED
+    if kind == Edge.CLOSE:
+        return _close(state, name, state.token, end)
+    if not name or len(state.stack) == DEPTH:
+        return False
+    state.marks.append((True, name, state.token, end))
+    state.stack.append(name)
+    return True
+
+
+def _close(state: TreeState, name: str, begin: int, end: int) -> bool:
+    """A closing tag was read; False if it closes nothing."""
+    if state.stack[-1:] != [name]:
+        return False
+    state.stack.pop()
+    state.marks.append((False, name, begin, end))
+    return True

@@ -5,11 +5,12 @@ What may be trimmed is bounded, so what waits at the end of a growing value is b
 
 from typing import Literal, NamedTuple, TypeAlias
 
-Trim: TypeAlias = Literal["none", "line", "lines", "strip"]
-"""Nothing; one new line at each side; the same, but only if there is one in front; all white space at both sides."""
+Trim: TypeAlias = Literal["none", "line", "lines", "breaks", "strip"]
+"""Nothing; one new line at each side; the same, but only if there is one in front; all new lines at both sides; all
+white space at both sides."""
 
 STRIP_CHARS = 256
-"""White space that `strip` takes from each side: more than any indentation."""
+"""What `breaks` and `strip` take from each side: more than any indentation."""
 
 
 class Layout(NamedTuple):
@@ -41,5 +42,6 @@ LAYOUTS: dict[Trim, Layout] = {
     "none": Layout("", 0),
     "line": Layout("\n", 1),
     "lines": Layout("\n", 1, paired=True),
+    "breaks": Layout("\n", STRIP_CHARS),
     "strip": Layout(None, STRIP_CHARS),
 }

@@ -22,10 +22,13 @@ def may_wrap(grammar: "Grammar", tool: str, key: str) -> bool:
 
 
 def unwrapped(grammar: "Grammar", tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """The arguments without a wrapper around them, if there is one and the tool knows all that it holds.
+    """The arguments without a wrapper around them: a parameter without a name, or one of which the tool knows all that
+    it holds.
 
-    And whether what it held had to be repaired.
+    And whether what it held had to be repaired. Raises `ValueError` if a parameter without a name holds no arguments.
     """
+    if "" in arguments:
+        return _nameless(arguments)
     if len(arguments) != 1:
         return arguments, False
     ((key, value),) = arguments.items()
@@ -35,6 +38,14 @@ def unwrapped(grammar: "Grammar", tool: str, arguments: dict[str, Any]) -> tuple
     if isinstance(inner, Mapping) and inner.keys() <= grammar.parameters(tool):
         return dict(inner), repaired
     return arguments, False
+
+
+def _nameless(arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    value = arguments[""]
+    inner, repaired = read_typed(value, _OBJECT) if isinstance(value, str) else (value, False)
+    if len(arguments) > 1 or not isinstance(inner, dict):
+        raise ValueError("a parameter has no name")
+    return inner, repaired
 
 
 def read_object(text: str) -> tuple[dict[str, Any], bool]:

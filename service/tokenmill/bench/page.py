@@ -1,0 +1,64 @@
+"""The page of the documentation that tells what the parser costs: written by `tokenmill bench parser --write`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tokenmill.bench.parser import Line, Report
+
+BUDGETS = """\
+The budgets are at most 6 loops for a chunk of plain text, at most 15 for a chunk inside a call, whatever its length,
+and an exponent of at most 1.05."""
+
+_INTRO = """\
+Written by `tokenmill bench parser --write`, from one run of it: nothing here is edited.
+
+Each text is parsed in chunks of {chunk_chars} characters. What it costs is told in *loops*: a loop is `str.find` of a
+marker's first character and an append to a list, in CPython, which runs in turns with the parser over the same chunks.
+A figure is the median of the ratios of all rounds. Signs are those with which markers begin."""
+
+_GROWTH = """\
+The exponent is that of the total time over the length, from 10,000 characters on: 1 is linear, 2 quadratic."""
+
+
+def page(report: Report, conditions: Mapping[str, str]) -> str:
+    """The page. `conditions` are what the figures depend on besides the code: versions, processor."""
+    sizes = sorted({line.chars for line in report.lines})
+    exponents = {(growth.grammar, growth.text): f"{growth.exponent:.2f}" for growth in report.growth}
+    subjects: dict[tuple[str, str, str], dict[int, Line]] = {}
+    for line in report.lines:
+        subjects.setdefault((line.grammar, line.format, line.text), {})[line.chars] = line
+    rows = [
+        (
+            grammar,
+            format_name,
+            text,
+            *(f"{several[size].ratio:.1f}" for size in sizes),
+            exponents.get((grammar, text), ""),
+        )
+        for (grammar, format_name, text), several in subjects.items()
+    ]
+    loop_us = sorted(line.loop_us for line in report.lines)
+    measured = {**conditions, "a loop": f"{loop_us[0]:.3f} to {loop_us[-1]:.3f} µs"}
+    return "\n".join(
+        [
+            "# What the parser costs",
+            "",
+            _INTRO.format(chunk_chars=report.chunk_chars),
+            "",
+            *_table(["grammar", "format", "text", *(f"{size:,} characters" for size in sizes), "exponent"], rows),
+            "",
+            _GROWTH,
+            BUDGETS,
+            "",
+            *_table(
+                ["memory of a message that is", "bytes"],
+                [(each.what, f"{each.bytes_per_message:,.0f}") for each in report.memory],
+            ),
+            "",
+            *_table(["measured with", ""], measured.items()),
+            "",
+        ]
+    )
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(cells)} |" for cells in [columns, ["---"] * len(columns), *rows]]

@@ -1,0 +1,257 @@
+"""Codec `anthropic`: the events of Anthropic's Messages stream.
+
+Rules of this file:
+
+1. A record is one event, as JSON or as lines of SSE; its `type` says what it is. Unknown types and `ping` say nothing.
+2. `message_start` opens the message that its id names. Without one, content opens the conversation's unnamed message,
+   or the one that the header `tm-message-id` names.
+3. A block of `tool_use` is a call, whose arguments come in pieces; where there are none, those of its start count.
+   What else has `input_json_delta`s is a part when it is complete, other blocks are parts as they begin.
+4. Counts of tokens are cumulative: later ones go over earlier ones.
+5. `message_stop` ends the message; so do an error, a `message_start` that comes before, `[DONE]` that a proxy adds, and
+   a null or empty value, which says that nothing follows.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from tokenmill.codecs.answer import Answer
+from tokenmill.codecs.chunk import Chunk
+from tokenmill.codecs.message_id import message_id
+from tokenmill.codecs.payloads import (
+    DONE,
+    error_of,
+    identity_of,
+    index_of,
+    model_of,
+    object_of,
+    payloads,
+    read_event,
+    text_of,
+)
+from tokenmill.codecs.plain import check_plain
+from tokenmill.errors import Undecodable
+from tokenmill.limits import DETAIL_BYTES, KIB
+from tokenmill.records import InputRecord, Record
+
+Json: TypeAlias = dict[str, Any]
+
+INPUT_CHARS = 256 * KIB
+"""Input of a block that is no call of ours, as long as that of a call."""
+
+BLOCKS = 8
+"""With input, open at once: the API ends one before the next begins."""
+
+_TOOL = "tool_use"
+_OF_TEXT = frozenset({"text", "thinking"})
+
+
+class _Block(msgspec.Struct, array_like=True):
+    """A block that has begun and is no text."""
+
+    index: int
+    kind: str
+    start: Json = {}
+    """As it began, where that still counts."""
+    pieces: str = ""
+    """Its input so far, where that is not passed on."""
+    fed: bool = False
+    """Input has come."""
+
+
+class _State(msgspec.Struct, array_like=True):
+    """The message that has not ended."""
+
+    id: str = ""
+    usage: Json = {}
+    blocks: list[_Block] = []
+
+
+_encode_state = msgspec.msgpack.Encoder().encode
+_decode_state = msgspec.msgpack.Decoder(_State).decode
+
+
+class AnthropicCodec:
+    """Anthropic's events; the state is which message is open, and its blocks."""
+
+    name = "anthropic"
+    summary = (
+        "events of Anthropic's Messages stream, one a record: JSON, or lines of SSE; message_stop ends the message"
+    )
+    sample: Sequence[InputRecord] = tuple(
+        InputRecord("tokens", 0, offset, 1_760_000_000_000 + offset, b"c1", value)
+        for offset, value in enumerate(
+            (
+                b'{"type":"message_start","message":{"id":"msg_1","model":"m","usage":{"input_tokens":5}}}',
+                b'{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}',
+                b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello"}}',
+                b'{"type":"content_block_stop","index":0}',
+                b'{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}',
+                b'{"type":"message_stop"}',
+            )
+        )
+    )
+
+    def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
+        """The chunks of a record; whole or not at all. Raises `Undecodable`."""
+        stream = _Stream(_decode_state(state) if state else None, message_id(record) or "")
+        for data in payloads(record.value or DONE):
+            if data == DONE:
+                stream.end()
+            else:
+                stream.read(read_event(data, "an event of Anthropic's Messages stream"))
+        return _encode_state(stream.state) if stream.answer.open else b"", stream.answer.chunks
+
+
+class _Stream:
+    """A stream of events, and what comes out of a record."""
+
+    def __init__(self, state: _State | None, default_id: str) -> None:
+        self.state = state or _State()
+        self.answer = Answer(self.state.id or default_id, is_open=state is not None)
+        self._default_id = default_id
+
+    def read(self, event: Json) -> None:
+        """One event."""
+        if (handle := _HANDLERS.get(event["type"])) is not None:
+            handle(self, event)
+
+    def end(self) -> None:
+        """The open message, if any, is over."""
+        if self.answer.open:
+            for block in list(self.state.blocks):
+                self._close(block)
+        self.answer.end()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.state, self.answer.id = _State(), self._default_id
+
+    def start(self, event: Json) -> None:
+        """`message_start`."""
+        self.end()
+        message = object_of(event.get("message"))
+        self.state.id = identity_of(message.get("id"))
+        self.answer.id = self.state.id or self._default_id
+        self._count(object_of(message.get("usage")))
+        self.answer.put(open={}, model=model_of(message.get("model")))
+
+    def block_start(self, event: Json) -> None:
+        """`content_block_start`."""
+        raw, index = object_of(event.get("content_block")), index_of(event.get("index"))
+        kind = text_of(raw.get("type"))
+        if kind in _OF_TEXT:
+            self._put_text(raw)
+        elif kind == _TOOL:
+            given = object_of(raw.get("input"))
+            self._begin(_Block(index, kind, given))
+            self.answer.call(index, id=text_of(raw.get("id")), name=text_of(raw.get("name")))
+        elif isinstance(raw.get("input"), dict):
+            self._begin(_Block(index, kind, raw))
+        elif kind == "redacted_thinking":
+            self.answer.part(kind, raw.get("data"))
+        elif kind:
+            self.answer.part(kind, raw)
+
+    def block_delta(self, event: Json) -> None:
+        """`content_block_delta`."""
+        delta, index = object_of(event.get("delta")), index_of(event.get("index"))
+        match delta.get("type"):
+            case "text_delta" | "thinking_delta":
+                self._put_text(delta)
+            case "input_json_delta":
+                self._input(index, text_of(delta.get("partial_json")))
+            case "signature_delta":
+                self.answer.part("signature", delta.get("signature"))
+            case "citations_delta":
+                self.answer.part("citation", delta.get("citation"))
+            case str(kind):
+                self.answer.part(kind, delta)
+
+    def block_stop(self, event: Json) -> None:
+        """`content_block_stop`."""
+        block = self._block(index_of(event.get("index")))
+        if block is not None:
+            self._close(block)
+
+    def message_delta(self, event: Json) -> None:
+        """`message_delta`: why it stops, and what it took."""
+        self._count(object_of(event.get("usage")))
+        reason = text_of(object_of(event.get("delta")).get("stop_reason"))
+        if self.answer.open:
+            self.answer.put(usage=self.state.usage or None, finish_reason=reason or None)
+
+    def fail(self, event: Json) -> None:
+        """`error`: the stream is over."""
+        self.answer.fail(error_of(event.get("error")))
+        self._forget()
+
+    # Content
+
+    def _count(self, counts: Json) -> None:
+        """Later counts go over earlier ones, whose names a provider does not change."""
+        usage = self.state.usage | self.answer.usage(counts)
+        if len(str(usage)) > DETAIL_BYTES:
+            raise Undecodable(f"counts of tokens are longer than {DETAIL_BYTES} characters")
+        self.state.usage = usage
+
+    def _put_text(self, said: Json) -> None:
+        text, thinking = text_of(said.get("text")), text_of(said.get("thinking"))
+        if text or thinking:
+            self.answer.put(delta=text, reasoning=thinking)
+        if signature := text_of(said.get("signature")):
+            self.answer.part("signature", signature)
+
+    def _begin(self, block: _Block) -> None:
+        """A block whose input may come in pieces."""
+        check_plain(block.start, block.kind)
+        if len(self.state.blocks) == BLOCKS:
+            raise Undecodable(f"more than {BLOCKS} blocks are open at once")
+        if len(msgspec.json.encode(block.start)) > INPUT_CHARS:
+            raise Undecodable(f"a block of {block.kind!r:.50} begins with more than {INPUT_CHARS} bytes")
+        self.state.blocks.append(block)
+
+    def _block(self, index: int) -> _Block | None:
+        return next((block for block in self.state.blocks if block.index == index), None)
+
+    def _input(self, index: int, piece: str) -> None:
+        block = self._block(index)
+        if block is None or not piece:
+            return
+        block.fed = True
+        if block.kind == _TOOL:
+            self.answer.call(index, arguments=piece)
+            return
+        block.pieces += piece
+        if len(block.pieces) > INPUT_CHARS:
+            raise Undecodable(f"the input of a block of {block.kind!r:.50} is longer than {INPUT_CHARS} characters")
+
+    def _close(self, block: _Block) -> None:
+        self.state.blocks.remove(block)
+        if block.kind == _TOOL:
+            if not block.fed and block.start:
+                self.answer.call(block.index, arguments=msgspec.json.encode(block.start).decode())
+            return
+        value = block.start
+        if block.fed:
+            try:
+                value = {**value, "input": msgspec.json.decode(block.pieces)}
+            except msgspec.DecodeError:
+                value = {**value, "input": block.pieces}
+        self.answer.part(block.kind, value)
+
+
+_HANDLERS: dict[str, Callable[[_Stream, Json], None]] = {
+    "message_start": _Stream.start,
+    "content_block_start": _Stream.block_start,
+    "content_block_delta": _Stream.block_delta,
+    "content_block_stop": _Stream.block_stop,
+    "message_delta": _Stream.message_delta,
+    "message_stop": lambda stream, _event: stream.end(),
+    "error": _Stream.fail,
+}
+"""Types of events that say something."""
+
+ANTHROPIC = AnthropicCodec()

@@ -1,0 +1,95 @@
+"""One choice of a `chat.completion.chunk`: what its `delta` says, in whatever way its server says it.
+
+1. Reasoning stands in `reasoning` or in `reasoning_content`; servers that send both mean the same text.
+2. A deprecated `function_call` is the tool call with index 0.
+3. `content` is a text, or a list of items, of which those of text and thinking are read.
+4. Answers that are not streamed have a `message` in place of the `delta`, plain completions a `text`.
+5. What else a delta has (a refusal, audio, an unknown extension) becomes a `part` under its name, as it is.
+"""
+
+from typing import Any
+
+from tokenmill.codecs.chunk import Chunk, ProviderPart
+from tokenmill.codecs.plain import check_plain
+from tokenmill.errors import Undecodable
+
+_TEXTS = ("content", "reasoning", "reasoning_content")
+_CALLS = frozenset({"role", "tool_calls", "function_call"})
+_LARGEST = 2**53
+"""What every language's JSON reader keeps exact."""
+
+
+def index_of(choice: dict[str, Any]) -> int:
+    """Which alternative it is; 0 where it does not say. Raises `Undecodable`."""
+    index = choice.get("index")
+    if index is None:
+        return 0
+    if type(index) is not int or not 0 <= index <= _LARGEST:
+        raise Undecodable(f"the index of a choice is no number from 0: {index!r:.50}")
+    return index
+
+
+def finish_of(choice: dict[str, Any]) -> str | None:
+    """Its finish reason, if it has one."""
+    reason = choice.get("finish_reason")
+    return reason if isinstance(reason, str) and reason else None
+
+
+def content_of(choice: dict[str, Any]) -> list[Chunk]:
+    """Chunks with what its delta brings; none for a delta that brings nothing. Raises `Undecodable`."""
+    delta = next((choice[name] for name in ("delta", "message") if choice.get(name) is not None), None)
+    if delta is None:
+        return [Chunk(delta=text)] if (text := _text(choice.get("text"))) else []
+    if not isinstance(delta, dict):
+        raise Undecodable("`delta` is no object")
+    text, reasoning, reasoning_content = (_text(delta.get(name)) for name in _TEXTS)
+    parts = [ProviderPart(kind, value) for kind, value in delta.items() if _is_part(kind, value)]
+    for part in parts:
+        check_plain(part.value, part.kind)
+    calls = _calls_of(delta)
+    chunks = _items(delta["content"]) if isinstance(delta.get("content"), list) else []
+    if text or reasoning or reasoning_content or calls:
+        chunks.append(Chunk(reasoning=reasoning or reasoning_content, delta=text, tool_calls=calls))
+    return chunks + [Chunk(part=part) for part in parts]
+
+
+def _items(content: list[Any]) -> list[Chunk]:
+    """The items of a content that is a list, in their order. Raises `Undecodable`."""
+    check_plain(content, "content")
+    return [chunk for item in content if (chunk := _item(item)) is not None]
+
+
+def _item(item: Any) -> Chunk | None:
+    match item:
+        case str(text) | {"type": "text", "text": str(text)}:
+            return Chunk(delta=text) if text else None
+        case {"type": "thinking", "thinking": thinking}:
+            pieces = thinking if isinstance(thinking, list) else [thinking]
+            said = "".join(_text(piece.get("text")) if isinstance(piece, dict) else _text(piece) for piece in pieces)
+            return Chunk(reasoning=said) if said else None
+        case {"type": str(kind)} if kind:
+            return Chunk(part=ProviderPart(kind, item))
+        case _:
+            return Chunk(part=ProviderPart("content", item)) if item else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _is_part(kind: str, value: Any) -> bool:
+    """Whether a field says something, and something that no other field of a chunk is for."""
+    if kind in _CALLS or value is None or value in ("", [], {}):
+        return False
+    return kind not in _TEXTS or not isinstance(value, str | list if kind == "content" else str)
+
+
+def _calls_of(delta: dict[str, Any]) -> list[dict[str, Any]]:
+    calls, function = delta.get("tool_calls"), delta.get("function_call")
+    calls = [] if calls is None else [calls] if isinstance(calls, dict) else calls
+    if not isinstance(calls, list):
+        raise Undecodable("`tool_calls` is no list")
+    if isinstance(function, dict):
+        calls = [*calls, {"index": 0, "function": function}]
+    check_plain(calls, "tool_calls")
+    return [call for call in calls if isinstance(call, dict)]

@@ -1,0 +1,300 @@
+"""Codec `openai_responses`: the events of OpenAI's Responses API.
+
+Rules of this file:
+
+1. A record is one event, as JSON or as lines of SSE; its `type` says what it is. An event whose `sequence_number` was
+   seen, or is below one that was, is a repeat and says nothing; so do events of unknown types.
+2. `response.created` opens the message that its id names. Without one, content opens the conversation's unnamed
+   message, or the one that the header `tm-message-id` names.
+3. Function calls are calls. Items that are neither text nor reasoning nor calls are parts when they are complete.
+4. What came in deltas is not read again from the event that ends it; what came in none is.
+5. The message ends with `response.completed`, `.incomplete` or `.failed`, with `error`, with the `response.created` of
+   another, with `[DONE]` that a proxy adds, and with a null or empty value, which says that nothing follows.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from tokenmill.codecs.answer import Answer
+from tokenmill.codecs.chunk import Chunk
+from tokenmill.codecs.message_id import message_id
+from tokenmill.codecs.payloads import (
+    DONE,
+    error_of,
+    identity_of,
+    index_of,
+    list_of,
+    model_of,
+    object_of,
+    payloads,
+    read_event,
+    text_of,
+)
+from tokenmill.errors import Undecodable
+from tokenmill.records import InputRecord, Record
+
+Json: TypeAlias = dict[str, Any]
+
+_PARAGRAPH = "\n\n"
+"""Between the parts of a summary of reasoning."""
+
+PLACES = 256
+"""In items that have begun and not ended: calls grow side by side by the dozen, paragraphs of reasoning too."""
+
+_SAID = frozenset({"message", "reasoning", "function_call"})
+"""Items whose content is not a part."""
+
+
+class _State(msgspec.Struct, array_like=True):
+    """The message that has not ended."""
+
+    id: str = ""
+    sequence: int = -1
+    """Of the last event."""
+    fed: list[str] = []
+    """Places in open items of which deltas came."""
+
+
+_encode_state = msgspec.msgpack.Encoder().encode
+_decode_state = msgspec.msgpack.Decoder(_State).decode
+
+
+class OpenAIResponsesCodec:
+    """Events of the Responses API; the state is which message is open, and which of its items grow."""
+
+    name = "openai_responses"
+    summary = (
+        "events of OpenAI's Responses API, one a record: JSON, or lines of SSE; response.completed ends the message"
+    )
+    sample: Sequence[InputRecord] = tuple(
+        InputRecord("tokens", 0, offset, 1_760_000_000_000 + offset, b"c1", value)
+        for offset, value in enumerate(
+            (
+                b'{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","model":"m"}}',
+                b'{"type":"response.output_text.delta","sequence_number":1,"output_index":0,"delta":"Hello"}',
+                b'{"type":"response.completed","sequence_number":2,"response":{"id":"resp_1","status":"completed"}}',
+            )
+        )
+    )
+
+    def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
+        """The chunks of a record; whole or not at all. Raises `Undecodable`."""
+        stream = _Stream(_decode_state(state) if state else None, message_id(record) or "")
+        for data in payloads(record.value or DONE):
+            if data == DONE:
+                stream.end()
+            else:
+                stream.read(read_event(data, "an event of the Responses API"))
+        return _encode_state(stream.state) if stream.answer.open else b"", stream.answer.chunks
+
+
+class _Stream:
+    """A stream of events, and what comes out of a record."""
+
+    def __init__(self, state: _State | None, default_id: str) -> None:
+        self.state = state or _State()
+        self.answer = Answer(self.state.id or default_id, is_open=state is not None)
+        self._default_id = default_id
+
+    def read(self, event: Json) -> None:
+        """One event."""
+        sequence = event.get("sequence_number")
+        if type(sequence) is int and index_of(sequence) == sequence and event["type"] != "response.created":
+            if sequence <= self.state.sequence:
+                return
+            self.state.sequence = sequence
+        if (handle := _HANDLERS.get(event["type"])) is not None:
+            handle(self, event)
+
+    def end(self) -> None:
+        """The open message, if any, is over."""
+        self.answer.end()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.state, self.answer.id = _State(), self._default_id
+
+    def created(self, event: Json) -> None:
+        """`response.created`."""
+        response = object_of(event.get("response"))
+        named = identity_of(response.get("id"))
+        if self.answer.open and named == self.state.id:
+            return
+        self.end()
+        self.state.id, self.answer.id = named, named or self._default_id
+        self.state.sequence = index_of(event.get("sequence_number"))
+        self.answer.put(open={}, model=model_of(response.get("model")))
+
+    # Items
+
+    def added(self, event: Json) -> None:
+        """`response.output_item.added`."""
+        item, index = object_of(event.get("item")), index_of(event.get("output_index"))
+        if item.get("type") == "function_call":
+            self._fed({"output_index": index, "content_index": "call"})
+            self.answer.call(index, id=text_of(item.get("call_id")), name=text_of(item.get("name")))
+            self._arguments(index, text_of(item.get("arguments")))
+
+    def item_done(self, event: Json) -> None:
+        """`response.output_item.done`."""
+        item, index = object_of(event.get("item")), index_of(event.get("output_index"))
+        kind = text_of(item.get("type"))
+        if kind == "function_call":
+            if _place({"output_index": index, "content_index": "call"}) not in self.state.fed:
+                self.added(event)
+            self._whole_arguments(index, item)
+        self._said_at_last(index, item)
+        if kind == "reasoning":
+            self.answer.part("encrypted_content", item.get("encrypted_content"))
+        if kind and kind not in _SAID:
+            self.answer.part(kind, item)
+        self.state.fed = [place for place in self.state.fed if not place.startswith(f"{index}/")]
+
+    def _said_at_last(self, index: int, item: Json) -> None:
+        """Of an item that has ended the texts of which nothing came."""
+        for field, place in (("summary", "summary_index"), ("content", "content_index")):
+            for number, part in enumerate(list_of(item.get(field))):
+                said = object_of(part)
+                if (handle := _PARTS.get(text_of(said.get("type")))) is not None:
+                    handle(self, said | {"output_index": index, place: number})
+
+    def text(self, event: Json) -> None:
+        """`response.output_text.delta`."""
+        self._fed(event)
+        self._say(delta=text_of(event.get("delta")))
+
+    def text_done(self, event: Json) -> None:
+        """`response.output_text.done`."""
+        if not self._fed(event):
+            self._say(delta=text_of(event.get("text")))
+
+    def refusal(self, event: Json) -> None:
+        """`response.refusal.delta`."""
+        self._fed(event)
+        self.answer.part("refusal", event.get("delta"))
+
+    def refusal_done(self, event: Json) -> None:
+        """`response.refusal.done`."""
+        if not self._fed(event):
+            self.answer.part("refusal", event.get("refusal"))
+
+    def reasoning(self, event: Json) -> None:
+        """`response.reasoning_text.delta`, or that of a summary."""
+        self._fed(event)
+        self._say(reasoning=text_of(event.get("delta")))
+
+    def reasoning_done(self, event: Json) -> None:
+        """`response.reasoning_text.done`, or that of a summary."""
+        if not self._fed(event):
+            self._say(reasoning=text_of(event.get("text")))
+
+    def summary_part(self, event: Json) -> None:
+        """`response.reasoning_summary_part.added`: a paragraph of its own."""
+        if index_of(event.get("summary_index")):
+            self._say(reasoning=_PARAGRAPH)
+
+    def annotation(self, event: Json) -> None:
+        """`response.output_text.annotation.added`."""
+        self.answer.part("annotation", event.get("annotation"))
+
+    def arguments(self, event: Json) -> None:
+        """`response.function_call_arguments.delta`."""
+        self._arguments(index_of(event.get("output_index")), text_of(event.get("delta")))
+
+    def arguments_done(self, event: Json) -> None:
+        """`response.function_call_arguments.done`."""
+        self._whole_arguments(index_of(event.get("output_index")), event)
+
+    # Ends
+
+    def completed(self, event: Json) -> None:
+        """`response.completed`."""
+        self._finish(event, "stop")
+
+    def incomplete(self, event: Json) -> None:
+        """`response.incomplete`."""
+        details = object_of(object_of(event.get("response")).get("incomplete_details"))
+        status = text_of(object_of(event.get("response")).get("status"))
+        self._finish(event, text_of(details.get("reason")) or status or "incomplete")
+
+    def failed(self, event: Json) -> None:
+        """`response.failed`."""
+        error = object_of(event.get("response")).get("error")
+        self.answer.fail(error_of(error) if error else "the response failed")
+        self._forget()
+
+    def error(self, event: Json) -> None:
+        """`error`: the stream is over."""
+        self.answer.fail(error_of(event.get("error") or {"message": event.get("message")}))
+        self._forget()
+
+    def _finish(self, event: Json, reason: str) -> None:
+        usage = self.answer.usage(object_of(object_of(event.get("response")).get("usage")))
+        self.answer.end(usage=usage or None, finish_reason=reason)
+        self._forget()
+
+    # Content
+
+    def _say(self, **text: str) -> None:
+        if any(text.values()):
+            self.answer.put(**text)
+
+    def _fed(self, event: Json) -> bool:
+        """Whether deltas of this place came before; from now on they did."""
+        place = _place(event)
+        if place in self.state.fed:
+            return True
+        if len(self.state.fed) == PLACES:
+            raise Undecodable(f"deltas have come of {PLACES} places in items that have not ended")
+        self.state.fed.append(place)
+        return False
+
+    def _arguments(self, index: int, piece: str) -> None:
+        if piece:
+            self._fed({"output_index": index})
+            self.answer.call(index, arguments=piece)
+
+    def _whole_arguments(self, index: int, said: Json) -> None:
+        if _place({"output_index": index}) not in self.state.fed:
+            self._arguments(index, text_of(said.get("arguments")))
+
+
+def _place(event: Json) -> str:
+    """Where in the response an event's text stands: item, and part of it."""
+    return f"{index_of(event.get('output_index'))}/{event.get('content_index', event.get('summary_index', 0))!r:.9}"
+
+
+_PARTS: dict[str, Callable[[_Stream, Json], None]] = {
+    "output_text": _Stream.text_done,
+    "refusal": _Stream.refusal_done,
+    "reasoning_text": _Stream.reasoning_done,
+    "summary_text": _Stream.reasoning_done,
+}
+"""Parts of items, and what reads them where no event of their own did."""
+
+_HANDLERS: dict[str, Callable[[_Stream, Json], None]] = {
+    "response.created": _Stream.created,
+    "response.output_item.added": _Stream.added,
+    "response.output_item.done": _Stream.item_done,
+    "response.output_text.delta": _Stream.text,
+    "response.output_text.done": _Stream.text_done,
+    "response.output_text.annotation.added": _Stream.annotation,
+    "response.refusal.delta": _Stream.refusal,
+    "response.refusal.done": _Stream.refusal_done,
+    "response.reasoning_text.delta": _Stream.reasoning,
+    "response.reasoning_text.done": _Stream.reasoning_done,
+    "response.reasoning_summary_part.added": _Stream.summary_part,
+    "response.reasoning_summary_text.delta": _Stream.reasoning,
+    "response.reasoning_summary_text.done": _Stream.reasoning_done,
+    "response.function_call_arguments.delta": _Stream.arguments,
+    "response.function_call_arguments.done": _Stream.arguments_done,
+    "response.completed": _Stream.completed,
+    "response.incomplete": _Stream.incomplete,
+    "response.failed": _Stream.failed,
+    "error": _Stream.error,
+}
+"""Types of events that say something."""
+
+OPENAI_RESPONSES = OpenAIResponsesCodec()

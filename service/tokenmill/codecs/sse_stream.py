@@ -1,0 +1,96 @@
+"""Codecs `sse+NAME`: raw bytes of an SSE stream, cut anywhere, whose events are those of the codec NAME.
+
+Rules of this file:
+
+1. A record is some bytes of the stream. Each event that they complete is given to the other codec as a record.
+2. A line that is JSON as it stands is an event, too: what servers answer in place of a stream, and lines of NDJSON.
+3. What the other codec can't read fails its message, as no record can be blamed for it alone: an `error` `upstream`.
+   The stream goes on.
+4. A null or empty value says that nothing follows.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import UNSET
+
+from tokenmill.codecs.chunk import Chunk
+from tokenmill.codecs.codec import Codec
+from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing
+from tokenmill.errors import RecordError
+from tokenmill.records import InputRecord, Record
+
+PREFIX = "sse+"
+
+
+class _State(msgspec.Struct, array_like=True):
+    """Half an event, and what the other codec remembers."""
+
+    framing: Framing = msgspec.field(default_factory=Framing)
+    inner: bytes = b""
+    id: str | None = None
+    """Of the message of the last chunk."""
+
+
+_encode_state = msgspec.msgpack.Encoder().encode
+_decode_state = msgspec.msgpack.Decoder(_State).decode
+_EMPTY = Framing()
+
+
+class SseCodec:
+    """Raw bytes around another codec."""
+
+    def __init__(self, inner: Codec) -> None:
+        self.name = PREFIX + inner.name
+        self.summary = f"raw bytes of an SSE stream, cut anywhere, with events of {inner.name}"
+        self.sample: Sequence[InputRecord] = tuple(
+            msgspec.structs.replace(record, value=b"data: %b\n\n" % (record.value or b"[DONE]"))
+            for record in inner.sample
+        )
+        self._inner = inner
+
+    def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
+        """The chunks of the events that the record completes."""
+        known, chunks, value = _decode_state(state) if state else _State(), list[Chunk](), record.value or b""
+        for frame in known.framing.feed(value, whole=_is_event, last=not value):
+            chunks += self._read(frame, known, record)
+        if not value:
+            chunks += self._decode(None, known, record)
+        known.id = next((chunk.message_id for chunk in reversed(chunks)), known.id) if known.inner else None
+        kept = known.inner or known.framing != _EMPTY
+        return _encode_state(known) if kept else b"", chunks
+
+    def _read(self, frame: Frame, known: _State, record: Record) -> Sequence[Chunk]:
+        """One event."""
+        if frame.data is None:
+            return [_failure(f"an event has more than {EVENT_BYTES} bytes; it is left out", known)]
+        try:
+            return self._decode(frame.data.encode(errors="replace"), known, record)
+        except RecordError as problem:
+            return [_failure(f"an event can't be read: {problem}", known)]
+
+    def _decode(self, value: bytes | None, known: _State, record: Record) -> Sequence[Chunk]:
+        event = InputRecord("", 0, record.offset, record.timestamp, record.key, value, list(record.headers))
+        known.inner, chunks = self._inner.decode(known.inner, event)
+        return chunks
+
+
+def _is_event(data: str) -> bool:
+    """Whether a line of data is all of an event: so it need not wait for the blank line that some servers forget."""
+    if data == "[DONE]":
+        return True
+    if not (data.startswith("{") and data.rstrip().endswith("}")):
+        return False
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _failure(message: str, known: _State) -> Chunk:
+    """What can't be read is said in the message that is open; where none is, one is opened for it and ends."""
+    over = not known.inner
+    return Chunk(
+        message_id=known.id, error=message, finish_reason="error" if over else None, end=True if over else UNSET
+    )

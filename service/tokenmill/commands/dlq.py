@@ -1,0 +1,194 @@
+"""`tokenmill dlq`."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from tokenmill.client import Connection
+from tokenmill.client.dead_letters import BATCH, DeadLetter, Replayer, Selection, Target, read_letters
+from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
+from tokenmill.errors import RECORD_ERRORS
+from tokenmill.limits import KIB
+from tokenmill.replay import record_to_json
+from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.tables import print_table
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+COLUMNS = ("dead letter", "code", "from", "time", "key", "state", "error", "bytes")
+
+SHOWN_CHARS = 60
+"""Of a key or an error in a table; `--json` has the whole."""
+
+CODES = [error.code for error in RECORD_ERRORS]
+
+
+def selection_options(function: Function) -> Function:
+    """Which dead letters are meant."""
+    for option in (
+        click.option(
+            "--since",
+            type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]),
+            help="Only records with a timestamp from then on, in UTC.",
+        ),
+        click.option("--source-partition", type=click.IntRange(0), help="Only records from this partition."),
+        click.option("--source-topic", help="Only records from this topic."),
+        click.option("--code", "codes", multiple=True, type=click.Choice(CODES), help="Only these codes; repeatable."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.group()
+def command() -> None:
+    """Look at dead letters and publish them again."""
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="JSON lines, each with the whole record.")
+@selection_options
+@kafka_options
+def list_letters(
+    *,
+    as_json: bool,
+    codes: Sequence[str],
+    source_topic: str | None,
+    source_partition: int | None,
+    since: datetime | None,
+    config_path: Path | None,
+    bootstrap: str | None,
+) -> None:
+    """List the records that could not be used: where they came from, and what is wrong with them.
+
+    The topic is read without a consumer group, so nobody is disturbed. A state other than `new`: `replayed` by
+    `tokenmill dlq replay`; `failed again` after that; `truncated`, the value was too large to be kept.
+    """
+    quiet_kafka()
+    config = configuration(config_path, bootstrap)
+    selection = _selection(codes, source_topic, source_partition, since)
+    letters = read_letters(Connection.of(config.kafka), config.topics.dlq, selection)
+    if as_json:
+        asyncio.run(_print_json(letters))
+        return
+    rows = asyncio.run(_rows(letters))
+    print_table(Terminal(), COLUMNS, rows, right=1)
+
+
+@command.command("replay")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--to", help="Topic to publish to, instead of the one that each record came from.")
+@click.option("--by-key", is_flag=True, help="Let the key choose the partition, not where the record came from.")
+@click.option("--again", is_flag=True, help="Also those that failed again after a replay.")
+@click.option("--limit", type=click.IntRange(1), help="At most so many records.")
+@selection_options
+@kafka_options
+def replay(  # noqa: PLR0913 -- one for each option
+    *,
+    dry_run: bool,
+    to: str | None,
+    by_key: bool,
+    again: bool,
+    limit: int | None,
+    codes: Sequence[str],
+    source_topic: str | None,
+    source_partition: int | None,
+    since: datetime | None,
+    config_path: Path | None,
+    bootstrap: str | None,
+) -> int:
+    """Publish the original records again, after what was wrong has been mended.
+
+    Each goes to the topic and partition that it came from, with its own headers and `tm-replayed`. What was replayed
+    is noted on the dead-letter topic in the same transaction, so a command that is repeated, or was interrupted,
+    publishes no record twice. Records whose value was truncated are refused; the exit code is 1 then.
+    """
+    quiet_kafka()
+    config = configuration(config_path, bootstrap)
+    connection, topic = Connection.of(config.kafka), config.topics.dlq
+    replayer = Replayer(connection, topic, Target(to, by_key), config.limits.output_bytes + 64 * KIB)
+    selection = _selection(codes, source_topic, source_partition, since)
+    states = {"new", "failed again"} if again else {"new"}
+    letters = read_letters(connection, topic, selection)
+    met = asyncio.run(_replay(letters, None if dry_run else replayer, states, limit))
+    done = sum(met[state] for state in states)
+    refused = met["truncated"] + met["no source"]
+    click.echo(f"{done} {'would be published' if dry_run else 'published'} again, {refused} refused")
+    return 1 if refused else 0
+
+
+def _selection(codes: Sequence[str], topic: str | None, partition: int | None, since: datetime | None) -> Selection:
+    since_ms = int(since.replace(tzinfo=UTC).timestamp() * 1000) if since else None
+    return Selection(codes, topic, partition, since_ms)
+
+
+async def _replay(
+    letters: AsyncGenerator[DeadLetter], replayer: Replayer | None, states: set[str], limit: int | None
+) -> Counter[str]:
+    """How many were met in each state, up to the limit; without a replayer nothing is published."""
+    met: Counter[str] = Counter()
+    batch: list[DeadLetter] = []
+    async with replayer or nullcontext(), aclosing(letters):
+        async for letter in letters:
+            if letter.state in {"truncated", "no source"}:
+                click.echo(f"refused {letter.name}: {letter.state}", err=True)
+            met[letter.state] += 1
+            if letter.state in states:
+                batch.append(letter)
+            full = limit is not None and sum(met[state] for state in states) >= limit
+            if len(batch) == BATCH or full:
+                await _publish(batch, replayer)
+                batch = []
+            if full:
+                break
+        await _publish(batch, replayer)
+    return met
+
+
+async def _publish(batch: Sequence[DeadLetter], replayer: Replayer | None) -> None:
+    if replayer is not None and batch:
+        await replayer.publish(batch)
+    for letter in batch:
+        click.echo(f"{letter.name}: {letter.code}, {_from(letter)}")
+
+
+async def _print_json(letters: AsyncGenerator[DeadLetter]) -> None:
+    async for letter in letters:
+        said = {
+            "partition": letter.record.partition,
+            "offset": letter.record.offset,
+            "code": letter.code,
+            "error": letter.error,
+            "source": letter.source,
+            "state": letter.state,
+            "size": letter.size,
+        }
+        click.echo(msgspec.json.encode(said | {"record": record_to_json(letter.record)}))
+
+
+async def _rows(letters: AsyncGenerator[DeadLetter]) -> list[tuple[str, ...]]:
+    return [_row(letter) async for letter in letters]
+
+
+def _row(letter: DeadLetter) -> tuple[str, ...]:
+    time = datetime.fromtimestamp(letter.record.timestamp / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    key = (letter.record.key or b"").decode(errors="replace")
+    texts = (letter.name, letter.code, _from(letter), time, key, letter.state, letter.error)
+    return (*(_shown(text) for text in texts), str(letter.size))
+
+
+def _from(letter: DeadLetter) -> str:
+    source = letter.source
+    return f"{source.topic}/{source.partition}@{source.offset}" if source else "-"
+
+
+def _shown(text: str) -> str:
+    """One line without control characters, which a record could use against a terminal."""
+    plain = "".join(char if char.isprintable() else "\ufffd" for char in text)
+    return plain if len(plain) <= SHOWN_CHARS else f"{plain[: SHOWN_CHARS - 1]}…"

@@ -1,0 +1,51 @@
+"""`tokenmill recover`."""
+
+import asyncio
+from pathlib import Path
+
+import click
+import msgspec
+
+from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
+from tokenmill.config import Config
+from tokenmill.store import RedisStore
+from tokenmill.worker.recover import Recovery, recoveries, sentences
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Has to be said: a worker that starts is what really restores.")
+@click.option("--partition", type=click.IntRange(0), help="Only this one.")
+@click.option("--json", "as_json", is_flag=True, help="JSON lines.")
+@kafka_options
+def command(
+    *, dry_run: bool, partition: int | None, as_json: bool, config_path: Path | None, bootstrap: str | None
+) -> int:
+    """What a restore of the input's partitions would do, if a worker were given them now.
+
+    It is tried with a worker's own code: commit, snapshot and topic are read, what has to be is replayed, and nothing
+    is changed or published. With workers running, commits and snapshots go on meanwhile. The exit code is 1 if messages
+    or records would be lost.
+    """
+    if not dry_run:
+        raise click.UsageError("a worker restores by itself when it starts; `--dry-run` says what it would do")
+    quiet_kafka()
+    found = asyncio.run(_find(configuration(config_path, bootstrap), partition))
+    for recovery in found:
+        if as_json:
+            click.echo(msgspec.json.encode(recovery))
+        else:
+            click.echo("\n".join(sentences(recovery)))
+    return 0 if all(recovery.sound for recovery in found) else 1
+
+
+async def _find(config: Config, partition: int | None) -> list[Recovery]:
+    redis = config.redis
+    if redis.url.startswith("memory://"):
+        return await recoveries(config, None, partition)
+    store = RedisStore(
+        redis.url, group=config.kafka.group_id, prefix=redis.key_prefix, timeout=redis.timeout_s, ttl=redis.ttl_s
+    )
+    try:
+        return await recoveries(config, store, partition)
+    finally:
+        await store.close()

@@ -1,0 +1,55 @@
+"""`tokenmill sessions`."""
+
+import asyncio
+from pathlib import Path
+
+import click
+import msgspec
+
+from tokenmill.client import Connection
+from tokenmill.client.sessions import Session, read_session
+from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
+from tokenmill.config import Config
+from tokenmill.errors import ConfigError, FatalError
+from tokenmill.store.sessions import RedisSessions
+
+
+@click.group()
+def command() -> None:
+    """What is kept of conversations after their answers."""
+
+
+@command.command("show")
+@click.argument("conversation")
+@kafka_options
+def show(*, conversation: str, config_path: Path | None, bootstrap: str | None) -> None:
+    """The session of a CONVERSATION as a JSON object: the provider's ids, and totals of its answers.
+
+    It is read from Redis; where Redis does not have all of it, from the topic, and then Redis has it again.
+    """
+    quiet_kafka()
+    config = configuration(config_path, bootstrap)
+    if not config.topics.sessions:
+        raise ConfigError(["topics.sessions: is empty, so no sessions are kept; give the topic a name"])
+    session = asyncio.run(_read(config, conversation))
+    if session is None:
+        raise FatalError(f"the conversation {conversation!r} has no session: no answer of it has ended")
+    click.echo(msgspec.json.format(msgspec.json.encode(session), indent=2))
+
+
+async def _read(config: Config, conversation: str) -> Session | None:
+    redis = config.redis
+    store = None
+    if not redis.url.startswith("memory://"):
+        store = RedisSessions(
+            redis.url,
+            group=config.kafka.group_id,
+            prefix=redis.key_prefix,
+            timeout=redis.timeout_s,
+            ttl=redis.ttl_s,
+        )
+    try:
+        return await read_session(conversation, Connection.of(config.kafka), config.topics.sessions, store)
+    finally:
+        if store is not None:
+            await store.close()

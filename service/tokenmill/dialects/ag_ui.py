@@ -1,0 +1,274 @@
+"""Dialect `ag_ui`: events of the AG-UI protocol, version 1.0. A message is a run; its conversation is the thread.
+
+1. `RUN_STARTED` comes first. `RUN_FINISHED` is the last event, or `RUN_ERROR` if the provider failed, the message timed
+   out or its state was lost; an outcome says whether the run was cancelled.
+2. Each block of text is a message, each block of reasoning one of its own. Calls belong to the text in front of them,
+   or to the first call where none is.
+3. Arguments grow as JSON. A call that breaks off ends with arguments that are no JSON; a `CUSTOM` event
+   `tool-call-error` says why, and the same of a call that is complete and has a problem.
+4. Refusals are text, signatures are encrypted values of their reasoning. Other content of a provider and errors in the
+   middle are `CUSTOM` events.
+5. What the protocol calls optional is absent, never null.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from tokenmill.dialects.arguments import GrowingArguments, whole
+from tokenmill.dialects.dialect import FAILURES, Envelope, Payloads, failure_text, voids
+from tokenmill.dialects.json_text import json_bytes, pieces
+from tokenmill.dialects.usage import tokens
+from tokenmill.events import (
+    ArgumentDelta,
+    Error,
+    Event,
+    Finish,
+    MessageStart,
+    Part,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputStart,
+)
+
+VERSION = "1.0"
+
+REFUSAL = "refusal"
+"""Kind of a part, and id of the text that shows it."""
+
+
+class AgUiState(msgspec.Struct, array_like=True):
+    """What was begun and not ended."""
+
+    model: str = ""
+    parent: str = ""
+    """Id of the assistant's message that is the last one; calls belong to it."""
+    reasoning: str = ""
+    """Message id of the open block of reasoning."""
+    calls: dict[str, GrowingArguments] = {}
+    """Calls that grow, by id."""
+    refused: bool = False
+    """A refusal is shown."""
+    failure: str = ""
+    """What the provider said when it failed."""
+
+
+class AgUiDialect:
+    """Runs, messages and tool calls."""
+
+    name = "ag_ui"
+    summary = "events of the AG-UI protocol 1.0; a message is a run"
+    state_type = AgUiState
+    streams_tool_input = True
+    streams_arguments = True
+
+    def encode(
+        self, state: AgUiState | None, envelope: Envelope, event: Event, _seq: int | None, time: int
+    ) -> Sequence[bytes]:
+        """The payloads of one event."""
+        said = Said(time)
+        if state is None:
+            if isinstance(event, Error):
+                said.say("RUN_ERROR", message=event.message, code=event.code)
+        elif (handle := _HANDLERS.get(event.__class__)) is not None:
+            handle(state, envelope, event, said)
+        return said.payloads
+
+
+class Said:
+    """What is said at one event."""
+
+    __slots__ = ("payloads", "time")
+
+    def __init__(self, time: int) -> None:
+        self.payloads: Payloads = []
+        self.time = time
+
+    def say(self, kind: str, **fields: Any) -> None:
+        """One more event of the protocol."""
+        self.payloads.append(json_bytes({"type": kind, "timestamp": self.time, **fields}))
+
+    def say_more(self, kind: bytes, owner: bytes, delta: str) -> None:
+        """The same of what nearly all of a stream is: `owner` is the rest up to the delta, as JSON."""
+        self.payloads.append(
+            b'{"type":"%b","timestamp":%d,%b,"delta":%b}' % (kind, self.time, owner, json_bytes(delta))
+        )
+
+
+def _run(envelope: Envelope) -> dict[str, str]:
+    return {"threadId": envelope.conversation_id, "runId": envelope.choice_id}
+
+
+def _message(envelope: Envelope, block: str) -> str:
+    """Id of the message that shows a block."""
+    return f"{envelope.choice_id}-{block}"
+
+
+def _start(state: AgUiState, envelope: Envelope, event: MessageStart, said: Said) -> None:
+    state.model = event.model
+    said.say("RUN_STARTED", **_run(envelope), protocolVersion=VERSION)
+
+
+def _owner(envelope: Envelope, block: str) -> bytes:
+    """That id as the member `messageId` of a JSON object."""
+    return envelope.constant("ag_ui", _run_owner) + json_bytes(block)[1:]
+
+
+def _run_owner(envelope: Envelope) -> bytes:
+    return b'"messageId":' + json_bytes(_message(envelope, ""))[:-1]
+
+
+# Text and reasoning
+
+
+def _text_start(state: AgUiState, envelope: Envelope, event: TextStart, said: Said) -> None:
+    state.parent = _message(envelope, event.id)
+    said.say("TEXT_MESSAGE_START", messageId=state.parent, role="assistant")
+
+
+def _text(_state: AgUiState, envelope: Envelope, event: TextDelta, said: Said) -> None:
+    said.say_more(b"TEXT_MESSAGE_CONTENT", _owner(envelope, event.id), event.delta)
+
+
+def _text_end(_state: AgUiState, envelope: Envelope, event: TextEnd, said: Said) -> None:
+    said.say("TEXT_MESSAGE_END", messageId=_message(envelope, event.id))
+
+
+def _reasoning_start(state: AgUiState, envelope: Envelope, event: ReasoningStart, said: Said) -> None:
+    state.reasoning, state.parent = _message(envelope, event.id), ""
+    said.say("REASONING_START", messageId=state.reasoning)
+    said.say("REASONING_MESSAGE_START", messageId=state.reasoning, role="reasoning")
+
+
+def _reasoning(_state: AgUiState, envelope: Envelope, event: ReasoningDelta, said: Said) -> None:
+    said.say_more(b"REASONING_MESSAGE_CONTENT", _owner(envelope, event.id), event.delta)
+
+
+def _reasoning_end(state: AgUiState, _envelope: Envelope, _event: ReasoningEnd, said: Said) -> None:
+    said.say("REASONING_MESSAGE_END", messageId=state.reasoning)
+    said.say("REASONING_END", messageId=state.reasoning)
+    state.reasoning = ""
+
+
+# Calls
+
+
+def _begin(state: AgUiState, envelope: Envelope, event: ToolInputStart, said: Said) -> None:
+    if envelope.options.stream_tool_input is not False:
+        state.calls[event.id] = GrowingArguments(event.name, event.encoding == "json")
+        _start_call(state, event.id, event.name, said)
+
+
+def _start_call(state: AgUiState, call_id: str, name: str, said: Said) -> None:
+    parent = {"parentMessageId": state.parent} if state.parent else {}
+    state.parent = state.parent or call_id
+    said.say("TOOL_CALL_START", toolCallId=call_id, toolCallName=name, **parent)
+
+
+def _grow(state: AgUiState, envelope: Envelope, event: ToolInputDelta | ArgumentDelta, said: Said) -> None:
+    call = state.calls.get(event.id)
+    if call is not None and (piece := call.more(event, envelope)):
+        _argue(event.id, piece, said)
+
+
+def _argue(call_id: str, text: str, said: Said) -> None:
+    for piece in pieces(text):
+        said.say_more(b"TOOL_CALL_ARGS", b'"toolCallId":' + json_bytes(call_id), piece)
+
+
+def _call(state: AgUiState, _envelope: Envelope, event: ToolCall, said: Said) -> None:
+    call = state.calls.pop(event.id, None)
+    if call is None:
+        _start_call(state, event.id, event.name, said)
+    _argue(event.id, call.rest(event.arguments) if call else whole(event.arguments), said)
+    said.say("TOOL_CALL_END", toolCallId=event.id)
+
+
+def _error(state: AgUiState, _envelope: Envelope, event: Error, said: Said) -> None:
+    told = {"code": event.code, "message": event.message}
+    if event.code == "upstream":
+        state.failure = event.message
+    elif isinstance(event.id, str):
+        if voids(event, event.id) and (call := state.calls.pop(event.id, None)) is not None:
+            _argue(event.id, call.broken(), said)
+            said.say("TOOL_CALL_END", toolCallId=event.id)
+        said.say("CUSTOM", name="tool-call-error", value={"toolCallId": event.id, **told})
+    else:
+        said.say("CUSTOM", name="error", value=told)
+
+
+# All else
+
+
+def _part(state: AgUiState, envelope: Envelope, event: Part, said: Said) -> None:
+    if event.kind == REFUSAL and isinstance(event.value, str):
+        message = _message(envelope, REFUSAL)
+        if not state.refused:
+            state.refused, state.parent = True, message
+            said.say("TEXT_MESSAGE_START", messageId=message, role="assistant")
+        said.say("TEXT_MESSAGE_CONTENT", messageId=message, delta=event.value)
+    elif event.kind == "signature" and isinstance(event.value, str) and state.reasoning:
+        said.say("REASONING_ENCRYPTED_VALUE", subtype="message", entityId=state.reasoning, encryptedValue=event.value)
+    else:
+        said.say("CUSTOM", name=event.kind, value=event.value)
+
+
+def _finish(state: AgUiState, envelope: Envelope, event: Finish, said: Said) -> None:
+    if state.refused:
+        said.say("TEXT_MESSAGE_END", messageId=_message(envelope, REFUSAL))
+    if event.reason in FAILURES:
+        message = failure_text(event.reason, state.failure)
+        said.say("RUN_ERROR", message=message, code=event.reason, **_usage(state, envelope, event))
+        return
+    said.say(
+        "RUN_FINISHED",
+        **_run(envelope),
+        result={"finishReason": event.reason},
+        outcome={"type": "cancelled" if event.reason == "cancelled" else "success"},
+        **_usage(state, envelope, event),
+    )
+
+
+def _usage(state: AgUiState, envelope: Envelope, event: Finish) -> dict[str, Any]:
+    if event.usage is UNSET:
+        return {}
+    counts = tokens(event.usage)
+    usage = {
+        "inputTokens": counts.input,
+        "outputTokens": counts.output,
+        "totalTokens": counts.total,
+        "reasoningTokens": counts.reasoning,
+        "cachedInputTokens": counts.cached,
+        "cacheWriteInputTokens": counts.cache_written,
+    }
+    names = {"provider": envelope.options.provider, "model": state.model}
+    return {"usage": [{**{key: name for key, name in names.items() if name}, **usage}]}
+
+
+_HANDLERS: dict[type[Event], Callable[[AgUiState, Envelope, Any, Said], None]] = {
+    MessageStart: _start,
+    TextStart: _text_start,
+    TextDelta: _text,
+    TextEnd: _text_end,
+    ReasoningStart: _reasoning_start,
+    ReasoningDelta: _reasoning,
+    ReasoningEnd: _reasoning_end,
+    ToolInputStart: _begin,
+    ToolInputDelta: _grow,
+    ArgumentDelta: _grow,
+    ToolCall: _call,
+    Part: _part,
+    Error: _error,
+    Finish: _finish,
+}
+"""What is done at each event; the others change nothing."""
+
+AG_UI = AgUiDialect()

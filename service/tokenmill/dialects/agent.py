@@ -1,0 +1,295 @@
+"""Dialect `agent`: the rows that an agent's page shows while the model still writes, and the whole message at its end.
+
+Rules of this file:
+
+1. Text and reasoning come as they are, in `assistant_streaming_message` and `assistant_streaming_thinking_message`. The
+   first thing that is not reasoning is preceded by an `assistant_thinking_message` with all of it.
+2. Calls are streamed only where the message asks for it (`stream_tool_input` true): an `assistant_streaming_tool_call`
+   when the name is known, one for each piece of the arguments as the model writes them, never repaired, and one with
+   `isComplete`. A call that fails has no such end.
+3. A call in the model's text is complete when its source is. Calls of a provider's own tool stream are all complete
+   when the provider says that it finished for them (`tool_calls`), and not if it finished for another reason.
+4. With `min_delta_chars` pieces of arguments wait until they have so many characters: by size alone, so that the same
+   stream always makes the same rows.
+5. At the end come `assistant_message`, if there was text or a call, and a `tool_call` for each call in turn; not for a
+   cancelled message. What does not fit is left out and the row says `truncated`; a call that does not is told at once.
+6. Ids are made of the message and the event's position, timestamps are those of the input records.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import UNSET
+
+from tokenmill.dialects.agent_state import (
+    WAITING_CHARS,
+    AgentState,
+    Called,
+    Gathered,
+    id_prefix,
+    message_id,
+)
+from tokenmill.dialects.dialect import Envelope
+from tokenmill.dialects.json_text import json_bytes
+from tokenmill.events import (
+    Error,
+    Event,
+    Finish,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
+from tokenmill.parser import Options
+from tokenmill.parser.reasons import finish_reason
+from tokenmill.parser.state import Source
+
+STREAMING_CALL = "assistant_streaming_tool_call"
+PLAIN = "plain"
+"""The format without calls of its own: all calls are the provider's."""
+
+_REASONS = {"tool-calls": "tool_calls", "content-filter": "content_filter"}
+_NO_SEQ = (1 << 32) - 1
+"""In ids of rows about a message whose state is gone."""
+
+
+class _Rows:
+    """The rows of one event."""
+
+    __slots__ = ("_envelope", "_first", "payloads", "state", "time")
+
+    def __init__(self, state: AgentState, envelope: Envelope, seq: int | None, time: int) -> None:
+        if not state.id_prefix:
+            state.id_prefix = id_prefix(envelope)
+        self.state = state
+        self.time = time
+        self.payloads: list[bytes] = []
+        self._envelope = envelope
+        self._first = (_NO_SEQ if seq is None else seq) << 16
+
+    @property
+    def options(self) -> Options:
+        """Of the message."""
+        return self._envelope.options
+
+    def add(self, kind: str, **fields: Any) -> None:
+        """One row more."""
+        self.add_json(kind.encode(), json_bytes(fields)[1:-1])
+
+    def add_json(self, kind: bytes, fields: bytes) -> None:
+        """The same, with its fields as members of a JSON object."""
+        payloads = self.payloads
+        prefix, message = self.state.id_prefix.encode(), self._envelope.constant("agent", message_id)
+        payloads.append(
+            b'{"id":"%b%012x","type":"%b","timestamp":%d,"messageId":%b,%b}'
+            % (prefix, self._first + len(payloads), kind, self.time, message, fields)
+        )
+
+
+class AgentDialect:
+    """Rows for a page that follows an agent, and for the agent itself."""
+
+    name = "agent"
+    summary = "an agent's rows: streamed text, reasoning and calls, then the whole message and its calls"
+    state_type = AgentState
+    streams_tool_input = False
+    streams_arguments = False
+
+    def encode(
+        self, state: AgentState | None, envelope: Envelope, event: Event, seq: int | None, time: int
+    ) -> Sequence[bytes]:
+        """The rows of one event."""
+        kind = event.__class__
+        render = _RENDERERS.get(kind)
+        if render is None or (kind in _PIECES and envelope.options.stream_tool_input is not True):
+            return ()
+        rows = _Rows(state or AgentState(), envelope, seq, time)
+        render(rows, event)
+        return rows.payloads
+
+
+def _text(rows: _Rows, event: TextDelta) -> None:
+    state = rows.state
+    if state.thinking_since >= 0:
+        _end_thinking(rows)
+    content = json_bytes(event.delta)
+    state.answer.add(event.delta, len(content))
+    rows.add_json(b"assistant_streaming_message", b'"content":%b,"isComplete":false' % content)
+
+
+def _reasoning(rows: _Rows, event: ReasoningDelta) -> None:
+    state = rows.state
+    if state.thinking_since < 0:
+        state.thinking_since = rows.time
+    content = json_bytes(event.delta)
+    state.thought.add(event.delta, len(content))
+    rows.add_json(b"assistant_streaming_thinking_message", b'"content":%b,"isComplete":false' % content)
+
+
+def _end_thinking(rows: _Rows) -> None:
+    """What follows is no reasoning: all of it so far is said again."""
+    state = rows.state
+    if state.thinking_since < 0:
+        return
+    thought, since = state.thought, state.thinking_since
+    state.thought, state.thinking_since = Gathered(), -1
+    rows.add(
+        "assistant_thinking_message",
+        content=thought.text.text(),
+        isComplete=True,
+        thinkingDurationMs=max(0, rows.time - since),
+        **_truncated(cut=thought.cut),
+    )
+
+
+# Calls
+
+
+def _started(rows: _Rows, event: ToolInputStart) -> None:
+    _end_thinking(rows)
+    provider = event.provider or rows.options.format == PLAIN
+    rows.state.calls.append(Called(event.id, event.name, rows.time, provider))
+    if _streams(rows):
+        _piece(rows, rows.state.calls[-1], "")
+
+
+def _grown(rows: _Rows, event: ToolInputDelta) -> None:
+    call = rows.state.call(event.id)
+    if call is None:
+        return
+    least = min(rows.options.min_delta_chars, WAITING_CHARS)
+    if not call.waiting.size and len(event.delta) >= least:
+        _piece(rows, call, event.delta)
+        return
+    call.waiting.add(event.delta)
+    if call.waiting.size >= least:
+        _flush(rows, call)
+
+
+def _flush(rows: _Rows, call: Called) -> None:
+    if call.waiting.size:
+        _piece(rows, call, call.waiting.text())
+        call.waiting = Source()
+
+
+def _ended(rows: _Rows, event: ToolInputEnd) -> None:
+    call = rows.state.call(event.id)
+    if call is not None:
+        _flush(rows, call)
+
+
+def _called(rows: _Rows, event: ToolCall) -> None:
+    _end_thinking(rows)
+    state = rows.state
+    call = state.call(event.id)
+    if call is None:  # tool input is not streamed at all
+        call = Called(event.id, event.name, rows.time, provider=rows.options.format == PLAIN)
+        state.calls.append(call)
+    call.complete, call.unknown = True, event.problem == "unknown-tool"
+    arguments = json_bytes(event.arguments)
+    if _streams(rows) and not call.provider:
+        _piece(rows, call, "", complete=True)
+    if state.answer.charge(2 * len(arguments)):  # as a string inside of JSON, quotes are escaped once more
+        call.arguments = arguments.decode()
+    else:
+        _tool_call(rows, call, event.arguments)
+        state.calls.remove(call)
+
+
+def _streams(rows: _Rows) -> bool:
+    return rows.options.stream_tool_input is True
+
+
+def _piece(rows: _Rows, call: Called, delta: str, *, complete: bool = False) -> None:
+    fields = json_bytes(call.id), json_bytes(call.name), json_bytes(delta), b"true" if complete else b"false"
+    rows.add_json(STREAMING_CALL.encode(), b'"toolCallId":%b,"toolName":%b,"arguments":%b,"isComplete":%b' % fields)
+
+
+def _tool_call(rows: _Rows, call: Called, arguments: Mapping[str, Any]) -> None:
+    rows.add(
+        "tool_call",
+        toolCallId=call.id,
+        name=call.name,
+        arguments=arguments,
+        startTime=call.time,
+        tool=call.tool(rows.options.tools),
+    )
+
+
+# The end
+
+
+def _failed(rows: _Rows, event: Error) -> None:
+    said = {"toolCallId": event.id, "toolName": event.name, "raw": event.raw}
+    known = {key: value for key, value in said.items() if value is not UNSET}
+    rows.add("error", code=event.code, message=event.message, **known)
+
+
+def _finished(rows: _Rows, event: Finish) -> None:
+    state = rows.state
+    if event.reason != "stop":  # a plain stop may be a stream that just stopped, in the middle of its reasoning
+        _end_thinking(rows)
+    calls = [call for call in state.calls if call.complete]
+    raw = "" if event.raw_reason is UNSET else event.raw_reason
+    if _streams(rows) and finish_reason(raw, called=False) == "tool-calls":
+        for call in calls:
+            if call.provider:
+                _piece(rows, call, "", complete=True)
+    if event.reason == "cancelled":
+        return
+    _message(rows, calls, _reason(event, calls))
+    for call in calls:
+        _tool_call(rows, call, json.loads(call.arguments))
+    state.finished = True
+
+
+def _message(rows: _Rows, calls: Sequence[Called], reason: str) -> None:
+    """The whole answer, if there is one; without its content if that was too large to be written."""
+    answer, again = rows.state.answer, rows.state.finished
+    content = "" if again else answer.text.text()
+    shown = [] if again else [_openai_call(call) for call in calls]
+    if not (answer.text.size or calls or answer.cut):
+        return
+    rows.add(
+        "assistant_message",
+        content=content,
+        rawContent="",
+        **({"toolCalls": shown} if shown else {}),
+        finishReason=reason,
+        **_truncated(cut=again or answer.cut),
+    )
+
+
+def _openai_call(call: Called) -> dict[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+
+
+def _reason(event: Finish, calls: Sequence[Called]) -> str:
+    """Why it ended: the provider's own word where the calls are its own, else also that there were calls."""
+    if event.raw_reason is not UNSET and any(call.provider for call in calls):
+        return event.raw_reason
+    return _REASONS.get(event.reason, event.reason)
+
+
+def _truncated(*, cut: bool) -> dict[str, bool]:
+    return {"truncated": True} if cut else {}
+
+
+_RENDERERS: dict[type[Event], Callable[[_Rows, Any], None]] = {
+    TextDelta: _text,
+    ReasoningDelta: _reasoning,
+    ToolInputStart: _started,
+    ToolInputDelta: _grown,
+    ToolInputEnd: _ended,
+    ToolCall: _called,
+    Error: _failed,
+    Finish: _finished,
+}
+
+_PIECES = frozenset({ToolInputDelta, ToolInputEnd})
+"""What is of interest only where calls are streamed."""
+
+AGENT = AgentDialect()

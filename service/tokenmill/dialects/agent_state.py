@@ -1,0 +1,110 @@
+"""What the dialect `agent` remembers of a message: what its last rows say again as a whole, and what waits."""
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from tokenmill.dialects.dialect import Envelope
+from tokenmill.dialects.json_text import json_bytes
+from tokenmill.limits import KIB
+from tokenmill.parser.state import Source
+
+GATHERED_BYTES = 768 * KIB
+"""Of one answer as JSON, and of its reasoning: with the rest of the row it fits the default of an output record."""
+
+WAITING_CHARS = 32 * KIB
+"""Of a call's arguments before they are sent whatever `min_delta_chars` says: with the longest delta they fit a row."""
+
+TOOL_BYTES = 64 * KIB
+"""Of a tool's description and schema, which stand beside a call's arguments: more is left out, the call is not."""
+
+
+class Gathered(msgspec.Struct, array_like=True):
+    """Text that is said again as a whole, as far as there is room."""
+
+    text: Source = msgspec.field(default_factory=Source)
+    bytes: int = 0
+    cut: bool = False
+    """There was more than there is room for."""
+
+    def add(self, text: str, size: int) -> bool:
+        """Append `text`, of so many bytes as JSON, if there is room; from the first that has none on nothing is."""
+        size += self.bytes
+        if self.cut or size > GATHERED_BYTES:
+            self.cut = True
+            return False
+        self.bytes = size
+        self.text.add(text)
+        return True
+
+    def charge(self, size: int) -> bool:
+        """Take room for something else; False if there is not enough."""
+        if self.bytes + size > GATHERED_BYTES:
+            self.cut = True
+            return False
+        self.bytes += size
+        return True
+
+
+class Called(msgspec.Struct, array_like=True):
+    """One call of the message."""
+
+    id: str
+    name: str
+    time: int
+    """When it began: milliseconds since the epoch."""
+    provider: bool
+    """It comes from the provider's own tool stream."""
+    waiting: Source = msgspec.field(default_factory=Source)
+    """Arguments that have not been sent yet, below `min_delta_chars`."""
+    complete: bool = False
+    unknown: bool = False
+    """It names no tool of the message."""
+    arguments: str = ""
+    """As JSON, once it is complete."""
+
+    def tool(self, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """What is known of the tool that it names, if that is not too large."""
+        unknown: dict[str, Any] = {
+            "name": self.name,
+            "description": "Unknown tool" if self.unknown else "",
+            "schema": {},
+        }
+        for entry in tools:
+            function = entry.get("function", entry)
+            if isinstance(function, Mapping) and function.get("name") == self.name:
+                described = {"description": function.get("description"), "schema": function.get("parameters")}
+                known = {key: value for key, value in described.items() if value is not None}
+                return unknown | known if len(json_bytes(known)) <= TOOL_BYTES else unknown
+        return unknown
+
+
+class AgentState(msgspec.Struct, array_like=True):
+    """What is remembered from one event to the next."""
+
+    id_prefix: str = ""
+    thought: Gathered = msgspec.field(default_factory=Gathered)
+    thinking_since: int = -1
+    """When the open reasoning began; -1 if none is open."""
+    answer: Gathered = msgspec.field(default_factory=Gathered)
+    calls: list[Called] = []
+    finished: bool = False
+    """The last rows were written once: if they are asked for again, they were too large."""
+
+    def call(self, call_id: str) -> Called | None:
+        """The call of that id, if it has begun."""
+        return next((call for call in reversed(self.calls) if call.id == call_id), None)
+
+
+def message_id(envelope: Envelope) -> bytes:
+    """The id of the message, and of the choice if it has several, as JSON."""
+    return json_bytes(f"{envelope.message_id}/{envelope.choice}" if envelope.choice else envelope.message_id)
+
+
+def id_prefix(envelope: Envelope) -> str:
+    """The part of a UUID (version 8: of one's own making) that all rows of a message share."""
+    who = f"{envelope.conversation_id}\n{envelope.message_id}\n{envelope.choice}"
+    digest = blake2b(who.encode(errors="replace"), digest_size=9).hexdigest()
+    return f"{digest[:8]}-{digest[8:12]}-8{digest[12:15]}-a{digest[15:18]}-"

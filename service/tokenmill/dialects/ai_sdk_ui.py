@@ -1,0 +1,234 @@
+"""Dialect `ai_sdk_ui`: chunks of the AI SDK's UI message stream, version 1, as `useChat` reads them.
+
+1. Only chunks that versions 5 to 7 of the SDK know: an unknown type is fatal to them. The stream ends with `[DONE]`.
+2. Blocks of text and reasoning are parts with the same ids. A tool that was not declared is `dynamic`.
+3. Input of tools grows as JSON. A call that breaks off, or has a problem, ends as `tool-input-error`: it is shown and
+   not executed. The text of a broken one follows as text.
+4. `cancelled` is an `abort`; a failure of the provider and a time-out are an `error` before `finish`.
+5. Refusals are a text of their own, signatures are metadata of their reasoning, other content of a provider and errors
+   in the middle are `data-…` parts.
+6. Counts of tokens are in the metadata of the message.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from tokenmill.dialects.arguments import GrowingArguments
+from tokenmill.dialects.dialect import FAILURES, Envelope, Handlers, Payloads, failure_text, handled, voids
+from tokenmill.dialects.json_text import json_bytes, pieces
+from tokenmill.dialects.usage import tokens
+from tokenmill.events import (
+    ArgumentDelta,
+    Error,
+    Event,
+    Finish,
+    MessageStart,
+    Part,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputStart,
+)
+
+DONE = b"[DONE]"
+
+PROVIDER = "tokenmill"
+"""In whose name metadata stand where the message does not tell its provider."""
+
+REFUSAL = "refusal"
+"""Kind of a part, and id of the text that shows it."""
+
+
+class AiSdkUiState(msgspec.Struct, array_like=True):
+    """What was begun and not ended."""
+
+    calls: dict[str, GrowingArguments] = {}
+    """Calls whose input grows, by id."""
+    problems: dict[str, str] = {}
+    """What is wrong with calls that are complete, by id."""
+    reasoning: str = ""
+    """Id of the open block of reasoning."""
+    refused: bool = False
+    """A refusal is shown."""
+    failure: str = ""
+    """What the provider said when it failed."""
+
+
+class AiSdkUiDialect:
+    """Parts of a message on a page."""
+
+    name = "ai_sdk_ui"
+    summary = "chunks of the AI SDK's UI message stream, the subset that versions 5 to 7 read"
+    state_type = AiSdkUiState
+    streams_tool_input = True
+    streams_arguments = True
+
+    def encode(
+        self, state: AiSdkUiState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
+    ) -> Sequence[bytes]:
+        """The payloads of one event."""
+        if state is None:
+            return _lost(event)
+        return handled(_HANDLERS, state, envelope, event)
+
+
+def _say(out: Payloads, kind: str, **fields: Any) -> None:
+    """One chunk."""
+    out.append(json_bytes({"type": kind, **fields}))
+
+
+def _start(_state: AiSdkUiState, envelope: Envelope, _event: MessageStart, out: Payloads) -> None:
+    _say(out, "start", messageId=envelope.choice_id)
+    _say(out, "start-step")
+
+
+# Text and reasoning
+
+
+def _block(
+    state: AiSdkUiState, _envelope: Envelope, event: TextStart | TextEnd | ReasoningStart | ReasoningEnd, out: Payloads
+) -> None:
+    if isinstance(event, ReasoningStart):
+        state.reasoning = event.id
+    elif isinstance(event, ReasoningEnd):
+        state.reasoning = ""
+    _say(out, event.type, id=event.id)
+
+
+def _text(_state: AiSdkUiState, _envelope: Envelope, event: TextDelta, out: Payloads) -> None:
+    out.append(b'{"type":"text-delta","id":%b,"delta":%b}' % (json_bytes(event.id), json_bytes(event.delta)))
+
+
+def _reasoning(_state: AiSdkUiState, _envelope: Envelope, event: ReasoningDelta, out: Payloads) -> None:
+    out.append(b'{"type":"reasoning-delta","id":%b,"delta":%b}' % (json_bytes(event.id), json_bytes(event.delta)))
+
+
+# Calls
+
+
+def _tool(envelope: Envelope, call_id: str, name: str) -> dict[str, Any]:
+    """The fields that all chunks of a call have."""
+    return {"toolCallId": call_id, "toolName": name} | ({} if name in envelope.tools else {"dynamic": True})
+
+
+def _begin(state: AiSdkUiState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
+    if envelope.options.stream_tool_input is not False:
+        state.calls[event.id] = GrowingArguments(event.name, event.encoding == "json")
+        _say(out, "tool-input-start", **_tool(envelope, event.id, event.name))
+
+
+def _grow(state: AiSdkUiState, envelope: Envelope, event: ToolInputDelta | ArgumentDelta, out: Payloads) -> None:
+    call = state.calls.get(event.id)
+    if call is not None and (piece := call.more(event, envelope)):
+        _argue(event.id, piece, out)
+
+
+def _argue(call_id: str, text: str, out: Payloads) -> None:
+    for piece in pieces(text):
+        argument = json_bytes(call_id), json_bytes(piece)
+        out.append(b'{"type":"tool-input-delta","toolCallId":%b,"inputTextDelta":%b}' % argument)
+
+
+def _call(state: AiSdkUiState, envelope: Envelope, event: ToolCall, out: Payloads) -> None:
+    if (call := state.calls.pop(event.id, None)) is not None:
+        _argue(event.id, call.rest(event.arguments), out)
+    tool, problem = _tool(envelope, event.id, event.name), state.problems.pop(event.id, None)
+    if problem is None:
+        _say(out, "tool-input-available", **tool, input=event.arguments)
+    else:
+        _say(out, "tool-input-error", **tool, input=event.arguments, errorText=problem)
+
+
+def _error(state: AiSdkUiState, envelope: Envelope, event: Error, out: Payloads) -> None:
+    call_id = event.id
+    if not isinstance(call_id, str):
+        if event.code == "upstream":
+            state.failure = event.message
+        else:
+            _say(out, "data-error", data={"code": event.code, "message": event.message}, transient=True)
+    elif not voids(event, call_id):
+        state.problems[call_id] = event.message
+    elif state.calls.pop(call_id, None) is not None or event.code == "limit":  # one that is too large may have ended
+        tool = _tool(envelope, call_id, event.name or "")
+        _say(out, "tool-input-error", **tool, input=event.raw or "", errorText=event.message)
+
+
+# All else
+
+
+def _part(state: AiSdkUiState, envelope: Envelope, event: Part, out: Payloads) -> None:
+    if event.kind == REFUSAL and isinstance(event.value, str):
+        if not state.refused:
+            _say(out, "text-start", id=REFUSAL)
+        state.refused = True
+        _say(out, "text-delta", id=REFUSAL, delta=event.value)
+    elif event.kind == "signature" and state.reasoning:
+        metadata = {envelope.options.provider or PROVIDER: {"signature": event.value}}
+        _say(out, "reasoning-delta", id=state.reasoning, delta="", providerMetadata=metadata)
+    else:
+        named = {"id": event.id} if isinstance(event.id, str) else {}
+        _say(out, f"data-{event.kind}", **named, data=event.value)
+
+
+def _finish(state: AiSdkUiState, _envelope: Envelope, event: Finish, out: Payloads) -> None:
+    if state.refused:
+        _say(out, "text-end", id=REFUSAL)
+    if event.reason == "cancelled":
+        _say(out, "abort", reason="cancelled")
+    else:
+        if event.reason in FAILURES:
+            _say(out, "error", errorText=failure_text(event.reason, state.failure))
+        _say(out, "finish-step")
+        reason = "error" if event.reason in FAILURES else event.reason
+        _say(out, "finish", finishReason=reason, **_metadata(event))
+    out.append(DONE)
+
+
+def _metadata(event: Finish) -> dict[str, Any]:
+    if event.usage is UNSET:
+        return {}
+    counts = tokens(event.usage)
+    usage = {
+        "inputTokens": counts.input,
+        "outputTokens": counts.output,
+        "totalTokens": counts.total,
+        "reasoningTokens": counts.reasoning,
+        "cachedInputTokens": counts.cached,
+    }
+    return {"messageMetadata": {"usage": usage}}
+
+
+def _lost(event: Event) -> Payloads:
+    """Of a message whose state is gone: what happened, and the end."""
+    if isinstance(event, Error):
+        return [json_bytes({"type": "error", "errorText": event.message})]
+    return [DONE] if isinstance(event, Finish) else []
+
+
+_HANDLERS: Handlers[AiSdkUiState] = {
+    MessageStart: _start,
+    TextStart: _block,
+    TextDelta: _text,
+    TextEnd: _block,
+    ReasoningStart: _block,
+    ReasoningDelta: _reasoning,
+    ReasoningEnd: _block,
+    ToolInputStart: _begin,
+    ToolInputDelta: _grow,
+    ArgumentDelta: _grow,
+    ToolCall: _call,
+    Part: _part,
+    Error: _error,
+    Finish: _finish,
+}
+"""What is done at each event; the others change nothing."""
+
+AI_SDK_UI = AiSdkUiDialect()

@@ -1,0 +1,267 @@
+"""Dialect `anthropic`: the events of an Anthropic Messages stream, as the SDKs of Anthropic read them.
+
+1. A payload is the data of one server-sent event; the `event:` line, which those SDKs ask for, is its `type`.
+2. `message_start` comes first; the stream ends with `message_stop`, or with `error` where the provider failed, the
+   message timed out or its state was lost.
+3. Blocks have indexes from 0. Text and thinking begin when there is something to show. A call is one block with its
+   arguments whole, unless the message says `stream_tool_input`: then they grow. Calls that grow side by side: the first
+   one does, the others come whole.
+4. A client of this shape reads what has come of a call's arguments at any time, and nothing on the wire takes it back.
+   So growing is off unless it is asked for: a call that breaks off would look like one. Where it is on, and a call
+   breaks off, its block ends there with arguments that are no complete JSON, for clients that look.
+5. Counts of tokens come with the last `message_delta`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from tokenmill.dialects.arguments import GrowingArguments, whole
+from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, failure_text, handled, voids
+from tokenmill.dialects.json_text import json_bytes, pieces
+from tokenmill.dialects.usage import tokens
+from tokenmill.events import (
+    ArgumentDelta,
+    Error,
+    Event,
+    Finish,
+    FinishReason,
+    MessageStart,
+    Part,
+    ReasoningDelta,
+    ReasoningEnd,
+    TextDelta,
+    TextEnd,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputStart,
+)
+
+STOP_REASONS: dict[FinishReason, str] = {
+    "stop": "end_turn",
+    "tool-calls": "tool_use",
+    "length": "max_tokens",
+    "content-filter": "refusal",
+    "cancelled": "end_turn",
+}
+"""Reasons that a client of this shape knows; the others end the stream with an `error`."""
+
+_RAW_REASONS = frozenset({"stop_sequence", "pause_turn", "model_context_window_exceeded"})
+"""The provider's own words that this shape has, too."""
+
+_ERROR_TYPES: dict[FinishReason, str] = {"timeout": "timeout_error"}
+_ERROR_TYPE = "api_error"
+
+_TEXT: Final = "text"
+_THINKING: Final = "thinking"
+
+
+class GrowingCall(msgspec.Struct, array_like=True):
+    """The call that is shown while it grows."""
+
+    id: str
+    index: int
+    """Of its block."""
+    arguments: GrowingArguments
+
+
+class AnthropicState(msgspec.Struct, array_like=True):
+    """What was begun and not ended."""
+
+    blocks: int = 0
+    """Begun so far."""
+    kind: str = ""
+    """Of the open block of text or thinking, which is the last one of its kind; empty if there is none."""
+    index: int = 0
+    """Of that block."""
+    call: GrowingCall | None = None
+    failure: str = ""
+    """What the provider said when it failed."""
+
+
+class AnthropicDialect:
+    """Blocks of text, thinking and tool use."""
+
+    name = "anthropic"
+    summary = "events of an Anthropic Messages stream; the event name of each is its type"
+    state_type = AnthropicState
+    streams_tool_input = False
+    streams_arguments = True
+
+    def encode(
+        self, state: AnthropicState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
+    ) -> Sequence[bytes]:
+        """The payloads of one event."""
+        if state is None:
+            return _lost(event)
+        return handled(_HANDLERS, state, envelope, event)
+
+
+def _start(_state: AnthropicState, envelope: Envelope, event: MessageStart, out: Payloads) -> None:
+    message: dict[str, Any] = {
+        "id": envelope.choice_id,
+        "type": "message",
+        "role": "assistant",
+        "content": [],
+        "model": event.model,
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 0, "output_tokens": 0},
+    }
+    out.append(json_bytes({"type": "message_start", "message": message}))
+
+
+# Blocks
+
+
+def _begin_block(state: AnthropicState, block: dict[str, Any], out: Payloads) -> int:
+    index = state.blocks
+    state.blocks += 1
+    out.append(json_bytes({"type": "content_block_start", "index": index, "content_block": block}))
+    return index
+
+
+def _stop_block(index: int, out: Payloads) -> None:
+    out.append(b'{"type":"content_block_stop","index":%d}' % index)
+
+
+def _text(state: AnthropicState, _envelope: Envelope, event: TextDelta, out: Payloads) -> None:
+    _show(state, _TEXT, event.delta, out)
+
+
+def _reasoning(state: AnthropicState, _envelope: Envelope, event: ReasoningDelta, out: Payloads) -> None:
+    _show(state, _THINKING, event.delta, out)
+
+
+def _show(state: AnthropicState, kind: str, text: str, out: Payloads) -> None:
+    """More text or thinking, in a block of that kind."""
+    if state.kind != kind:
+        _end_block(state, out)
+        block = {"type": kind, kind: ""} | ({"signature": ""} if kind == _THINKING else {})
+        state.kind, state.index = kind, _begin_block(state, block, out)
+    out.append(
+        b'{"type":"content_block_delta","index":%d,"delta":{"type":"%b_delta","%b":%b}}'
+        % (state.index, kind.encode(), kind.encode(), json_bytes(text))
+    )
+
+
+def _end(state: AnthropicState, _envelope: Envelope, _event: TextEnd | ReasoningEnd, out: Payloads) -> None:
+    _end_block(state, out)
+
+
+def _end_block(state: AnthropicState, out: Payloads) -> None:
+    if state.kind:
+        _stop_block(state.index, out)
+        state.kind = ""
+
+
+# Calls
+
+
+def _begin_call(state: AnthropicState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
+    if state.call is None and envelope.options.stream_tool_input:
+        index = _begin_use(state, event.id, event.name, out)
+        state.call = GrowingCall(event.id, index, GrowingArguments(event.name, event.encoding == "json"))
+
+
+def _grow(state: AnthropicState, envelope: Envelope, event: ToolInputDelta | ArgumentDelta, out: Payloads) -> None:
+    call = state.call
+    if call is not None and call.id == event.id and (piece := call.arguments.more(event, envelope)):
+        _argue(call.index, piece, out)
+
+
+def _begin_use(state: AnthropicState, call_id: str, name: str, out: Payloads) -> int:
+    _end_block(state, out)
+    return _begin_block(state, {"type": "tool_use", "id": call_id, "name": name, "input": {}}, out)
+
+
+def _argue(index: int, text: str, out: Payloads) -> None:
+    """More of a call's arguments."""
+    for piece in pieces(text):
+        out.append(
+            b'{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%b}}'
+            % (index, json_bytes(piece))
+        )
+
+
+def _call(state: AnthropicState, _envelope: Envelope, event: ToolCall, out: Payloads) -> None:
+    call = state.call
+    if call is not None and call.id == event.id:
+        state.call = None
+        index, text = call.index, call.arguments.rest(event.arguments)
+    else:
+        index, text = _begin_use(state, event.id, event.name, out), whole(event.arguments)
+    _argue(index, text, out)
+    _stop_block(index, out)
+
+
+# All else
+
+
+def _part(state: AnthropicState, _envelope: Envelope, event: Part, out: Payloads) -> None:
+    """What this shape has a place for: signatures and redacted thinking, citations, refusals."""
+    if event.kind == "signature" and isinstance(event.value, str) and state.kind == _THINKING:
+        delta = {"type": "signature_delta", "signature": event.value}
+        out.append(json_bytes({"type": "content_block_delta", "index": state.index, "delta": delta}))
+    elif event.kind == "redacted_thinking" and isinstance(event.value, str):
+        _end_block(state, out)
+        _stop_block(_begin_block(state, {"type": "redacted_thinking", "data": event.value}, out), out)
+    elif event.kind == "refusal" and isinstance(event.value, str):
+        _show(state, _TEXT, event.value, out)
+
+
+def _error(state: AnthropicState, _envelope: Envelope, event: Error, out: Payloads) -> None:
+    if event.code == "upstream":
+        state.failure = event.message
+    call = state.call
+    if call is not None and voids(event, call.id):
+        state.call = None
+        _argue(call.index, call.arguments.broken(), out)
+        _stop_block(call.index, out)
+
+
+def _finish(state: AnthropicState, _envelope: Envelope, event: Finish, out: Payloads) -> None:
+    _end_block(state, out)
+    reason = STOP_REASONS.get(event.reason)
+    if reason is None:
+        out.append(_failed(event.reason, failure_text(event.reason, state.failure)))
+        return
+    raw = event.raw_reason
+    counts = tokens(event.usage) if event.usage is not UNSET else tokens({})
+    usage = {"input_tokens": counts.input - counts.cached - counts.cache_written, "output_tokens": counts.output}
+    if counts.cached or counts.cache_written:
+        usage |= {"cache_read_input_tokens": counts.cached, "cache_creation_input_tokens": counts.cache_written}
+    delta = {"stop_reason": raw if raw in _RAW_REASONS else reason, "stop_sequence": None}
+    out.append(json_bytes({"type": "message_delta", "delta": delta, "usage": usage}))
+    out.append(b'{"type":"message_stop"}')
+
+
+def _failed(reason: FinishReason, message: str) -> bytes:
+    error = {"type": _ERROR_TYPES.get(reason, _ERROR_TYPE), "message": message}
+    return json_bytes({"type": "error", "error": error})
+
+
+def _lost(event: Event) -> Payloads:
+    """Of a message whose state is gone: what happened, which ends its stream."""
+    return [_failed("error", event.message)] if isinstance(event, Error) else []
+
+
+_HANDLERS: Handlers[AnthropicState] = {
+    MessageStart: _start,
+    TextDelta: _text,
+    TextEnd: _end,
+    ReasoningDelta: _reasoning,
+    ReasoningEnd: _end,
+    ToolInputStart: _begin_call,
+    ToolInputDelta: _grow,
+    ArgumentDelta: _grow,
+    ToolCall: _call,
+    Part: _part,
+    Error: _error,
+    Finish: _finish,
+}
+"""What is done at each event; the others change nothing: a block begins with its first delta."""
+
+ANTHROPIC = AnthropicDialect()

@@ -1,0 +1,71 @@
+"""What a chat completion is made of, streamed or whole: ids, reasons, counts and errors in OpenAI's words."""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from tokenmill.dialects.dialect import Envelope, failure_text
+from tokenmill.dialects.usage import tokens
+from tokenmill.events import Error, FinishReason
+
+FINISH_REASONS: dict[FinishReason, str] = {
+    "stop": "stop",
+    "tool-calls": "tool_calls",
+    "length": "length",
+    "content-filter": "content_filter",
+    "cancelled": "stop",
+}
+"""Reasons that a client of this shape knows; with the others an answer ends with an error."""
+
+FAILED_CALLS = frozenset({"malformed-call", "unfinished-call", "limit"})
+"""Codes of errors behind which a call's text may follow."""
+
+_PREFIX = "chatcmpl-"
+
+
+def completion_id(envelope: Envelope) -> str:
+    """The id of the answer, the same in all its choices: the provider's own, or one made of the message."""
+    if envelope.message_id.startswith(_PREFIX):
+        return envelope.message_id
+    return _PREFIX + _hash(f"{envelope.conversation_id}\n{envelope.message_id}")
+
+
+def head(envelope: Envelope, kind: str) -> dict[str, Any]:
+    """The fields with which every object of the answer begins."""
+    return {
+        "id": completion_id(envelope),
+        "object": kind,
+        "created": envelope.created // 1000,
+        "model": envelope.options.model,
+    }
+
+
+def usage_of(counts: Mapping[str, Any] | UnsetType) -> dict[str, Any]:
+    """Counts of tokens; zeros where there are none."""
+    read = tokens({} if counts is UNSET else counts)
+    usage: dict[str, Any] = {
+        "prompt_tokens": read.input,
+        "completion_tokens": read.output,
+        "total_tokens": read.total,
+    }
+    if read.cached:
+        usage["prompt_tokens_details"] = {"cached_tokens": read.cached}
+    if read.reasoning:
+        usage["completion_tokens_details"] = {"reasoning_tokens": read.reasoning}
+    return usage
+
+
+def error_of(envelope: Envelope, reason: FinishReason, failure: Error | None) -> dict[str, Any]:
+    """Why an answer ended early; `failure` is what was said of it."""
+    return {
+        "message": failure_text(reason, failure.message if failure is not None else ""),
+        "type": "stream_error",
+        "code": failure.code if failure is not None else reason,
+        "error_id": "err_" + _hash(f"{envelope.conversation_id}\n{envelope.message_id}\n{envelope.choice}"),
+    }
+
+
+def _hash(text: str) -> str:
+    return blake2b(text.encode(errors="replace"), digest_size=12).hexdigest()

@@ -1,0 +1,125 @@
+"""Dialect `interceptor`: what a chat shows, and what is hidden from it because it is a call.
+
+1. Text is `narrative`. Reasoning, which its clients do not know, is left out.
+2. A call is one `tool_call` with its text: the source where that is the whole call, else an object with `tool` and
+   `params` around the arguments as the model wrote them. Arguments that are not written as JSON are those of the call.
+3. A call that the stream cut off is a `tool_call` with its text so far, marked `incomplete`, and is never executed. One
+   that failed for another reason is `narrative`.
+4. Under `text_mode` `placeholder` calls are not shown: the text has something in their place already.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from tokenmill.dialects.dialect import Envelope, warns
+from tokenmill.dialects.json_text import json_bytes
+from tokenmill.events import (
+    Encoding,
+    Error,
+    Event,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputStart,
+)
+from tokenmill.parser.state import Source
+
+
+class Shown(msgspec.Struct, array_like=True):
+    """The text of an open call so far."""
+
+    id: str
+    encoding: Encoding
+    source: Source = msgspec.field(default_factory=Source)
+
+
+class InterceptorState(msgspec.Struct, array_like=True):
+    """What is remembered from one event to the next."""
+
+    calls: list[Shown] = []
+    cut_off: bool = False
+    """The last call was cut off by the end of the stream."""
+    incomplete: Source | None = None
+    """The text of that call so far; None outside of it."""
+
+
+class InterceptorDialect:
+    """Narrative and calls, kept apart."""
+
+    name = "interceptor"
+    summary = "what a chat shows (narrative), and calls, which it hides, each with its text (tool_call)"
+    state_type = InterceptorState
+    streams_tool_input = True
+    streams_arguments = False
+
+    def encode(
+        self, state: InterceptorState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
+    ) -> Sequence[bytes]:
+        """The tokens of one event."""
+        state = state or InterceptorState()
+        if isinstance(event, ToolCall):
+            source = _source(_take(state, event.id), event)
+            return () if envelope.options.text_mode == "placeholder" else (_token("tool_call", text=source),)
+        if isinstance(event, TextStart | TextDelta | TextEnd):
+            return _text(state, event)
+        _note(state, event)
+        return ()
+
+
+def _text(state: InterceptorState, event: TextStart | TextDelta | TextEnd) -> Sequence[bytes]:
+    """Narrative, or the text of the call that was cut off, which is kept until it is whole."""
+    if isinstance(event, TextStart):
+        state.incomplete = Source() if state.cut_off and event.call is not UNSET else None
+    elif isinstance(event, TextDelta):
+        if state.incomplete is None:
+            return (_token("narrative", text=event.delta),)
+        state.incomplete.add(event.delta)
+    elif state.incomplete is not None:
+        text, state.incomplete, state.cut_off = state.incomplete.text(), None, False
+        return (_token("tool_call", text=text, incomplete=True),)
+    return ()
+
+
+def _note(state: InterceptorState, event: Event) -> None:
+    """What is told of calls before they are complete, or fail."""
+    if isinstance(event, ToolInputStart):
+        state.calls.append(Shown(event.id, event.encoding))
+    elif isinstance(event, ToolInputDelta):
+        for call in state.calls:
+            if call.id == event.id:
+                call.source.add(event.delta)
+    elif isinstance(event, Error):
+        state.cut_off = event.code == "unfinished-call"
+        if not warns(event):
+            _take(state, event.id)
+
+
+def _take(state: InterceptorState, call_id: Any) -> Shown | None:
+    """The call of that id, which has ended."""
+    for call in state.calls:
+        if call.id == call_id:
+            state.calls.remove(call)
+            return call
+    return None
+
+
+def _source(call: Shown | None, event: ToolCall) -> str:
+    """The text of a complete call."""
+    source = call.source.text() if call else ""
+    if call and call.encoding == "text" and source.startswith("{"):
+        return source
+    name = json_bytes(event.name).decode()
+    arguments = source if call and call.encoding == "json" and source else json_bytes(event.arguments).decode()
+    return f'{{"tool": {name}, "params": {arguments}}}'
+
+
+def _token(kind: str, **fields: Any) -> bytes:
+    return json_bytes({"type": kind, **fields})
+
+
+INTERCEPTOR = InterceptorDialect()

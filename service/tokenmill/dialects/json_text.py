@@ -1,0 +1,45 @@
+"""Values as JSON, also those that msgspec refuses to write; dialects write everything that a model can say."""
+
+import json
+from collections.abc import Iterable
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+PIECE_CHARS = 64 * 1024
+"""Of text in one payload: as much as of a delta; twice that as JSON inside of JSON fits into an output record."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+def json_bytes(value: Any) -> bytes:
+    """A value, or a struct, as compact JSON; never raises on what came out of a parser."""
+    try:
+        return _encode(value)
+    except (OverflowError, UnicodeEncodeError):
+        return odd_bytes(value)
+
+
+def odd_bytes(value: Any) -> bytes:
+    """The same for what msgspec refuses: integers of more than 64 bits, and halves of surrogate pairs."""
+    plain = _finite(msgspec.to_builtins(value))
+    return json.dumps(plain, ensure_ascii=True, separators=(",", ":")).encode()
+
+
+def _finite(value: Any) -> Any:
+    """The value with what JSON has no word for (NaN, infinities) as null, as msgspec writes it."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return value
+
+
+def pieces(text: str) -> Iterable[str]:
+    """Text in pieces that each fit into a payload; none of an empty one."""
+    if len(text) <= PIECE_CHARS:
+        return (text,) if text else ()
+    return (text[at : at + PIECE_CHARS] for at in range(0, len(text), PIECE_CHARS))

@@ -1,0 +1,200 @@
+"""Dialect `openai`: the chunks of a streamed chat completion, as the SDKs of OpenAI read them.
+
+1. A payload is the data of one server-sent event; the last is `[DONE]`. The role comes once, with the first chunk that
+   has something to say. Text is without the white space around calls: see `margins`.
+2. A call is a chunk with its id and name, and no arguments yet, then its arguments: whole once the call is complete,
+   or, where the message says `stream_tool_input`, as they grow: see `arguments`. Calls have indexes from 0.
+3. A client of this shape can't be told that a call it was shown is void. So arguments grow only where that is asked
+   for; the arguments of a call that breaks off are then no complete JSON. Its text follows as content.
+4. Errors that do not end the answer are not part of this shape. One that does, a time-out too, is an `error` in place
+   of the finish chunk.
+5. Choices are rendered each for itself, with their index. Counts of tokens, in a chunk without choices, follow the
+   choice they came for. `[DONE]` follows the end of a choice when no other choice of the message is open.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import UNSET
+
+from tokenmill.dialects.arguments import GrowingArguments, whole
+from tokenmill.dialects.chat_completion import FAILED_CALLS, FINISH_REASONS, error_of, head, usage_of
+from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, handled, voids
+from tokenmill.dialects.json_text import json_bytes, pieces
+from tokenmill.dialects.margins import Margins
+from tokenmill.events import (
+    ArgumentDelta,
+    Error,
+    Event,
+    Finish,
+    Part,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputStart,
+)
+
+DONE = b"[DONE]"
+
+
+class OpenCall(msgspec.Struct, array_like=True):
+    """A call whose arguments are growing."""
+
+    index: int
+    arguments: GrowingArguments
+
+
+class OpenAIState(msgspec.Struct, array_like=True):
+    """What was said of a choice so far."""
+
+    begun: bool = False
+    """The role was sent."""
+    margins: Margins = msgspec.field(default_factory=Margins)
+    calls: int = 0
+    open: dict[str, OpenCall] = {}
+    """Calls that grow, by id."""
+    failure: Error | None = None
+    """What the provider said when it failed."""
+
+
+class OpenAIDialect:
+    """Chunks of a chat completion."""
+
+    name = "openai"
+    summary = "the chunks of OpenAI's streamed chat completions, and [DONE]"
+    state_type = OpenAIState
+    streams_tool_input = False
+    streams_arguments = True
+
+    def encode(
+        self, state: OpenAIState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
+    ) -> Sequence[bytes]:
+        """The payloads of one event."""
+        if state is None:
+            return _lost(envelope, event)
+        return handled(_HANDLERS, state, envelope, event)
+
+
+# Chunks
+
+
+def _head(envelope: Envelope) -> bytes:
+    """A chunk up to the value of `choices`."""
+    return json_bytes(head(envelope, "chat.completion.chunk"))[:-1] + b',"choices":'
+
+
+def _chunk(state: OpenAIState, envelope: Envelope, delta: bytes, out: Payloads, reason: str | None = None) -> None:
+    """A chunk with this delta, given as the members of a JSON object."""
+    if not state.begun:
+        state.begun = True
+        delta = b'"role":"assistant"' + (b"," + delta if delta else b"")
+    finish = b'"%b"' % reason.encode() if reason else b"null"
+    choice = b'[{"index":%d,"delta":{%b},"finish_reason":%b}]}' % (envelope.choice, delta, finish)
+    out.append(envelope.constant("openai", _head) + choice)
+
+
+def _text(state: OpenAIState, envelope: Envelope, event: TextDelta, out: Payloads) -> None:
+    if text := state.margins.text(event.delta, tools=bool(envelope.tools)):
+        _chunk(state, envelope, b'"content":' + json_bytes(text), out)
+
+
+def _reasoning(state: OpenAIState, envelope: Envelope, event: ReasoningDelta, out: Payloads) -> None:
+    _chunk(state, envelope, b'"reasoning_content":' + json_bytes(event.delta), out)
+
+
+def _part(state: OpenAIState, envelope: Envelope, event: Part, out: Payloads) -> None:
+    """Of a provider's other content only refusals have a place in this shape."""
+    if event.kind == "refusal" and isinstance(event.value, str) and event.value:
+        _chunk(state, envelope, b'"refusal":' + json_bytes(event.value), out)
+
+
+# Calls
+
+
+def _begin_call(state: OpenAIState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
+    if envelope.options.stream_tool_input:
+        index = _begin(state, envelope, event.id, event.name, out)
+        state.open[event.id] = OpenCall(index, GrowingArguments(event.name, event.encoding == "json"))
+
+
+def _grow(state: OpenAIState, envelope: Envelope, event: ToolInputDelta | ArgumentDelta, out: Payloads) -> None:
+    call = state.open.get(event.id)
+    if call is not None and (piece := call.arguments.more(event, envelope)):
+        _argue(state, envelope, call.index, piece, out)
+
+
+def _call(state: OpenAIState, envelope: Envelope, event: ToolCall, out: Payloads) -> None:
+    call = state.open.pop(event.id, None)
+    if call is None:
+        index, text = _begin(state, envelope, event.id, event.name, out), whole(event.arguments)
+    else:
+        index, text = call.index, call.arguments.rest(event.arguments)
+    _argue(state, envelope, index, text, out)
+
+
+def _begin(state: OpenAIState, envelope: Envelope, call_id: str, name: str, out: Payloads) -> int:
+    """A call's first chunk; answers its index."""
+    index = state.calls
+    state.calls += 1
+    state.margins.call()
+    function = {"name": name, "arguments": ""}
+    call = {"index": index, "id": call_id, "type": "function", "function": function}
+    _chunk(state, envelope, b'"tool_calls":[%b]' % json_bytes(call), out)
+    return index
+
+
+def _argue(state: OpenAIState, envelope: Envelope, index: int, text: str, out: Payloads) -> None:
+    """More of a call's arguments."""
+    for piece in pieces(text):
+        call = b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]' % (index, json_bytes(piece))
+        _chunk(state, envelope, call, out)
+
+
+# Errors and the end
+
+
+def _error(state: OpenAIState, envelope: Envelope, event: Error, out: Payloads) -> None:
+    if event.code == "upstream":
+        state.failure = event
+    elif event.code in FAILED_CALLS:
+        state.margins.fail()
+        call = state.open.get(event.id) if isinstance(event.id, str) else None
+        if call is not None and voids(event, str(event.id)):
+            del state.open[str(event.id)]
+            _argue(state, envelope, call.index, call.arguments.broken(), out)
+
+
+def _finish(state: OpenAIState, envelope: Envelope, event: Finish, out: Payloads) -> None:
+    if text := state.margins.end():
+        _chunk(state, envelope, b'"content":' + json_bytes(text), out)
+    reason = FINISH_REASONS.get(event.reason)
+    if reason is None:
+        out.append(json_bytes({"error": error_of(envelope, event.reason, state.failure)}))
+    else:
+        _chunk(state, envelope, b"", out, reason)
+        if event.usage is not UNSET:
+            out.append(envelope.constant("openai", _head) + b'[],"usage":%b}' % json_bytes(usage_of(event.usage)))
+    if envelope.last:
+        out.append(DONE)
+
+
+def _lost(envelope: Envelope, event: Event) -> Payloads:
+    """Of a message whose state is gone: what happened, which ends its stream."""
+    return [json_bytes({"error": error_of(envelope, "error", event)}), DONE] if isinstance(event, Error) else []
+
+
+_HANDLERS: Handlers[OpenAIState] = {
+    TextDelta: _text,
+    ReasoningDelta: _reasoning,
+    ToolInputStart: _begin_call,
+    ToolInputDelta: _grow,
+    ArgumentDelta: _grow,
+    ToolCall: _call,
+    Part: _part,
+    Error: _error,
+    Finish: _finish,
+}
+"""What is done at each event; the others have no place in this shape."""
+
+OPENAI = OpenAIDialect()

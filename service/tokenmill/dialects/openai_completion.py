@@ -1,0 +1,168 @@
+"""Dialect `openai_completion`: the whole answer as one `chat.completion`, when it ends.
+
+1. It is what a client would have made of the stream in the dialect `openai`: the same text, the same calls. `content`
+   is null where there are calls and no text. `usage` is zeros where the provider gave none.
+2. An answer that ended with an error has what there is of it, and says so: `finish_reason` is `length`, as for other
+   answers that are not complete, and `error` tells why.
+3. What is kept is capped, and so is the object. What comes first is kept, to the character; behind the cap nothing is,
+   and a call is kept whole or not at all. Such an object has `tm-truncated` in its `metadata`, and its record has a
+   header of that name.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from tokenmill.dialects.arguments import whole
+from tokenmill.dialects.chat_completion import FAILED_CALLS, FINISH_REASONS, error_of, head, usage_of
+from tokenmill.dialects.dialect import Envelope
+from tokenmill.dialects.json_text import json_bytes
+from tokenmill.dialects.margins import Margins
+from tokenmill.events import Error, Event, Finish, Part, ReasoningDelta, TextDelta, ToolCall
+from tokenmill.limits import KIB, MIB
+from tokenmill.parser.state import Source
+
+COMPLETION_BYTES = 1 * MIB
+"""One object, at most: a quarter of a million tokens. It is less where an output record takes less."""
+
+FRAME_BYTES = 8 * KIB
+"""The object without its content: ids, names of fields, counts, the text of an error."""
+
+LENGTH = "length"
+
+
+class CompletionState(msgspec.Struct, array_like=True):
+    """What there is of the answer."""
+
+    texts: dict[str, Source] = {}
+    """Text by the message's field, in pieces that are only added to."""
+    calls: list[tuple[str, str, str]] = []
+    """Id, name and arguments as JSON."""
+    size: int = 0
+    """Bytes of all that as JSON, and of what there was no room for."""
+    truncated: bool = False
+    margins: Margins = msgspec.field(default_factory=Margins)
+    failure: Error | None = None
+
+    def add(self, field: str, text: str, envelope: Envelope) -> None:
+        """More text of a field, as much as there is room for."""
+        kept = self._fitting(text, envelope)
+        if kept:
+            self.texts.setdefault(field, Source()).add(kept)
+
+    def call(self, call: ToolCall, envelope: Envelope) -> None:
+        """A call, if there is room."""
+        entry = (call.id, call.name, whole(call.arguments))
+        if self._takes(len(json_bytes(_call(entry))) + 1, _room(envelope)):
+            self.calls.append(entry)
+
+    def _takes(self, size: int, room: int) -> bool:
+        """Whether there is room for so much; once there was not, nothing is kept."""
+        self.truncated = self.truncated or self.size + size > room
+        self.size += size
+        return not self.truncated
+
+    def _fitting(self, text: str, envelope: Envelope) -> str:
+        """The text, or what there is room for of it."""
+        if self.truncated:
+            return ""
+        room = _room(envelope)
+        left = room - self.size
+        if self._takes(_size(text), room):
+            return text
+        least, most = 0, len(text)
+        while least < most:  # the longest beginning that fits
+            middle = (least + most + 1) // 2
+            least, most = (middle, most) if _size(text[:middle]) <= left else (least, middle - 1)
+        return text[:least]
+
+
+def _room(envelope: Envelope) -> int:
+    """What the content may take."""
+    return min(COMPLETION_BYTES, envelope.payload_bytes) - FRAME_BYTES - _size(envelope.options.model)
+
+
+def _size(text: str) -> int:
+    """Bytes of a text inside a JSON string."""
+    return len(json_bytes(text)) - 2
+
+
+class CompletionDialect:
+    """The whole answer."""
+
+    name = "openai_completion"
+    summary = "the whole answer as OpenAI's chat.completion object, once it is complete"
+    state_type = CompletionState
+    streams_tool_input = False
+    streams_arguments = False
+
+    def encode(
+        self, state: CompletionState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
+    ) -> Sequence[bytes]:
+        """The object at the end; nothing before, and nothing of a message whose state is gone."""
+        if state is None:
+            return ()
+        if isinstance(event, Finish):
+            return (_completion(state, envelope, event),)
+        if (handle := _HANDLERS.get(event.__class__)) is not None:
+            handle(state, envelope, event)
+        return ()
+
+
+def _text(state: CompletionState, envelope: Envelope, event: TextDelta) -> None:
+    state.add("content", state.margins.text(event.delta, tools=bool(envelope.tools)), envelope)
+
+
+def _reasoning(state: CompletionState, envelope: Envelope, event: ReasoningDelta) -> None:
+    state.add("reasoning_content", event.delta, envelope)
+
+
+def _part(state: CompletionState, envelope: Envelope, event: Part) -> None:
+    if event.kind == "refusal" and isinstance(event.value, str):
+        state.add("refusal", event.value, envelope)
+
+
+def _called(state: CompletionState, envelope: Envelope, event: ToolCall) -> None:
+    state.margins.call()
+    state.call(event, envelope)
+
+
+def _error(state: CompletionState, _envelope: Envelope, event: Error) -> None:
+    if event.code == "upstream":
+        state.failure = event
+    elif event.code in FAILED_CALLS:
+        state.margins.fail()
+
+
+def _call(entry: tuple[str, str, str]) -> dict[str, Any]:
+    call_id, name, arguments = entry
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def _completion(state: CompletionState, envelope: Envelope, event: Finish) -> bytes:
+    state.add("content", state.margins.end(), envelope)
+    message: dict[str, Any] = {"role": "assistant", "content": None if state.calls else ""}
+    message |= {field: text.text() for field, text in state.texts.items()}
+    if state.calls:
+        message["tool_calls"] = [_call(entry) for entry in state.calls]
+    reason = FINISH_REASONS.get(event.reason)
+    choice = {"index": envelope.choice, "message": message, "finish_reason": reason or LENGTH}
+    answer = {**head(envelope, "chat.completion"), "choices": [choice], "usage": usage_of(event.usage)}
+    if reason is None:
+        answer["error"] = error_of(envelope, event.reason, state.failure)
+    if state.truncated:
+        answer["metadata"] = {"tm-truncated": "1"}
+    return json_bytes(answer)
+
+
+_HANDLERS: dict[type[Event], Callable[[CompletionState, Envelope, Any], None]] = {
+    TextDelta: _text,
+    ReasoningDelta: _reasoning,
+    ToolCall: _called,
+    Part: _part,
+    Error: _error,
+}
+"""What is kept of each event."""
+
+OPENAI_COMPLETION = CompletionDialect()

@@ -1,0 +1,284 @@
+"""Dialect `openai_responses`: the events of a stream of OpenAI's Responses API.
+
+1. A payload is the data of one server-sent event; the `event:` line is its `type`. `sequence_number` counts from 0
+   without a gap.
+2. `response.created` comes first. The last event is `response.completed`; `response.incomplete` if the model was cut
+   short, filtered or cancelled; `response.failed` if the provider failed or the message timed out; `error` where the
+   state of the message was lost.
+3. Blocks of text, refusal and reasoning, and calls are items, numbered in the order in which they begin. Calls may grow
+   side by side. A call that breaks off ends as an item with the status `incomplete`, whose arguments are no JSON.
+4. The shape says everything again: in the item when it ends, in the response when that ends. What is said again is
+   bounded by `KEPT_BYTES`; beyond it stands what deltas said alone, and the response's metadata have `tm-truncated`.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, failure_text, handled, voids
+from tokenmill.dialects.json_text import json_bytes, pieces
+from tokenmill.dialects.responses_items import (
+    ARGUMENTS_DELTA,
+    KEPT_BYTES,
+    REASONING,
+    REFUSAL,
+    TEXT,
+    Items,
+    Json,
+    Kind,
+    OpenBlock,
+    OpenCall,
+    part_of,
+    usage_of,
+)
+from tokenmill.events import (
+    ArgumentDelta,
+    Error,
+    Event,
+    Finish,
+    FinishReason,
+    MessageStart,
+    Part,
+    ReasoningDelta,
+    ReasoningEnd,
+    TextDelta,
+    TextEnd,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputStart,
+)
+
+LAST = 2**53 - 1
+"""The sequence number of an `error` where the state is lost, and with it the count: behind all others."""
+
+_ENDS: dict[FinishReason, tuple[str, Json]] = {
+    "stop": ("completed", {}),
+    "tool-calls": ("completed", {}),
+    "length": ("incomplete", {"incomplete_details": {"reason": "max_output_tokens"}}),
+    "content-filter": ("incomplete", {"incomplete_details": {"reason": "content_filter"}}),
+    "cancelled": ("incomplete", {"status": "cancelled"}),
+}
+"""How a response ends, by the native reason; the others are failures."""
+
+
+class ResponsesState(msgspec.Struct, array_like=True):
+    """What was begun, and what has to be said again."""
+
+    model: str = ""
+    sequence: int = 0
+    """Number of the next event."""
+    items: Items = msgspec.field(default_factory=Items)
+    failure: str = ""
+    """What the provider said when it failed."""
+
+
+class ResponsesDialect:
+    """Items of text, reasoning and function calls."""
+
+    name = "openai_responses"
+    summary = "events of a stream of OpenAI's Responses API; the event name of each is its type"
+    state_type = ResponsesState
+    streams_tool_input = True
+    streams_arguments = True
+
+    def encode(
+        self, state: ResponsesState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
+    ) -> Sequence[bytes]:
+        """The payloads of one event."""
+        if state is None:
+            return _lost(event)
+        return handled(_HANDLERS, state, envelope, event)
+
+
+def _say(state: ResponsesState, kind: str, fields: Json, out: Payloads) -> None:
+    """One event, numbered."""
+    out.append(json_bytes({"type": f"response.{kind}", **fields, "sequence_number": state.sequence}))
+    state.sequence += 1
+
+
+def _response(state: ResponsesState, envelope: Envelope, status: str, further: Json) -> msgspec.Raw:
+    """The response with all items that have ended."""
+    done = state.items.done
+    fields = {
+        "id": envelope.choice_id,
+        "object": "response",
+        "created_at": envelope.created // 1000,
+        "status": status,
+        "model": state.model,
+        "error": None,
+        "incomplete_details": None,
+        "metadata": {"tm-truncated": "1"} if state.items.truncated else {},
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        **further,
+    }
+    return msgspec.Raw(b'%b,"output":[%b]}' % (json_bytes(fields)[:-1], b",".join(done[at] for at in sorted(done))))
+
+
+def _start(state: ResponsesState, envelope: Envelope, event: MessageStart, out: Payloads) -> None:
+    who = f"{envelope.conversation_id}/{envelope.message_id}/{envelope.choice}"
+    state.items.base = blake2b(who.encode(errors="replace"), digest_size=8).hexdigest()
+    state.model = event.model
+    for kind in ("created", "in_progress"):
+        _say(state, kind, {"response": _response(state, envelope, "in_progress", {})}, out)
+
+
+# Items of text
+
+
+def _text(state: ResponsesState, _envelope: Envelope, event: TextDelta, out: Payloads) -> None:
+    _show(state, TEXT, event.delta, out)
+
+
+def _reasoning(state: ResponsesState, _envelope: Envelope, event: ReasoningDelta, out: Payloads) -> None:
+    _show(state, REASONING, event.delta, out)
+
+
+def _show(state: ResponsesState, kind: Kind, text: str, out: Payloads) -> None:
+    """More of a text, in an item of that kind."""
+    items, delta = state.items, json_bytes(text)
+    block = items.block
+    if block is None or block.part != kind.part:
+        block = _begin_block(state, kind, out)
+    block.keep(text, len(delta), items.room)
+    out.append(kind.delta % (block.id.encode(), block.index, delta, state.sequence))
+    state.sequence += 1
+
+
+def _begin_block(state: ResponsesState, kind: Kind, out: Payloads) -> OpenBlock:
+    _end_block(state, out)
+    block = state.items.begin_block(kind)
+    added = {"output_index": block.index, "item": block.item("in_progress", [])}
+    _say(state, "output_item.added", added, out)
+    _say(state, "content_part.added", block.place | {"part": part_of(kind, "")}, out)
+    return block
+
+
+def _end(state: ResponsesState, _envelope: Envelope, _event: TextEnd | ReasoningEnd, out: Payloads) -> None:
+    _end_block(state, out)
+
+
+def _end_block(state: ResponsesState, out: Payloads) -> None:
+    items, block = state.items, state.items.block
+    if block is None:
+        return
+    items.block = None
+    items.truncated = items.truncated or block.full
+    kind, text = block.kind, block.said.text()
+    part, logprobs = part_of(kind, text), {"logprobs": list[Any]()} if kind is TEXT else {}
+    _say(state, f"{kind.part}.done", block.place | {kind.field: text} | logprobs, out)
+    _say(state, "content_part.done", block.place | {"part": part}, out)
+    _end_item(state, block.index, block.item("completed", [part]), out)
+
+
+def _end_item(state: ResponsesState, index: int, item: Json, out: Payloads) -> None:
+    encoded = state.items.end(index, item)
+    _say(state, "output_item.done", {"output_index": index, "item": msgspec.Raw(encoded)}, out)
+
+
+# Calls
+
+
+def _begin_call(state: ResponsesState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
+    if envelope.options.stream_tool_input is not False:
+        _open_call(state, event.id, event.name, json=event.encoding == "json", out=out)
+
+
+def _open_call(state: ResponsesState, call_id: str, name: str, *, json: bool, out: Payloads) -> OpenCall:
+    _end_block(state, out)
+    call = state.items.begin_call(call_id, name, json=json)
+    _say(state, "output_item.added", {"output_index": call.index, "item": call.item("in_progress", "")}, out)
+    return call
+
+
+def _grow(state: ResponsesState, envelope: Envelope, event: ToolInputDelta | ArgumentDelta, out: Payloads) -> None:
+    call = state.items.calls.get(event.id)
+    if call is not None and (piece := call.arguments.more(event, envelope)):
+        _argue(state, call, piece, out)
+
+
+def _argue(state: ResponsesState, call: OpenCall, text: str, out: Payloads) -> None:
+    for piece in pieces(text):
+        out.append(ARGUMENTS_DELTA % (call.id.encode(), call.index, json_bytes(piece), state.sequence))
+        state.sequence += 1
+
+
+def _call(state: ResponsesState, _envelope: Envelope, event: ToolCall, out: Payloads) -> None:
+    call = state.items.calls.get(event.id) or _open_call(state, event.id, event.name, json=False, out=out)
+    _end_call(state, call, call.arguments.rest(event.arguments), "completed", out)
+
+
+def _end_call(state: ResponsesState, call: OpenCall, rest: str, status: str, out: Payloads) -> None:
+    _argue(state, call, rest, out)
+    del state.items.calls[call.call_id]
+    arguments = call.arguments.sent.text() + rest
+    if len(json_bytes(arguments)) > KEPT_BYTES:  # cut short they would be no arguments: only the deltas have them
+        state.items.truncated = True
+        arguments = ""
+    done = call.place | {"name": call.arguments.name, "arguments": arguments}
+    _say(state, "function_call_arguments.done", done, out)
+    _end_item(state, call.index, call.item(status, arguments), out)
+
+
+# All else
+
+
+def _part(state: ResponsesState, _envelope: Envelope, event: Part, out: Payloads) -> None:
+    """What this shape has a place for: refusals, and what has to come back with reasoning."""
+    block, value = state.items.block, event.value
+    if not isinstance(value, str):
+        return
+    if event.kind == "refusal":
+        _show(state, REFUSAL, value, out)
+    elif block is not None:
+        block.keep_beside(event.kind, value)
+
+
+def _error(state: ResponsesState, _envelope: Envelope, event: Error, out: Payloads) -> None:
+    if event.code == "upstream":
+        state.failure = event.message
+    call = state.items.calls.get(event.id) if isinstance(event.id, str) else None
+    if call is not None and voids(event, call.call_id):
+        _end_call(state, call, call.arguments.broken(), "incomplete", out)
+
+
+def _finish(state: ResponsesState, envelope: Envelope, event: Finish, out: Payloads) -> None:
+    _end_block(state, out)
+    kind, fields = _ENDS.get(event.reason, ("failed", {}))
+    if kind == "failed":
+        message = failure_text(event.reason, state.failure)
+        fields = {"error": {"code": "server_error", "message": message}}
+    if event.usage is not UNSET:
+        fields = fields | {"usage": usage_of(event.usage)}
+    _say(state, kind, {"response": _response(state, envelope, kind, fields)}, out)
+
+
+def _lost(event: Event) -> Payloads:
+    """Of a message whose state is gone: what happened, which ends its stream."""
+    if not isinstance(event, Error):
+        return []
+    fields = {"code": "server_error", "message": event.message, "param": None, "sequence_number": LAST}
+    return [json_bytes({"type": "error", **fields})]
+
+
+_HANDLERS: Handlers[ResponsesState] = {
+    MessageStart: _start,
+    TextDelta: _text,
+    TextEnd: _end,
+    ReasoningDelta: _reasoning,
+    ReasoningEnd: _end,
+    ToolInputStart: _begin_call,
+    ToolInputDelta: _grow,
+    ArgumentDelta: _grow,
+    ToolCall: _call,
+    Part: _part,
+    Error: _error,
+    Finish: _finish,
+}
+"""What is done at each event; the others change nothing: a block begins with its first delta."""
+
+OPENAI_RESPONSES = ResponsesDialect()

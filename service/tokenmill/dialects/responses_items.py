@@ -1,0 +1,186 @@
+"""The items of a Responses stream: what has begun, and the JSON in which they are said."""
+
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from tokenmill.dialects.arguments import GrowingArguments
+from tokenmill.dialects.json_text import json_bytes
+from tokenmill.dialects.usage import tokens
+from tokenmill.limits import KIB
+from tokenmill.parser.state import Source
+
+Json: TypeAlias = dict[str, Any]
+
+KEPT_BYTES = 512 * KIB
+"""JSON of the items of a response: about half of an output record, and the last record has all of them."""
+
+ITEM_BYTES = 1 * KIB
+"""JSON of an item beside its text: ids, names and words of the shape."""
+
+_SENT_BACK = frozenset({"signature", "encrypted_content"})
+"""Kinds of parts that belong to reasoning."""
+
+SENT_BACK_CHARS = 64 * KIB
+"""Of such a part; signatures have some hundred characters."""
+
+
+class Kind(NamedTuple):
+    """An item that holds one text."""
+
+    item: str
+    part: str
+    field: str
+    """Of the part, with the text."""
+    prefix: str
+    """Of the item's id."""
+    delta: bytes
+    """The event with which it grows, to be filled with item, index, delta and number; ids have no quotes."""
+
+
+def _delta(field: str, before: str = '"content_index":0,', behind: str = "") -> bytes:
+    head = f'{{"type":"response.{field}.delta","item_id":"%b","output_index":%d,{before}'
+    return f'{head}"delta":%b,{behind}"sequence_number":%d}}'.encode()
+
+
+TEXT = Kind("message", "output_text", "text", "msg", _delta("output_text", behind='"logprobs":[],'))
+REFUSAL = Kind("message", "refusal", "refusal", "msg", _delta("refusal"))
+REASONING = Kind("reasoning", "reasoning_text", "text", "rs", _delta("reasoning_text"))
+
+ARGUMENTS_DELTA = _delta("function_call_arguments", before="")
+"""The same for a call's arguments."""
+
+_KINDS = {kind.part: kind for kind in (TEXT, REFUSAL, REASONING)}
+
+
+class OpenBlock(msgspec.Struct, array_like=True):
+    """A text that goes on."""
+
+    index: int
+    id: str
+    part: str
+    """Which kind it is: the type of its part."""
+    said: Source = msgspec.field(default_factory=Source)
+    """What is kept of it."""
+    size: int = 0
+    """Bytes of that as JSON."""
+    full: bool = False
+    """No more of it is kept."""
+    encrypted: str = ""
+    """What a client has to send back with reasoning."""
+
+    @property
+    def kind(self) -> Kind:
+        """What it holds."""
+        return _KINDS[self.part]
+
+    @property
+    def place(self) -> Json:
+        """Where its text stands."""
+        return {"item_id": self.id, "output_index": self.index, "content_index": 0}
+
+    def keep(self, text: str, size: int, room: int) -> None:
+        """More of its text, as long as there is room."""
+        size += self.size
+        if self.full or size > room - ITEM_BYTES:
+            self.full = True
+            return
+        self.said.add(text)
+        self.size = size
+
+    def keep_beside(self, kind: str, value: str) -> None:
+        """Other content of the provider, if it belongs here."""
+        if self.kind is REASONING and kind in _SENT_BACK and len(value) <= SENT_BACK_CHARS:
+            self.encrypted = value
+
+    def item(self, status: str, content: list[Json]) -> Json:
+        """The item as the shape has it."""
+        kind = self.kind
+        own: Json = {"summary": []} if kind is REASONING else {"role": "assistant"}
+        if self.encrypted:
+            own["encrypted_content"] = self.encrypted
+        return {"id": self.id, "type": kind.item, "status": status, **own, "content": content}
+
+
+class OpenCall(msgspec.Struct, array_like=True):
+    """A call that grows."""
+
+    index: int
+    id: str
+    call_id: str
+    arguments: GrowingArguments
+
+    @property
+    def place(self) -> Json:
+        """Whose arguments they are."""
+        return {"item_id": self.id, "output_index": self.index}
+
+    def item(self, status: str, arguments: str) -> Json:
+        """The item as the shape has it."""
+        return {
+            "id": self.id,
+            "type": "function_call",
+            "status": status,
+            "call_id": self.call_id,
+            "name": self.arguments.name,
+            "arguments": arguments,
+        }
+
+
+class Items(msgspec.Struct, array_like=True):
+    """The items of one response."""
+
+    base: str = ""
+    """In the ids of all."""
+    begun: int = 0
+    block: OpenBlock | None = None
+    calls: dict[str, OpenCall] = {}
+    """Calls that grow, by id."""
+    done: dict[int, bytes] = {}
+    """Those that have ended, by index, as JSON."""
+    room: int = KEPT_BYTES
+    """Bytes that may still be kept."""
+    truncated: bool = False
+    """Something was not kept."""
+
+    def begin_block(self, kind: Kind) -> OpenBlock:
+        """A text begins."""
+        self.block = OpenBlock(*self._next(kind.prefix), kind.part)
+        return self.block
+
+    def begin_call(self, call_id: str, name: str, *, json: bool) -> OpenCall:
+        """A call begins."""
+        call = self.calls[call_id] = OpenCall(*self._next("fc"), call_id, GrowingArguments(name, json))
+        return call
+
+    def end(self, index: int, item: Json) -> bytes:
+        """An item has ended: its JSON, kept if there is room."""
+        encoded = json_bytes(item)
+        if len(encoded) <= self.room:
+            self.room -= len(encoded)
+            self.done[index] = encoded
+        else:
+            self.truncated = True
+        return encoded
+
+    def _next(self, prefix: str) -> tuple[int, str]:
+        index = self.begun
+        self.begun += 1
+        return index, f"{prefix}_{self.base}_{index}"
+
+
+def part_of(kind: Kind, text: str) -> Json:
+    """The one part of an item of text."""
+    return {"type": kind.part, kind.field: text} | ({"annotations": []} if kind is TEXT else {})
+
+
+def usage_of(usage: Json) -> Json:
+    """The counts of tokens as the shape has them."""
+    counts = tokens(usage)
+    return {
+        "input_tokens": counts.input,
+        "input_tokens_details": {"cached_tokens": counts.cached, "cache_write_tokens": counts.cache_written},
+        "output_tokens": counts.output,
+        "output_tokens_details": {"reasoning_tokens": counts.reasoning},
+        "total_tokens": counts.total,
+    }

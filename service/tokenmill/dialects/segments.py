@@ -1,0 +1,252 @@
+"""Dialect `segments`: an answer cut into typed segments, each with a start, content and an end.
+
+1. A segment is `SEGMENT_START`, any number of `SEGMENT_CONTENT`, `SEGMENT_END`. Kinds are `text`, `tool_call`,
+   `write_file`, `patch_file`, `run_bash`, `reasoning` and `media`.
+2. The id of a call's segment is that of the call, in every topic. The others are `seg_` and the number of their start,
+   behind `id_prefix`.
+3. The content of `write_file`, `patch_file` and `run_bash` is their long argument, decoded. That of `tool_call` is the
+   source of the call as the model writes it.
+4. The start of a segment that names a path waits for it; content that comes before is kept as long.
+5. Text ends where a call begins in it. A provider's own calls come beside the text: it stays open, and all ends come at
+   the end, text first, then calls, then reasoning, as the provider does not say where they are complete.
+6. A call that fails ends its segment, then comes an `ERROR`. Its source is not shown again as text, unless nothing of
+   it was shown. A JSON text that never named a tool is a `tool_call` all the same.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import UNSET
+
+from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, handled, warns
+from tokenmill.dialects.json_text import json_bytes
+from tokenmill.dialects.segment_payloads import CallSegment, SegmentsState, begin, content, end, start
+from tokenmill.events import (
+    ArgumentDelta,
+    Error,
+    Event,
+    Finish,
+    Part,
+    ReasoningDelta,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputStart,
+)
+
+CONTENT_OF = {"write_file": "content", "patch_file": "patch", "run_bash": "command"}
+"""Kinds whose content is an argument, and which."""
+
+PATHED = frozenset({"write_file", "patch_file"})
+"""Kinds that name a path."""
+
+MEDIA = frozenset({"audio", "file", "image", "media", "video"})
+"""Kinds of parts that are segments."""
+
+_TOOL_CALL = "tool_call"
+_JSON = re.compile(r"\s*\[?\s*\{")
+
+
+class SegmentsDialect:
+    """Segments as objects of one line each."""
+
+    name = "segments"
+    summary = "typed segments: text, tool calls, files, commands and reasoning, each with a start, content and an end"
+    state_type = SegmentsState
+    streams_tool_input = True
+    streams_arguments = True
+
+    def encode(
+        self, state: SegmentsState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
+    ) -> Sequence[bytes]:
+        """The payloads of one event."""
+        return handled(_HANDLERS, SegmentsState() if state is None else state, envelope, event)
+
+
+# Text, reasoning, parts
+
+
+def _text_start(state: SegmentsState, _envelope: Envelope, event: TextStart, _out: Payloads) -> None:
+    state.hidden = bool(event.call) and event.call == state.failed
+    state.nameless = event.call == ""
+
+
+def _text(state: SegmentsState, envelope: Envelope, event: TextDelta, out: Payloads) -> None:
+    if state.hidden:
+        return
+    if state.nameless:
+        state.nameless = False
+        if _JSON.match(event.delta):
+            _close_text(state, envelope, out)
+            state.source = begin(state, envelope, _TOOL_CALL, {}, out)
+    if not state.source and not state.text:
+        state.text = begin(state, envelope, "text", {}, out)
+    content(state.source or state.text, event.delta, out)
+
+
+def _text_end(state: SegmentsState, envelope: Envelope, _event: TextEnd, out: Payloads) -> None:
+    if state.source:
+        end(envelope, state.source, {}, out)
+    state.hidden, state.nameless, state.source = False, False, ""
+
+
+def _close_text(state: SegmentsState, envelope: Envelope, out: Payloads) -> None:
+    if state.text:
+        end(envelope, state.text, {}, out)
+        state.text = ""
+
+
+def _reasoning(state: SegmentsState, envelope: Envelope, event: ReasoningDelta, out: Payloads) -> None:
+    if not state.reasoning:
+        state.reasoning = begin(state, envelope, "reasoning", {}, out)
+    content(state.reasoning, event.delta, out)
+
+
+def _part(state: SegmentsState, envelope: Envelope, event: Part, out: Payloads) -> None:
+    if event.kind in MEDIA:
+        metadata = {"kind": event.kind, "value": event.value}
+        end(envelope, begin(state, envelope, "media", metadata, out), metadata, out)
+
+
+# Calls
+
+
+def _call_start(state: SegmentsState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
+    said = {} if event.attributes is UNSET else dict(event.attributes)
+    kind = said.pop("type", "") if said else _kind_of(envelope, event.name, provider=event.provider)
+    metadata = {"tool_name": event.name} if event.attributes is UNSET else said
+    segment = CallSegment(event.id, kind, event.name, metadata, event.provider)
+    _open(state, envelope, segment, out)
+
+
+def _kind_of(envelope: Envelope, tool: str, *, provider: bool) -> str:
+    """The kind of a call that does not say it: by its tool. A provider's are files or else nothing special."""
+    tools = {envelope.options.segment_tools.get(kind, kind): kind for kind in CONTENT_OF}
+    kind = tools.get(tool, _TOOL_CALL)
+    return kind if kind in PATHED or not provider else _TOOL_CALL
+
+
+def _open(state: SegmentsState, envelope: Envelope, segment: CallSegment, out: Payloads) -> None:
+    state.calls[segment.id] = segment
+    segment.waits = segment.kind in PATHED and "tool_name" in segment.metadata
+    if not segment.provider:
+        _close_text(state, envelope, out)
+    if not segment.waits:
+        _show(state, segment, out)
+
+
+def _show(state: SegmentsState, segment: CallSegment, out: Payloads) -> None:
+    """Send the start, with the path if there is one by now, and what waited for it."""
+    if segment.shown:
+        return
+    if segment.waits and segment.path:
+        segment.metadata = {**segment.metadata, "path": segment.path}
+    segment.shown, segment.waits = True, False
+    start(state, segment.id, segment.kind, segment.metadata, out)
+    content(segment.id, "".join(segment.waiting), out)
+    segment.waiting = []
+
+
+def _source(state: SegmentsState, _envelope: Envelope, event: ToolInputDelta, out: Payloads) -> None:
+    segment = state.calls.get(event.id)
+    if segment is not None and segment.kind == _TOOL_CALL:
+        content(segment.id, event.delta, out)
+
+
+def _argument(state: SegmentsState, _envelope: Envelope, event: ArgumentDelta, out: Payloads) -> None:
+    segment = state.calls.get(event.id)
+    if segment is None:
+        return
+    if segment.waits and event.argument == "path":
+        segment.path += event.delta
+    elif event.argument == CONTENT_OF.get(segment.kind):
+        segment.sent = True
+        segment.waiting.append(event.delta)
+        if segment.path or not segment.waits:
+            _show(state, segment, out)
+            content(segment.id, "".join(segment.waiting), out)
+            segment.waiting = []
+
+
+def _call(state: SegmentsState, envelope: Envelope, event: ToolCall, out: Payloads) -> None:
+    segment = state.calls.get(event.id)
+    streamed = segment is not None
+    if segment is None:
+        kind = _kind_of(envelope, event.name, provider=False)
+        segment = CallSegment(event.id, kind, event.name, {"tool_name": event.name})
+        _open(state, envelope, segment, out)
+    path = event.arguments.get("path")
+    segment.path = path if isinstance(path, str) else segment.path
+    _show(state, segment, out)
+    if segment.kind == _TOOL_CALL:
+        text = "" if streamed else json_bytes(event.arguments).decode()
+    else:
+        value = event.arguments.get(CONTENT_OF[segment.kind], "")
+        text = "" if segment.sent else value if isinstance(value, str) else json_bytes(value).decode()
+    content(segment.id, text, out)
+    segment.arguments = event.arguments
+    if not segment.provider:
+        _close_calls(state, envelope, [segment], out)
+
+
+def _close_calls(state: SegmentsState, envelope: Envelope, segments: Iterable[CallSegment], out: Payloads) -> None:
+    for segment in list(segments):
+        _show(state, segment, out)
+        end(envelope, segment.id, _end_metadata(segment), out)
+        del state.calls[segment.id]
+
+
+def _end_metadata(segment: CallSegment) -> dict[str, Any]:
+    if not segment.provider:
+        return segment.metadata
+    if segment.kind in PATHED:
+        return {"path": segment.path} if segment.path else {}
+    return segment.metadata if segment.arguments is None else {**segment.metadata, "arguments": segment.arguments}
+
+
+# Errors and the end
+
+
+def _error(state: SegmentsState, envelope: Envelope, event: Error, out: Payloads) -> None:
+    segment = state.calls.get(event.id) if isinstance(event.id, str) else None
+    if segment is not None and not warns(event):
+        if segment.shown or segment.provider or event.code != "unfinished-call":
+            state.failed = segment.id
+            _show(state, segment, out)
+            if not segment.provider:
+                _close_calls(state, envelope, [segment], out)
+        else:
+            del state.calls[segment.id]
+    payload = {"code": event.code, "message": event.message}
+    about = {} if event.id is UNSET else {"segment_id": event.id}
+    if event.name is not UNSET:
+        payload["tool_name"] = event.name
+    out.append(json_bytes({"type": "ERROR", **about, "payload": payload}))
+
+
+def _finish(state: SegmentsState, envelope: Envelope, _event: Finish, out: Payloads) -> None:
+    _close_text(state, envelope, out)
+    _close_calls(state, envelope, state.calls.values(), out)
+    if state.reasoning:
+        end(envelope, state.reasoning, {}, out)
+        state.reasoning = ""
+
+
+_HANDLERS: Handlers[SegmentsState] = {
+    TextStart: _text_start,
+    TextDelta: _text,
+    TextEnd: _text_end,
+    ReasoningDelta: _reasoning,
+    Part: _part,
+    ToolInputStart: _call_start,
+    ToolInputDelta: _source,
+    ArgumentDelta: _argument,
+    ToolCall: _call,
+    Error: _error,
+    Finish: _finish,
+}
+
+SEGMENTS = SegmentsDialect()

@@ -1,0 +1,112 @@
+"""Token counts: what providers call them, read as one thing.
+
+A native `finish` carries `usage` as the provider gave it. Dialects of other providers need the same counts under other
+names, and not all mean the same: some count cached input and reasoning apart, some within.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+Names: TypeAlias = tuple[str, ...]
+"""Counts that are added up; a dot leads into an object."""
+
+
+class Tokens(NamedTuple):
+    """Counts of tokens of one answer."""
+
+    input: int
+    """All that was read, cached or not."""
+    output: int
+    """All that was written, reasoning within."""
+    total: int
+    reasoning: int
+    """Part of `output`."""
+    cached: int
+    """Part of `input` that was read from a cache."""
+    cache_written: int
+    """Part of `input` that was written to a cache."""
+
+
+class _Names(NamedTuple):
+    """How one family of providers spells them."""
+
+    input: Names
+    output: Names
+    total: Names
+    reasoning: Names
+    cached: Names
+    cache_written: Names = ()
+
+
+_FAMILIES = (
+    _Names(  # OpenAI chat completions
+        input=("prompt_tokens",),
+        output=("completion_tokens",),
+        total=("total_tokens",),
+        reasoning=("completion_tokens_details.reasoning_tokens",),
+        cached=("prompt_tokens_details.cached_tokens",),
+        cache_written=("prompt_tokens_details.cache_write_tokens",),
+    ),
+    _Names(  # OpenAI Responses; Anthropic, whose input is without what the cache did
+        input=("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
+        output=("output_tokens",),
+        total=("total_tokens",),
+        reasoning=("output_tokens_details.reasoning_tokens", "output_tokens_details.thinking_tokens"),
+        cached=("input_tokens_details.cached_tokens", "cache_read_input_tokens"),
+        cache_written=("input_tokens_details.cache_write_tokens", "cache_creation_input_tokens"),
+    ),
+    _Names(  # Gemini, whose candidates are without the thoughts
+        input=("promptTokenCount", "toolUsePromptTokenCount"),
+        output=("candidatesTokenCount", "thoughtsTokenCount"),
+        total=("totalTokenCount",),
+        reasoning=("thoughtsTokenCount",),
+        cached=("cachedContentTokenCount",),
+    ),
+    _Names(  # Bedrock, whose input is without what the cache did; the AI SDK
+        input=("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"),
+        output=("outputTokens",),
+        total=("totalTokens",),
+        reasoning=("reasoningTokens",),
+        cached=("cacheReadInputTokens", "cachedInputTokens"),
+        cache_written=("cacheWriteInputTokens",),
+    ),
+    _Names(  # Ollama
+        input=("prompt_eval_count",),
+        output=("eval_count",),
+        total=(),
+        reasoning=(),
+        cached=(),
+    ),
+)
+
+
+def tokens(usage: Mapping[str, Any]) -> Tokens:
+    """The counts; 0 where the provider gave none. Never raises: what is no count counts as none."""
+    names = next((family for family in _FAMILIES if _any(usage, (*family.input, *family.output))), _FAMILIES[0])
+    read = _sum(usage, names.input)
+    written = _sum(usage, names.output)
+    return Tokens(
+        input=read,
+        output=written,
+        total=_sum(usage, names.total) or read + written,
+        reasoning=_sum(usage, names.reasoning),
+        cached=_sum(usage, names.cached),
+        cache_written=_sum(usage, names.cache_written),
+    )
+
+
+def _any(usage: Mapping[str, Any], names: Names) -> bool:
+    return any(name in usage for name in names)
+
+
+def _sum(usage: Mapping[str, Any], names: Names) -> int:
+    return sum(_count(usage, name) for name in names)
+
+
+def _count(usage: Mapping[str, Any], name: str) -> int:
+    value: Any = usage
+    for step in name.split("."):
+        value = value.get(step) if isinstance(value, Mapping) else None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0

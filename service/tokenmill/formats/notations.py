@@ -1,0 +1,113 @@
+"""How arguments are written in a call: the inverse of the bodies' grammars, for the history that a model is shown.
+
+Grammars without escapes can't say every text: what would end a value early is written as it stands.
+"""
+
+import json
+from collections.abc import Mapping
+from string import Template
+from typing import Any
+from xml.sax.saxutils import escape
+
+import msgspec
+
+_WORDS = {True: "True", False: "False", None: "None"}
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON, in the way models are shown it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def as_text(value: Any) -> str:
+    """Text as it stands, any other value as JSON."""
+    return value if isinstance(value, str) else as_json(value)
+
+
+class Json(msgspec.Struct, frozen=True):
+    """One JSON object."""
+
+    def write(self, arguments: Mapping[str, Any]) -> str:
+        """The object."""
+        return as_json(arguments)
+
+
+class Tags(msgspec.Struct, frozen=True):
+    """One after the other, each in its tags."""
+
+    template: str
+    """Of one argument: `$key`, `$value`, `$type` (its JSON type) and `$is_text` (`true` or `false`)."""
+
+    def write(self, arguments: Mapping[str, Any]) -> str:
+        """All tags."""
+        return "".join(
+            Template(self.template).substitute(
+                key=key,
+                value=as_text(value),
+                type=_type(value),
+                is_text=as_json(isinstance(value, str)),
+            )
+            for key, value in arguments.items()
+        )
+
+
+def _type(value: Any) -> str:
+    kinds = ((bool, "boolean"), (int | float, "number"), (str, "string"), (list, "array"), (dict, "object"))
+    return next((name for kind, name in kinds if isinstance(value, kind)), "null")
+
+
+class Elements(msgspec.Struct, frozen=True):
+    """Nested elements; an array repeats `item` elements."""
+
+    token: str = ""
+    """In front of every tag."""
+    escapes: bool = False
+    """Signs of tags in text are entities."""
+
+    def write(self, arguments: Mapping[str, Any]) -> str:
+        """All elements."""
+        return "".join(self._element(key, value) for key, value in arguments.items())
+
+    def _element(self, name: str, value: Any) -> str:
+        return f"{self.token}<{name}>{self._inner(value)}{self.token}</{name}>"
+
+    def _inner(self, value: Any) -> str:
+        if isinstance(value, dict) and value:
+            return self.write(value)
+        if isinstance(value, list) and value:
+            return "".join(self._element("item", item) for item in value)
+        return escape(as_text(value)) if self.escapes else as_text(value)
+
+
+class Python(msgspec.Struct, frozen=True):
+    """Keyword arguments."""
+
+    def write(self, arguments: Mapping[str, Any]) -> str:
+        """With commas between."""
+        return ", ".join(f"{key}={_literal(value)}" for key, value in arguments.items())
+
+
+def _literal(value: Any) -> str:
+    """A value as Python has it, texts in double quotes."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_literal(key)}: {_literal(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    return _WORDS[value] if value is None or isinstance(value, bool) else as_json(value)
+
+
+class Marked(msgspec.Struct, frozen=True):
+    """An object with bare keys and texts between marks of their own; without its outermost brackets."""
+
+    mark: str
+
+    def write(self, arguments: Mapping[str, Any]) -> str:
+        """With commas between."""
+        return ",".join(f"{key}:{self._value(value)}" for key, value in arguments.items())
+
+    def _value(self, value: Any) -> str:
+        if isinstance(value, dict):
+            return f"{{{self.write(value)}}}"
+        if isinstance(value, list):
+            return f"[{','.join(map(self._value, value))}]"
+        return f"{self.mark}{value}{self.mark}" if isinstance(value, str) else as_json(value)

@@ -1,0 +1,16 @@
+"""The whole answer is one JSON object with the text and the call, as a server makes a model write that constrains it.
+
+An answer that is no such object is text.
+"""
+
+from tokenmill.parser.bodies import JsonCall
+from tokenmill.parser.spec import Answer, Format
+
+STRUCTURED_OUTPUT = Format(
+    name="structured_output",
+    summary='One JSON object for the whole answer: `{"content": …, "toolCall": {"name": …, "args": …}}`.',
+    sample=(
+        '{"content": "I\'ll look it up.", "toolCall": {"name": "get_weather", "args": {"city": "Paris", "days": 3}}}'
+    ),
+    answer=Answer(text="content", call="toolCall", body=JsonCall(arguments=("args", "arguments", "parameters"))),
+)

@@ -1,0 +1,79 @@
+"""The data of a format for readers: every marker, pattern and switch in it, where it stands and what it means.
+
+The meaning is the docstring below the field, so that a page can't say anything else than the code.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tokenmill.gen import markdown
+from tokenmill.gen.describe import docstrings
+from tokenmill.parser.markers import Marker
+
+SPELLINGS_SHOWN = 10
+"""Of a marker that may be any letter the first and the last are enough."""
+
+
+class Part(NamedTuple):
+    """One value of a format."""
+
+    where: str
+    """What it is a part of, from the outside in; empty for the format itself."""
+    name: str
+    value: Any
+    """A `Marker`, or a value that is not the usual one."""
+    meaning: str
+
+
+def parts(node: msgspec.Struct, where: str = "") -> Iterator[Part]:
+    """The markers of a format, and what else is not as usual in it."""
+    for field in msgspec.structs.fields(node):
+        value = getattr(node, field.name)
+        meaning = docstrings(type(node)).get(field.name, "").partition("None:")[0].rstrip()
+        if isinstance(value, msgspec.Struct) and not isinstance(value, Marker):
+            yield from _inner(value, field.name, where)
+        elif isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct):
+            yield from _several(enumerate(value, 1) if len(value) > 1 else [("", value[0])], field.name, where, meaning)
+        elif isinstance(value, Mapping) and any(isinstance(item, msgspec.Struct) for item in value.values()):
+            yield from _several(value.items(), field.name, where, meaning)
+        elif isinstance(value, Marker) or value not in (None, _usual(field)):
+            yield Part(where, field.name, value, meaning)
+
+
+def _usual(field: msgspec.structs.FieldInfo) -> Any:
+    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+
+
+def _several(values: Iterable[tuple[object, Any]], name: str, where: str, meaning: str) -> Iterator[Part]:
+    """Parts of the same kind, each with what tells it from the others."""
+    one = name.removesuffix("s")
+    for key, value in values:
+        if isinstance(value, Marker):
+            yield Part(where, one, value, meaning)
+        else:
+            yield from _inner(value, f"{one} {key}".rstrip(), where)
+
+
+def _inner(value: msgspec.Struct, name: str, where: str) -> Iterator[Part]:
+    inside = f"{where}, {name}" if where else name
+    kind = type(value)
+    if kind.__module__.startswith("tokenmill.parser.bodies."):
+        yield Part(where, name, kind.__name__, (kind.__doc__ or "").partition("\n")[0])
+    yield from parts(value, inside)
+
+
+def spelled(mark: Marker) -> str:
+    """A marker in a table's cell: all spellings, and what else it takes."""
+    texts = mark.spellings
+    shown = texts if len(texts) <= SPELLINGS_SHOWN else (texts[0], "…", texts[-1])
+    notes = [
+        *(["white space inside"] if mark.spaces else []),
+        *(["in any case"] if mark.any_case else []),
+        *([f"with {markdown.code(mark.inner)} inside"] if mark.inner else []),
+        *(["if what follows begins a call"] if mark.ahead else []),
+    ]
+    return " ".join(text if text == "…" else markdown.literal(text) for text in shown) + "".join(
+        f"; {note}" for note in notes
+    )

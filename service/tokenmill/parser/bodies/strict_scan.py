@@ -1,0 +1,201 @@
+"""Follows a JSON object in running text as it arrives, strictly: what can't be JSON is told at its first character.
+
+In prose any brace may begin an object, so nothing is passed over here, unlike in `json_scan`, which reads what stands
+between markers. Keys and values of the outermost object are reported, below it nesting is only followed.
+
+1. Each character is looked at once, but for those of a number or word, of which there are few.
+2. State is a `JsonState`; `text` has the raw content of a string that is wanted, or the number or word so far.
+3. Escapes are not judged here: the decoder does it when the text is complete.
+"""
+
+import re
+from functools import lru_cache
+
+from tokenmill.limits import JSON_DEPTH, NAME_CHARS
+from tokenmill.parser.bodies.json_moves import QUICK_CHARS, REMEMBERED
+from tokenmill.parser.body_state import JsonState
+
+_CONTENT = re.compile(r'(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+')
+_SPACE = re.compile(r"[ \t\n\r]*+")
+_BARE = re.compile(r"[-+.\w]*+")
+_NUMBER_OR_WORD = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null")
+_BEGUN = re.compile(
+    r"-?(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]*+|(?:\.[0-9]++)?[eE][+-]?[0-9]*+)?)?"
+    r"|t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|n(?:u(?:ll?)?)?"
+)
+"""The beginning of a number or word."""
+
+BARE_CHARS = 128
+"""Of one number: more is none that a tool takes."""
+
+TEXT_CHARS = 6 * NAME_CHARS
+"""Of a key or name that is kept: each character of it may be a six-character escape."""
+
+_CLOSER = {"{": "}", "[": "]"}
+
+
+class Phase:
+    """What is expected next. Plain numbers, as they stand in the state."""
+
+    VALUE = 0
+    FIRST_VALUE = 1
+    """Or the end of an empty array."""
+    KEY = 2
+    FIRST_KEY = 3
+    """Or the end of an empty object."""
+    COLON = 4
+    AFTER = 5
+    BARE = 6
+    """More of a number or word."""
+    BEGUN = 7
+    """A value of the outermost object, which was reported."""
+
+
+class Token:
+    """What the scanner stopped at. Plain numbers: to name a member of an enumeration costs as much as a chunk may."""
+
+    MORE = 0
+    """The end of the buffer."""
+    KEY = 1
+    """A key of the outermost object is complete: its raw text is in `text`."""
+    BEGIN = 2
+    """A value of the outermost object begins at this position; its first character is still to be read."""
+    END = 3
+    """Such a value ended before this position."""
+    WHOLE = 4
+    """The outermost object ended before this position."""
+    BAD = 5
+    """What stands here can't be JSON."""
+
+
+def scan(state: JsonState, buffer: str, position: int) -> tuple[int, int]:
+    """Read on from `position` to the next token: the position after it, and which it is."""
+    while position < len(buffer):
+        if state.quote:
+            position, token = _string(state, buffer, position)
+        elif state.phase == Phase.BARE:
+            position, token = _bare(state, buffer, position)
+        else:
+            position, token = _structure(state, buffer, position)
+        if token is not None:
+            return position, token
+    return position, Token.MORE
+
+
+def stays_in_string(state: JsonState, text: str) -> bool:
+    """Read all of a short text at once if it is nothing but more content of the open string; else nothing is read."""
+    if not state.quote or state.capture or len(text) > QUICK_CHARS:
+        return False
+    escaped = _content_move(f"\\{text}" if state.escaped else text)
+    if escaped is None:
+        return False
+    state.escaped = escaped
+    return True
+
+
+@lru_cache(REMEMBERED)
+def _content_move(text: str) -> bool | None:
+    """Whether a string's content ends behind an escaping backslash; None if it is not all content."""
+    content = _CONTENT.match(text)
+    assert content is not None  # the pattern matches the empty string, too
+    rest = text[content.end() :]
+    return bool(rest) if rest in ("", "\\") else None
+
+
+def _string(state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
+    begin = position
+    if state.escaped:
+        state.escaped = False
+        if buffer[position] < " ":
+            return position, Token.BAD
+        position += 1
+    content = _CONTENT.match(buffer, position)
+    assert content is not None  # the pattern matches the empty string, too
+    end = content.end()
+    if end < len(buffer) and buffer[end] == "\\":  # the buffer ends in it, or what follows is none to escape
+        state.escaped = True
+        end += 1
+    if state.capture:
+        state.text += buffer[begin:end]
+        if len(state.text) > TEXT_CHARS:
+            state.capture, state.text = False, state.text[: TEXT_CHARS + 1]
+    if end == len(buffer) or state.escaped:
+        return end, None
+    if buffer[end] != '"':
+        return end, Token.BAD
+    state.quote = ""
+    if state.phase == Phase.KEY:
+        state.phase = Phase.COLON
+        return end + 1, Token.KEY if len(state.stack) == 1 else None
+    return _ended(state, end + 1)
+
+
+def _ended(state: JsonState, position: int) -> tuple[int, int | None]:
+    """A value ended before `position`."""
+    state.phase = Phase.AFTER
+    if not state.stack:
+        return position, Token.WHOLE
+    return position, Token.END if len(state.stack) == 1 else None
+
+
+def _bare(state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
+    found = _BARE.match(buffer, position)
+    assert found is not None  # the pattern matches the empty string, too
+    for at in range(position, found.end()):
+        state.text += buffer[at]
+        if len(state.text) > BARE_CHARS or not _BEGUN.fullmatch(state.text):
+            return at, Token.BAD
+    if found.end() == len(buffer):
+        return found.end(), None
+    if not _NUMBER_OR_WORD.fullmatch(state.text):
+        return found.end(), Token.BAD
+    state.text = ""
+    return _ended(state, found.end())
+
+
+def _structure(state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
+    space = _SPACE.match(buffer, position)
+    assert space is not None  # the pattern matches the empty string, too
+    position = space.end()
+    if position == len(buffer):
+        return position, None
+    sign, phase = buffer[position], state.phase
+    if sign in "}]":
+        return _close(state, sign, position)
+    if phase in (Phase.VALUE, Phase.FIRST_VALUE, Phase.BEGUN):
+        return _begin(state, sign, position)
+    if phase in (Phase.KEY, Phase.FIRST_KEY) and sign == '"':
+        state.phase, state.quote, state.text = Phase.KEY, sign, ""
+        state.capture = len(state.stack) == 1
+    elif phase == Phase.COLON and sign == ":":
+        state.phase = Phase.VALUE
+    elif phase == Phase.AFTER and sign == ",":
+        state.phase = Phase.KEY if state.stack[-1] == "{" else Phase.VALUE
+    else:
+        return position, Token.BAD
+    return position + 1, None
+
+
+def _close(state: JsonState, sign: str, position: int) -> tuple[int, int | None]:
+    allowed = (Phase.AFTER, Phase.FIRST_KEY if sign == "}" else Phase.FIRST_VALUE)
+    if state.phase not in allowed or _CLOSER[state.stack[-1]] != sign:
+        return position, Token.BAD
+    state.stack = state.stack[:-1]
+    return _ended(state, position + 1)
+
+
+def _begin(state: JsonState, sign: str, position: int) -> tuple[int, int | None]:
+    if state.phase == Phase.VALUE and len(state.stack) == 1:
+        state.phase = Phase.BEGUN
+        return position, Token.BEGIN
+    if sign in "{[":
+        if len(state.stack) == JSON_DEPTH:
+            return position, Token.BAD
+        state.stack += sign
+        state.phase = Phase.FIRST_KEY if sign == "{" else Phase.FIRST_VALUE
+        return position + 1, None
+    if sign == '"':
+        state.quote = sign
+        return position + 1, None
+    state.phase, state.text = Phase.BARE, ""
+    return position, None

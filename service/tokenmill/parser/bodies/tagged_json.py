@@ -1,0 +1,238 @@
+"""Calls as relaxed JSON between two tags, read as a whole once the closing tag is there.
+
+1. Whatever stands between the tags is the call, and nothing is one without the closing tag. Tags in strings and in
+   comments are content; so are tags that could be a key or a word, where JSON goes on.
+2. As long as the text is an object that keeps to the grammar, name and arguments are followed as they arrive. What does
+   not is followed only to the closing tag, and judged there.
+3. The JSON is relaxed, with words for strings. Repaired are one bracket and one closing tag too many, and quotes inside
+   of strings (see `quotes`). A list is as many calls. Without a name, with arguments that are no object, or with text
+   around it the call is broken.
+4. Another opening tag ends a complete call to a declared tool, and breaks any other.
+5. Arguments are made to fit the tool's schema (see `fit`).
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from tokenmill.events import AnyEvent
+from tokenmill.limits import NAME_CHARS
+from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.bodies.json_body import JsonCall, JsonReader
+from tokenmill.parser.bodies.json_reading import Reading
+from tokenmill.parser.bodies.json_scan import COMMENTS, CONTENT, Phase, comment
+from tokenmill.parser.bodies.word_scan import WordScan, is_word
+from tokenmill.parser.body_state import JsonState, TaggedJsonState
+from tokenmill.parser.calls import Verdict, begin, complete
+from tokenmill.parser.fit import keeps_text
+from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.quotes import read_unescaped
+from tokenmill.parser.repair import decode_json, nested_too_deep
+from tokenmill.parser.run import Run
+from tokenmill.parser.state import OpenCall, Source, State
+
+if TYPE_CHECKING:
+    from tokenmill.parser.grammar import Grammar
+
+_TAIL = re.compile(r"\s*+\}?\s*+(?:</[\w:.-]++>\s*+)?\Z")
+"""What may follow the object: one bracket too many, and the closing of something else."""
+
+_KEYS = JsonCall(arguments=("arguments",))
+
+
+class _Tags(NamedTuple):
+    """Tags that are looked for, with whether they close, and the signs that may begin one, a string or a comment."""
+
+    scanner: Scanner[bool]
+    signs: re.Pattern[str]
+
+
+class TaggedJson(msgspec.Struct, frozen=True):
+    """All between two tags. The opening one has been read."""
+
+    open: Marker
+    """Begins a call; inside of one it ends or breaks that."""
+    close: Marker
+    """Ends the call."""
+
+    def compile(self, stops: Sequence[Marker]) -> Reader:  # noqa: ARG002 -- only its own tags end it
+        """The reader of this body."""
+        return _TaggedReader(self)
+
+
+class _TaggedReader(JsonReader):
+    def __init__(self, tags: TaggedJson) -> None:
+        foreign = [tag for tag in (tags.close, tags.open) if not _is_own(tag)]
+        super().__init__(_KEYS, foreign)
+        self._shallow = WordScan(1, self._stops)
+        self._watching = WordScan(2, self._stops)
+        self._behind = _tags([(tags.close, True), (tags.open, False)])
+        self._instead = _tags([(tags.close, True), *((tag, False) for tag in foreign if tag == tags.open)])
+        """Where there is no object: a tag that could be a part of JSON opens no other call."""
+
+    def begin(self, call: OpenCall) -> TaggedJsonState:
+        return TaggedJsonState(first=call.source.size)
+
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
+        state: TaggedJsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
+        if not state.loose:
+            return super().quick(grammar, parser, call, text) if state.root >= state.first else None
+        quote = state.quote
+        if not quote or quote in COMMENTS or quote in text or state.escaped or "\\" in text:
+            return None
+        return []
+
+    def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
+        state = call.body
+        assert isinstance(state, TaggedJsonState)
+        first, base = position, call.source.size - position
+        state.before = call.source.last
+        if not state.loose:
+            verdict = Verdict.MORE
+            if state.root or buffer[position:].lstrip()[:1] in ("", "{"):
+                position, verdict = super().step(run, call, buffer, position)
+            else:
+                state.loose = True
+            if verdict is Verdict.DONE:
+                state.whole = base + position
+            if verdict in (Verdict.DONE, Verdict.FAILED):
+                state.loose = True
+                if state.phase == Phase.BEGUN and buffer[position - 1] in "\"'":  # a value that was refused
+                    state.quote = buffer[position - 1]
+            if not state.loose:
+                return position, verdict
+        return self._follow(run, call, buffer, first, position)
+
+    def _follow(self, run: Run, call: OpenCall, buffer: str, first: int, position: int) -> tuple[int, Verdict]:
+        """Read on to the next tag that is none of the content's."""
+        state = call.body
+        assert isinstance(state, TaggedJsonState)
+        tags, signs = self._behind if state.whole >= 0 else self._instead
+        while position < len(buffer):
+            if state.quote:
+                position = _quoted(state, buffer, position)
+                continue
+            found = signs.search(buffer, position)
+            if found is None:
+                break
+            position, sign = found.start(), found.group()
+            hit = tags.at(buffer, position, final=run.final) if sign in tags.firsts else None
+            if hit is not None:
+                if hit.value is None:
+                    return position, Verdict.MORE
+                state.stop = call.source.size + position - first
+                source = call.source.text() + buffer[first:position]
+                return (hit.end, self._closed(run, call, source)) if hit.value else (position, _cut(run, call, source))
+            if sign in "\"'/" and (sign == '"' or not is_word(state, buffer, position)):
+                state.quote = sign
+            position += 1
+        return len(buffer), Verdict.MORE
+
+    def _closed(self, run: Run, call: OpenCall, source: str) -> Verdict:
+        """The closing tag is there: calls whose names were not followed begin now."""
+        if call.begun:
+            return Verdict.DONE
+        try:
+            entries, repaired = _entries(call, source)
+        except ValueError:
+            return Verdict.DONE  # the result will say why not
+        grammar = run.grammar
+        if grammar.unknown_tool == "text" and not all(grammar.knows(name) for name, _ in entries):
+            call.name = entries[0][0]
+            return Verdict.TEXT
+        if run.state.calls + len(entries) > grammar.limits.calls:
+            return Verdict.LIMIT
+        for name, arguments in entries[:-1]:
+            sibling = OpenCall(Source())
+            begin(run, sibling, name, "", self.encoding)
+            complete(run, sibling, grammar.fitted(name, arguments), repaired=repaired)
+        verdict = begin(run, call, entries[-1][0], "", self.encoding)
+        return Verdict.DONE if verdict is Verdict.MORE else verdict
+
+    def _is_text(self, reading: Reading) -> bool:
+        return keeps_text(reading.run.grammar.shape(reading.call.name), reading.state.argument)
+
+    def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
+        entries, repaired = _entries(call, call.source.text())
+        name, arguments = entries[-1]
+        if name != call.name:
+            raise ValueError("the call names two tools")
+        fitted = run.grammar.fitted(name, arguments)
+        return fitted, repaired or fitted != arguments
+
+
+def _tags(live: Sequence[tuple[Marker, bool]]) -> _Tags:
+    scanner = Scanner(live)
+    return _Tags(scanner, re.compile(f"[\"'/{re.escape(scanner.firsts)}]"))
+
+
+def _cut(run: Run, call: OpenCall, source: str) -> Verdict:
+    """Another call begins in front of the closing tag."""
+    state = call.body
+    assert isinstance(state, TaggedJsonState)
+    complete = state.whole >= 0 and not source[state.whole :].strip()
+    return Verdict.DONE if complete and call.begun and run.grammar.declares(call.name) else Verdict.FAILED
+
+
+def _quoted(state: JsonState, buffer: str, position: int) -> int:
+    """Read on inside a string or a comment."""
+    if state.quote in COMMENTS:
+        return comment(state, buffer, position)
+    content = CONTENT[state.quote].match(buffer, position + state.escaped)
+    assert content is not None  # the pattern matches the empty string, too
+    end = content.end()
+    state.escaped = buffer[end : end + 1] == "\\"
+    if end < len(buffer) and not state.escaped:
+        state.quote = ""
+    return end + 1
+
+
+def _is_own(tag: Marker) -> bool:
+    """Whether a tag could be a key or a word of relaxed JSON."""
+    return any(text[0].isalnum() or text[0] in "_$-+./\"'" for text in tag.spellings)
+
+
+def _entries(call: OpenCall, source: str) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
+    """Names and arguments of all calls between the tags, and whether they had to be repaired. Raises `ValueError`."""
+    state = call.body
+    assert isinstance(state, TaggedJsonState)
+    value, repaired = _decoded(source[state.first : state.stop], state.whole - state.first)
+    entries = value if isinstance(value, list) else [value]
+    if not entries:
+        raise ValueError("there is no call between the tags")
+    return [_entry(entry) for entry in entries], repaired
+
+
+def _decoded(body: str, whole: int) -> tuple[Any, bool]:
+    """The JSON between the tags; `whole` is where its object ends, if that was seen."""
+    text = body[:whole] if whole > 0 and _TAIL.match(body, whole) else body
+    if not text.strip():
+        raise ValueError("nothing stands between the tags")
+    try:
+        value, repaired = decode_json(text, words=True)
+    except ValueError as problem:
+        try:
+            return read_unescaped(body), True
+        except ValueError:
+            raise problem from None
+    if nested_too_deep(value):
+        raise ValueError("nesting is too deep")
+    return value, repaired or bool(body[len(text) :].strip())
+
+
+def _entry(entry: Any) -> tuple[str, dict[str, Any]]:
+    if not isinstance(entry, dict):
+        raise ValueError("a call is a JSON object")  # noqa: TRY004 -- what the source says is wrong, not a type
+    name = entry.get("name")
+    if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARS:
+        raise ValueError("the call names no tool")
+    if "arguments" not in entry and "parameters" in entry:
+        raise ValueError("the arguments are called otherwise")
+    arguments = entry.get("arguments", {})
+    if isinstance(arguments, str):
+        arguments = decode_json(arguments, words=True)[0]
+    if not isinstance(arguments, dict) or nested_too_deep(arguments):
+        raise ValueError("the arguments are no JSON object")
+    return name, arguments

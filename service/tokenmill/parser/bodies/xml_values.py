@@ -1,0 +1,125 @@
+"""Arguments written as elements, `<path>/a</path>` or `<arg name="path">/a</arg>`, once all of them are there.
+
+1. An element's name is its attribute `name`, else its tag. `<arguments>` around them may be missing.
+2. An element is the list of the `<item>`s in it, or the object of other elements in it, or its text without white space
+   at its sides. What comes twice counts as it comes last. Where the schema says that it is text, it is its source.
+3. Entities and CDATA sections stand for their characters. What is no tag is text: a lone `<` or `&`, a tag that closes
+   nothing, a tag that is not closed before the element around it is. What is not closed at all is an error.
+"""
+
+import re
+from typing import Any
+
+from tokenmill.limits import JSON_DEPTH, NAME_CHARS
+from tokenmill.parser.coerce import read_typed
+from tokenmill.parser.markup import unescaped
+from tokenmill.parser.schema import Shape
+
+WRAPPER = "arguments"
+ITEM = "item"
+
+_TOKEN = re.compile(
+    rf"""
+    <!--.*?(?:-->|\Z)
+    |<!\[CDATA\[(?P<raw>.*?)(?:\]\]>|\Z)
+    |<(?P<close>/?)\s{{0,8}}(?P<tag>[^\W\d][\w:.-]{{0,{NAME_CHARS - 1}}}+)
+     (?P<attributes>(?:\s++[\w:.-]++(?:\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))?+)*+)\s*+(?P<empty>/?)>
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_KEY = re.compile(r"\sname\s*=\s*(\"[^\"]*\"|'[^']*')", re.IGNORECASE)
+
+
+class _Element:
+    """An open element, or a complete one."""
+
+    __slots__ = ("begin", "children", "end", "key", "opening", "tag", "text")
+
+    def __init__(self, tag: str, key: str, opening: str, begin: int) -> None:
+        self.tag = tag
+        self.key = key
+        self.opening = opening
+        """Source of its opening tag."""
+        self.begin = begin
+        self.end = begin
+        self.text: list[str] = []
+        self.children: list[_Element] = []
+
+    def dissolve(self, into: "_Element") -> None:
+        """It was never closed: its tag was text."""
+        into.text += [self.opening, *self.text]
+        into.children += self.children
+
+
+def arguments_of(source: str, shape: Shape) -> tuple[dict[str, Any], bool]:
+    """The arguments, and whether a value had to be repaired. Raises `ValueError` for an element that is not closed."""
+    root = _read(source)
+    around = next((child for child in root.children if child.key.lower() == child.tag == WRAPPER), root)
+    reading = _Values(source)
+    return reading.members(around, shape), reading.repaired
+
+
+def _read(source: str) -> _Element:
+    """The elements of a text, in one that is around them all."""
+    stack, position = [_Element("", "", "", 0)], 0
+    for token in _TOKEN.finditer(source):
+        top = stack[-1]
+        top.text.append(unescaped(source[position : token.start()]))
+        position = token.end()
+        if token["raw"] is not None:
+            top.text.append(token["raw"])
+        elif token["tag"] is not None:
+            _tag(stack, token)
+    stack[0].text.append(source[position:])
+    if len(stack) > 1:
+        raise ValueError(f"<{stack[-1].tag}> is not closed")
+    return stack[0]
+
+
+def _tag(stack: list[_Element], token: re.Match[str]) -> None:
+    tag, top = token["tag"].lower(), stack[-1]
+    if token["close"]:
+        at = next((at for at in range(len(stack) - 1, 0, -1) if stack[at].tag == tag), 0)
+        if not at:
+            top.text.append(token.group())
+            return
+        while len(stack) > at + 1:
+            stack.pop().dissolve(stack[-1])
+        closed = stack.pop()
+        closed.end = token.start()
+        stack[-1].children.append(closed)
+        return
+    found = _KEY.search(token["attributes"])
+    key = unescaped(found[1][1:-1]) if found else ""
+    element = _Element(tag, key or token["tag"], token.group(), token.end())
+    if token["empty"]:
+        top.children.append(element)
+    elif len(stack) <= JSON_DEPTH:
+        stack.append(element)
+    else:
+        raise ValueError("nesting is too deep")
+
+
+class _Values:
+    """Values of the elements of one text."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self.repaired = False
+
+    def members(self, element: _Element, shape: Shape) -> dict[str, Any]:
+        """The object of an element's elements."""
+        return {child.key: self._value(child, shape.child(child.key)) for child in element.children}
+
+    def _value(self, element: _Element, shape: Shape) -> Any:
+        types = shape.types
+        if "string" in types and element.children:
+            return self._source[element.begin : element.end].strip()
+        items = [child for child in element.children if child.tag == ITEM]
+        if items or (element.children and "array" in types and "object" not in types):
+            return [self._value(child, shape.item()) for child in items or element.children]
+        if element.children:
+            return self.members(element, shape)
+        value, repaired = read_typed("".join(element.text).strip(), types)
+        self.repaired = self.repaired or repaired
+        return value

@@ -1,0 +1,101 @@
+"""Formats, codecs and dialects of other packages, found through their entry points.
+
+A package says in its metadata where its component is, under the component's own name:
+
+    [project.entry-points."tokenmill.formats"]
+    shouted = "shouting:SHOUTED"
+
+1. The groups are `tokenmill.codecs`, `tokenmill.formats` and `tokenmill.dialects`; a component is an object as those of
+   this package are.
+2. They are loaded once, when the process starts, ordered by group and name: before the first record, never because of
+   one. What comes of a record depends on which packages are installed, as it does on the version of this one.
+3. A component that can't be used stops the process, and all that are wrong are said at once: a worker without a format
+   that its messages name would send them to the dead letters.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tokenmill.codecs import REGISTRY as CODECS
+from tokenmill.dialects import REGISTRY as DIALECTS
+from tokenmill.errors import ConfigError
+from tokenmill.formats import REGISTRY as FORMATS
+from tokenmill.limits import Limits
+from tokenmill.parser import Format, Grammar, Options
+from tokenmill.registry import Registry
+
+
+class Kind(NamedTuple):
+    """One group of entry points."""
+
+    group: str
+    registry: Registry[Any]
+    wrong: Callable[[Any], str]
+    """What is wrong with a component; empty if nothing is."""
+
+
+def _lacks(component: Any, *attributes: str) -> str:
+    missing = [name for name in attributes if not hasattr(component, name)]
+    return f"it has no {', '.join(missing)}" if missing else ""
+
+
+def _wrong_codec(component: Any) -> str:
+    return _lacks(component, "name", "summary", "sample", "decode")
+
+
+def _wrong_format(component: Any) -> str:
+    if not isinstance(component, Format):
+        return f"it is no tokenmill.parser.Format but a {type(component).__name__}"
+    Grammar(Options(format=component.name), [component], Limits())
+    return ""
+
+
+def _wrong_dialect(component: Any) -> str:
+    lacking = _lacks(component, "name", "summary", "state_type", "streams_tool_input", "streams_arguments", "encode")
+    state = getattr(component, "state_type", None)
+    if lacking or state is None:
+        return lacking
+    if not (isinstance(state, type) and issubclass(state, msgspec.Struct)):
+        return "its state_type is no msgspec.Struct, so a snapshot can't hold it"
+    state()
+    return ""
+
+
+KINDS = (
+    Kind("tokenmill.codecs", CODECS, _wrong_codec),
+    Kind("tokenmill.dialects", DIALECTS, _wrong_dialect),
+    Kind("tokenmill.formats", FORMATS, _wrong_format),
+)
+
+
+@cache
+def load_plugins() -> None:
+    """Make the components of installed packages known, the first time. Raises `ConfigError` with all that is wrong."""
+    problems = [problem for kind in KINDS for problem in _load(kind, entry_points(group=kind.group))]
+    if problems:
+        raise ConfigError(problems)
+
+
+def _load(kind: Kind, entries: Iterable[EntryPoint]) -> Iterable[str]:
+    for entry in sorted(entries, key=lambda entry: (entry.name, entry.value)):
+        if problem := _added(kind, entry):
+            package = f" of the package {entry.dist.name} {entry.dist.version}" if entry.dist else ""
+            yield f"entry point {entry.name!r} in {kind.group}{package}: {problem}; mend the package or remove it"
+
+
+def _added(kind: Kind, entry: EntryPoint) -> str:
+    """Add one component; answers why it can't be."""
+    try:
+        component = entry.load()
+        if wrong := kind.wrong(component):
+            return wrong
+        if component.name.lower() != entry.name.lower():
+            return f"its component is named {component.name!r}; give both one name"
+        kind.registry.add(component)
+    except Exception as problem:  # noqa: BLE001 -- code of others may raise anything, and must not hide what else is wrong
+        return f"{type(problem).__name__}: {problem}"
+    return ""

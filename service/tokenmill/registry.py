@@ -1,0 +1,65 @@
+"""Components by name: those of this package, and those that other packages bring (see `plugins`).
+
+1. A name or alias leads to one component, in any case of its letters.
+2. What is there is fixed when the process has started: looking a name up never changes anything.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from difflib import get_close_matches
+from typing import Generic, Protocol, TypeVar
+
+
+class Named(Protocol):
+    """A component. It may have `aliases`, too."""
+
+    @property
+    def name(self) -> str:
+        """What configurations and messages call it."""
+
+
+T = TypeVar("T", bound=Named)
+
+
+LONGEST_NAME = 64
+"""Characters of a name that are compared with the known ones: it may come from a record, and no known one is longer."""
+
+NEARNESS = 0.7
+"""Of names that are taken for each other, from 0 to 1: one letter of four may be wrong, two of six may not."""
+
+
+def known_names(name: str, known: Collection[str], aliases: Collection[str] = ()) -> str:
+    """What to write in place of an unknown name: the known one or alias that it is nearly, or any known one."""
+    near = get_close_matches(name[:LONGEST_NAME].lower(), [*known, *aliases], 1, NEARNESS)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+
+
+class Registry(Generic[T]):
+    """The codecs, the formats or the dialects."""
+
+    def __init__(self, built_in: Iterable[T], reserved: Collection[str] = ()) -> None:
+        self._components: list[T] = []
+        self._by_name: dict[str, T] = {}
+        self._reserved = reserved
+        for component in built_in:
+            self.add(component)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._components)
+
+    def instead_of(self, name: str) -> str:
+        """What to write in place of this name, which nothing has: see `known_names`."""
+        return known_names(name, [component.name for component in self._components], self._by_name)
+
+    def add(self, component: T) -> None:
+        """Make a component known; once more is no harm. Raises `ValueError` if a name of it is taken."""
+        names = [name.lower() for name in (component.name, *getattr(component, "aliases", ()))]
+        for name in names:
+            if name in self._reserved or self._by_name.get(name, component) is not component:
+                raise ValueError(f"the name {name!r} is taken")
+        if self._by_name.get(names[0]) is None:
+            self._components.append(component)
+            self._by_name.update(dict.fromkeys(names, component))
+
+    def find(self, name: str) -> T | None:
+        """The component of this name or alias."""
+        return self._by_name.get(name) or self._by_name.get(name.lower())

@@ -1,0 +1,52 @@
+"""The value functions of `parse --batch`: single steps of some formats, for those who test them by themselves."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tokenmill.events import ToolCall
+from tokenmill.formats import compile_grammar
+from tokenmill.parser import Options, Parser
+from tokenmill.parser.coerce import coerce as text_to_value
+from tokenmill.parser.fit import fit
+from tokenmill.parser.schema import Shape
+from tokenmill.parser.tools import bare_schema
+
+
+def call_function(name: Any, arguments: Any) -> dict[str, Any]:
+    """`{"result"}` of the function of that name, or `{"error"}` if there is none or it can't take these arguments."""
+    function = FUNCTIONS.get(name) if isinstance(name, str) else None
+    if function is None:
+        return {"error": f"unknown function {name!r}; known are {', '.join(FUNCTIONS)}"}
+    if not isinstance(arguments, Sequence) or isinstance(arguments, str):
+        return {"error": "`input` must be the list of the function's arguments"}
+    try:
+        return {"result": function(*arguments)}
+    except (TypeError, AttributeError) as problem:
+        return {"error": f"{name}: {problem}"}
+
+
+def coerce(value: Any, schema: Any) -> Any:
+    """The value made to fit a JSON schema, as the formats `json_mix` and `morph_xml` do; unknown keys stay."""
+    root = bare_schema(schema)
+    return fit(value, Shape(root, root if isinstance(root, Mapping) else {}))
+
+
+def qwen_web_parameters(xml: str, tool: str) -> Mapping[str, Any]:
+    """The arguments of a call in the format `qwen_web_xml`, to a tool without a schema; none if it is no call."""
+    options = Options(format="qwen_web_xml", tools=[{"type": "function", "function": {"name": tool}}])
+    parser = Parser.of(compile_grammar(options), "function")
+    events = parser.feed(xml) + parser.finish()
+    return next((event.arguments for event in events if isinstance(event, ToolCall)), {})
+
+
+def qwen_web_value(text: str) -> Any:
+    """The value of a parameter of that format of which no schema says the type: its text."""
+    return text_to_value(text, frozenset())
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "coerce": coerce,
+    "qwen_web_parameters": qwen_web_parameters,
+    "qwen_web_value": qwen_web_value,
+}
+"""Every function by its name in a line."""

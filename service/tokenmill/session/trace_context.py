@@ -1,0 +1,30 @@
+"""W3C Trace Context: the headers of a message's first record that all its outputs have, so that a trace goes on.
+
+https://www.w3.org/TR/trace-context/ says how they look. What does not look so is left out, as the standard asks: a
+`traceparent` of another form, a `tracestate` that is too long or comes without one.
+"""
+
+import re
+from typing import TypeAlias
+
+from tokenmill.limits import TRACE_STATE_BYTES
+from tokenmill.records import Headers, header
+
+TraceContext: TypeAlias = tuple[tuple[str, bytes], ...]
+
+PARENT = "traceparent"
+STATE = "tracestate"
+
+_parent = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}").fullmatch
+_state = re.compile(rb"[ -~\t]+").fullmatch
+
+
+def trace_context(headers: Headers) -> TraceContext:
+    """The tracing headers among those of a record; empty if there are none."""
+    parent = header(headers, PARENT) if headers else None
+    if parent is None or not _parent(parent):
+        return ()
+    state = header(headers, STATE)
+    if state is None or len(state) > TRACE_STATE_BYTES or not _state(state):
+        return ((PARENT, parent),)
+    return (PARENT, parent), (STATE, state)

@@ -1,0 +1,145 @@
+"""How outputs and offsets reach the broker: what differs between at-least-once and exactly-once delivery.
+
+The cycle and the order of its steps do not (design 4.3). A delivery makes the lanes, takes partitions over from their
+owners before, and has the committer.
+"""
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+from tokenmill.config import Config
+from tokenmill.kafka import stopped
+from tokenmill.observe import Hooks, Numbers
+from tokenmill.session import Partition, SessionSettings
+from tokenmill.store import GuardedStore
+from tokenmill.worker.commit import Committer, OffsetCommitter
+from tokenmill.worker.lane import Lane
+from tokenmill.worker.outbox import Outbox, Publisher
+from tokenmill.worker.sessions import SessionOutbox, SessionWriter
+from tokenmill.worker.snapshots import SnapshotLine, SnapshotWriter
+
+STOP_S = 5.0
+"""For stopping each client; a broken one hangs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What an engine is made of."""
+
+    config: Config
+    settings: SessionSettings
+    consumer: AIOKafkaConsumer
+    producer: AIOKafkaProducer
+    """Idempotent, without transactions."""
+    store: GuardedStore
+    numbers: Numbers
+    hooks: Hooks
+    fail: Callable[[Exception], None]
+    """Called with what makes going on impossible; the process ends."""
+    sessions: SessionWriter | None = None
+    """Keeps a copy of the topic `sessions`, if there is one."""
+    clock: Callable[[], float] = time.monotonic
+    """In seconds, for intervals and patience."""
+
+
+class Way(NamedTuple):
+    """How records come to a topic, and who hears of one that does not."""
+
+    publisher: Publisher
+    failed: Callable[[Exception], None]
+
+
+NewOutbox = Callable[[str, Callable[[], None]], Outbox]
+"""Makes the way to a topic, given what to call after each acknowledgement."""
+
+
+class Delivery:
+    """What both kinds have in common."""
+
+    def __init__(self, parts: Parts, writer: SnapshotWriter, committer: Committer) -> None:
+        self.parts = parts
+        self.committer = committer
+        self._writer = writer
+        outputs = (spec.topic for spec in parts.settings.outputs)
+        self._topics = tuple(dict.fromkeys([*outputs, parts.settings.dlq]))
+
+    @property
+    def interval_s(self) -> float:
+        """Between two commits."""
+        raise NotImplementedError
+
+    def producers(self) -> list[AIOKafkaProducer]:
+        """Every producer that must be alive."""
+        raise NotImplementedError
+
+    def make_lane(self, partition: Partition) -> Lane:
+        """A lane with its ways out, for a partition that was just assigned."""
+        raise NotImplementedError
+
+    async def take_over(self, lanes: Collection[Lane], generation: int) -> None:
+        """Make these partitions ours, before it is asked what their owners committed. Sets the epochs of snapshots.
+
+        Raises `Unavailable` when the broker does not answer; then it may be tried again.
+        """
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Let go of all producers."""
+        await stopped(self.parts.producer, STOP_S)
+
+    def lane_parts(
+        self, partition: Partition, way: Callable[[str], Way]
+    ) -> tuple[Partition, SnapshotLine, tuple[str, ...], NewOutbox, Numbers]:
+        """The arguments of a lane; `way` says for each topic how records come there."""
+        parts = self.parts
+        if parts.sessions is not None:
+            parts.sessions.missed()  # the owner before may not have come to write all it published
+
+        def outbox(topic: str, settle: Callable[[], None]) -> Outbox:
+            def acknowledged(records: int) -> None:
+                parts.numbers.add("tokenmill_records_produced_total", topic, by=records)
+                settle()
+
+            publisher, failed = way(topic)
+            number = partition.number
+            if parts.sessions is not None and topic == parts.config.topics.sessions:
+                return SessionOutbox(
+                    publisher, topic, number, writer=parts.sessions, acknowledged=acknowledged, failed=failed
+                )
+            return Outbox(publisher, topic, number, acknowledged=acknowledged, failed=failed)
+
+        return partition, self._writer.line(partition), self._topics, outbox, parts.numbers
+
+
+class AtLeastOnce(Delivery):
+    """One idempotent producer for all partitions; offsets are committed by the member of the group."""
+
+    def __init__(self, parts: Parts, writer: SnapshotWriter) -> None:
+        patience = parts.config.worker.stall_timeout_s
+        committer = OffsetCommitter(
+            parts.consumer, writer, parts.numbers, parts.hooks, patience=patience, clock=parts.clock
+        )
+        super().__init__(parts, writer, committer)
+
+    @property
+    def interval_s(self) -> float:
+        """Between two commits."""
+        return self.parts.config.worker.commit_interval_ms / 1000
+
+    def producers(self) -> list[AIOKafkaProducer]:
+        """The one."""
+        return [self.parts.producer]
+
+    def make_lane(self, partition: Partition) -> Lane:
+        """Its outputs go out at once."""
+        way = Way(self.parts.producer, self.parts.fail)
+        return Lane(*self.lane_parts(partition, lambda _: way))
+
+    async def take_over(self, lanes: Collection[Lane], generation: int) -> None:
+        """Nobody is fenced: an owner before may publish something again, as this one may."""
+        for lane in lanes:
+            lane.line.epoch = generation

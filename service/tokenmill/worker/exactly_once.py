@@ -1,0 +1,192 @@
+"""Exactly-once delivery (design 4.7): publish and commit are one transaction, with one producer for each partition.
+
+The cycle is that of `engine`, and the order of its steps the same. What differs is where a step waits:
+
+    3 publish      records collect in the outboxes; step 5 lets go those that belong to its mark
+    4 acknowledge  awaited before the transaction ends, because the broker would commit without what is missing
+    6 commit       outputs, offset and mark become visible together, to readers with `read_committed`
+
+Records go on being parsed meanwhile; they belong to the next transaction. Whatever goes wrong with a transaction ends
+the process: nothing of it was seen, and the next owner does the same again.
+
+Control records on the input topic go through the worker's other producer, outside of transactions. They are input: what
+comes of them is the same whether a worker wrote one once or twice, as the second finds its message ended. In a
+transaction they would hold back the readers of the input, and vanish with one that is aborted.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable
+from typing import cast
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.structs import OffsetAndMetadata
+
+from tokenmill.config import Kafka
+from tokenmill.errors import FatalError
+from tokenmill.session import Mark, Partition
+from tokenmill.worker.commit import Committer, offsets_of
+from tokenmill.worker.connect import batch_bytes, make_producer
+from tokenmill.worker.delivery import Delivery, Parts, Way
+from tokenmill.worker.lane import Lane, Phase
+from tokenmill.worker.outbox import Outbox
+from tokenmill.worker.snapshots import SnapshotWriter
+from tokenmill.worker.transaction import Transaction
+
+OPENINGS = 8
+"""Producers opened side by side: each makes connections of its own."""
+
+CLOSE_S = 5.0
+"""For letting go of a producer."""
+
+
+class TransactionalLane(Lane):
+    """A lane whose outputs wait for a transaction; they are done when that is committed."""
+
+    transaction: Transaction
+
+    def __init__(self, *args: object, transaction: Transaction, retire: Callable[[Transaction], None]) -> None:
+        """As `Lane`; `retire` is called with the transaction when the lane is closed."""
+        self._news = asyncio.Event()
+        super().__init__(*args)  # type: ignore[arg-type] # -- those of `Lane`
+        self.transaction = transaction
+        self._retire = retire
+
+    def _pass_on(self) -> None:
+        """Not yet: which records belong to a transaction is known when its mark is taken."""
+
+    def mark(self) -> None:
+        """Step 5: the mark that the next transaction ends with. What was published up to here goes out."""
+        super().mark()
+        for box in self.outboxes.values():
+            box.cut()
+
+    def settle(self) -> None:
+        """Something was acknowledged. Nothing is done before it is committed."""
+        self._news.set()
+
+    async def drained(self) -> None:
+        """A commit covers everything at any time, as it waits for the acknowledgements itself."""
+
+    def committable(self) -> Mark | None:
+        """The mark that is not committed yet."""
+        if self.phase is not Phase.LIVE:
+            return None
+        return next((each.mark for each in self._slices if each.mark is not None), None)
+
+    async def commit(self, mark: Mark) -> None:
+        """Steps 4 and 6 in one: once all is acknowledged, outputs and offset are committed together."""
+        needs = next(each.needs for each in self._slices if each.mark is mark)
+        offset = OffsetAndMetadata(mark.offset, mark.encode())
+        await self.transaction.commit(self.topic_partition, offset, lambda: self._acknowledged(needs))
+        self.commit_done(mark)
+
+    def commit_done(self, mark: Mark) -> None:
+        """Everything up to this mark can be read now."""
+        now = self._wall() * 1000
+        while self._ready is not mark:
+            self._done(now)
+        super().commit_done(mark)
+
+    def close(self) -> None:
+        """As `Lane.close`; the next owner's producer aborts what is not committed."""
+        super().close()
+        self._retire(self.transaction)
+
+    async def _acknowledged(self, needs: Iterable[tuple[Outbox, int]]) -> None:
+        while any(box.acked < needed for box, needed in needs):
+            self._news.clear()
+            await self._news.wait()
+
+
+class TransactionCommitter(Committer):
+    """Ends a transaction for each lane that has something, side by side."""
+
+    async def commit(self, marks: dict[Lane, Mark]) -> None:
+        """Commit these, each lane for itself. Raises what goes wrong with a lane that is still ours."""
+        self._hooks.committing(offsets_of(marks))
+        await asyncio.gather(*(self._commit(lane, mark) for lane, mark in marks.items()))
+
+    async def _commit(self, lane: Lane, mark: Mark) -> None:
+        try:
+            await cast(TransactionalLane, lane).commit(mark)
+        except FatalError:
+            self._numbers.add("tokenmill_commits_total", "failed")
+            if lane.phase is not Phase.CLOSED:
+                raise
+        else:
+            self._numbers.add("tokenmill_commits_total", "done")
+            self._hooks.committed(offsets_of({lane: mark}))
+
+
+class ExactlyOnce(Delivery):
+    """One transactional producer for each owned partition; a new owner's fences the old owner's."""
+
+    def __init__(self, parts: Parts, writer: SnapshotWriter) -> None:
+        super().__init__(parts, writer, TransactionCommitter(writer, parts.numbers, parts.hooks))
+        self._open: set[Transaction] = set()
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def interval_s(self) -> float:
+        """Between two transactions."""
+        return self.parts.config.worker.transaction_interval_ms / 1000
+
+    def producers(self) -> list[AIOKafkaProducer]:
+        """That for control records, and one for each partition."""
+        return [self.parts.producer, *(each.producer for each in self._open if each.producer is not None)]
+
+    def make_lane(self, partition: Partition) -> Lane:
+        """With a producer of its own, which `take_over` opens."""
+        transaction = self._transaction(partition.number)
+        self._open.add(transaction)
+
+        def way(topic: str) -> Way:
+            if topic == partition.topic:
+                return Way(self.parts.producer, self.parts.fail)
+            return Way(transaction, transaction.failed)
+
+        return TransactionalLane(*self.lane_parts(partition, way), transaction=transaction, retire=self._retire)
+
+    async def take_over(self, lanes: Collection[Lane], generation: int) -> None:  # noqa: ARG002 -- no fence by it
+        """Fence the owners before, all of them, so that what they committed can be read then."""
+        places = asyncio.Semaphore(OPENINGS)
+
+        async def one(lane: Lane) -> None:
+            async with places:
+                lane.line.epoch = await cast(TransactionalLane, lane).transaction.open()
+
+        # All are waited for, so that none is still being opened when this is tried again.
+        for problem in await asyncio.gather(*(one(lane) for lane in lanes), return_exceptions=True):
+            if problem is not None:
+                raise problem
+
+    async def close(self) -> None:
+        """Let go of all producers."""
+        for transaction in list(self._open):
+            self._retire(transaction)
+        if self._closing:
+            await asyncio.wait(self._closing)
+        await super().close()
+
+    def _transaction(self, number: int) -> Transaction:
+        config, parts = self.parts.config, self.parts
+        name = transactional_id(config.kafka, config.topics.tokens, number)
+        timeout_ms = config.worker.transaction_timeout_ms
+        size = batch_bytes(parts.settings)
+
+        def make() -> AIOKafkaProducer:
+            return make_producer(config.kafka, size, transactional_id=name, transaction_timeout_ms=timeout_ms)
+
+        return Transaction(make, name, config.kafka.group_id, timeout_ms / 1000, parts.fail)
+
+    def _retire(self, transaction: Transaction) -> None:
+        if transaction in self._open:
+            self._open.remove(transaction)
+            task = asyncio.create_task(transaction.close(CLOSE_S))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+
+def transactional_id(kafka: Kafka, topic: str, number: int) -> str:
+    """The same for every owner of the partition: that is what fences (design 4.7)."""
+    return f"{kafka.transactional_id_prefix}-{kafka.group_id}-{topic}-{number}"

@@ -1,0 +1,181 @@
+"""What a restore of the partitions would do now, found out by doing it, on the side and silently.
+
+Everything is only read: the group's commits without joining the group, the snapshots, the topic. The decision, the
+partition and the replay are those of a worker (`restore.rebuild`, `Partition`).
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+
+from tokenmill.config import Config
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.kafka import client_options, deadline, started, stopped
+from tokenmill.records import Output
+from tokenmill.session import Mark, Partition, SessionSettings
+from tokenmill.store import Snapshot, SnapshotStore
+from tokenmill.worker.connect import make_admin
+from tokenmill.worker.restore import Committed, Extent, Plan, rebuild
+from tokenmill.worker.sizes import fitting_limits
+from tokenmill.worker.topics import largest_records, output_topics, partition_counts
+
+START_S = 30.0
+
+POLL_MS = 500
+
+
+class Recovery(msgspec.Struct, frozen=True, kw_only=True):
+    """What a restore of one partition would do."""
+
+    partition: int
+    committed: int | None
+    """The group's offset. None: it never committed; the partition would be read from its first record."""
+    low_water: int | None
+    """Where a replay without a snapshot begins. None: the offset was not committed by a worker."""
+    same_settings: bool
+    """Whether the commit was made under settings that make the same events."""
+    first: int
+    """The topic holds the records from here on."""
+    end: int
+    snapshot: int | None
+    """Offset of the one in the store."""
+    refused: str
+    """Why a restore would not use the snapshot, or could not read it; empty if it would, or there is none."""
+    source: str
+    """One of `observe.RESTORE_SOURCES`."""
+    start: int
+    """The first record to read again."""
+    replayed: int
+    """Records that were read again."""
+    open_messages: int
+    """What would be open afterwards, each choice for itself; lost ones included."""
+    lost_messages: int
+    """Messages that would be announced as lost."""
+    lost_records: int
+    """Records that the topic dropped before they were processed."""
+    agrees: bool
+    """Whether the state is the one that the commit describes."""
+
+    @property
+    def sound(self) -> bool:
+        """Nothing would be lost."""
+        return self.agrees and not self.lost_messages and not self.lost_records
+
+
+async def recoveries(config: Config, store: SnapshotStore | None, number: int | None = None) -> list[Recovery]:
+    """Of all partitions of the input, or of one. `store` is None where snapshots die with their worker.
+
+    Raises `Unavailable` if Kafka does not answer, `FatalError` if there is no such partition.
+    """
+    topic = config.topics.tokens
+    async with make_admin(config.kafka) as admin:
+        counts = await partition_counts(admin, [topic, *output_topics(config)])
+        count = counts.pop(topic, 0)
+        largest = await largest_records(admin, counts) if counts else {}
+        settings = fitting_limits(SessionSettings.from_config(config), largest)
+        committed = await _committed(admin, config.kafka.group_id)
+    numbers = range(count) if number is None else [number]
+    if not count or any(each >= count for each in numbers):
+        raise FatalError(f"the topic {topic} has {count} partitions; there is no partition {number or 0}")
+    options = client_options(config.kafka)
+    consumer = await started(
+        lambda: AIOKafkaConsumer(**options, isolation_level="read_committed", enable_auto_commit=False),
+        "connect",
+        START_S,
+    )
+    try:
+        trial = _Trial(settings, consumer, store)
+        return [await trial.of(tp, committed.get(tp)) for tp in (TopicPartition(topic, each) for each in numbers)]
+    finally:
+        await stopped(consumer)
+
+
+async def _committed(admin: AIOKafkaAdminClient, group: str) -> dict[TopicPartition, Committed]:
+    found = await deadline(admin.list_consumer_group_offsets(group), "committed offsets")
+    return {tp: Committed(at.offset, Mark.decode(at.metadata)) for tp, at in found.items() if at.offset >= 0}
+
+
+class _Trial:
+    """Restores partitions one after the other, and forgets them."""
+
+    def __init__(self, settings: SessionSettings, consumer: AIOKafkaConsumer, store: SnapshotStore | None) -> None:
+        self._settings = settings
+        self._consumer = consumer
+        self._store = store
+
+    async def of(self, tp: TopicPartition, committed: Committed | None) -> Recovery:
+        self._consumer.assign([tp])
+        first = await deadline(self._consumer.beginning_offsets([tp]), "first offsets")
+        end = await deadline(self._consumer.end_offsets([tp]), "end offsets")
+        extent = Extent(first[tp], end[tp])
+        snapshot, problem = await self._load(tp) if committed else (None, "")
+        found = rebuild(self._settings, (tp.topic, tp.partition), committed, extent, snapshot)
+        chosen, partition = found.plan, found.partition
+        replayed = await self._replay(tp, partition, chosen, extent)
+        out: list[Output] = []
+        ending = partition.end_replay(out)
+        mark = committed.mark if committed else None
+        return Recovery(
+            partition=tp.partition,
+            committed=committed.offset if committed else None,
+            low_water=mark.low_water if mark else None,
+            same_settings=mark is None or mark.fingerprint == self._settings.fingerprint(),
+            first=extent.first,
+            end=extent.end,
+            snapshot=snapshot.head.offset if snapshot else None,
+            refused=problem or found.refused,
+            source=chosen.source,
+            start=chosen.start,
+            replayed=replayed,
+            open_messages=partition.open_messages,
+            lost_messages=ending.lost,
+            lost_records=chosen.lost,
+            agrees=ending.agrees or not chosen.check,
+        )
+
+    async def _load(self, tp: TopicPartition) -> tuple[Snapshot | None, str]:
+        if self._store is None:
+            return None, ""
+        try:
+            snapshot = await self._store.load(tp.topic, tp.partition)
+            head = snapshot.head if snapshot else await self._store.head(tp.topic, tp.partition)
+        except Unavailable as problem:
+            return None, str(problem)
+        return snapshot, "" if snapshot or head is None else f"the one of offset {head.offset} is not complete"
+
+    async def _replay(self, tp: TopicPartition, partition: Partition, chosen: Plan, extent: Extent) -> int:
+        """Read the records below the mark again; answers how many there were."""
+        partition.begin_replay(chosen.mark, lossy=chosen.lossy)
+        until = min(chosen.mark.offset, extent.end)
+        self._consumer.seek(tp, chosen.start)
+        count = 0
+        while chosen.start < until and await self._consumer.position(tp) < until:
+            batches: dict[Any, list[Any]] = await deadline(self._consumer.getmany(tp, timeout_ms=POLL_MS), "read")
+            old = [record for record in batches.get(tp, ()) if record.offset < until]
+            partition.process(old, [])
+            partition.mark()
+            count += len(old)
+            await asyncio.sleep(0)
+        return count
+
+
+def sentences(recovery: Recovery) -> Iterable[str]:
+    """The same for people, a fact a line."""
+    yield f"partition {recovery.partition}: the topic holds {recovery.first} to {recovery.end}"
+    if recovery.committed is None:
+        yield "  commit:   none; it would be read from its first record"
+    else:
+        low_water = "not by a worker" if recovery.low_water is None else f"low-water mark {recovery.low_water}"
+        settings = "" if recovery.same_settings else ", under other settings"
+        yield f"  commit:   {recovery.committed}, {low_water}{settings}"
+    held = "none" if recovery.snapshot is None else f"at {recovery.snapshot}"
+    refused = f", not used: {recovery.refused}" if recovery.refused else ""
+    yield f"  snapshot: {held}{refused}"
+    yield f"  restore:  from {recovery.source}, {recovery.replayed} records read again from {recovery.start} on"
+    agrees = "as committed" if recovery.agrees else "NOT as committed"
+    yield f"  state:    {recovery.open_messages} open messages, {agrees}"
+    yield f"  lost:     {recovery.lost_messages} messages, {recovery.lost_records} records"

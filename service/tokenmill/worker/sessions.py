@@ -1,0 +1,120 @@
+"""The copy of the topic `sessions` in Redis: written behind the acknowledgement, off the token path.
+
+Nobody waits for it. A record that could not be written is no loss, as the topic has it; but readers must not take what
+Redis has for all there is, so the generation of what is there is ended first (see `store.sessions`).
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+
+from tokenmill.errors import Unavailable
+from tokenmill.observe import Numbers
+from tokenmill.records import Headers
+from tokenmill.store.guarded import Breaker
+from tokenmill.store.sessions import PAGE_RECORDS, Named, SessionStore
+from tokenmill.worker.outbox import Outbox
+
+log = logging.getLogger(__name__)
+
+WAITING_RECORDS = 20_000
+"""Records that wait for Redis, at most: some MiB, and seconds of it at a rate of answers that no worker has."""
+
+OP = "session"
+"""Label of the metric of failures."""
+
+CALL_S = 5.0
+"""Deadline of one call to the store."""
+
+
+class SessionWriter:
+    """Writes session records to the store, in the order in which they were acknowledged."""
+
+    def __init__(
+        self, store: SessionStore, numbers: Numbers, breaker: Breaker | None = None, pause: float = 0.2
+    ) -> None:
+        """`pause` in seconds: between two looks at a store that failed."""
+        self._store = store
+        self._numbers = numbers
+        self._breaker = breaker or Breaker()
+        self._pause = pause
+        self._waiting: deque[Named] = deque()
+        self._work = asyncio.Event()
+        self._missed = False
+
+    def missed(self) -> None:
+        """Records may be on the topic that the store does not get."""
+        self._missed = True
+        self._work.set()
+
+    def take(self, record: Named) -> None:
+        """Write this, soon."""
+        if len(self._waiting) >= WAITING_RECORDS:
+            self._waiting.clear()
+            self.missed()
+        self._waiting.append(record)
+        self._work.set()
+
+    async def run(self) -> None:
+        """Write what there is, for ever."""
+        while True:
+            await self._work.wait()
+            if self._breaker.open or not await self.write():
+                await asyncio.sleep(self._pause)
+
+    async def write(self) -> bool:
+        """Write a page of what waits. False if the store does not answer."""
+        page = [self._waiting.popleft() for _ in range(min(len(self._waiting), PAGE_RECORDS))]
+        try:
+            async with asyncio.timeout(CALL_S):
+                if self._missed:
+                    await self._store.renew()
+                    self._missed = False
+                await self._store.put(page)
+        except (Unavailable, TimeoutError) as problem:
+            self._missed = True
+            self._breaker.failed()
+            self._numbers.add("tokenmill_redis_errors_total", OP)
+            log.warning("%d session records are not in Redis: %s", len(page), problem)
+            return False
+        self._breaker.succeeded()
+        if not self._waiting and not self._missed:
+            self._work.clear()
+        return True
+
+    async def close(self) -> None:
+        """Write the last records, and let go of the store."""
+        if self._waiting and not self._breaker.open:
+            await self.write()
+        await self._store.close()
+
+
+class SessionOutbox(Outbox):
+    """The way to a partition of the topic `sessions`; what is acknowledged there goes to the store, too."""
+
+    __slots__ = ("_sent", "_writer")
+
+    def __init__(
+        self, *args: object, writer: SessionWriter, acknowledged: Callable[[int], None], **options: object
+    ) -> None:
+        def through(records: int) -> None:
+            for _ in range(records):
+                writer.take(self._sent.popleft())
+            acknowledged(records)
+
+        super().__init__(*args, acknowledged=through, **options)  # type: ignore[arg-type] # -- those of `Outbox`
+        self._sent: deque[Named] = deque()
+        self._writer = writer
+
+    def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> None:
+        """As `Outbox.append`; the record is remembered until it is acknowledged."""
+        super().append(timestamp, key, value, headers)
+        self._sent.append(_named(key or b"", value or b"", headers))
+
+
+def _named(key: bytes, value: bytes, headers: Headers) -> Named:
+    """From a key that ends with the ids which are in the headers."""
+    ids = dict(headers)
+    answer = b"%b/%b" % (ids["tm-message-id"], ids["tm-choice"])
+    return Named(key[: len(key) - len(answer) - 1], answer, value)

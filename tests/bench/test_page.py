@@ -1,0 +1,16 @@
+"""The page that tells what the parser costs."""
+
+from tokenmill.bench.memory import Footprint
+from tokenmill.bench.page import page
+from tokenmill.bench.parser import Growth, Line, Report
+
+
+def test_the_page_shows_what_was_measured() -> None:
+    """A row for each kind of text, a column for each size, and with what it was measured."""
+    lines = [Line("g", "f", "t", chars, 0.1, 0.75, ratio, 9.0) for chars, ratio in ((1_000, 7.25), (10_000, 7.5))]
+    text = page(Report(4, lines, [Growth("g", "t", 0.987)], [Footprint("open", 1_500.4)]), {"python": "3"})
+    assert "| grammar | format | text | 1,000 characters | 10,000 characters | exponent |" in text
+    assert "| g | f | t | 7.2 | 7.5 | 0.99 |" in text
+    assert "| open | 1,500 |" in text
+    assert "| python | 3 |" in text
+    assert "| a loop | 0.100 to 0.100 µs |" in text

@@ -1,0 +1,57 @@
+"""Dead letters: what a record's headers say, and replays that meet."""
+
+import pytest
+
+from tests.support.stage import until
+from tests.support.topics import make_topics, read_topic, write_topic
+from tokenmill.client import Connection
+from tokenmill.client.dead_letters import DeadLetter, Replayer, Selection, Source, Target, read_letters
+from tokenmill.errors import Unavailable
+from tokenmill.records import InputRecord
+
+
+def _letter(source: Source | None, code: str = "orphan", timestamp: int = 5) -> DeadLetter:
+    return DeadLetter(InputRecord("dlq", 0, 3, timestamp, b"key", b"value"), code, "", source, "new")
+
+
+def test_a_selection_takes_what_meets_all_its_conditions() -> None:
+    """A letter without a source is in no topic and no partition."""
+    letter = _letter(Source("tokens", 2, 9))
+    assert Selection().takes(letter)
+    assert Selection(["orphan"], "tokens", 2, 5).takes(letter)
+    wrong = (Selection(["bad-key"]), Selection(topic="t"), Selection(partition=1), Selection(since_ms=6))
+    assert not any(selection.takes(letter) for selection in wrong)
+    assert not Selection(partition=0).takes(_letter(None))
+    assert not Selection(topic="tokens").takes(_letter(None))
+
+
+def test_only_what_the_worker_added_is_taken_off() -> None:
+    """The record's own headers stay, in their order."""
+    own = [("tm-codec", b"text"), ("traceparent", b"00")]
+    added = [("tm-error-code", b"orphan"), ("tm-error", b"no"), ("tm-source-topic", b"t"), ("tm-source-offset", b"1")]
+    record = InputRecord("dlq", 1, 3, 5, b"key", b"value", [*own, *added])
+    letter = DeadLetter(record, "orphan", "no", None, "new")
+    assert (list(letter.headers), letter.name, letter.size) == (own, "1-3", 8)
+
+
+@pytest.mark.integration
+async def test_a_replay_ends_one_that_is_still_going_on(kafka: str, unique: str) -> None:
+    """The later one fences the earlier one, and what that had not committed is not there: no record comes twice."""
+    dlq, tokens = f"dlq-{unique}", f"tokens-{unique}"
+    await make_topics(kafka, dlq, tokens, partitions=1)
+    headers = [("tm-error-code", b"orphan"), ("tm-source-topic", tokens.encode())]
+    headers += [("tm-source-partition", b"0"), ("tm-source-offset", b"0")]
+    await write_topic(kafka, dlq, [(b"c1", b"{}", headers)])
+    connection = Connection(kafka)
+    async with Replayer(connection, dlq, Target(), 1 << 20) as early:
+        letters = [letter async for letter in read_letters(connection, dlq, Selection())]
+        async with Replayer(connection, dlq, Target(), 1 << 20) as late:
+            await late.publish(letters)
+            with pytest.raises(Unavailable):
+                await early.publish(letters)
+
+    async def replayed() -> bool:
+        return [letter.state async for letter in read_letters(connection, dlq, Selection())] == ["replayed"]
+
+    await until(replayed, "readers see the transaction", 20)
+    assert [record.value for record in await read_topic(kafka, tokens)] == [b"{}"]

@@ -1,0 +1,203 @@
+"""Publishing a whole answer from an SDK's stream, on a real Kafka; the SDKs read from a server on this machine."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+import pytest
+from anthropic import AsyncAnthropic
+from openai import AsyncOpenAI
+
+from tests.support.judging import serving, sse
+from tests.support.provided import Provided
+from tests.support.scenarios import SCENARIOS, WEATHER, rendered
+from tests.support.topics import make_topics, read_topic
+from tokenmill.client import Connection, Publisher, publish_stream
+from tokenmill.events import TextDelta, decode_event
+from tokenmill.records import Output
+from tokenmill.session import OutputSpec, Partition, SessionSettings
+
+pytestmark = pytest.mark.integration
+
+EVERYTHING = SCENARIOS["reasoning, text and a call"]
+EXPECTED = ("Hmm.", "It is:", [("get_weather", {"city": 'Zürich "🌧"', "days": 3})])
+RAW_CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
+
+
+@pytest.fixture
+async def publisher(kafka: str, unique: str) -> AsyncIterator[Publisher]:
+    await make_topics(kafka, f"tokens-{unique}")
+    async with Publisher(Connection(kafka), topic=f"tokens-{unique}") as publisher:
+        yield publisher
+
+
+async def parsed(publisher: Publisher) -> Provided:
+    """What a worker makes of the topic."""
+    records = await read_topic(publisher.connection.bootstrap_servers, publisher.topic)
+    settings = SessionSettings(outputs=(OutputSpec("events"),), dlq="dlq")
+    partition, out = Partition(settings, "tokens", 0), list[Output]()
+    partition.process(records, out)
+    events = [decode_event(output.value or b"") for output in out if output.topic == "events"]
+    return Provided(events, [dict(output.headers)["tm-error"].decode() for output in out if output.topic == "dlq"])
+
+
+def told(done: Provided) -> tuple[str, str, list[Any]]:
+    assert done.rejected == []
+    return done.reasoning, done.text.strip(), done.calls
+
+
+async def test_chat_completions_of_openai(publisher: Publisher) -> None:
+    """Its chunks go in as they come; the message has the id of the answer."""
+    payloads = [*rendered(EVERYTHING, "openai").payloads]
+    with serving(sse(payloads)) as url:
+        client = AsyncOpenAI(base_url=url, api_key="x", max_retries=0)
+        stream = await client.chat.completions.create(model="m", messages=[], stream=True)
+        await publish_stream(publisher, "c1", stream)
+    done = await parsed(publisher)
+    assert told(done) == EXPECTED
+    assert [reason for reason, _ in done.ends] == ["tool-calls"]
+    assert [model for _, model in done.messages] == ["some-model"]
+
+
+async def test_the_accumulator_of_openai(publisher: Publisher) -> None:
+    """Its events that say again what a chunk said are left out."""
+    with serving(sse(rendered(EVERYTHING, "openai").payloads)) as url:
+        client = AsyncOpenAI(base_url=url, api_key="x", max_retries=0)
+        async with client.chat.completions.stream(model="m", messages=[]) as stream:
+            await publish_stream(publisher, "c1", stream)
+    assert told(await parsed(publisher)) == EXPECTED
+
+
+async def test_responses_of_openai(publisher: Publisher) -> None:
+    """The codec is told by the class of the events."""
+    with serving(sse(rendered(EVERYTHING, "openai_responses").payloads, named=True)) as url:
+        client = AsyncOpenAI(base_url=url, api_key="x", max_retries=0)
+        stream = await client.responses.create(model="m", input="?", stream=True)
+        await publish_stream(publisher, "c1", stream)
+    assert told(await parsed(publisher)) == EXPECTED
+
+
+async def test_messages_of_anthropic(publisher: Publisher) -> None:
+    """Raw events, and those of the accumulator."""
+    with serving(sse(rendered(EVERYTHING, "anthropic").payloads, named=True)) as url:
+        client = AsyncAnthropic(base_url=url, api_key="x", max_retries=0)
+        async with client.messages.stream(
+            model="m", max_tokens=9, messages=[{"role": "user", "content": "?"}]
+        ) as stream:
+            await publish_stream(publisher, "c1", stream)
+    assert told(await parsed(publisher)) == EXPECTED
+
+
+async def test_options_of_the_message(publisher: Publisher) -> None:
+    """They open the message that the provider names, before its first record."""
+    payloads = rendered(SCENARIOS["text"]._replace(chunks=[{"delta": RAW_CALL}]), "openai", parse="none").payloads
+    with serving(sse([*payloads, b"[DONE]"])) as url:
+        client = AsyncOpenAI(base_url=url, api_key="x", max_retries=0)
+        stream = await client.chat.completions.create(model="m", messages=[], stream=True)
+        await publish_stream(publisher, "c1", stream, open={"format": "hermes", "tools": [WEATHER]})
+    done = await parsed(publisher)
+    assert done.calls == [("get_weather", {"city": "Oslo"})]
+    assert len(done.messages) == len(done.ends) == 1
+
+
+async def test_options_of_a_message_whose_provider_is_not_looked_at(publisher: Publisher) -> None:
+    """Raw bytes: whatever id the answer has, and whichever record opens it, the options are its."""
+    payloads = rendered(SCENARIOS["text"]._replace(chunks=[{"delta": RAW_CALL}]), "openai", parse="none").payloads
+    raw = sse([*payloads, b"[DONE]"])
+    pieces = [raw[at : at + 50] for at in range(0, len(raw), 50)]
+    await publish_stream(publisher, "c1", pieces, codec="sse+openai", open={"format": "hermes"})
+    done = await parsed(publisher)
+    assert done.calls == [("get_weather", {"city": "Oslo"})]
+    assert len(done.messages) == len(done.ends) == 1
+
+
+@pytest.mark.parametrize("source", [["a"], [{"message": {"content": "a"}}, {"done": True}]])
+async def test_headers_are_on_every_record(publisher: Publisher, source: list[Any]) -> None:
+    """Beside its own: for a trace that the answer is part of."""
+    trace = ("traceparent", b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    codec = None if source == ["a"] else "ollama"
+    await publish_stream(publisher, "c1", source, codec=codec, open={"model": "m"}, headers=[trace])
+    records = await read_topic(publisher.connection.bootstrap_servers, publisher.topic)
+    assert len(records) >= 2
+    assert all(trace in record.headers and len(record.headers) > 1 for record in records)
+
+
+async def test_strings(publisher: Publisher) -> None:
+    """From any iterator; they run through the format."""
+    await publish_stream(publisher, "c1", ["Let me see. ", *RAW_CALL], message_id="m1", open={"format": "hermes"})
+    done = await parsed(publisher)
+    assert told(done) == ("", "Let me see.", [("get_weather", {"city": "Oslo"})])
+    assert done.messages == [("m1", "")]
+
+
+@pytest.mark.parametrize(
+    ("codec", "items"),
+    [
+        ("ollama", [{"message": {"content": "Hi"}}, {"done": True}]),
+        ("sse+openai", [b'data: {"choices":[{"del', b'ta":{"content":"Hi"}}]}\n\n']),
+        ("openai", ['{"choices":[{"delta":{"content":"Hi"}}]}']),
+    ],
+)
+async def test_what_names_its_codec(publisher: Publisher, codec: str, items: Iterable[Any]) -> None:
+    """Dictionaries, bytes and lines; without an id of the provider the message has the one given."""
+    await publish_stream(publisher, "c1", items, codec=codec, message_id="m1")
+    done = await parsed(publisher)
+    assert told(done) == ("", "Hi", [])
+    assert [message for message, _ in done.messages] == ["m1"]
+    assert len(done.ends) == 1
+
+
+async def test_an_empty_source_is_an_empty_answer(publisher: Publisher) -> None:
+    """It begins and ends."""
+    await publish_stream(publisher, "c1", [])
+    assert [event.type for event in (await parsed(publisher)).events] == ["message-start", "finish"]
+
+
+async def test_a_source_that_fails_leaves_an_answer_that_failed(publisher: Publisher) -> None:
+    """What was said stays; the failure is said in it, and raised."""
+
+    async def source() -> AsyncIterator[str]:
+        yield "Hel"
+        raise ConnectionError("gone")
+
+    with pytest.raises(ConnectionError, match="gone"):
+        await publish_stream(publisher, "c1", source())
+    done = await parsed(publisher)
+    assert (done.text, done.errors) == ("Hel", [("upstream", "ConnectionError: gone")])
+    assert [reason for reason, _ in done.ends] == ["error"]
+
+
+async def test_a_source_that_is_cancelled_leaves_an_answer_that_was(publisher: Publisher) -> None:
+    """As when the client of a server has gone away."""
+    begun = asyncio.Event()
+
+    async def source() -> AsyncIterator[str]:
+        yield "Hel"
+        begun.set()
+        await asyncio.Event().wait()
+
+    publishing = asyncio.create_task(publish_stream(publisher, "c1", source()))
+    await asyncio.wait_for(begun.wait(), 30)
+    publishing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await publishing
+    done = await parsed(publisher)
+    assert (done.text, [reason for reason, _ in done.ends]) == ("Hel", ["cancelled"])
+
+
+async def test_answers_of_a_conversation_may_stream_side_by_side(publisher: Publisher) -> None:
+    """Their records are told apart, also where their provider gives no id."""
+    lines = [[{"message": {"content": letter}} for letter in word] for word in ("abc", "xyz")]
+    await asyncio.gather(*(publish_stream(publisher, "c1", each, codec="ollama") for each in lines))
+    done = await parsed(publisher)
+    texts: dict[str, str] = {}
+    for event in done.events:
+        if isinstance(event, TextDelta):
+            texts[event.message_id] = texts.get(event.message_id, "") + event.delta
+    assert sorted(texts.values()) == ["abc", "xyz"]
+
+
+async def test_an_item_of_no_known_provider_is_refused(publisher: Publisher) -> None:
+    """The sentence says what to do."""
+    with pytest.raises(TypeError, match="Name its `codec`"):
+        await publish_stream(publisher, "c1", [{"text": "a"}])

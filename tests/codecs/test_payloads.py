@@ -1,0 +1,82 @@
+"""What a record of a streaming protocol carries."""
+
+from typing import Any
+
+import pytest
+
+from tokenmill.codecs.payloads import (
+    MODEL_CHARS,
+    error_of,
+    identity_of,
+    index_of,
+    list_of,
+    model_of,
+    object_of,
+    payloads,
+    read_event,
+    text_of,
+)
+from tokenmill.errors import Undecodable
+from tokenmill.limits import KEY_BYTES
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b'{"a":1}', [b'{"a":1}']),
+        (b"  [1]\n", [b"[1]"]),
+        (b'data: {"a":1}\n\ndata:{"b":2}\r\n\r\n', [b'{"a":1}', b'{"b":2}']),
+        (b': hi\nevent: e\nid: 1\nretry: 5\ndata: {"a":1}\n', [b'{"a":1}']),
+        (b"data:\n\n", []),
+        (b"", []),
+        (b"[DONE]", [b"[DONE]"]),
+    ],
+)
+def test_a_record_is_json_or_lines_of_sse(value: bytes, expected: list[bytes]) -> None:
+    """Of the lines those with data count."""
+    assert list(payloads(value)) == expected
+
+
+def test_other_lines_are_refused() -> None:
+    """The refusal shows the beginning."""
+    with pytest.raises(Undecodable, match="<html>"):
+        list(payloads(b"data: {}\n<html>"))
+
+
+@pytest.mark.parametrize("data", [b"{", b"{}", b'{"type":1}', b"[]"])
+def test_an_event_has_a_type(data: bytes) -> None:
+    """The refusal says what it should be."""
+    with pytest.raises(Undecodable, match="an event of theirs"):
+        read_event(data, "an event of theirs")
+
+
+@pytest.mark.parametrize("odd", [None, 1, 1.5, True, "x", [1], {"a": 1}])
+def test_fields_of_other_types_are_as_good_as_none(odd: Any) -> None:
+    """Proxies write null, or what they like."""
+    assert text_of(odd) == (odd if isinstance(odd, str) else "")
+    assert object_of(odd) == (odd if isinstance(odd, dict) else {})
+    assert list_of(odd) == (odd if isinstance(odd, list) else [])
+    assert index_of(odd) == (1 if odd is not True and odd == 1 else 0)
+    assert model_of(odd) == (odd if isinstance(odd, str) else None)
+
+
+def test_ids_and_names_have_an_end() -> None:
+    """An id is refused, as it would be another's if it were cut; a name is cut."""
+    assert identity_of("é" * (KEY_BYTES // 2)) == "é" * (KEY_BYTES // 2)
+    with pytest.raises(Undecodable, match="id is longer"):
+        identity_of("é" * KEY_BYTES)
+    assert model_of("m" * 1000) == "m" * MODEL_CHARS
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ({"type": "overloaded_error", "message": "Overloaded"}, "overloaded_error: Overloaded"),
+        ({"status": "UNAVAILABLE", "message": "busy", "code": 503}, "UNAVAILABLE: busy"),
+        ({"code": 7}, "{'code': 7}"),
+        ("gone", "gone"),
+    ],
+)
+def test_an_error_is_said_in_the_providers_words(error: Any, said: str) -> None:
+    """Whatever its shape."""
+    assert error_of(error) == said

@@ -1,0 +1,118 @@
+"""Framing of server-sent events."""
+
+import json
+
+import msgspec
+import pytest
+
+from tests.support.parsing import all_cuts
+from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing
+
+
+def is_object(data: str) -> bool:
+    """As a reader of JSON says it."""
+    try:
+        return isinstance(json.loads(data), dict)
+    except ValueError:
+        return False
+
+
+def frames(*pieces: bytes, eager: bool = False) -> list[Frame]:
+    """The events of a stream that arrives in these pieces; the state is encoded and decoded between them."""
+    framing, out = Framing(), list[Frame]()
+    for piece in pieces:
+        out += framing.feed(piece, whole=is_object) if eager else framing.feed(piece)
+        framing = msgspec.msgpack.decode(msgspec.msgpack.encode(framing), type=Framing)
+    out += framing.feed(b"", whole=is_object, last=True) if eager else framing.feed(b"", last=True)
+    assert framing == Framing()
+    return out
+
+
+STREAM = (
+    b": ping\r\n\r\nevent: one\r\ndata: caf\xc3\xa9 \xf0\x9f\x98\x80\r\ndata:second\r\n\r\n"
+    b"data\n\ndata:  two spaces\nid: 7\nretry: 5\nnonsense\n\n\revent: lost\r\rdata: a\rdata: b\r\rdata: last"
+)
+EVENTS = [
+    Frame("one", "café 😀\nsecond"),
+    Frame("", ""),
+    Frame("", " two spaces"),
+    Frame("", "a\nb"),
+    Frame("", "last"),
+]
+
+
+def test_events_come_out_of_any_cut() -> None:
+    """Inside characters, line ends, names of fields: the same events."""
+    assert frames(STREAM) == EVENTS
+    for cut in all_cuts(STREAM.decode("latin-1")):
+        assert frames(*(piece.encode("latin-1") for piece in cut)) == EVENTS
+
+
+def test_an_event_comes_out_with_its_blank_line() -> None:
+    """Not before, as it may go on; what was sent is not kept."""
+    framing = Framing()
+    assert list(framing.feed(b"data: a\n")) == []
+    assert list(framing.feed(b"\n")) == [Frame("", "a")]
+    assert framing == Framing()
+
+
+def test_a_reader_that_knows_its_events_needs_no_blank_line() -> None:
+    """Servers leave it out; data over several lines still counts as one event."""
+    framing = Framing()
+    assert list(framing.feed(b'data: {"a":1}\ndata:{"b":2}\n', whole=is_object)) == [
+        Frame("", '{"a":1}'),
+        Frame("", '{"b":2}'),
+    ]
+    assert framing == Framing()
+    assert frames(b'event: e\ndata: {"a":\ndata: 1}\n\n', eager=True) == [Frame("e", '{"a":\n1}')]
+
+
+def test_junk_gives_way_to_the_next_event() -> None:
+    """With its blank line it comes out for the reader to judge; without one it is left behind."""
+    assert frames(b'data: {oops}\n\ndata: {"a":1}\n', eager=True) == [Frame("", "{oops}"), Frame("", '{"a":1}')]
+    assert frames(b'data: {oops}\ndata: {"a":1}\n', eager=True) == [Frame("", '{"a":1}')]
+
+
+def test_a_line_that_is_no_sse_comes_out_as_it_stands() -> None:
+    """Servers answer with plain JSON where something is wrong."""
+    assert frames(b'{"error": "x"}\ndata: a\n\n[1]') == [
+        Frame("", '{"error": "x"}', bare=True),
+        Frame("", "a"),
+        Frame("", "[1]", bare=True),
+    ]
+
+
+def test_a_byte_order_mark_and_bytes_that_are_no_text_do_no_harm() -> None:
+    """The first is skipped, the others are replaced."""
+    assert frames(b"\xef\xbb\xbfdata: a\xff\n\n") == [Frame("", "a\ufffd")]
+
+
+LONG = b"data: " + b"x" * EVENT_BYTES
+
+
+@pytest.mark.parametrize(
+    ("stream", "events"),
+    [
+        (LONG + b"\ndata: more\n\ndata: a\n\n", [Frame("", None), Frame("", "a")]),
+        (b"data: b\n" * (EVENT_BYTES // 7 + 1) + b"\ndata: a\n\n", [Frame("", None), Frame("", "a")]),
+        (LONG + b'\ndata: {"a":1}\n', [Frame("", None), Frame("", '{"a":1}')]),
+        (LONG, [Frame("", None)]),
+        (LONG[:EVENT_BYTES] + b"\n\n", [Frame("", "x" * (EVENT_BYTES - 6))]),
+    ],
+    ids=["line", "lines", "without blank lines", "at the end", "just fits"],
+)
+def test_what_waits_is_bounded(stream: bytes, events: list[Frame]) -> None:
+    """P8: an event over the cap is known of, and the ones behind it are not lost, wherever the stream is cut."""
+    assert frames(stream, eager=True) == events
+    for size in (40_961, EVENT_BYTES - 1):
+        pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
+        assert frames(*pieces, eager=True) == events
+        framing = Framing()
+        for piece in pieces:
+            list(framing.feed(piece, whole=is_object))
+            assert len(msgspec.msgpack.encode(framing)) < EVENT_BYTES + 100
+
+
+def test_nothing_is_left_behind_a_last_line_that_ends_with_cr() -> None:
+    """Its LF will not come any more; a state that is left would hold the log for ever."""
+    assert frames(b"data: a\r") == [Frame("", "a")]

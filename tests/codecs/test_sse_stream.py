@@ -1,0 +1,106 @@
+"""Codecs `sse+NAME`: raw bytes, cut anywhere, around another codec."""
+
+import random
+
+import pytest
+
+from tests.support.provided import Provided, provided
+from tokenmill.codecs import Chunk, find_codec
+from tokenmill.codecs.sse import EVENT_BYTES
+from tokenmill.errors import UnknownCodec
+
+OPENAI = (
+    b': hi\r\n\r\ndata: {"id":"c1","model":"m","choices":[{"index":0,"delta":{"content":"na\xc3\xafve "}}]}\r\n\r\n'
+    b'data: {"id":"c1","choices":[{"index":0,"delta":{"content":"text"},"finish_reason":"stop"}]}\r\n\r\n'
+    b"data: [DONE]\r\n\r\n"
+)
+ANTHROPIC = (
+    b'event: message_start\ndata: {"type":"message_start","message":{"id":"c1","model":"m"}}\n\n'
+    b'event: content_block_delta\ndata: {"type":"content_block_delta",\ndata: "delta":{"type":"text_delta","text":"na'
+    b'\xc3\xafve text"}}\n\nevent: message_stop\ndata: {"type":"message_stop"}'
+)
+GEMINI = (
+    b'data: {"responseId":"c1","modelVersion":"m","candidates":[{"content":{"parts":[{"text":"na\xc3\xafve "}]}}]}\n\n'
+    b'data: {"responseId":"c1","candidates":[{"content":{"parts":[{"text":"text"}]},"finishReason":"STOP"}]}\n\n'
+)
+OLLAMA = (
+    b'{"model":"m","message":{"content":"na\xc3\xafve "},"done":false}\n'
+    b'{"model":"m","message":{"content":"text"},"done":false}\n{"model":"m","done":true}'
+)
+STREAMS = {"openai": OPENAI, "anthropic": ANTHROPIC, "gemini": GEMINI, "ollama": OLLAMA}
+
+
+def summed(done: Provided) -> tuple[object, ...]:
+    """What no cut may change."""
+    models = [model for _, model in done.messages]
+    return (
+        models,
+        done.text,
+        done.reasoning,
+        done.calls,
+        [reason for reason, _ in done.ends],
+        done.errors,
+        done.rejected,
+    )
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_bytes_may_be_cut_anywhere(name: str) -> None:
+    """In two at every place, byte by byte, at random; also inside a character, a line end and a field's name."""
+    data, codec = STREAMS[name], f"sse+{name}"
+    expected = summed(provided(codec, data, None))
+    assert expected == (["m"], "naïve text", "", [], ["stop"], [], [])
+    dice = random.Random(name)
+    for at in range(1, len(data)):
+        assert summed(provided(codec, data[:at], data[at:], None)) == expected, at
+    assert summed(provided(codec, *(data[at : at + 1] for at in range(len(data))), None)) == expected
+    for _ in range(50):
+        places = sorted(dice.sample(range(1, len(data)), 6))
+        pieces = [data[start:stop] for start, stop in zip([0, *places], [*places, None], strict=True)]
+        assert summed(provided(codec, *pieces, None)) == expected
+
+
+@pytest.mark.parametrize("inner", ["anthropic", "bedrock", "gemini", "ollama", "openai", "openai_responses"])
+def test_its_sample_is_that_of_the_other_as_a_stream(inner: str) -> None:
+    """With the same message in it."""
+    codec, chunks = find_codec(f"sse+{inner}"), list[Chunk]()
+    state = b""
+    for record in codec.sample:
+        state, more = codec.decode(state, record)
+        chunks += more
+    assert codec.name == f"sse+{inner}"
+    assert "".join(chunk.delta or "" for chunk in chunks) in ("Hello", "Hi")
+    assert not any(chunk.error for chunk in chunks)
+
+
+def test_an_event_that_cannot_be_read_is_an_error_of_its_message() -> None:
+    """The stream goes on behind it."""
+    chunk = b'data: {"id":"c1","choices":[{"index":0,"delta":{"content":"a"}}]}\n\n'
+    done = provided("sse+openai", chunk, b'data: {"choi', b'ces":7}\n\n' + chunk, b"data: [DONE]\n\n")
+    assert (done.text, done.rejected, len(done.ends)) == ("aa", [], 1)
+    ((code, message),) = done.errors
+    assert code == "upstream"
+    assert "can't be read" in message
+
+
+def test_without_a_message_it_is_one_of_its_own() -> None:
+    """What a proxy answers in place of a stream is seen."""
+    done = provided("sse+openai", b'{"detail":"Not Found"}\n', None)
+    assert done.ends == [("error", None)]
+    assert len(done.errors) == 1
+
+
+def test_an_event_over_the_cap_is_left_out() -> None:
+    """And said, in its message."""
+    chunk = b'data: {"id":"c1","choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n'
+    done = provided("sse+openai", chunk % b"a", chunk % (b"x" * EVENT_BYTES), chunk % b"b", b"data: [DONE]\n\n")
+    assert (done.text, len(done.ends)) == ("ab", 1)
+    assert [code for code, _ in done.errors] == ["upstream"]
+
+
+def test_around_what_there_is_not() -> None:
+    """The refusal says what there is; it goes around a codec once."""
+    with pytest.raises(UnknownCodec, match=r"sse\+NAME"):
+        find_codec("sse+morse")
+    with pytest.raises(UnknownCodec):
+        find_codec("sse+sse+openai")

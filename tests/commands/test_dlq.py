@@ -1,0 +1,231 @@
+"""`tokenmill dlq`, on a real Kafka."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from aiokafka import AIOKafkaProducer, ConsumerRecord
+from click.testing import CliRunner, Result
+
+from tests.support.topics import make_topics, read_topic
+from tokenmill.commands.dlq import command
+from tokenmill.errors import FatalError, Orphan, RecordError, Undecodable
+from tokenmill.records import InputRecord
+from tokenmill.session.dead_letters import dead_letter
+
+pytestmark = pytest.mark.integration
+
+CAP = 100_000
+
+BEGIN_MS = int(time.time() - 3_600) * 1_000
+"""Timestamp of the first record. A broker removes what is older than its retention."""
+
+DAY = timedelta(days=1)
+
+
+def _at(time_ms: int) -> datetime:
+    return datetime.fromtimestamp(time_ms / 1000, UTC)
+
+
+class Letters:
+    """A dead-letter topic and an input topic of the test's own."""
+
+    def __init__(self, bootstrap: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.bootstrap, self.dlq, self.tokens = bootstrap, f"dlq-{unique}", f"tokens-{unique}"
+        monkeypatch.setenv("TOKENMILL_TOPICS__DLQ", self.dlq)
+        asyncio.run(make_topics(bootstrap, self.dlq, self.tokens))
+
+    def write(self, *letters: tuple[InputRecord, RecordError], cap: int = CAP) -> None:
+        """As a worker writes them: to the partition with the number of the input's."""
+        asyncio.run(self._write(letters, cap))
+
+    async def _write(self, letters: Sequence[tuple[InputRecord, RecordError]], cap: int) -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=self.bootstrap)
+        await producer.start()
+        try:
+            for record, problem in letters:
+                output = dead_letter(record, (record.topic, record.partition), problem, self.dlq, cap)
+                await producer.send_and_wait(
+                    self.dlq,
+                    output.value,
+                    key=output.key,
+                    headers=output.headers,
+                    partition=record.partition,
+                    timestamp_ms=output.timestamp,
+                )
+        finally:
+            await producer.stop()
+
+    def run(self, *arguments: str) -> Result:
+        return CliRunner().invoke(
+            command, [*arguments, "--bootstrap", self.bootstrap], catch_exceptions=False, standalone_mode=False
+        )
+
+    def listed(self, *arguments: str) -> list[Any]:
+        lines = self.run("list", "--json", *arguments).stdout.splitlines()
+        return sorted((msgspec.json.decode(line) for line in lines), key=lambda one: (one["partition"], one["offset"]))
+
+    def states(self, *expected: str) -> list[Any]:
+        """What is listed, once it is in these states: readers see a transaction some milliseconds after its end."""
+        give_up = time.monotonic() + 20
+        while [one["state"] for one in self.listed()] != list(expected):
+            assert time.monotonic() < give_up, f"never {expected}"
+        return self.listed()
+
+    def topic(self, name: str, count: int) -> list[ConsumerRecord]:
+        """What a topic holds, once there are so many records."""
+        give_up = time.monotonic() + 20
+        while len(records := asyncio.run(read_topic(self.bootstrap, name))) != count:
+            assert time.monotonic() < give_up, f"{len(records)} records instead of {count}"
+        return records
+
+    def record(
+        self, offset: int, value: bytes = b"{", *, partition: int = 1, headers: Sequence[tuple[str, bytes]] = ()
+    ) -> InputRecord:
+        return InputRecord(self.tokens, partition, offset, BEGIN_MS + offset, b"c1", value, list(headers))
+
+
+@pytest.fixture
+def letters(kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> Letters:
+    return Letters(kafka, unique, monkeypatch)
+
+
+def test_a_dead_letter_is_listed_with_everything_it_says(letters: Letters) -> None:
+    """Where it is, where it came from, why, how large, and the record itself."""
+    letters.write((letters.record(7, b"\xff{"), Undecodable("not JSON")))
+    [one] = letters.listed()
+    record = one.pop("record")
+    assert one == {
+        "partition": 1,
+        "offset": 0,
+        "code": "undecodable",
+        "error": "not JSON",
+        "source": {"topic": letters.tokens, "partition": 1, "offset": 7},
+        "state": "new",
+        "size": 4,
+    }
+    assert (record["key"], record["timestamp"]) == ("c1", BEGIN_MS + 7)
+    assert record["value"] == {"base64": "/3s="}
+
+
+def test_the_table_keeps_a_record_on_its_line(letters: Letters) -> None:
+    """An error may quote the record, and a record may try to command the terminal."""
+    letters.write((letters.record(7), Undecodable("bad \x1b[31m\nbytes " + "x" * 100)))
+    head, row = letters.run("list").stdout.splitlines()
+    assert head.split()[:3] == ["dead", "letter", "code"]
+    said = ("1-0 ", f"{letters.tokens}/1@7", f"{_at(BEGIN_MS):%Y-%m-%dT%H:%M:%S}", "bad \ufffd[31m\ufffdbytes")
+    assert [words in row for words in said] == [True] * 4
+    assert row.endswith("  3")
+    assert "x" * 61 not in row
+
+
+def test_lists_are_narrowed(letters: Letters) -> None:
+    """By code, by the source, and by the record's own time."""
+    letters.write(
+        (letters.record(1), Undecodable("a")),
+        (letters.record(2), Orphan("b")),
+        (letters.record(3, partition=2), Orphan("c")),
+    )
+    errors = [
+        [one["error"] for one in letters.listed(*arguments)]
+        for arguments in (
+            ("--code", "orphan"),
+            ("--code", "orphan", "--code", "undecodable"),
+            ("--source-partition", "1"),
+            ("--source-topic", "another"),
+            ("--since", f"{_at(BEGIN_MS) - DAY:%Y-%m-%d}"),
+            ("--since", f"{_at(BEGIN_MS) + DAY:%Y-%m-%d}"),
+        )
+    ]
+    assert errors == [["b", "c"], ["a", "b", "c"], ["a", "b"], [], ["a", "b", "c"], []]
+
+
+def test_a_replay_restores_the_record_where_it_was(letters: Letters) -> None:
+    """Key, value, own headers and partition; a new timestamp; and it says that it was replayed."""
+    letters.write((letters.record(7, headers=[("tm-codec", b"text"), ("mine", b"1")]), Undecodable("no")))
+    run = letters.run("replay")
+    assert (run.return_value, run.stdout.splitlines()[-1]) == (0, "1 published again, 0 refused")
+    [record] = letters.topic(letters.tokens, 1)
+    assert (record.partition, record.key, record.value) == (1, b"c1", b"{")
+    assert record.headers == (("tm-codec", b"text"), ("mine", b"1"), ("tm-replayed", b"1-0"))
+    assert record.timestamp > BEGIN_MS + 7
+
+
+def test_nothing_is_replayed_twice(letters: Letters) -> None:
+    """What was published is noted with it, so a command that is repeated finds only what is new."""
+    letters.write((letters.record(1, b"first"), Undecodable("no")), (letters.record(2, b"second"), Undecodable("no")))
+    letters.run("replay", "--limit", "1")
+    letters.states("replayed", "new")
+    letters.run("replay")
+    letters.write((letters.record(3, b"third"), Undecodable("no")))
+    letters.run("replay")
+    assert letters.run("replay").stdout.splitlines() == ["0 published again, 0 refused"]
+    assert [record.value for record in letters.topic(letters.tokens, 3)] == [b"first", b"second", b"third"]
+
+
+def test_a_record_that_fails_again_is_recognised(letters: Letters) -> None:
+    """It stays where it is, unless it is asked for; so nothing goes round for ever."""
+    letters.write((letters.record(1), Undecodable("no")))
+    letters.run("replay")
+    [again] = letters.topic(letters.tokens, 1)
+    letters.write((letters.record(again.offset, headers=list(again.headers)), Undecodable("still no")))
+    _, second = letters.states("replayed", "failed again")
+    assert letters.run("replay").stdout.splitlines() == ["0 published again, 0 refused"]
+    letters.run("replay", "--again")
+    names = [dict(record.headers)["tm-replayed"].decode() for record in letters.topic(letters.tokens, 2)]
+    assert names == ["1-0", f"1-{second['offset']}"]
+
+
+def test_a_truncated_record_is_refused(letters: Letters) -> None:
+    """Its value is not there to be published; the others are, and the exit code tells."""
+    letters.write((letters.record(1, b"x" * 5_000), Undecodable("no")), cap=1_000)
+    letters.write((letters.record(2), Undecodable("no")))
+    run = letters.run("replay")
+    assert (run.return_value, run.stdout.splitlines()[-1]) == (1, "1 published again, 1 refused")
+    assert run.stderr == "refused 1-0: truncated\n"
+    letters.topic(letters.tokens, 1)
+
+
+def test_a_record_without_its_source_is_refused(letters: Letters) -> None:
+    """Somebody else wrote it. What has no code is no dead letter at all."""
+    asyncio.run(_write(letters, [("tm-error-code", b"orphan"), ("tm-source-topic", letters.tokens.encode())]))
+    asyncio.run(_write(letters, []))
+    assert letters.run("replay").stderr == "refused 0-0: no source\n"
+    assert letters.topic(letters.tokens, 0) == []
+
+
+async def _write(letters: Letters, headers: list[tuple[str, bytes]]) -> None:
+    producer = AIOKafkaProducer(bootstrap_servers=letters.bootstrap)
+    await producer.start()
+    try:
+        await producer.send_and_wait(letters.dlq, b"{}", headers=headers, partition=0)
+    finally:
+        await producer.stop()
+
+
+def test_a_dry_run_publishes_nothing(letters: Letters) -> None:
+    """It says what would be, and leaves no receipt."""
+    letters.write((letters.record(7), Undecodable("no")))
+    run = letters.run("replay", "--dry-run", "--code", "undecodable")
+    assert run.stdout.splitlines() == [
+        f"1-0: undecodable, {letters.tokens}/1@7",
+        "1 would be published again, 0 refused",
+    ]
+    assert letters.topic(letters.tokens, 0) == []
+    assert [one["state"] for one in letters.listed()] == ["new"]
+
+
+def test_records_may_go_elsewhere(letters: Letters, unique: str) -> None:
+    """To another topic, by key; a topic that lacks the partition, or is not there, is refused by name."""
+    asyncio.run(make_topics(letters.bootstrap, f"other-{unique}", partitions=1))
+    letters.write((letters.record(7), Undecodable("no")))
+    with pytest.raises(FatalError, match=f"other-{unique}/1: there is none"):
+        letters.run("replay", "--to", f"other-{unique}")
+    with pytest.raises(FatalError, match=f"nowhere-{unique}/1: there is none"):
+        letters.run("replay", "--to", f"nowhere-{unique}", "--by-key")
+    letters.run("replay", "--to", f"other-{unique}", "--by-key")
+    assert [record.key for record in letters.topic(f"other-{unique}", 1)] == [b"c1"]

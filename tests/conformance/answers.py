@@ -1,0 +1,75 @@
+"""Every answer that is known of a format: its sample, the project's own cases, the cases of other projects."""
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import NamedTuple
+
+import msgspec
+
+from tests.conformance.own_cases import own_cases
+from tests.conformance.shared_cases import folder, options_of, shared_cases
+from tokenmill.formats import compile_grammar, find_format
+from tokenmill.limits import Limits
+from tokenmill.parser import Grammar, Options
+from tokenmill.parser.call_mode import CallMode
+
+LONG = 1_000
+"""Characters. The few longer texts repeat one line, so not every position of them is tried."""
+
+ENDS = 200
+"""Characters at both ends of a long text in which every position is tried."""
+
+STEP = 293
+"""Between the positions that are tried inside a long text: a prime, so that they fall on different places of a line."""
+
+
+class Answer(NamedTuple):
+    """One text and how it is to be parsed."""
+
+    name: str
+    text: str
+    grammar: Grammar
+    """Traced, so that every character can be found again."""
+
+    @property
+    def source(self) -> str:
+        """What the parser reads: the text behind what the prompt ends with."""
+        return self.grammar.prompt + self.text if self.text else ""
+
+    @property
+    def positions(self) -> Sequence[int]:
+        """Where the text is cut: everywhere, but in the middle of long texts."""
+        size = len(self.text)
+        if size <= LONG:
+            return range(1, size)
+        return [*range(1, ENDS), *range(ENDS, size - ENDS, STEP), *range(size - ENDS, size)]
+
+
+def own_answers(format_name: str) -> Iterator[Answer]:
+    """The sample of a format and its own cases."""
+    yield Answer("sample", find_format(format_name).sample, traced(Options(format=format_name)))
+    for case in own_cases(format_name):
+        yield Answer(case.name, case.text, traced(case.grammar(format_name).options))
+
+
+def all_answers(format_name: str) -> Iterator[Answer]:
+    """The same, and the cases of other projects if they are there."""
+    yield from own_answers(format_name)
+    for number, case in enumerate(shared_cases(format_name) if folder() else ()):
+        yield Answer(f"case {number} of others", case["text"], traced(options_of(case)))
+
+
+def traced(options: Options) -> Grammar:
+    """A grammar that records the source of markers and calls among the events, and adds nothing to the text."""
+    return compile_grammar(msgspec.structs.replace(options, placeholder_text=""), traced=True)
+
+
+def capped(grammar: Grammar, limits: Limits) -> Grammar:
+    """The same grammar under other caps of the message and its calls, without compiling it again."""
+    other = copy(grammar)
+    other.limits, other.message_chars = limits, limits.message_chars
+    other.modes = [copy(mode) for mode in grammar.modes]
+    for mode in other.modes:
+        if isinstance(mode, CallMode):
+            mode._call_chars = limits.call_chars
+    return other

@@ -1,0 +1,104 @@
+"""Dialect `openai_completion`."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.parsing import all_cuts, grammar, parse
+from tests.support.scenarios import SCENARIOS, Scenario, lost, rendered
+from tokenmill.dialects import Envelope
+from tokenmill.dialects.openai_completion import COMPLETION_BYTES, FRAME_BYTES, OPENAI_COMPLETION, CompletionState
+from tokenmill.events import AnyEvent, Finish, ReasoningDelta, TextDelta, ToolCall
+from tokenmill.limits import Limits
+from tokenmill.parser import Options
+
+STREAMED = ("content", "reasoning_content", "refusal")
+
+
+def completion(scenario: Scenario | str) -> dict[str, Any]:
+    """The one object of a scenario."""
+    found = SCENARIOS[scenario] if isinstance(scenario, str) else scenario
+    (payload,) = rendered(found, "openai_completion").payloads
+    answer: dict[str, Any] = json.loads(payload)
+    return answer
+
+
+def of(*events: AnyEvent, room: int = COMPLETION_BYTES) -> tuple[dict[str, Any], bytes]:
+    """The object made of these events, and its bytes."""
+    state, envelope = CompletionState(), Envelope("c", "m", 0, 0, Options(model="q"), {}, room)
+    payloads = [
+        payload
+        for seq, event in enumerate((*events, Finish("stop")))
+        for payload in OPENAI_COMPLETION.encode(state, envelope, event, seq, 0)
+    ]
+    return json.loads(payloads[-1]), payloads[-1]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_it_is_what_a_client_makes_of_the_stream(name: str) -> None:
+    """The same text, calls, reason and counts, whatever befell the message."""
+    streamed: dict[str, Any] = {"content": "", "reasoning_content": "", "refusal": ""}
+    calls: list[list[str]] = []
+    reason, error, usage = "length", None, {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    for payload in rendered(SCENARIOS[name], "openai").payloads[:-1]:
+        chunk = json.loads(payload)
+        error, usage = chunk.get("error", error), chunk.get("usage", usage)
+        for choice in chunk.get("choices", ()):
+            for field in STREAMED:
+                streamed[field] += choice["delta"].get(field, "")
+            for call in choice["delta"].get("tool_calls", ()):
+                if "id" in call:
+                    calls.append([call["id"], call["function"]["name"], ""])
+                calls[call["index"]][2] += call["function"]["arguments"]
+            reason = choice["finish_reason"] or reason
+    answer = completion(name)
+    message = answer["choices"][0]["message"]
+    assert {field: message.get(field) or "" for field in STREAMED} == streamed
+    found = [[c["id"], c["function"]["name"], c["function"]["arguments"]] for c in message.get("tool_calls", ())]
+    assert found == calls
+    assert (answer["choices"][0]["finish_reason"], answer["usage"], answer.get("error")) == (reason, usage, error)
+    assert answer["object"] == "chat.completion"
+
+
+def test_content_is_null_only_beside_a_call() -> None:
+    """An empty answer has empty content."""
+    assert completion("a call alone")["choices"][0]["message"]["content"] is None
+    assert completion("nothing")["choices"][0]["message"]["content"] == ""
+
+
+def test_nothing_is_known_of_a_lost_message() -> None:
+    """There is no object to complete."""
+    assert lost("openai_completion").payloads == []
+
+
+def test_it_does_not_depend_on_the_cut() -> None:
+    """Where it is capped, too."""
+    text = 'so "é😀\n" it is: <tool_call>{"name": "f", "arguments": {"a": "x"}}</tool_call> more'
+    room = FRAME_BYTES + 14
+    for limit in (COMPLETION_BYTES, *range(room, room + 60, 7)):
+        whole = of(*parse(grammar("hermes"), [text])[:-1], room=limit)
+        assert all(
+            of(*parse(grammar("hermes"), list(cut))[:-1], room=limit) == whole for cut in list(all_cuts(text))[::9]
+        )
+
+
+def test_what_comes_first_is_kept() -> None:
+    """To the character; a call is kept whole or not at all, and behind the cap nothing is."""
+    room = FRAME_BYTES + 1 + 10
+    answer, _ = of(TextDelta("t", "12345"), TextDelta("t", "é😀\n9"), TextDelta("t", "x"), room=room)
+    assert answer["choices"][0]["message"]["content"] == "12345é"
+    assert answer["metadata"] == {"tm-truncated": "1"}
+    answer, _ = of(ReasoningDelta("r", "12"), ToolCall("k", "f", {}), TextDelta("t", "3"), room=room)
+    assert answer["choices"][0]["message"] == {"role": "assistant", "content": "", "reasoning_content": "12"}
+    answer, _ = of(TextDelta("t", "1234567890"), room=room)
+    assert "metadata" not in answer
+
+
+@pytest.mark.parametrize("text", ["x", "\x01", "é", '"'])
+def test_it_fits_an_output_record(text: str) -> None:
+    """However JSON writes its text."""
+    room = Limits().payload_bytes
+    answer, payload = of(*[TextDelta("t", text * 60_000)] * 20, room=room)
+    assert room - FRAME_BYTES - 10 <= len(payload) <= room
+    assert answer["metadata"] == {"tm-truncated": "1"}

@@ -1,0 +1,85 @@
+"""Dialect `openai_responses`; the SDK that reads it is in `tests/judges`."""
+
+import json
+from typing import Any
+
+from tests.support.scenarios import SCENARIOS, rendered
+
+
+def frames(name: str, **options: Any) -> list[dict[str, Any]]:
+    return [json.loads(payload) for payload in rendered(SCENARIOS[name], "openai_responses", **options).payloads]
+
+
+def kinds(name: str, **options: Any) -> list[str]:
+    return [frame["type"].removeprefix("response.") for frame in frames(name, **options)]
+
+
+def test_a_text() -> None:
+    """One item with one part, which is begun, grows and is said again."""
+    assert kinds("text") == [
+        "created",
+        "in_progress",
+        "output_item.added",
+        "content_part.added",
+        "output_text.delta",
+        "output_text.delta",
+        "output_text.done",
+        "content_part.done",
+        "output_item.done",
+        "completed",
+    ]
+
+
+def test_a_call_that_comes_whole() -> None:
+    """Without growth its arguments are one delta."""
+    call = [frame for frame in frames("a call alone", stream_tool_input=False) if "arguments" in frame["type"]]
+    assert [frame["type"] for frame in call] == [
+        "response.function_call_arguments.delta",
+        "response.function_call_arguments.done",
+    ]
+    assert call[0]["delta"] == call[1]["arguments"]
+    assert call[1]["name"] == "get_weather"
+
+
+def test_items_are_numbered_as_they_begin() -> None:
+    """Also where calls grow side by side and end in another order than text beside them."""
+    added = [frame for frame in frames("calls side by side") if frame["type"] == "response.output_item.added"]
+    assert [(frame["output_index"], frame["item"]["type"]) for frame in added] == [
+        (0, "message"),
+        (1, "function_call"),
+        (2, "function_call"),
+        (3, "message"),
+    ]
+    (*_, last) = frames("calls side by side")
+    assert [item["id"] for item in last["response"]["output"]] == [frame["item"]["id"] for frame in added]
+
+
+def test_ids_are_derived_from_the_message() -> None:
+    """The same in every run, another for each choice."""
+    assert frames("text") == frames("text")
+    choice = SCENARIOS["text"]._replace(chunks=[{**chunk, "choice": 1} for chunk in SCENARIOS["text"].chunks])
+    other = [json.loads(payload) for payload in rendered(choice, "openai_responses").payloads]
+    assert other[0]["response"]["id"] == "message-1"
+    assert other[2]["item"]["id"] != frames("text")[2]["item"]["id"]
+
+
+def test_what_has_to_be_sent_back_stays_with_its_reasoning() -> None:
+    """A signature, or encrypted content."""
+    done = [frame["item"] for frame in frames("parts of a provider") if frame["type"] == "response.output_item.done"]
+    assert [item.get("encrypted_content") for item in done] == ["c2ln", None]
+
+
+def test_the_order_of_events_of_an_item() -> None:
+    """Between the beginning and the end of a response every item begins, grows and ends."""
+    for name in SCENARIOS:
+        open_items: dict[str, str] = {}
+        for frame in frames(name)[2:-1]:
+            match frame["type"].removeprefix("response."):
+                case "output_item.added":
+                    assert frame["item"]["id"] not in open_items
+                    open_items[frame["item"]["id"]] = "open"
+                case "output_item.done":
+                    assert open_items.pop(frame["item"]["id"]) == "open"
+                case _:
+                    assert frame["item_id"] in open_items
+        assert not open_items

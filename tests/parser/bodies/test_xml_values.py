@@ -1,0 +1,68 @@
+"""Elements to values: names, lists, objects, text; what is no element; what the schema says."""
+
+from typing import Any
+
+import pytest
+
+from tokenmill.limits import JSON_DEPTH
+from tokenmill.parser.bodies.xml_values import arguments_of
+from tokenmill.parser.schema import NO_SHAPE, Shape
+
+SCHEMA: dict[str, Any] = {
+    "properties": {
+        "s": {"type": "string"},
+        "n": {"type": "number"},
+        "l": {"type": "array", "items": {"type": "integer"}},
+        "o": {"type": "object", "properties": {"b": {"type": "boolean"}}},
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("", {}),
+        ("only text", {}),
+        ("<ARGUMENTS>\n <a>1</a>\n</Arguments>", {"a": "1"}),
+        ("<a>1</a><arguments><b>2</b></arguments>", {"b": "2"}),
+        ('<arg name="arguments"><b>2</b></arg>', {"arguments": {"b": "2"}}),
+        ('<arg  name = "a b" x>1</arg>', {"a b": "1"}),
+        ("<Path>/a</PATH>", {"Path": "/a"}),
+        ("<a/><b />", {"a": "", "b": ""}),
+        ("<a>x<!-- <b> -->y</a>", {"a": "xy"}),
+        ("<a> <![CDATA[ <x> ]]> </a>", {"a": "<x>"}),
+        ("<l><item>1</item><item><item>2</item></item><item/></l>", {"l": ["1", ["2"], ""]}),
+        ("<o>text<k>1</k></o>", {"o": {"k": "1"}}),
+        ("<a>if (a<b && c>d) &amp;&amp; <i></a>", {"a": "if (a<b && c>d) && <i>"}),
+        ("<a>x</b></a>", {"a": "x</b>"}),
+        ("<a><b><k>1</k></a>", {"a": {"k": "1"}}),
+    ],
+)
+def test_without_a_schema(source: str, expected: dict[str, Any]) -> None:
+    """Values are text, objects and lists."""
+    assert arguments_of(source, NO_SHAPE) == (expected, False)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected", "repaired"),
+    [
+        ("<s> 1 </s><n> 1 </n>", {"s": "1", "n": 1}, False),
+        ("<s>a <b>c</b> &lt;</s>", {"s": "a <b>c</b> &lt;"}, False),
+        ("<l><x>1</x><y>2</y></l>", {"l": [1, 2]}, False),
+        ("<l>[1, 2,]</l>", {"l": [1, 2]}, True),
+        ("<o><b>true</b><c>true</c></o>", {"o": {"b": True, "c": "true"}}, False),
+    ],
+)
+def test_with_a_schema(source: str, expected: dict[str, Any], *, repaired: bool) -> None:
+    """Values have the types that the tool asks for, all the way down."""
+    assert arguments_of(source, Shape(SCHEMA, SCHEMA)) == (expected, repaired)
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [("<a>x", "<a> is not closed"), ("<a><b></b>", "<a> is not"), ("<a>" * (JSON_DEPTH + 1), "too deep")],
+)
+def test_broken(source: str, problem: str) -> None:
+    """What is not closed, or nested without end, is no argument."""
+    with pytest.raises(ValueError, match=problem):
+        arguments_of(source, NO_SHAPE)

@@ -1,0 +1,190 @@
+"""Records and texts that are made to hurt: each is thrown at a partition, which takes it in bounded time and memory.
+
+What hurts elsewhere: readers that recurse into nesting, expand entities, read a number's digits one by one, look back
+over all that they hold, or believe the length that a record claims. Nothing here may raise (promise P7).
+"""
+
+import json
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+from tokenmill.formats import FORMATS
+from tokenmill.limits import KIB, MIB
+from tokenmill.parser import Format
+from tokenmill.records import InputRecord, Output
+from tokenmill.session import Partition, SessionSettings
+
+SETTINGS = SessionSettings()
+
+SMALL, LARGE = 32 * KIB, 128 * KIB
+"""Two sizes of a bomb, to see how the cost grows."""
+
+GROWTH = 4 * 4
+"""At most, of the time from one size to the other: four times as much text, and four for a noisy machine. What looks
+back over all it holds takes sixteen times as long, and the machine's noise."""
+
+FLOOR_S = 0.05
+"""Below it a time says nothing."""
+
+MEMORY = 60
+"""Bytes at the peak for each byte of a bomb."""
+
+BASE_BYTES = 12 * MIB
+"""A thousand calls, the most that a message may have, make some thousand output records, whatever their text."""
+
+Headers = Sequence[tuple[str, bytes]]
+
+
+class Bomb(NamedTuple):
+    """One record of about so many bytes."""
+
+    value: Callable[[int], bytes | None]
+    headers: Callable[[int], Headers] = lambda _size: ()
+    key: Callable[[int], bytes | None] = lambda _size: b"c"
+
+
+def _chunk(text: str, format_: str = "hermes", **options: Any) -> bytes:
+    opening = {"format": format_, **options}
+    return json.dumps({"message_id": "m", "open": opening, "delta": text, "end": True}).encode()
+
+
+def _text(text: Callable[[int], str], format_: str = "hermes", **options: Any) -> Bomb:
+    return Bomb(lambda size: _chunk(text(size), format_, **options))
+
+
+def _codec(name: str, value: Callable[[int], bytes]) -> Bomb:
+    return Bomb(value, lambda _size: [("tm-codec", name.encode())])
+
+
+def _flood(unit: str) -> Callable[[int], str]:
+    return lambda size: unit * (size // len(unit))
+
+
+def _call(arguments: Callable[[int], str]) -> Callable[[int], str]:
+    return lambda size: f'<tool_call>{{"name": "f", "arguments": {arguments(size)}}}</tool_call>'
+
+
+def _laughs(size: int) -> str:
+    """Entities that would become 10 ** 9 times as much text, and then some."""
+    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    head = f'<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY l0 "lol">{entities}]>'
+    return f"{head}<write_file><path>&l9;</path><content>{_flood('&l9;&#x41;&#xFFFFFFFF;&amp;amp;')(size)}</content>"
+
+
+BOMBS: dict[str, Bomb] = {
+    "nested JSON in a record": Bomb(lambda size: b'{"part":' + b"[" * size),
+    "nested JSON objects in a record": Bomb(lambda size: b'{"a":' * (size // 5)),
+    "nested JSON, closed": Bomb(
+        lambda size: b'{"part":{"kind":"k","value":' + b"[" * (size // 2) + b"]" * (size // 2) + b"}}"
+    ),
+    "nested MessagePack": Bomb(
+        lambda size: b"\x81\xa1a" * (size // 3), lambda _: [("content-type", b"application/msgpack")]
+    ),
+    "MessagePack that claims to be long": Bomb(
+        lambda size: b"\xdd\xff\xff\xff\xff" + b"\x90" * size, lambda _: [("content-type", b"application/msgpack")]
+    ),
+    "nested JSON in a provider's chunk": _codec("openai", lambda size: b'data: {"choices":' + b"[" * size + b"\n\n"),
+    "a line that does not end": _codec("openai", lambda size: b"data: " + b"x" * size),
+    "many empty lines": _codec("openai", lambda size: b"\n" * size),
+    "many small lines": _codec("openai", lambda size: b"data: {}\n\n" * (size // 10)),
+    "many digits": Bomb(lambda size: b'{"seq":' + b"9" * size + b"}"),
+    "many keys": Bomb(lambda size: b"{" + b",".join(b'"%d":0' % n for n in range(size // 8)) + b"}"),
+    "nothing but bytes": Bomb(lambda size: b"\xff" * size),
+    "zeros": Bomb(lambda size: b"\x00" * size),
+    "half a character": _codec("text", lambda size: b"\xe2\x82" * (size // 2)),
+    "lone surrogates": Bomb(lambda size: b'{"message_id":"m","delta":"' + b"\\ud800" * (size // 6) + b'","end":true}'),
+    "a long key": Bomb(lambda _: b"{}", key=lambda size: b"k" * size),
+    "a key that is no text": Bomb(lambda _: b"{}", key=lambda size: b"\xff" * size),
+    "a long message id": Bomb(lambda size: json.dumps({"message_id": "m" * size, "delta": "x"}).encode()),
+    "a long name of a codec": Bomb(lambda _: b"{}", lambda size: [("tm-codec", b"c" * size)]),
+    "many headers": Bomb(lambda _: b"{}", lambda size: [("tm-codec", b"native")] * (size // 10)),
+    "nested options in a header": Bomb(
+        lambda _: b'{"delta":"x"}', lambda size: [("tm-open", b'{"tools":' + b"[" * size)]
+    ),
+    "a long name of a stream": Bomb(
+        lambda _: b"{}", lambda size: [("tm-codec", b"openai"), ("tm-stream", b"s" * size)]
+    ),
+    "nested JSON in arguments": _text(_call(lambda size: "[" * size)),
+    "nested JSON in arguments, closed": _text(_call(lambda size: '{"a":' * (size // 6) + "1" + "}" * (size // 6))),
+    "digits in arguments": _text(_call(lambda size: '{"a": ' + "9" * size + "}")),
+    "an exponent in arguments": _text(_call(lambda size: '{"a": [' + "1e999999999," * (size // 12) + "1]}")),
+    "backslashes in arguments": _text(_call(lambda size: '{"a": "' + "\\" * size + '"}')),
+    "keys in arguments": _text(_call(lambda size: "{" + ",".join(f'"{n}":{n}' for n in range(size // 14)) + "}")),
+    "quotes in arguments": _text(_call(lambda size: '{"a": ' + "\"'" * (size // 2) + "}")),
+    "nested Python": _text(lambda size: "[f(a=" + "(" * size, "pythonic"),
+    "a sum in Python": _text(lambda size: "[f(a=1" + "+1" * (size // 2) + ")]", "pythonic"),
+    "openings": _text(_flood("<tool_call>")),
+    "closings": _text(_flood("</tool_call></think>")),
+    "half an opening": _text(_flood("<tool_cal")),
+    "the beginning of an opening": _text(_flood("<")),
+    "reasoning in reasoning": _text(_flood("<think>"), "think"),
+    "short calls": _text(_flood('<tool_call>{"name":"f","arguments":{}}</tool_call>')),
+    "several formats at once": Bomb(
+        lambda size: json.dumps(
+            {"open": {"format": ["hermes", "qwen3_xml", "pythonic"]}, "delta": _flood("<tool_call><function=[f(")(size)}
+        ).encode()
+    ),
+    "entities in autobyteus_xml": _text(_laughs, "autobyteus_xml"),
+    "entities in morph_xml": _text(
+        _laughs, "morph_xml", tools=[{"type": "function", "function": {"name": "write_file"}}]
+    ),
+    "nested tags": _text(_flood("<a><b c='d'>"), "autobyteus_xml"),
+}
+
+
+def _records(bomb: Bomb, size: int) -> list[InputRecord]:
+    return [InputRecord("tokens", 0, 0, 1, bomb.key(size), bomb.value(size), list(bomb.headers(size)))]
+
+
+def _seconds(records: Sequence[InputRecord]) -> float:
+    partition, out = Partition(SETTINGS, "tokens", 0), list[Output]()
+    begun = time.process_time()
+    partition.process(records, out)
+    return time.process_time() - begun
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_takes_its_time_and_no_more(name: str) -> None:
+    """In proportion to its size, however it is built; the best of three runs counts."""
+    small, large = (min(_seconds(_records(BOMBS[name], size)) for _ in range(3)) for size in (SMALL, LARGE))
+    assert large <= max(GROWTH * small, FLOOR_S)
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_takes_its_memory_and_no_more(name: str) -> None:
+    """At the peak; and afterwards the partition goes on as if nothing had been."""
+    records = _records(BOMBS[name], LARGE)
+    partition, out = Partition(SETTINGS, "tokens", 0), list[Output]()
+    tracemalloc.start()
+    try:
+        partition.process(records, out)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak <= BASE_BYTES + MEMORY * LARGE
+    assert max((len(output.value or b"") for output in out), default=0) <= SETTINGS.limits.output_bytes
+    after = list[Output]()
+    value = b'{"message_id":"next","seq":0,"delta":"sound","end":true}'
+    partition.process([InputRecord("tokens", 0, 1, 2, b"other", value)], after)
+    partition.mark()
+    partition.changes(full=True)
+    assert [msgspec.json.decode(each.value or b"")["type"] for each in after] == [
+        "message-start",
+        "text-start",
+        "text-delta",
+        "text-end",
+        "finish",
+    ]
+
+
+@pytest.mark.parametrize("format_", FORMATS, ids=lambda format_: format_.name)
+def test_a_flood_of_a_formats_own_marks_is_read_in_its_time(format_: Format) -> None:
+    """Half of its sample again and again, so that nothing closes: no mark makes the reader look back over all of it."""
+    flood = _text(_flood(format_.sample[: len(format_.sample) // 2 + 1]), format_.name)
+    small, large = (min(_seconds(_records(flood, size)) for _ in range(3)) for size in (SMALL, LARGE))
+    assert large <= max(GROWTH * small, FLOOR_S)

@@ -1,0 +1,80 @@
+"""Sessions in a real Redis: written by name, whole only if somebody who read the topic says so."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import redis
+
+from tokenmill.errors import Unavailable
+from tokenmill.servers import RedisServer
+from tokenmill.store.sessions import Named, RedisSessions
+
+pytestmark = pytest.mark.integration
+
+C = b"conversation \xc3\xa9"
+
+
+@pytest.fixture
+async def store(redis_server: RedisServer) -> AsyncIterator[RedisSessions]:
+    """On a server of the test's own."""
+    found = RedisSessions(redis_server.url, group="group", prefix="mill", timeout=0.3, ttl=100)
+    yield found
+    await found.close()
+
+
+async def test_records_are_all_only_after_a_restore(store: RedisSessions) -> None:
+    """What a worker wrote may be the last of many; what is written later keeps the hash whole."""
+    await store.put([Named(C, b"m1/0", b"one")])
+    assert await store.load(C) is None
+    await store.restore(C, {b"m0/0": b"zero", b"m1/0": b"one"}, await store.generation())
+    assert sorted(await store.load(C) or ()) == [b"one", b"zero"]
+    await store.put([Named(C, b"m2/0", b"two"), Named(C, b"m2/0", b"two"), Named(b"other", b"m1/0", b"x")])
+    assert sorted(await store.load(C) or ()) == [b"one", b"two", b"zero"]
+    assert await store.load(b"other") is None
+
+
+async def test_an_empty_conversation_can_be_whole(store: RedisSessions) -> None:
+    """The topic has nothing of it: that needs not be read again."""
+    await store.restore(C, {}, await store.generation())
+    assert await store.load(C) == []
+
+
+async def test_a_new_generation_ends_what_was_whole(store: RedisSessions) -> None:
+    """Also for a reader who asked for the generation before."""
+    before = await store.generation()
+    assert await store.generation() == before
+    await store.restore(C, {b"m1/0": b"one"}, before)
+    await store.renew()
+    assert await store.load(C) is None
+    await store.restore(C, {b"m1/0": b"one"}, before)
+    assert await store.load(C) is None
+
+
+async def test_a_flushed_redis_has_nothing_whole(store: RedisSessions, redis_server: RedisServer) -> None:
+    """Nor has one that was flushed while the topic was read."""
+    generation = await store.generation()
+    client = redis.Redis(port=redis_server.port)
+    client.flushall()
+    await store.restore(C, {b"m1/0": b"one"}, generation)
+    assert await store.load(C) is None
+    await store.generation()
+    assert await store.load(C) is None
+    client.close()
+
+
+async def test_hashes_expire(store: RedisSessions, redis_server: RedisServer) -> None:
+    """A conversation that nobody continues is forgotten here; the topic has it."""
+    await store.put([Named(C, b"m1/0", b"one")])
+    client = redis.Redis(port=redis_server.port)
+    (key,) = client.keys("mill:{group}:session:*")
+    assert 0 < client.pttl(key) <= 100_000
+    client.close()
+
+
+async def test_a_silent_server_is_unavailable(store: RedisSessions, redis_server: RedisServer) -> None:
+    """Every call says so, soon."""
+    redis_server.freeze()
+    for call in (store.renew(), store.put([Named(C, b"m", b"v")]), store.load(C), store.generation()):
+        with pytest.raises(Unavailable):
+            await call
+    redis_server.thaw()

@@ -1,0 +1,91 @@
+"""What the judges need: payloads framed as a gateway would, a server to fetch them from, and a way to run Node."""
+
+import json
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+NODE = Path(__file__).parents[1] / "judges" / "node"
+"""The scripts, and the packages that `make install` puts beside them where Node is."""
+
+NODE_S = 60
+"""A script takes about a second; a machine with much to do needs longer."""
+
+
+def sse(payloads: Iterable[bytes], *, named: bool = False) -> bytes:
+    """Payloads as server-sent events, line ends LF; `named`: with the `event:` line that some clients ask for."""
+    return b"".join(_frame(payload, named=named) for payload in payloads)
+
+
+def _frame(payload: bytes, *, named: bool) -> bytes:
+    event = b"event: %b\n" % json.loads(payload)["type"].encode() if named else b""
+    return event + b"data: %b\n\n" % payload
+
+
+@contextmanager
+def serving(body: bytes | Mapping[str, bytes], headers: Mapping[str, str] | None = None) -> Iterator[str]:
+    """A server on this machine that answers every request with these bytes, or those under its path; its URL."""
+    bodies = {"": body} if isinstance(body, bytes) else body
+    answer = {"content-type": "text/event-stream", **(headers or {})}
+    handler = type("Handler", (_Handler,), {"bodies": bodies, "answer": answer})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers GET and POST alike."""
+
+    bodies: ClassVar[Mapping[str, bytes]]
+    answer: ClassVar[Mapping[str, str]]
+
+    def do_GET(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length") or 0))
+        body = self.bodies[self.path.strip("/") if len(self.bodies) > 1 else ""]
+        self.send_response(200)
+        for name, value in self.answer.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET  # noqa: N815 -- the name that the server looks for
+
+    def log_message(self, *_args: object) -> None:
+        """The tests say what they saw."""
+
+
+def judged(script: str, streams: Mapping[str, Iterable[bytes]], headers: Mapping[str, str] | None = None) -> Any:
+    """What a client for Node makes of each stream of payloads: one process reads them all."""
+    bodies = {str(number): sse(payloads) for number, payloads in enumerate(streams.values())}
+    with serving(bodies, headers) as url:
+        answers = run_node(script, *(f"{url}/{number}" for number in bodies))
+    return dict(zip(streams, answers, strict=True))
+
+
+def run_node(script: str, *arguments: str) -> Any:
+    """What a script of `tests/judges/node` prints, as JSON. Without Node a test is skipped, in CI it fails."""
+    node = shutil.which("node")
+    if node is None or not (NODE / "node_modules").is_dir():
+        message = "no Node, or no packages beside the scripts: install Node 20 or later, then `make install`"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    done = subprocess.run(
+        [node, str(NODE / script), *arguments], capture_output=True, text=True, timeout=NODE_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

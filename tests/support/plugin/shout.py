@@ -1,0 +1,29 @@
+"""Dialect `shout`: the text of an answer in capitals, a line for each delta, numbered."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tokenmill.dialects import Envelope
+from tokenmill.events import Event, TextDelta
+
+
+class Shouted(msgspec.Struct):
+    lines: int = 0
+
+
+class ShoutDialect:
+    name = "shout"
+    summary = "text in capitals"
+    state_type = Shouted
+    streams_tool_input = False
+    streams_arguments = False
+
+    def encode(self, state: Shouted, envelope: Envelope, event: Event, seq: int | None, time: int) -> Sequence[bytes]:  # noqa: ARG002 -- needs the text only
+        if not isinstance(event, TextDelta):
+            return ()
+        state.lines += 1
+        return (msgspec.json.encode({"line": state.lines, "text": event.delta.upper()}),)
+
+
+SHOUT = ShoutDialect()

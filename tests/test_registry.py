@@ -1,0 +1,56 @@
+"""Components by name."""
+
+from typing import NamedTuple
+
+import pytest
+
+from tokenmill.registry import Registry, known_names
+
+
+class Thing(NamedTuple):
+    """A component."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+
+
+A, B = Thing("a", ("Alpha",)), Thing("B")
+
+
+def test_names_in_any_case() -> None:
+    """And aliases."""
+    registry = Registry([A, B])
+    assert [registry.find(name) for name in ("a", "A", "alpha", "ALPHA", "b", "B", "c")] == [A, A, A, A, B, B, None]
+    assert list(registry) == [A, B]
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("alpa", "did you mean alpha?"),
+        ("ALPHAS", "did you mean alpha?"),
+        ("nonsense", "known are a, B"),
+        ("alpha" * 100_000, "known are a, B"),
+    ],
+)
+def test_an_unknown_name(name: str, instead: str) -> None:
+    """The name or alias that was meant, where it is one letter away; else all names there are, without aliases."""
+    assert Registry([A, B]).instead_of(name) == instead
+    assert known_names(name, ["a", "B"], ["alpha"]) == instead
+
+
+def test_a_component_is_added_once() -> None:
+    """The same again is no harm."""
+    registry = Registry([A])
+    registry.add(B)
+    registry.add(B)
+    assert list(registry) == [A, B]
+
+
+@pytest.mark.parametrize("thing", [Thing("A"), Thing("c", ("alpha",)), Thing("x")])
+def test_a_name_that_is_taken(thing: Thing) -> None:
+    """By a name, by an alias, or for something else; nothing is added then."""
+    registry = Registry([A], reserved=["x"])
+    with pytest.raises(ValueError, match="is taken"):
+        registry.add(thing)
+    assert list(registry) == [A]

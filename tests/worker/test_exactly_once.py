@@ -1,0 +1,162 @@
+"""Steps of the cycle where publish and commit are one transaction, on a real Kafka."""
+
+import asyncio
+
+import pytest
+from aiokafka import TopicPartition
+
+from tests.support.rig import Rig, rigged
+from tests.support.stage import Stage, until
+from tokenmill.errors import FatalError
+from tokenmill.session import Mark
+from tokenmill.worker.exactly_once import TransactionalLane
+
+pytestmark = pytest.mark.integration
+
+DELIVERY = "exactly-once"
+
+
+async def _live(rig: Rig) -> TransactionalLane:
+    async def live() -> bool:
+        await rig.turn()
+        return rig.engine.ready
+
+    await until(live, "every partition is live")
+    lane = next(lane for tp, lane in rig.engine.lanes.items() if tp.partition == 0)
+    assert isinstance(lane, TransactionalLane)
+    return lane
+
+
+async def _parsed(stage: Stage, rig: Rig, first: int = 0, count: int = 3) -> None:
+    """Some records of one message, on partition 0, read and parsed."""
+    for seq in range(first, first + count):
+        await stage.send("c", {"message_id": "m", "seq": seq, "delta": "x"}, partition=0)
+    lane = rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)]
+    while lane.partition.offset < first + count:
+        await rig.turn()
+
+
+async def test_a_commit_has_outputs_offset_and_mark(stage: Stage) -> None:
+    """All at once; before it nothing is sent. Readers' latency is measured to the commit."""
+    async with rigged(stage, delivery=DELIVERY) as rig:
+        lane = await _live(rig)
+        await _parsed(stage, rig)
+        latency = rig.engine.numbers.histograms["tokenmill_chunk_to_event_latency_seconds"]
+        assert (lane.acknowledged, lane.in_flight, latency.count) == (0, True, 0)
+        await rig.commit()
+        assert await stage.found() == await stage.expected()
+        offset, text = (await stage.committed())[0]
+        assert Mark.decode(text) == lane.committed
+        assert (offset, lane.in_flight, latency.count) == (3, False, 3)
+        assert rig.hooks.commits[-1] == {(stage.topics.tokens, 0): 3}
+        assert rig.engine.numbers.value("tokenmill_commits_total", "done") == 2  # where each partition begins
+
+
+async def test_what_is_parsed_during_a_transaction_is_in_the_next(stage: Stage) -> None:
+    """The mark says what belongs to it: the offset that is committed and the outputs agree."""
+    async with rigged(stage, delivery=DELIVERY) as rig:
+        lane = await _live(rig)
+        await _parsed(stage, rig, 0, 2)
+        lane.mark()
+        await _parsed(stage, rig, 2, 2)
+        mark = lane.committable()
+        assert mark is not None
+        await lane.commit(mark)
+        assert (await stage.committed())[0][0] == 2
+        events = [record.timestamp for record in await stage.read(stage.topics.events)]
+        inputs = [record.timestamp for record in await stage.read(stage.topics.tokens)]
+        assert sorted(set(events)) == sorted(set(inputs[:2]))
+        assert lane.in_flight
+        await rig.commit()
+        assert await stage.found() == await stage.expected()
+
+
+async def test_offsets_are_read_behind_the_fence(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """InitProducerId, then the committed offset, then the seek: an old owner's commit may be on its way before."""
+    async with rigged(stage, delivery=DELIVERY) as rig:
+        steps: list[str] = []
+        lane = await _live(rig)
+        await rig.engine.ownership.on_partitions_revoked([])
+        coordinator, consumer = rig.engine.consumer._coordinator, rig.engine.consumer
+        fetch, seek, take_over = coordinator.fetch_committed_offsets, consumer.seek, rig.engine.delivery.take_over
+
+        async def fenced(*args: object) -> None:
+            await take_over(*args)  # type: ignore[arg-type] # -- those it was called with
+            steps.append("fence")
+
+        async def fetched(*args: object) -> object:
+            steps.append("offset")
+            return await fetch(*args)
+
+        def sought(*args: object) -> None:
+            steps.append("seek")
+            seek(*args)
+
+        monkeypatch.setattr(rig.engine.delivery, "take_over", fenced)
+        monkeypatch.setattr(coordinator, "fetch_committed_offsets", fetched)
+        monkeypatch.setattr(consumer, "seek", sought)
+        epoch = lane.line.epoch
+        rig.engine.ownership.on_partitions_assigned([lane.topic_partition])
+        after = await _live(rig)
+        assert steps == ["fence", "offset", "seek"]
+        assert after.line.epoch > epoch
+
+
+async def test_state_is_kept_through_a_rebalance(stage: Stage) -> None:
+    """The flush ends the transaction; the broker then has exactly our commit."""
+    async with rigged(stage, delivery=DELIVERY) as rig:
+        lane = await _live(rig)
+        await _parsed(stage, rig)
+        await rig.engine.ownership.on_partitions_revoked([])
+        assert await stage.found() == await stage.expected()
+        rig.engine.ownership.on_partitions_assigned([TopicPartition(stage.topics.tokens, n) for n in range(2)])
+        after = await _live(rig)
+        assert after.partition is lane.partition
+        assert {source for _, source, _ in rig.hooks.restores[2:]} == {"memory"}
+        await _parsed(stage, rig, 3, 2)
+        await rig.commit()
+        assert await stage.found() == await stage.expected()
+        assert rig.failures == []
+
+
+async def test_a_fenced_worker_commits_nothing_and_ends(stage: Stage) -> None:
+    """Its owner was frozen while another took over: it hears of it with its next transaction, which is fatal."""
+    async with rigged(stage, delivery=DELIVERY) as zombie:
+        lane = await _live(zombie)
+        await _parsed(stage, zombie)
+        other = zombie.engine.delivery.make_lane(lane.partition)
+        await zombie.engine.delivery.take_over([other], 0)
+        lane.transaction._seconds = 2  # for the acknowledgement that does not come
+        with pytest.raises(FatalError):
+            await zombie.commit()
+        assert "is fenced" in str(zombie.failures[0])
+        assert await stage.found() == {}
+        assert (await stage.committed()).get(0) is None
+        assert zombie.engine.numbers.value("tokenmill_commits_total", "failed") == 1
+
+
+async def test_a_lane_that_is_closed_may_fail(stage: Stage) -> None:
+    """It was given up while its transaction was under way: the next owner does the same again."""
+    async with rigged(stage, delivery=DELIVERY) as rig:
+        lane = await _live(rig)
+        await _parsed(stage, rig)
+        lane.mark()
+        mark = lane.committable()
+        assert mark is not None
+        under_way = asyncio.create_task(rig.engine.committer.commit({lane: mark}))
+        await asyncio.sleep(0)
+        lane.close()
+        lane.transaction._seconds = 0.1
+        await asyncio.wait_for(under_way, 20)
+        assert rig.failures == []
+        assert lane.committable() is None
+
+
+async def test_control_records_are_outside_of_transactions(stage: Stage) -> None:
+    """They can be read at once, and no transaction that is aborted takes them along."""
+    async with rigged(stage, delivery=DELIVERY) as rig:
+        lane = await _live(rig)
+        lane.inbox.append(1, b"c", b'{"control":"timeout"}', [("tm-codec", b"native")])
+        lane.inbox.flush()
+        await until(lambda: lane.inbox.acked == 1, "the control record is there")
+        assert [record.value for record in await stage.read(stage.topics.tokens)] == [b'{"control":"timeout"}']
