@@ -73,8 +73,8 @@ def test_the_effort_is_linear(piece: str) -> None:
     """Each character is looked at a bounded number of times."""
     took = []
     for times in (2_000, 20_000):
-        begun = time.perf_counter()
+        begun = time.thread_time()
         with pytest.raises(ValueError, match=r"."):
             read_unescaped(call('"a": "' + piece * times + "\\"))
-        took.append(time.perf_counter() - begun)
+        took.append(time.thread_time() - begun)
     assert took[1] < 60 * took[0] + 0.05

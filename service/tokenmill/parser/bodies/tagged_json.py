@@ -90,11 +90,11 @@ class _TaggedReader(JsonReader):
         first, base = position, call.source.size - position
         state.before = call.source.last
         if not state.loose:
-            verdict = Verdict.MORE
-            if state.root or buffer[position:].lstrip()[:1] in ("", "{"):
+            verdict, behind = Verdict.MORE, buffer[position:].lstrip()
+            if state.root or behind[:1] in ("", "{"):
                 position, verdict = super().step(run, call, buffer, position)
-            else:
-                state.loose = True
+            else:  # white space in front is passed over, also where the closing tag is some
+                state.loose, position = True, len(buffer) - len(behind)
             if verdict is Verdict.DONE:
                 state.whole = base + position
             if verdict in (Verdict.DONE, Verdict.FAILED):
