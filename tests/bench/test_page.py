@@ -1,8 +1,12 @@
 """The page that tells what the parser costs."""
 
+from pathlib import Path
+
 from tokenmill.bench.memory import Footprint
 from tokenmill.bench.page import page
-from tokenmill.bench.parser import Growth, Line, Report
+from tokenmill.bench.parser import Growth, Line, Report, subjects
+
+WRITTEN = Path(__file__).parents[2] / "docs" / "topics" / "benchmarks.md"
 
 
 def test_the_page_shows_what_was_measured() -> None:
@@ -14,3 +18,10 @@ def test_the_page_shows_what_was_measured() -> None:
     assert "| open | 1,500 |" in text
     assert "| python | 3 |" in text
     assert "| a loop | 0.100 to 0.100 µs |" in text
+
+
+def test_the_written_page_names_all_that_is_measured() -> None:
+    """The command writes it, on demand only: here it is missed where a grammar or text is new."""
+    text = WRITTEN.read_text(encoding="utf-8")
+    for subject in subjects():
+        assert f"| {subject.grammar} | {subject.format} | {subject.text} |" in text
