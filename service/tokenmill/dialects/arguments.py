@@ -46,7 +46,9 @@ ESCAPE_CHARS = 6
 
 _SPACE = r"[ \t\n\r]*+"
 _CONTENT = r'(?:[^"\\\x00-\x1f\ud800-\udfff]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
-_MEMBER = rf'{_SPACE}(?P<key>"{_CONTENT}"){_SPACE}:'
+_KEY = r'(?:[^"\\\x00-\x1f\ud800-\udfff]++|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*+'
+"""Of a key no halves of surrogate pairs: as text they become another key."""
+_MEMBER = rf'{_SPACE}(?P<key>"{_KEY}"){_SPACE}:'
 _SCALAR = rf"(?:-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)(?={_SPACE}[,\]}}])"
 _VALUE = rf'{_SPACE}(?P<value>[\[{{"]|{_SCALAR})'
 
