@@ -8,7 +8,7 @@ from tokenmill.events import AnyEvent, ErrorCode
 from tokenmill.limits import NAME_CHARS, Limits
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.calls import Verdict, begin, complete, fail
-from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.markers import INNER_CHARS, Marker, Scanner
 from tokenmill.parser.modes import TEXT, UNPARSED, give_back, limit
 from tokenmill.parser.run import Run
 from tokenmill.parser.spec import Bare, Header
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 HEADER_CHARS = 2 * NAME_CHARS
 """A header before it stops being one: a name, an id, and words around them."""
+
+MARKER_CHARS = 2 * INNER_CHARS
+"""More than the longest marker with all that may stand inside of it."""
 
 
 class CallMode:
@@ -92,9 +95,11 @@ class CallMode:
         return stop
 
     def _header(self, run: Run, call: OpenCall, buffer: str, position: int) -> int:
+        room = HEADER_CHARS - len(call.header)
+        if len(buffer) - position > room + MARKER_CHARS:  # what is behind is not looked at: there may be many headers
+            return position + self._header(run, call, buffer[position : position + room + MARKER_CHARS], 0)
         hit = self._header_end.find(buffer, position, final=run.final)
         stop = len(buffer) if hit is None else hit.start
-        room = HEADER_CHARS - len(call.header)
         if stop - position > room:
             call.source.add(buffer[position : position + room])
             self._end(run, call, Verdict.TEXT)
