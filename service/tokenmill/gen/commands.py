@@ -1,6 +1,7 @@
 """The page of the commands: what `--help` says."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -12,7 +13,8 @@ WIDTH = 100
 
 def page() -> str:
     """The help of every command and its subcommands."""
-    root = click.Context(tokenmill, info_name="tokenmill", terminal_width=WIDTH)
+    settings: dict[str, Any] = {**tokenmill.context_settings, "terminal_width": WIDTH}
+    root = click.Context(tokenmill, info_name="tokenmill", **settings)
     return markdown.page(
         "Commands",
         "`tokenmill COMMAND`, also `python -m tokenmill COMMAND`.\n"
