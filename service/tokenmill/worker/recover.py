@@ -11,6 +11,11 @@ from typing import Any
 import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    NotCoordinatorForGroupError,
+)
 
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, Unavailable
@@ -26,6 +31,9 @@ from tokenmill.worker.topics import largest_records, output_topics, partition_co
 START_S = 30.0
 
 POLL_MS = 500
+
+COORDINATOR_S = 0.2
+"""Between two questions to a group's coordinator that is not there yet."""
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,8 +102,17 @@ async def recoveries(config: Config, store: SnapshotStore | None, number: int | 
         await stopped(consumer)
 
 
+async def _offsets(admin: AIOKafkaAdminClient, group: str) -> dict[TopicPartition, Any]:
+    """What the group committed; a cluster that has just got its first group takes a moment to find who knows."""
+    while True:
+        try:
+            return dict(await admin.list_consumer_group_offsets(group))
+        except (GroupCoordinatorNotAvailableError, NotCoordinatorForGroupError, GroupLoadInProgressError):
+            await asyncio.sleep(COORDINATOR_S)
+
+
 async def _committed(admin: AIOKafkaAdminClient, group: str) -> dict[TopicPartition, Committed]:
-    found = await deadline(admin.list_consumer_group_offsets(group), "committed offsets")
+    found = await deadline(_offsets(admin, group), "committed offsets")
     return {tp: Committed(at.offset, Mark.decode(at.metadata)) for tp, at in found.items() if at.offset >= 0}
 
 
