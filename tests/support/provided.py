@@ -5,14 +5,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tests.support.parsing import reasoning_of, text_of
 from tokenmill.events import (
     AnyEvent,
     Error,
     Finish,
     MessageStart,
     Part,
-    ReasoningDelta,
-    TextDelta,
     ToolCall,
     decode_event,
 )
@@ -31,12 +30,12 @@ class Provided(NamedTuple):
     @property
     def text(self) -> str:
         """Visible text."""
-        return "".join(event.delta for event in self.events if isinstance(event, TextDelta))
+        return text_of(self.events)
 
     @property
     def reasoning(self) -> str:
         """Reasoning."""
-        return "".join(event.delta for event in self.events if isinstance(event, ReasoningDelta))
+        return reasoning_of(self.events)
 
     @property
     def calls(self) -> list[tuple[str, Any]]:

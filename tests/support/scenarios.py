@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tests.support.parsing import reasoning_of, text_of
 from tokenmill.dialects import Envelope, find_dialect
-from tokenmill.events import AnyEvent, Error, Finish, Part, ReasoningDelta, TextDelta, ToolCall, decode_event
+from tokenmill.events import AnyEvent, Error, Finish, Part, ToolCall, decode_event
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
@@ -120,12 +121,12 @@ class Rendered(NamedTuple):
     @property
     def text(self) -> str:
         """Visible text."""
-        return "".join(event.delta for event in self.events if isinstance(event, TextDelta))
+        return text_of(self.events)
 
     @property
     def reasoning(self) -> str:
         """Reasoning."""
-        return "".join(event.delta for event in self.events if isinstance(event, ReasoningDelta))
+        return reasoning_of(self.events)
 
     @property
     def calls(self) -> list[tuple[str, str, Any]]:

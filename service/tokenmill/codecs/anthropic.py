@@ -17,18 +17,14 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from tokenmill.codecs.answer import Answer
 from tokenmill.codecs.chunk import Chunk
-from tokenmill.codecs.message_id import message_id
+from tokenmill.codecs.event_stream import AnswerState, EventStream
 from tokenmill.codecs.payloads import (
-    DONE,
     error_of,
     identity_of,
     index_of,
     model_of,
     object_of,
-    payloads,
-    read_event,
     text_of,
 )
 from tokenmill.codecs.plain import check_plain
@@ -61,16 +57,11 @@ class _Block(msgspec.Struct, array_like=True):
     """Input has come."""
 
 
-class _State(msgspec.Struct, array_like=True):
+class _State(AnswerState, array_like=True):
     """The message that has not ended."""
 
-    id: str = ""
     usage: Json = {}
     blocks: list[_Block] = []
-
-
-_encode_state = msgspec.msgpack.Encoder().encode
-_decode_state = msgspec.msgpack.Decoder(_State).decode
 
 
 class AnthropicCodec:
@@ -96,22 +87,13 @@ class AnthropicCodec:
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of a record; whole or not at all. Raises `Undecodable`."""
-        stream = _Stream(_decode_state(state) if state else None, message_id(record) or "")
-        for data in payloads(record.value or DONE):
-            if data == DONE:
-                stream.end()
-            else:
-                stream.read(read_event(data, "an event of Anthropic's Messages stream"))
-        return _encode_state(stream.state) if stream.answer.open else b"", stream.answer.chunks
+        stream = _Stream(_State, state, record)
+        stream.read_record(record.value, "an event of Anthropic's Messages stream")
+        return stream.remembered(), stream.answer.chunks
 
 
-class _Stream:
+class _Stream(EventStream[_State]):
     """A stream of events, and what comes out of a record."""
-
-    def __init__(self, state: _State | None, default_id: str) -> None:
-        self.state = state or _State()
-        self.answer = Answer(self.state.id or default_id, is_open=state is not None)
-        self._default_id = default_id
 
     def read(self, event: Json) -> None:
         """One event."""
@@ -123,18 +105,13 @@ class _Stream:
         if self.answer.open:
             for block in list(self.state.blocks):
                 self._close(block)
-        self.answer.end()
-        self._forget()
-
-    def _forget(self) -> None:
-        self.state, self.answer.id = _State(), self._default_id
+        super().end()
 
     def start(self, event: Json) -> None:
         """`message_start`."""
         self.end()
         message = object_of(event.get("message"))
-        self.state.id = identity_of(message.get("id"))
-        self.answer.id = self.state.id or self._default_id
+        self.begin(identity_of(message.get("id")))
         self._count(object_of(message.get("usage")))
         self.answer.put(open={}, model=model_of(message.get("model")))
 
@@ -186,7 +163,7 @@ class _Stream:
     def fail(self, event: Json) -> None:
         """`error`: the stream is over."""
         self.answer.fail(error_of(event.get("error")))
-        self._forget()
+        self.forget()
 
     # Content
 

@@ -10,6 +10,7 @@
 from typing import Any
 
 from tokenmill.codecs.chunk import Chunk, ProviderPart
+from tokenmill.codecs.payloads import text_of
 from tokenmill.codecs.plain import check_plain
 from tokenmill.errors import Undecodable
 
@@ -39,10 +40,10 @@ def content_of(choice: dict[str, Any]) -> list[Chunk]:
     """Chunks with what its delta brings; none for a delta that brings nothing. Raises `Undecodable`."""
     delta = next((choice[name] for name in ("delta", "message") if choice.get(name) is not None), None)
     if delta is None:
-        return [Chunk(delta=text)] if (text := _text(choice.get("text"))) else []
+        return [Chunk(delta=text)] if (text := text_of(choice.get("text"))) else []
     if not isinstance(delta, dict):
         raise Undecodable("`delta` is no object")
-    text, reasoning, reasoning_content = (_text(delta.get(name)) for name in _TEXTS)
+    text, reasoning, reasoning_content = (text_of(delta.get(name)) for name in _TEXTS)
     parts = [ProviderPart(kind, value) for kind, value in delta.items() if _is_part(kind, value)]
     for part in parts:
         check_plain(part.value, part.kind)
@@ -65,16 +66,14 @@ def _item(item: Any) -> Chunk | None:
             return Chunk(delta=text) if text else None
         case {"type": "thinking", "thinking": thinking}:
             pieces = thinking if isinstance(thinking, list) else [thinking]
-            said = "".join(_text(piece.get("text")) if isinstance(piece, dict) else _text(piece) for piece in pieces)
+            said = "".join(
+                text_of(piece.get("text")) if isinstance(piece, dict) else text_of(piece) for piece in pieces
+            )
             return Chunk(reasoning=said) if said else None
         case {"type": str(kind)} if kind:
             return Chunk(part=ProviderPart(kind, item))
         case _:
             return Chunk(part=ProviderPart("content", item)) if item else None
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _is_part(kind: str, value: Any) -> bool:

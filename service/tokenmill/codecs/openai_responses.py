@@ -15,21 +15,15 @@ Rules of this file:
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-import msgspec
-
-from tokenmill.codecs.answer import Answer
 from tokenmill.codecs.chunk import Chunk
-from tokenmill.codecs.message_id import message_id
+from tokenmill.codecs.event_stream import AnswerState, EventStream
 from tokenmill.codecs.payloads import (
-    DONE,
     error_of,
     identity_of,
     index_of,
     list_of,
     model_of,
     object_of,
-    payloads,
-    read_event,
     text_of,
 )
 from tokenmill.errors import Undecodable
@@ -47,18 +41,13 @@ _SAID = frozenset({"message", "reasoning", "function_call"})
 """Items whose content is not a part."""
 
 
-class _State(msgspec.Struct, array_like=True):
+class _State(AnswerState, array_like=True):
     """The message that has not ended."""
 
-    id: str = ""
     sequence: int = -1
     """Of the last event."""
     fed: list[str] = []
     """Places in open items of which deltas came."""
-
-
-_encode_state = msgspec.msgpack.Encoder().encode
-_decode_state = msgspec.msgpack.Decoder(_State).decode
 
 
 class OpenAIResponsesCodec:
@@ -81,22 +70,13 @@ class OpenAIResponsesCodec:
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of a record; whole or not at all. Raises `Undecodable`."""
-        stream = _Stream(_decode_state(state) if state else None, message_id(record) or "")
-        for data in payloads(record.value or DONE):
-            if data == DONE:
-                stream.end()
-            else:
-                stream.read(read_event(data, "an event of the Responses API"))
-        return _encode_state(stream.state) if stream.answer.open else b"", stream.answer.chunks
+        stream = _Stream(_State, state, record)
+        stream.read_record(record.value, "an event of the Responses API")
+        return stream.remembered(), stream.answer.chunks
 
 
-class _Stream:
+class _Stream(EventStream[_State]):
     """A stream of events, and what comes out of a record."""
-
-    def __init__(self, state: _State | None, default_id: str) -> None:
-        self.state = state or _State()
-        self.answer = Answer(self.state.id or default_id, is_open=state is not None)
-        self._default_id = default_id
 
     def read(self, event: Json) -> None:
         """One event."""
@@ -108,14 +88,6 @@ class _Stream:
         if (handle := _HANDLERS.get(event["type"])) is not None:
             handle(self, event)
 
-    def end(self) -> None:
-        """The open message, if any, is over."""
-        self.answer.end()
-        self._forget()
-
-    def _forget(self) -> None:
-        self.state, self.answer.id = _State(), self._default_id
-
     def created(self, event: Json) -> None:
         """`response.created`."""
         response = object_of(event.get("response"))
@@ -123,7 +95,7 @@ class _Stream:
         if self.answer.open and named == self.state.id:
             return
         self.end()
-        self.state.id, self.answer.id = named, named or self._default_id
+        self.begin(named)
         self.state.sequence = index_of(event.get("sequence_number"))
         self.answer.put(open={}, model=model_of(response.get("model")))
 
@@ -223,17 +195,17 @@ class _Stream:
         """`response.failed`."""
         error = object_of(event.get("response")).get("error")
         self.answer.fail(error_of(error) if error else "the response failed")
-        self._forget()
+        self.forget()
 
     def error(self, event: Json) -> None:
         """`error`: the stream is over."""
         self.answer.fail(error_of(event.get("error") or {"message": event.get("message")}))
-        self._forget()
+        self.forget()
 
     def _finish(self, event: Json, reason: str) -> None:
         usage = self.answer.usage(object_of(object_of(event.get("response")).get("usage")))
         self.answer.end(usage=usage or None, finish_reason=reason)
-        self._forget()
+        self.forget()
 
     # Content
 

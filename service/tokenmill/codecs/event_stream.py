@@ -1,0 +1,66 @@
+"""A stream of typed events that tells one answer after the other: what the codecs of such protocols have in common.
+
+Rules of this file:
+
+1. A record is one event, as JSON or as lines of SSE; its `type` says what it is.
+2. `[DONE]`, which proxies add to any protocol, and a null or empty value end the open message.
+3. What is remembered is remembered while a message is open.
+"""
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from tokenmill.codecs.answer import Answer
+from tokenmill.codecs.message_id import message_id
+from tokenmill.codecs.payloads import DONE, payloads, read_event
+from tokenmill.records import Record
+
+
+class AnswerState(msgspec.Struct, array_like=True):
+    """The message that has not ended; a protocol adds what else it has to remember."""
+
+    id: str = ""
+
+
+StateT = TypeVar("StateT", bound=AnswerState)
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class EventStream(Generic[StateT]):
+    """What came before, and what comes out of a record."""
+
+    def __init__(self, kind: type[StateT], remembered: bytes, record: Record) -> None:
+        self.state = msgspec.msgpack.decode(remembered, type=kind) if remembered else kind()
+        self._default_id = message_id(record) or ""
+        self.answer = Answer(self.state.id or self._default_id, is_open=bool(remembered))
+
+    def read_record(self, value: bytes | None, what: str) -> None:
+        """All events of a record, each of which is `what`. Raises `Undecodable`."""
+        for data in payloads(value or DONE):
+            if data == DONE:
+                self.end()
+            else:
+                self.read(read_event(data, what))
+
+    def remembered(self) -> bytes:
+        """What the next record needs."""
+        return _encode(self.state) if self.answer.open else b""
+
+    def read(self, event: dict[str, Any]) -> None:
+        """One event."""
+        raise NotImplementedError
+
+    def begin(self, identity: str) -> None:
+        """Another message is told from here on; empty where it has no id of its own."""
+        self.state.id, self.answer.id = identity, identity or self._default_id
+
+    def end(self) -> None:
+        """The open message, if any, is over."""
+        self.answer.end()
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing is left of the message."""
+        self.state, self.answer.id = type(self.state)(), self._default_id
