@@ -10,7 +10,7 @@ import pytest
 import redis
 from aiokafka import AIOKafkaConsumer
 
-from tests.support.feeder import Feeder, nothing_open
+from tests.support.feeder import Feeder
 from tests.support.stage import Stage, until
 from tests.support.topics import read_topic
 from tokenmill.servers import RedisServer
@@ -148,8 +148,7 @@ async def test_whatever_happens_to_workers_each_record_comes_once(
             cache.close()
             feeder.enough.set()
         await feeding
-        await until(lambda: nothing_open(stage), "every message is ended, the last ones by their timeout")
-        await until(stage.caught_up, "everything is committed")
+        await until(stage.at_rest, "every message is ended, the last ones by their timeout, and that is committed")
 
         found = await stage.found()
         assert found == await stage.expected()

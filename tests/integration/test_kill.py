@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from tests.support.feeder import Feeder, nothing_open
+from tests.support.feeder import Feeder
 from tests.support.stage import Stage, until, without_repeats
 from tokenmill.servers import RedisServer
 from tokenmill.servers.worker import WorkerProcess
@@ -56,8 +56,7 @@ async def test_killed_workers_publish_what_one_run_would(
             cache.close()
             feeder.enough.set()
         await feeding
-        await until(lambda: nothing_open(stage), "every message is ended, the last ones by their timeout")
-        await until(stage.caught_up, "everything is committed")
+        await until(stage.at_rest, "every message is ended, the last ones by their timeout, and that is committed")
 
         found, expected = await stage.found(), await stage.expected()
         assert expected.keys() == found.keys()

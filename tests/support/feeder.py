@@ -40,13 +40,3 @@ class Feeder:
 
 def _take(chunks: Iterator[tuple[str, Any]]) -> list[tuple[str, Any]]:
     return [chunk for _, chunk in zip(range(BATCH), chunks, strict=False)]
-
-
-async def nothing_open(stage: Stage) -> bool:
-    """Whether no worker that lives has an open message."""
-    counts = [_metric(worker.metrics(), "tokenmill_open_messages") for worker in stage.workers if worker.alive]
-    return all(count == 0 for count in counts)
-
-
-def _metric(page: str, name: str) -> float:
-    return sum(float(line.rsplit(" ", 1)[1]) for line in page.splitlines() if line.startswith(name))

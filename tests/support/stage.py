@@ -22,7 +22,7 @@ from tokenmill.records import InputRecord
 from tokenmill.replay import replay_records
 from tokenmill.replay.records import to_bytes
 from tokenmill.servers.worker import WorkerProcess
-from tokenmill.session import SessionSettings
+from tokenmill.session import Mark, SessionSettings
 
 Chunk = dict[str, Any]
 Content = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes], ...]]
@@ -221,6 +221,19 @@ class Stage:
         """Whether everything on the input is processed and committed."""
         committed, ends = await self.committed(), await self.ends()
         return all(committed.get(number, (0, ""))[0] == end for number, end in ends.items())
+
+    async def at_rest(self) -> bool:
+        """Whether everything on the input is committed and leaves no message open: no timeout will follow.
+
+        Both are asked of the same commit: a worker without partitions has no open messages either, nor has one that is
+        yet to read the last openings.
+        """
+        committed, ends = await self.committed(), await self.ends()
+        marks = {number: Mark.decode(metadata) for number, (_, metadata) in committed.items()}
+        return all(
+            end == 0 or (committed.get(number, (0, ""))[0] == end and (mark := marks[number]) and mark.count == 0)
+            for number, end in ends.items()
+        )
 
     async def read(self, topic: str) -> list[ConsumerRecord]:
         """Everything on a topic that is committed, partition by partition."""
