@@ -95,7 +95,16 @@ class HeaderMode:
         self._routes = [(re.compile(pattern, re.DOTALL), target) for pattern, target in routes]
 
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
-        return None
+        settled = self._scanner.settled(text)
+        if settled < 0 or not state.chars:  # the header ends, or it is the message's first text
+            return None
+        if settled:  # else all of it waits, and the header is as it was
+            header = state.pending + text[:settled]
+            if self._fitting(header) < len(header):
+                return None
+            state.pending = header
+        state.held = text[settled:]
+        return []
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         state = run.state

@@ -85,7 +85,7 @@ class TextMode:
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         block = state.block
         if not block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
-            return None
+            return self._quick_begun(state, text)
         if self._first in text and (doubt := self._doubt(text)):
             settled = doubt.start()
             if not self._begun(text, settled):
@@ -93,6 +93,13 @@ class TextMode:
             state.held = text[settled:]
             return [self._delta(block, text[:settled])] if settled else []
         return [self._delta(block, text)]
+
+    def _quick_begun(self, state: State, text: str) -> list[AnyEvent] | None:
+        """No events, if all of it can still become a marker, whatever is open; the message's first text is none such."""
+        if not state.chars or state.finished or not self._begun(text):
+            return None
+        state.held = text
+        return []
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         hit = self._scanner.find(buffer, position, final=run.final)
@@ -157,10 +164,14 @@ class SectionMode:
     ) -> None:
         self._number = number
         self._scanner = Scanner(live, leading_space=True)
+        self._begun = self._scanner.begun
         self._again = Scanner(again) if again else None
 
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
-        return None
+        if (state.spoiled and self._again is not None) or not self._begun(text):
+            return None
+        state.held = text
+        return []
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         state = run.state

@@ -84,13 +84,13 @@ class Parser:
         return self._feed(text)
 
     def _feed(self, text: str) -> list[AnyEvent]:
-        if self.state.finished:
+        grammar, state = self.grammar, self.state
+        if state.finished:
             return []
-        events = self.start()
-        run = Run(self.grammar, self.state)
-        state, most = self.state, self.grammar.message_chars
+        events = [] if state.started else self.start()
+        run, most = Run(grammar, state), grammar.message_chars
         if text and not state.chars:
-            text = self.grammar.prompt + text
+            text = grammar.prompt + text
         room = max(0, most - state.chars)
         state.chars += len(text)
         _read(run, text[:room])

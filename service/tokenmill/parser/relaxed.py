@@ -12,14 +12,16 @@ the size that is allowed, and refuses Python's words.
 import json
 import re
 
+import msgspec
+
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.?)|\"", re.DOTALL)
-_VALID = re.compile(r'(?:[^"\\]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
+_read_literal = msgspec.json.Decoder(str).decode
 _KNOWN = frozenset('"\\/bfnrt')
 
 _TOKEN = re.compile(
     r"""
     (?P<skipped>\s++|//[^\n\r]*+|/\*.*?\*/)
-    |(?P<string>"(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+')
+    |(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+')
     |(?P<key>[A-Za-z_$][\w$-]*+)(?=\s*+:)
     |(?P<word>[A-Za-z]++)
     |(?P<number>[-+.\d][-+.\w]*+)
@@ -72,9 +74,11 @@ def escaped(content: str, *, dropping: bool = False) -> str:
 
     `dropping` leaves out the backslash of all escapes that are none.
     """
-    if _VALID.fullmatch(content):  # nearly all are, and it may be a whole file
-        return content
-    return _ESCAPE.sub(_dropped if dropping else _escape, content)
+    try:
+        _read_literal(f'"{content}"')
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return _ESCAPE.sub(_dropped if dropping else _escape, content)
+    return content  # nearly all are as JSON has them, and it may be a whole file
 
 
 def _escape(found: re.Match[str]) -> str:
