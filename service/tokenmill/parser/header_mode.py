@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from tokenmill.events import AnyEvent
 from tokenmill.parser.call_mode import HEADER_CHARS, CallMode
 from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.members import at_hand
 from tokenmill.parser.modes import TEXT, give_back, open_call, open_section
 from tokenmill.parser.run import Run
 from tokenmill.parser.spec import Channels
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
 
 
+@at_hand
 class Place(Enum):
     """Where a marker stands in a header."""
 

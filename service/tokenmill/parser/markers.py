@@ -10,7 +10,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -68,7 +68,7 @@ def ahead(pattern: str, **parts: str) -> tuple[str, ...]:
     return tuple(sequence)
 
 
-class Hit(NamedTuple, Generic[T_co]):
+class Hit(msgspec.Struct, Generic[T_co], frozen=True, gc=False):
     """What a scanner found: a marker at `start:end` with its `value`; or, with `end` -1, text to hold from `start`."""
 
     start: int

@@ -15,6 +15,7 @@ from tokenmill.events import AnyEvent, Error, ErrorCode, ReasoningDelta, TextDel
 from tokenmill.limits import RAW_CHARS
 from tokenmill.parser.calls import fail
 from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.members import at_hand
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, Source, State
 
@@ -31,6 +32,7 @@ FRAMING_CHARS = 1024
 """Brackets, commas and white space of a section before a call: more is no framing."""
 
 
+@at_hand
 class To(Enum):
     """What a marker leads to."""
 
@@ -95,7 +97,7 @@ class TextMode:
         return [self._delta(block, text)]
 
     def _quick_begun(self, state: State, text: str) -> list[AnyEvent] | None:
-        """No events, if all of it can still become a marker, whatever is open; the message's first text is none such."""
+        """No events, if all of it can still become a marker, whatever is open. Not for the message's first text."""
         if not state.chars or state.finished or not self._begun(text):
             return None
         state.held = text

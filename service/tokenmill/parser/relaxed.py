@@ -20,12 +20,12 @@ _KNOWN = frozenset('"\\/bfnrt')
 
 _TOKEN = re.compile(
     r"""
-    (?P<skipped>\s++|//[^\n\r]*+|/\*.*?\*/)
+    (?:(?P<skipped>\s++|//[^\n\r]*+|/\*.*?\*/)
     |(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+')
     |(?P<key>[A-Za-z_$][\w$-]*+)(?=\s*+:)
     |(?P<word>[A-Za-z]++)
     |(?P<number>[-+.\d][-+.\w]*+)
-    |(?P<sign>[\[\]{},:])
+    |(?P<sign>[\[\]{},:]))\s*+
     """,
     re.DOTALL | re.VERBOSE,
 )
@@ -43,7 +43,8 @@ def to_json(text: str, *, words: bool = False) -> str:
     position = 0
     while position < len(text):
         token = _TOKEN.match(text, position)
-        word = _WORD.match(text, position) if words and (token is None or token.lastgroup == "word") else None
+        kind = (token.lastgroup or "") if token else ""
+        word = _WORD.match(text, position) if words and kind in ("", "word") else None
         if word is not None:
             source = _WORDS.get(word.group(), word.group())
             out.append(source if source in _CONSTANTS else json.dumps(source))
@@ -52,7 +53,7 @@ def to_json(text: str, *, words: bool = False) -> str:
         if token is None:
             raise ValueError(f"this is no JSON: {text[position : position + 20]!r}")
         position = token.end()
-        _add(out, token.lastgroup or "", token.group(), words=words)
+        _add(out, kind, token[kind], words=words)
     return " ".join(out)
 
 

@@ -74,8 +74,8 @@ class JsonReader:
         state: JsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         if state.capture:
             return self._quick_captured(grammar, call, state, text)
-        quote = state.quote  # without it in the text, a backslash matters only at the end
-        if not quote or quote in text or text[-1] == "\\" or state.escaped or (quote == "\n" and "\r" in text):
+        quote = state.quote
+        if not quote or quote in text or "\\" in text or state.escaped or (quote == "\n" and "\r" in text):
             scan = self._watching if grammar.watches_arguments else self._shallow
             if not scan.stays(state, text):
                 return None
