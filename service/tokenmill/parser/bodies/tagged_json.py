@@ -66,8 +66,8 @@ class _TaggedReader(JsonReader):
     def __init__(self, tags: TaggedJson) -> None:
         foreign = [tag for tag in (tags.close, tags.open) if not _is_own(tag)]
         super().__init__(_KEYS, foreign)
-        self._quick_json = super().quick
-        """Looked up once, as it is asked for each chunk."""
+        self._quick_json, self._step_json = super().quick, super().step
+        """Looked up once, as they are asked for each chunk."""
         self._shallow = WordScan(1, self._stops)
         self._watching = WordScan(2, self._stops)
         self._behind = _tags([(tags.close, True), (tags.open, False)])
@@ -94,7 +94,7 @@ class _TaggedReader(JsonReader):
         if not state.loose:
             verdict, behind = Verdict.MORE, buffer[position:].lstrip()
             if state.root or behind[:1] in ("", "{"):
-                position, verdict = super().step(run, call, buffer, position)
+                position, verdict = self._step_json(run, call, buffer, position)
             else:  # white space in front is passed over, also where the closing tag is some
                 state.loose, position = True, len(buffer) - len(behind)
             if verdict is Verdict.DONE:
