@@ -18,12 +18,14 @@ from tokenmill.parser.schema import Shape
 WRAPPER = "arguments"
 ITEM = "item"
 
+_NAME = rf"[^\W\d][\w:.-]{{0,{NAME_CHARS - 1}}}+"
+_ATTRIBUTES = r"""(?:\s++[\w:.-]++(?:\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))?+)*+"""
 _TOKEN = re.compile(
     rf"""
     <!--.*?(?:-->|\Z)
     |<!\[CDATA\[(?P<raw>.*?)(?:\]\]>|\Z)
-    |<(?P<close>/?)\s{{0,8}}(?P<tag>[^\W\d][\w:.-]{{0,{NAME_CHARS - 1}}}+)
-     (?P<attributes>(?:\s++[\w:.-]++(?:\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))?+)*+)\s*+(?P<empty>/?)>
+    |</\s{{0,8}}(?P<close>{_NAME}){_ATTRIBUTES}\s*+/?>
+    |<\s{{0,8}}(?P<tag>{_NAME})(?P<attributes>{_ATTRIBUTES})\s*+(?:(?P<empty>/>)|>(?:(?P<leaf>[^<]*+)</(?P=tag)\s*+>)?+)
     """,
     re.DOTALL | re.VERBOSE,
 )
@@ -67,23 +69,27 @@ def _read(source: str) -> _Element:
         if begin > position:
             stack[-1].text.append(unescaped(source[position:begin]))
         position = end
-        raw, close, tag, attributes, empty = token.groups()
+        raw, close, tag, attributes, empty, leaf = token.groups()
         if raw is not None:
             stack[-1].text.append(raw)
-        elif close:
-            _close(stack, tag.lower(), token)
+        elif close is not None:
+            _close(stack, close.lower(), token)
         elif tag is not None:
             found = _KEY.search(attributes) if attributes else None  # most have none
             key = unescaped(found[1][1:-1]) if found else ""
-            _open(stack, _Element(tag.lower(), key or tag, token.group(), end), empty=bool(empty))
+            element = _Element(tag.lower(), key or tag, token.group(), end)
+            if leaf is not None:  # in one go: in a file with markup these are most
+                element.begin, element.end = token.span("leaf")
+                element.text.append(unescaped(leaf))
+            _open(stack, element, whole=bool(empty) or leaf is not None)
     stack[0].text.append(source[position:])
     if len(stack) > 1:
         raise ValueError(f"<{stack[-1].tag}> is not closed")
     return stack[0]
 
 
-def _open(stack: list[_Element], element: _Element, *, empty: bool) -> None:
-    if empty:
+def _open(stack: list[_Element], element: _Element, *, whole: bool) -> None:
+    if whole:
         stack[-1].children.append(element)
     elif len(stack) <= JSON_DEPTH:
         stack.append(element)
