@@ -29,6 +29,7 @@ def test_promtool_takes_the_rules(path: Path) -> None:
     assert "SUCCESS" in promtool("check", "rules", path)
 
 
+@pytest.mark.slow
 def test_alerts_fire_when_they_should_and_at_no_other_time() -> None:
     """`promtool test rules` over hours of made-up metrics."""
     assert "SUCCESS" in promtool("test", "rules", CASES)
