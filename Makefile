@@ -46,6 +46,14 @@ gen-check: $(INSTALLED) ## Generated files are up to date
 pytest: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests alone, or some: make pytest PYTEST_ARGS="tests/parser -x"
 	$(BIN)/pytest $(PYTEST_ARGS)
 
+.PHONY: chart
+chart: $(INSTALLED) chart-tools ## The Helm chart: lint, schemas, scores, what is rendered, a worker started as it says
+	$(BIN)/pytest tests/chart tests/gen/test_chart.py $(PYTEST_ARGS)
+
+.PHONY: chart-tools
+chart-tools: ## Build the programs that check the chart, once; needs Go
+	@for name in helm kubeconform kube-score; do deploy/tools/go-program $$name >/dev/null; done
+
 .PHONY: fuzz
 fuzz: $(INSTALLED) ## A million random streams against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
 	$(BIN)/python -m tests.properties.fuzz $(FUZZ_ARGS)

