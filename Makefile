@@ -83,10 +83,14 @@ bench: $(INSTALLED) ## The benchmarks, each beside its reference
 .PHONY: install
 install: $(INSTALLED) $(JUDGES_INSTALLED) ## .venv with tokenmill and everything for development
 
+COMPILE := uv pip compile --universal --python-version 3.11 --quiet --generate-hashes --no-emit-index-url \
+    --custom-compile-command "make lock"
+
 .PHONY: lock
-lock: $(INSTALLED) ## Pin the newest versions that pyproject.toml allows (needs uv)
-	uv pip compile pyproject.toml --extra demo --group dev --universal --python-version 3.11 --upgrade --quiet \
-	    --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock
+lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
+	$(COMPILE) pyproject.toml --extra demo --group dev --upgrade --output-file requirements.lock
+	$(COMPILE) pyproject.toml --constraint requirements.lock --output-file deploy/requirements.lock
+	$(COMPILE) --group build --constraint requirements.lock --output-file deploy/build.lock
 
 .PHONY: clean
 clean: ## Remove everything that was made here

@@ -67,7 +67,7 @@ def secrets(tmp_path: Path, redis_server: RedisServer, secure_kafka: SecureKafka
 async def test_a_release_makes_its_topics_works_and_drains(
     tmp_path: Path, secure_kafka: SecureKafkaServer, release: list[Object], secrets: Secrets, unique: str
 ) -> None:
-    """The job twice, a worker until it is ready, `helm test`, tokens in, events out, SIGTERM within the grace period."""
+    """The job twice, a worker until it is ready, `helm test`, tokens in, events out, an end within the grace period."""
     job = [Container(hook("Job", release), release, secrets, tmp_path / f"job-{n}") for n in (1, 2)]
     first, again = [await asyncio.to_thread(each.run, 120) for each in job]
     assert (first[0], again[0]) == (0, 0), first[1] + again[1]

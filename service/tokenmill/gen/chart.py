@@ -1,12 +1,12 @@
-"""What of the Helm chart is made: the schema of its values and its README.
+"""What of the Helm chart is made: the schema of its values, its README, and copies of files that it brings along.
 
-Three sources: the comments of `values.yaml` (descriptions and defaults), the shape of the chart's own values in
-`values.schema.json`, which stays as it is, and the code (everything below `config`).
+Schema and README have three sources: the comments of `values.yaml` (descriptions and defaults), the shape of the
+chart's own values in `values.schema.json`, which stays as it is, and the code (everything below `config`).
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,8 @@ import msgspec
 from tokenmill.config import Config, ExtraOutput
 from tokenmill.gen import describe, markdown
 
-CHART = Path(__file__).resolve().parents[3] / "helm" / "tokenmill"
+CHECKOUT = Path(__file__).resolve().parents[3]
+CHART = CHECKOUT / "helm" / "tokenmill"
 
 NOT_IN_A_CONFIGMAP = {"sasl_password", "ssl_password"}
 """Secrets: a Secret is mounted, and its file is named instead."""
@@ -105,6 +106,11 @@ def readme() -> str:
     """The chart's README: how it is installed, and every value."""
     rows = [(markdown.code(value.path), _default(value), value.text) for value in values()]
     return markdown.page("tokenmill", *(text.strip() for text in TEXTS), markdown.table(("value", "default", ""), rows))
+
+
+def copy_of(path: str) -> Callable[[], str]:
+    """The text of a file of the checkout: a chart can't read what lies outside of its folder."""
+    return lambda: (CHECKOUT / path).read_text(encoding="utf-8")
 
 
 def _default(value: Value) -> str:

@@ -109,6 +109,7 @@ METRICS: tuple[Metric, ...] = (
     # ------------------------------------------------------------------------------------------------ what is held
     Metric("tokenmill_open_messages", "gauge", "Messages that are open on the partitions of this worker."),
     Metric("tokenmill_state_bytes", "gauge", "About how much memory open messages take."),
+    Metric("tokenmill_state_limit_bytes", "gauge", "Of `tokenmill_state_bytes`, what `worker.state_mib` allows."),
     Metric("tokenmill_unacknowledged_bytes", "gauge", "Output that the broker has not acknowledged yet."),
     Metric(
         "tokenmill_consumer_lag_records",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from tokenmill.limits import MIB
 from tokenmill.observe import Numbers
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Phase
@@ -23,6 +24,7 @@ def read_gauges(numbers: Numbers, engine: Engine) -> None:
 
     numbers.read("tokenmill_open_messages", lambda: total("open_messages"))
     numbers.read("tokenmill_state_bytes", lambda: total("size"))
+    numbers.read("tokenmill_state_limit_bytes", lambda: [((), engine.config.worker.state_mib * MIB)])
     numbers.read("tokenmill_consumer_lag_records", lag)
     numbers.read("tokenmill_assigned_partitions", lambda: [((), len(engine.lanes))])
     numbers.read(

@@ -1,0 +1,288 @@
+"""What the Grafana dashboard shows: rows of panels, each with the questions that it asks of Prometheus.
+
+1. First whether users are served: traffic, errors, latency. Then what is short, then how workers recover, then which
+   format or codec it is. Whoever is called at night reads from the top and stops where something is red.
+2. Questions keep to the variables of the dashboard, and rates to `$__rate_interval`, which knows how often is scraped.
+3. Panels add up over workers, except where the question is which worker it is.
+"""
+
+from tokenmill.gen.panel import GROUP, WORKERS, Panel, Query, Row, buckets, quantiles, rate, total, within
+
+CHUNK_LATENCY = "tokenmill_chunk_to_event_latency_seconds"
+FIRST_EVENT = "tokenmill_time_to_first_event_seconds"
+
+SERVED = Row(
+    "Traffic, errors, latency",
+    (
+        Panel(
+            title="Workers",
+            text="By what they run. Two versions are an upgrade that goes on.",
+            queries=(Query(f"count by (version) (tokenmill_build_info{{{WORKERS}}})", "{{version}}"),),
+            kind="stat",
+            width=4,
+        ),
+        Panel(
+            title="Open messages",
+            text="Answers that are being written now.",
+            queries=(Query(total("tokenmill_open_messages")),),
+            kind="stat",
+            width=4,
+        ),
+        Panel(
+            title="Events in time",
+            text="Share of chunks of the last hour whose events were there within 0.25 s. The objective is 99 %.",
+            queries=(Query(f"1 - job:tokenmill_late_chunks:ratio_rate1h{{{GROUP}}}"),),
+            kind="stat",
+            unit="percentunit",
+            width=4,
+        ),
+        Panel(
+            title="Records refused",
+            text="Share of the last hour's records that became dead letters. The objective is below 0.1 %.",
+            queries=(Query(f"job:tokenmill_refused_records:ratio_rate1h{{{GROUP}}}"),),
+            kind="stat",
+            unit="percentunit",
+            width=4,
+            red=0.001,
+        ),
+        Panel(
+            title="Lag",
+            text="How long the workers would need for what waits.",
+            queries=(Query(f"job:tokenmill_consumer_lag:seconds{{{GROUP}}}"),),
+            kind="stat",
+            unit="s",
+            width=4,
+            red=60,
+        ),
+        Panel(
+            title="Lost",
+            text="Messages that ended as lost, and records that were gone before they were read, in the time shown.",
+            queries=(
+                Query(within("tokenmill_parse_errors_total", 'stage="recovery"'), "messages"),
+                Query(within("tokenmill_records_lost_total"), "records"),
+            ),
+            kind="stat",
+            width=4,
+            red=1,
+        ),
+        Panel(
+            title="Records",
+            text="Read from the input, and acknowledged on each output.",
+            queries=(
+                Query(rate("tokenmill_records_consumed_total"), "consumed"),
+                Query(rate("tokenmill_records_produced_total", "topic"), "{{topic}}"),
+            ),
+            unit="ops",
+        ),
+        Panel(
+            title="Events",
+            text="Native events by type.",
+            queries=(Query(rate("tokenmill_events_produced_total", "type"), "{{type}}"),),
+            unit="ops",
+        ),
+        Panel(
+            title="Errors",
+            text="Error events by reason, and dead letters by code.",
+            queries=(
+                Query(rate("tokenmill_parse_errors_total", "reason"), "{{reason}}"),
+                Query(rate("tokenmill_dead_letters_total", "reason"), "dead letter: {{reason}}"),
+            ),
+            unit="ops",
+        ),
+        Panel(
+            title="Chunk to event",
+            text="From a chunk's record timestamp until everything it caused was acknowledged.",
+            queries=buckets(CHUNK_LATENCY),
+            kind="heatmap",
+            unit="s",
+        ),
+        Panel(
+            title="Chunk to event, quantiles",
+            text="The same as lines. In exactly-once the time until the commit is in it.",
+            queries=quantiles(CHUNK_LATENCY),
+            unit="s",
+        ),
+        Panel(
+            title="Time to first event",
+            text="From the timestamp of a message's first record until its first events were acknowledged.",
+            queries=quantiles(FIRST_EVENT),
+            unit="s",
+        ),
+    ),
+)
+
+_CAP = total("tokenmill_state_limit_bytes", "instance")
+
+SATURATION = Row(
+    "Saturation",
+    (
+        Panel(
+            title="Lag by partition",
+            text="One line that rises: that partition stands still. All rise: there are too few workers.",
+            queries=(Query(total("tokenmill_consumer_lag_records", "topic, partition"), "{{topic}}/{{partition}}"),),
+            width=12,
+        ),
+        Panel(
+            title="Processor",
+            text="Cores that a worker uses. It can use one: its event loop.",
+            queries=(Query(rate("process_cpu_seconds_total", "instance"), "{{instance}}"),),
+            width=6,
+            red=0.95,
+        ),
+        Panel(
+            title="Event loop",
+            text="How late it woke. Above half a second a worker gets too little processor time.",
+            queries=(Query(f"max by (instance) (tokenmill_event_loop_lag_seconds{{{WORKERS}}})", "{{instance}}"),),
+            unit="s",
+            width=6,
+            red=0.5,
+        ),
+        Panel(
+            title="State, of its cap",
+            text="Memory of open messages. At 100 % input pauses, and the longest idle messages are finished.",
+            queries=(Query(f"{total('tokenmill_state_bytes', 'instance')} / {_CAP}", "{{instance}}"),),
+            unit="percentunit",
+            width=6,
+            red=0.9,
+        ),
+        Panel(
+            title="Memory",
+            text="Of the process.",
+            queries=(Query(total("process_resident_memory_bytes", "instance"), "{{instance}}"),),
+            unit="bytes",
+            width=6,
+        ),
+        Panel(
+            title="Not acknowledged",
+            text="Output that the broker has not taken yet. High: Kafka is slow, and workers wait for it.",
+            queries=(Query(total("tokenmill_unacknowledged_bytes", "instance"), "{{instance}}"),),
+            unit="bytes",
+            width=6,
+        ),
+        Panel(
+            title="Partitions",
+            text="How they are shared out.",
+            queries=(Query(total("tokenmill_assigned_partitions", "instance"), "{{instance}}"),),
+            width=6,
+        ),
+    ),
+)
+
+RECOVERY = Row(
+    "Recovery",
+    (
+        Panel(
+            title="Rebalances",
+            text="Times that workers were given their partitions. Some at each change are normal.",
+            queries=(Query(rate("tokenmill_rebalances_total", "instance"), "{{instance}}"),),
+            unit="ops",
+            width=6,
+        ),
+        Panel(
+            title="Restores",
+            text="Where partitions had their state from. Replays take longest.",
+            queries=(Query(rate("tokenmill_restores_total", "source"), "{{source}}"),),
+            unit="ops",
+            width=6,
+        ),
+        Panel(
+            title="Time to restore",
+            text="From the assignment of a partition until it was live.",
+            queries=quantiles("tokenmill_restore_seconds"),
+            unit="s",
+            width=6,
+        ),
+        Panel(
+            title="Replay",
+            text="Partitions that wait for their state, records read for it, and replays that gave another state.",
+            queries=(
+                Query(total("tokenmill_replaying_partitions"), "partitions"),
+                Query(rate("tokenmill_records_replayed_total"), "records a second"),
+                Query(rate("tokenmill_replay_mismatches_total"), "mismatches a second"),
+            ),
+            width=6,
+        ),
+        Panel(
+            title="Commits",
+            text="Of offsets and low-water marks.",
+            queries=(Query(rate("tokenmill_commits_total", "outcome"), "{{outcome}}"),),
+            unit="ops",
+            width=6,
+        ),
+        Panel(
+            title="Snapshots",
+            text="Written to Redis. Overtaken: the partition has another owner already.",
+            queries=(Query(rate("tokenmill_snapshots_total", "kind, outcome"), "{{kind}} {{outcome}}"),),
+            unit="ops",
+            width=6,
+        ),
+        Panel(
+            title="Redis errors",
+            text="Events go on without Redis; restarts take longer.",
+            queries=(Query(rate("tokenmill_redis_errors_total", "op"), "{{op}}"),),
+            unit="ops",
+            width=6,
+        ),
+        Panel(
+            title="Timeouts",
+            text="Messages that are finished because nothing came for them, or because memory was short.",
+            queries=(Query(rate("tokenmill_timeouts_written_total"), "written"),),
+            unit="ops",
+            width=6,
+        ),
+    ),
+)
+
+_FORMAT = 'format=~"$format"'
+
+DRILL_DOWN = Row(
+    "By format and codec",
+    (
+        Panel(
+            title="Tool calls",
+            text="What became of the calls that models wrote.",
+            queries=(Query(rate("tokenmill_tool_calls_total", "outcome", _FORMAT), "{{outcome}}"),),
+            unit="ops",
+        ),
+        Panel(
+            title="Broken calls, by format",
+            text="Share of the last half hour's calls that could not be read. High for one: the model writes another.",
+            queries=(Query(f"job_format:tokenmill_broken_calls:ratio_rate30m{{{GROUP}, {_FORMAT}}}", "{{format}}"),),
+            unit="percentunit",
+            red=0.1,
+        ),
+        Panel(
+            title="Errors, by format",
+            text="Error events with the stage and the reason.",
+            queries=(
+                Query(
+                    rate("tokenmill_parse_errors_total", "format, stage, reason", _FORMAT),
+                    "{{format}}: {{stage}}, {{reason}}",
+                ),
+            ),
+            unit="ops",
+        ),
+        Panel(
+            title="Chunks, by codec",
+            text="What codecs made of input records.",
+            queries=(Query(rate("tokenmill_chunks_consumed_total", "codec", 'codec=~"$codec"'), "{{codec}}"),),
+            unit="ops",
+        ),
+        Panel(
+            title="Chunks without effect",
+            text="Repeated, late, or of messages that are not open.",
+            queries=(Query(rate("tokenmill_chunks_dropped_total", "reason"), "{{reason}}"),),
+            unit="ops",
+        ),
+        Panel(
+            title="Time to first event",
+            text="As a heat map.",
+            queries=buckets(FIRST_EVENT),
+            kind="heatmap",
+            unit="s",
+        ),
+    ),
+)
+
+ROWS = (SERVED, SATURATION, RECOVERY, DRILL_DOWN)
+"""The dashboard, from the top."""

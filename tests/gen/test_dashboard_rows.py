@@ -1,0 +1,60 @@
+"""What the dashboard shows, and in which order."""
+
+from pathlib import Path
+
+from tests.support.deployment import RULES, promtool, rules
+from tests.support.promql import as_rules, selectors, unknown
+from tokenmill.gen.dashboard_rows import ROWS
+from tokenmill.observe.table import METRICS
+
+PANELS = [panel for row in ROWS for panel in row.panels]
+EXPRESSIONS = [query.expr for panel in PANELS for query in panel.queries]
+RECORDED = {rule["record"]: rule["expr"] for path in RULES for rule in rules(path) if "record" in rule}
+
+VALUES = {"$__rate_interval": "5m", "$__range": "1h", "$namespace": ".*", "$job": ".*", "$instance": ".*"}
+VALUES |= {"$format": "hermes|qwen3_xml", "$codec": ".*"}
+"""What Grafana would put in place of its variables."""
+
+
+def filled_in(expression: str) -> str:
+    """The expression as Prometheus gets it."""
+    for variable, value in VALUES.items():
+        expression = expression.replace(variable, value)
+    return expression
+
+
+def test_every_expression_parses(tmp_path: Path) -> None:
+    """Promtool reads each as a rule, with the variables filled in."""
+    expressions = [filled_in(expression) for expression in EXPRESSIONS]
+    assert not any("$" in expression for expression in expressions)
+    path = tmp_path / "expressions.yaml"
+    path.write_text(as_rules(expressions))
+    assert f"{len(EXPRESSIONS)} rules found" in promtool("check", "rules", path)
+
+
+def test_expressions_ask_only_for_what_exists() -> None:
+    """Metrics of the table, or recorded names; and labels that they have."""
+    assert [problem for expression in EXPRESSIONS for problem in unknown(expression, set(RECORDED))] == []
+
+
+def test_every_metric_is_shown() -> None:
+    """By itself or by a recording rule, so that nobody has to know the table by heart."""
+    seen = {selector.name for expression in EXPRESSIONS for selector in selectors(expression)}
+    seen |= {selector.name for name in seen & RECORDED.keys() for selector in selectors(RECORDED[name])}
+    missing = [m.name for m in METRICS if not {m.name, f"{m.name}_bucket"} & seen]
+    assert missing == []
+
+
+def test_what_users_feel_comes_first() -> None:
+    """Traffic, errors and latency, with a heat map; then what is short, by partition; last formats and codecs."""
+    assert [row.title for row in ROWS] == ["Traffic, errors, latency", "Saturation", "Recovery", "By format and codec"]
+    assert [panel.title for panel in ROWS[0].panels if panel.kind == "heatmap"] == ["Chunk to event"]
+    assert ROWS[1].panels[0].title == "Lag by partition"
+
+
+def test_panels_explain_themselves() -> None:
+    """Each with a sentence or two; what is drawn with several lines has names for them."""
+    for panel in PANELS:
+        assert panel.text.endswith(".")
+        assert len({query.legend for query in panel.queries}) == len(panel.queries)
+        assert all(query.legend for query in panel.queries if len(panel.queries) > 1 or " by (" in query.expr)

@@ -1,0 +1,28 @@
+"""Questions of panels, as Prometheus takes them."""
+
+from tokenmill.gen.panel import WORKERS, buckets, quantiles, rate, total, within
+
+
+def test_a_rate_is_added_up_over_workers() -> None:
+    """All of them, or by a label; of some series only if asked."""
+    assert rate("m") == f"sum (rate(m{{{WORKERS}}}[$__rate_interval]))"
+    assert rate("m", "a, b", 'c="d"') == f'sum by (a, b) (rate(m{{{WORKERS}, c="d"}}[$__rate_interval]))'
+
+
+def test_a_gauge_is_added_up_over_workers() -> None:
+    """As it is."""
+    assert total("m", "instance") == f"sum by (instance) (m{{{WORKERS}}})"
+
+
+def test_a_gain_is_that_of_the_time_shown() -> None:
+    """A counter that never counted has gained nothing, not no number."""
+    assert within("m") == f"sum(increase(m{{{WORKERS}}}[$__range])) or vector(0)"
+
+
+def test_a_histogram_is_asked_for_its_buckets() -> None:
+    """As a heat map, or as three quantiles."""
+    (heat,) = buckets("m")
+    assert heat.expr == rate("m_bucket", "le")
+    assert [(query.legend, query.expr) for query in quantiles("m")] == [
+        (f"p{share}", f"histogram_quantile({share / 100:g}, {heat.expr})") for share in (50, 95, 99)
+    ]

@@ -1,0 +1,48 @@
+"""The files under `deploy/`, and the tools that check them."""
+
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.structure.tree import CHECKOUT
+
+DEPLOY = CHECKOUT / "deploy"
+TOOLS = DEPLOY / "tools"
+RULES = (DEPLOY / "prometheus" / "recording.yaml", DEPLOY / "prometheus" / "alerts.yaml")
+
+FETCH_S = 240
+"""A tool is fetched or built once; on a busy machine that takes a minute or two."""
+
+
+@cache
+def tool(name: str) -> Path:
+    """Path of a tool that a script in `deploy/tools` fetches. Fails the test where it can't be had."""
+    run = subprocess.run([TOOLS / name], capture_output=True, text=True, timeout=FETCH_S, check=False)
+    if run.returncode:
+        pytest.fail(run.stderr)
+    return Path(run.stdout.strip())
+
+
+def promtool(*arguments: str | Path, given: str | None = None) -> str:
+    """Everything that promtool prints. Fails the test if it finds a fault."""
+    command = [tool("promtool"), *arguments]
+    run = subprocess.run(
+        command, input=given, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False
+    )
+    if run.returncode:
+        pytest.fail(run.stdout)
+    return run.stdout
+
+
+def read_yaml(path: Path) -> Any:
+    """A YAML file with one document."""
+    return yaml.safe_load(path.read_text())
+
+
+def rules(path: Path) -> list[dict[str, Any]]:
+    """The rules of all groups of a file."""
+    return [rule for group in read_yaml(path)["groups"] for rule in group["rules"]]
