@@ -1,5 +1,5 @@
 # From a fresh clone `make demo` and `make test` do everything: they make .venv, install what requirements.lock pins, run.
-# Needed: make and Python 3.11 or later; for the tests also a Docker daemon, or java and mvn (see docs/contributing.md).
+# Needed: make and Python 3.11 or later; for the tests also Go, and a Docker daemon or java and mvn (docs/contributing.md).
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help

@@ -9,13 +9,22 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.chart.rendering import CHART, EXAMPLES, Refused, render
+from tests.chart.rendering import CHART, EXAMPLES, Refused, render, worker
+from tests.structure.pages import Block, _blocks
+from tests.structure.tree import DOCS
 from tokenmill.gen.chart import values
 
 READ = re.compile(r"\.Values((?:\.\w+)+)")
 PATHS = [value.path for value in values()]
 DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text())
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
+
+PAGES = [
+    block
+    for page in (DOCS / "howto" / "deploy-on-kubernetes.md", CHART / "README.md")
+    for block in _blocks(page)
+    if block.language == "yaml"
+]
 
 FOR_OTHERS = {"global"}
 """What Helm itself puts among the values."""
@@ -90,6 +99,12 @@ def test_every_value_is_set_in_an_example() -> None:
     examples = [yaml.safe_load(path.read_text()) or {} for path in EXAMPLES]
     plain = [path for path in PATHS if all(value_at(one, path) in ({}, value_at(DEFAULTS, path)) for one in examples)]
     assert plain == []
+
+
+@pytest.mark.parametrize("block", PAGES, ids=lambda block: f"{block.page.stem}-{block.line}")
+def test_values_of_the_documentation_are_accepted(block: Block) -> None:
+    """Blocks `yaml` of the page about Kubernetes, and of the chart's README."""
+    assert worker(render(values=yaml.safe_load(block.text)))
 
 
 @pytest.mark.parametrize(
