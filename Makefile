@@ -43,8 +43,8 @@ gen-check: $(INSTALLED) ## Generated files are up to date
 	$(BIN)/python -m tokenmill.gen --check
 
 .PHONY: pytest
-pytest: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests alone, or some: make pytest PYTEST_ARGS="tests/parser -x"
-	$(BIN)/pytest $(PYTEST_ARGS)
+pytest: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests alone, in two processes, or some: make pytest PYTEST_ARGS="tests/parser -x"
+	$(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
 .PHONY: chart
 chart: $(INSTALLED) chart-tools ## The Helm chart: lint, schemas, scores, what is rendered, a worker started as it says
@@ -52,7 +52,7 @@ chart: $(INSTALLED) chart-tools ## The Helm chart: lint, schemas, scores, what i
 
 .PHONY: chart-tools
 chart-tools: ## Build the programs that check the chart, once; needs Go
-	@for name in helm kubeconform kube-score; do deploy/tools/go-program $$name >/dev/null; done
+	@for name in helm kubeconform kube-score; do deploy/tools/go-program $$name >/dev/null || exit 1; done
 
 .PHONY: fuzz
 fuzz: $(INSTALLED) ## A million random streams against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"

@@ -13,6 +13,8 @@ from tests.structure.tree import CHECKOUT
 
 BUILDER = CHECKOUT / "deploy" / "tools" / "go-program"
 
+NAMES = ("helm", "kubeconform", "kube-score")
+
 BUILD_S = 1800
 """For a program's first build: two minutes of two processors, and machines are shared."""
 
