@@ -45,7 +45,8 @@ def test_pods_talk_to_dns_kafka_and_redis_and_to_nobody_else() -> None:
 
 def test_redis_has_its_usual_port_where_none_is_known() -> None:
     """A URL without one, or one that only the Secret knows."""
-    for values in ({"config.redis.url": "redis://redis/0"}, {"redis.existingSecret": "redis-login"}):
+    urls = [{"config.redis.url": url} for url in ("redis://redis/0", "redis://[fd00::1]/0")]
+    for values in (*urls, {"redis.existingSecret": "redis-login"}):
         assert ports(one("NetworkPolicy", render(values=values))["spec"]["egress"])[-1] == [6379]
 
 
@@ -134,11 +135,12 @@ def test_every_object_can_be_told_apart() -> None:
 
 
 def test_names_fit_where_a_release_has_a_long_one() -> None:
-    """A pod's name with its number, and what StatefulSets add in labels, are at most 63 characters."""
+    """A label has at most 63 characters; that of a StatefulSet's revision holds its name, a dash and a hash of ten."""
     made = run("helm", "template", "r" * 53, CHART)
     assert made.returncode == 0
-    names = [found["metadata"]["name"] for found in yaml.safe_load_all(made.stdout)]
-    assert max(map(len, names)) <= 63
+    objects = list(yaml.safe_load_all(made.stdout))
+    assert len(worker(objects)["metadata"]["name"]) + 11 <= 63
+    assert max(len(found["metadata"]["name"]) for found in objects) <= 63
 
 
 def notes(example: Path | None = None) -> str:

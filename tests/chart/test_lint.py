@@ -1,11 +1,14 @@
 """What Helm, the API's schemas and kube-score say of the chart, with every file of example values."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.chart.rendering import CHART, EXAMPLES, text_of
 from tests.chart.tools import run, schemas
+from tests.structure.tree import CHECKOUT
 
 each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 
@@ -78,6 +81,12 @@ def test_kube_score_finds_nothing_critical(example: Path) -> None:
     assert [line for line in said.stdout.splitlines() if line.startswith("[CRITICAL]")] == []
     assert said.returncode == 0, said.stdout + said.stderr
     assert "[OK]" in said.stdout
+
+
+def test_the_chart_is_of_this_version() -> None:
+    """The image that it takes by default is the one of this checkout."""
+    version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"]
+    assert yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"] == version
 
 
 def test_kube_version_is_the_oldest_that_is_tested() -> None:

@@ -17,7 +17,7 @@
     {{- toYaml . | nindent 4 }}
   {{- end }}
 {{- $url := ternary "" (.Values.config.redis.url | default "") (ne .Values.redis.existingSecret "") }}
-{{- $said := regexFind ":[0-9]+" (get (urlParse $url) "host") | trimPrefix ":" | int }}
+{{- $said := regexFind ":[0-9]+$" (get (urlParse $url) "host") | trimPrefix ":" | int }}
 - ports:
     - {port: {{ .Values.networkPolicy.redis.port | default $said | default 6379 }}, protocol: TCP}
   {{- with .Values.networkPolicy.redis.to }}

@@ -1,9 +1,10 @@
 {{/* Names, labels, image: what objects are called. */}}
 
+{{/* Short enough for the longest that is made of it: a label holds a StatefulSet's name and 11 characters more. */}}
 {{- define "tokenmill.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- $own := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
-{{- default $own .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
+{{- default $own .Values.fullnameOverride | trunc 45 | trimSuffix "-" -}}
 {{- end }}
 
 {{- define "tokenmill.worker" -}}
