@@ -3,11 +3,10 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from tests.structure.tree import CHECKOUT
 
@@ -47,21 +46,23 @@ def schemas(folder: Path, version: str) -> Path:
     assert spec.origin is not None
     source = Path(spec.origin).parent / "kubernetes-json-schema" / f"v{version}.0-local-strict"
     definitions = json.loads((source / "_definitions.json").read_text())["$defs"]
+    references = {name: DEFINITION.findall(json.dumps(found)) for name, found in definitions.items()}
     for path in source.glob("*-*.json"):
         text = path.read_text()
-        whole = {**json.loads(text), "$defs": {name: definitions[name] for name in _needed(text, definitions)}}
-        del whole["$id"]
-        (folder / path.name).write_text(DEFINITION.sub(r"#/$defs/\1", json.dumps(whole)))
+        schema = json.loads(text)
+        if "x-kubernetes-group-version-kind" in schema:  # an object, no part of one
+            del schema["$id"]
+            schema["$defs"] = {name: definitions[name] for name in _closure(DEFINITION.findall(text), references)}
+            (folder / path.name).write_text(DEFINITION.sub(r"#/$defs/\1", json.dumps(schema)))
     return folder
 
 
-def _needed(text: str, definitions: dict[str, Any]) -> Iterator[str]:
-    """Names of the definitions that a schema refers to, and of those that they refer to."""
+def _closure(waiting: list[str], references: Mapping[str, list[str]]) -> set[str]:
+    """The names, and all names that they lead to."""
     seen: set[str] = set()
-    waiting = DEFINITION.findall(text)
     while waiting:
         name = waiting.pop()
         if name not in seen:
             seen.add(name)
-            yield name
-            waiting += DEFINITION.findall(json.dumps(definitions[name]))
+            waiting += references[name]
+    return seen
