@@ -235,6 +235,14 @@ def test_workers_are_spread_over_zones_and_hosts() -> None:
     ]
 
 
+def test_a_spread_with_a_selector_of_its_own_keeps_it() -> None:
+    """Nothing is added to it."""
+    selector = {"matchLabels": {"team": "streams"}}
+    own = {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": selector}
+    spec = pod_of(worker(render(values={"worker.topologySpreadConstraints": [own]})))["spec"]
+    assert spec["topologySpreadConstraints"] == [own]
+
+
 @pytest.mark.parametrize(
     ("example", "limits"),
     [(None, {"maxUnavailable": 1}), (SASL, {"maxUnavailable": "25%"}), (HPA, {"minAvailable": 1})],
