@@ -11,6 +11,7 @@ INSTALLED := $(VENV)/.installed
 JUDGES := tests/judges/node
 JUDGES_INSTALLED := $(JUDGES)/node_modules/.installed
 PYTHONS := python3.11 python3.12 python3.13 python3 python
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 PYTEST_ARGS ?=
 FUZZ_ARGS ?=
 
@@ -21,6 +22,20 @@ help: ## This list
 .PHONY: demo
 demo: $(INSTALLED) ## The whole flow on this machine: embedded broker and Redis, a worker, sample streams
 	@$(BIN)/tokenmill demo
+
+.PHONY: up
+up: ## The demo with everything around it, in containers: Kafka, Redis, workers, Prometheus, Grafana (needs Docker)
+	docker compose -f deploy/compose.yaml up --build --detach
+
+.PHONY: down
+down: ## Remove what `make up` started
+	docker compose -f deploy/compose.yaml down --volumes
+
+.PHONY: image
+image: ## The image, with version and revision in its labels (needs Docker)
+	docker build -f deploy/Dockerfile -t tokenmill:$(VERSION) --build-arg VERSION=$(VERSION) \
+	    --build-arg REVISION=$$(git rev-parse HEAD) --build-arg CREATED=$$(git log -1 --format=%cI) \
+	    --build-arg SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) .
 
 .PHONY: test
 test: lint types layers gen-check pytest ## Everything that has to pass
