@@ -165,6 +165,7 @@ def test_secrets_are_files_and_variables_name_them() -> None:
         "secretKeyRef": {"name": "kafka-login", "key": "user"}
     }
     (files,) = (volume for volume in pod_of(worker(objects))["spec"]["volumes"] if volume["name"] == "files")
+    assert files["projected"]["defaultMode"] == 0o440
     secrets = {source["secret"]["name"]: source["secret"]["items"] for source in files["projected"]["sources"][1:]}
     assert secrets == {
         "kafka-login": [{"key": "pass", "path": "kafka/password"}],
