@@ -1,5 +1,5 @@
 # From a fresh clone `make demo` and `make test` do everything: they make .venv, install what requirements.lock pins, run.
-# Needed: make and Python 3.11 or later; for the tests also a Docker daemon, or java and mvn (see docs/contributing.md).
+# Needed: make and Python 3.11 or later; for the tests also Go, and a Docker daemon or java and mvn (docs/contributing.md).
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -60,6 +60,14 @@ gen-check: $(INSTALLED) ## Generated files are up to date
 .PHONY: pytest
 pytest: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests alone, in two processes, or some: make pytest PYTEST_ARGS="tests/parser -x"
 	$(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+
+.PHONY: chart
+chart: $(INSTALLED) chart-tools ## The Helm chart: lint, schemas, scores, what is rendered, a worker started as it says
+	$(BIN)/pytest tests/chart tests/gen/test_chart.py $(PYTEST_ARGS)
+
+.PHONY: chart-tools
+chart-tools: ## Build the programs that check the chart, once; needs Go
+	@for name in helm kubeconform kube-score; do deploy/tools/go-program $$name >/dev/null || exit 1; done
 
 .PHONY: fuzz
 fuzz: $(INSTALLED) ## A million random streams against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"

@@ -1,4 +1,4 @@
-"""Generated files: reference pages, JSON schemas, the sample configuration, the dashboard. Only a checkout has them.
+"""Generated files: reference pages, JSON schemas, sample configuration, dashboard, chart. Only a checkout has them.
 
 Each is made by a function from the lists and tables of the package, so that none of them can be forgotten or wrong.
 A new one is a function and one line in `FILES`.
@@ -7,6 +7,7 @@ A new one is a function and one line in `FILES`.
 from collections.abc import Callable
 
 from tokenmill.gen import (
+    chart,
     codecs,
     commands,
     conversions,
@@ -34,5 +35,10 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/reference/metrics.md": metrics.page,
     "deploy/grafana/tokenmill.json": dashboard.dashboard,
     "deploy/tokenmill.toml": settings.sample,
+    "helm/tokenmill/README.md": chart.readme,
+    "helm/tokenmill/files/alerts.yaml": chart.copy_of("deploy/prometheus/alerts.yaml"),
+    "helm/tokenmill/files/recording.yaml": chart.copy_of("deploy/prometheus/recording.yaml"),
+    "helm/tokenmill/files/tokenmill.json": dashboard.dashboard,
+    "helm/tokenmill/values.schema.json": chart.schema,
 }
 """Path in the checkout → what makes the file's text."""

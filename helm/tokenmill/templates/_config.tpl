@@ -1,0 +1,124 @@
+{{/* The application's configuration as its own TOML file. Secrets are files beside it, named by variables. */}}
+
+{{/* A value in TOML. Numbers of values files are floats, which toToml would write as 8080.0; JSON writes 8080. */}}
+{{- define "tokenmill.toml.value" -}}
+{{- if kindIs "map" . -}}
+{{- $pairs := list -}}
+{{- range $key, $value := . -}}
+{{- $pairs = append $pairs (printf "%s = %s" (toRawJson $key) (include "tokenmill.toml.value" $value)) -}}
+{{- end -}}
+{ {{- join ", " $pairs -}} }
+{{- else if kindIs "slice" . -}}
+{{- $items := list -}}
+{{- range . -}}
+{{- $items = append $items (include "tokenmill.toml.value" .) -}}
+{{- end -}}
+[{{ join ", " $items }}]
+{{- else if kindIs "invalid" . -}}
+{{- fail "config: null has no place inside of a value: leave the key out" -}}
+{{- else -}}
+{{ toRawJson . }}
+{{- end -}}
+{{- end }}
+
+{{/* The lines of a table. */}}
+{{- define "tokenmill.toml.table" -}}
+{{- range $key, $value := . }}
+{{- if not (kindIs "invalid" $value) }}
+{{ $key }} = {{ include "tokenmill.toml.value" $value }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The file: sections are tables, outputs are several. */}}
+{{- define "tokenmill.toml" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- if .Values.redis.existingSecret -}}
+{{- $_ := unset $config.redis "url" -}}
+{{- end -}}
+{{- range $name, $section := $config }}
+{{- if kindIs "map" $section }}
+[{{ $name }}]
+{{- include "tokenmill.toml.table" $section }}
+{{ else }}
+{{- range $section }}
+[[{{ $name }}]]
+{{- include "tokenmill.toml.table" . }}
+{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Of the folder /etc/tokenmill: the Secrets beside the file. */}}
+{{- define "tokenmill.secrets" -}}
+{{- if .Values.kafka.login.existingSecret }}
+- secret:
+    name: {{ .Values.kafka.login.existingSecret }}
+    items:
+      - {key: {{ .Values.kafka.login.passwordKey }}, path: kafka/password}
+{{- end }}
+{{- if .Values.kafka.ca.existingSecret }}
+- secret:
+    name: {{ .Values.kafka.ca.existingSecret }}
+    items:
+      - {key: {{ .Values.kafka.ca.key }}, path: kafka/ca.crt}
+{{- end }}
+{{- if .Values.kafka.clientCert.existingSecret }}
+- secret:
+    name: {{ .Values.kafka.clientCert.existingSecret }}
+    items:
+      - {key: {{ .Values.kafka.clientCert.certKey }}, path: kafka/tls.crt}
+      - {key: {{ .Values.kafka.clientCert.keyKey }}, path: kafka/tls.key}
+      {{- if .Values.kafka.clientCert.passwordKey }}
+      - {key: {{ .Values.kafka.clientCert.passwordKey }}, path: kafka/tls.password}
+      {{- end }}
+{{- end }}
+{{- if .Values.redis.existingSecret }}
+- secret:
+    name: {{ .Values.redis.existingSecret }}
+    items:
+      - {key: {{ .Values.redis.urlKey }}, path: redis/url}
+{{- end }}
+{{- if .Values.redis.ca.existingSecret }}
+- secret:
+    name: {{ .Values.redis.ca.existingSecret }}
+    items:
+      - {key: {{ .Values.redis.ca.key }}, path: redis/ca.crt}
+{{- end }}
+{{- end }}
+
+{{/* Variables that name the files. What nobody else can know goes over the file; extraEnv goes over all of it. */}}
+{{- define "tokenmill.env" -}}
+- name: TOKENMILL_CONFIG
+  value: /etc/tokenmill/tokenmill.toml
+{{- if .Values.kafka.login.existingSecret }}
+{{- if .Values.kafka.login.usernameKey }}
+- name: TOKENMILL_KAFKA__SASL_USERNAME
+  valueFrom:
+    secretKeyRef: {name: {{ .Values.kafka.login.existingSecret }}, key: {{ .Values.kafka.login.usernameKey }}}
+{{- end }}
+- name: TOKENMILL_KAFKA__SASL_PASSWORD_FILE
+  value: /etc/tokenmill/kafka/password
+{{- end }}
+{{- if .Values.kafka.ca.existingSecret }}
+- name: TOKENMILL_KAFKA__SSL_CAFILE
+  value: /etc/tokenmill/kafka/ca.crt
+{{- end }}
+{{- if .Values.kafka.clientCert.existingSecret }}
+- name: TOKENMILL_KAFKA__SSL_CERTFILE
+  value: /etc/tokenmill/kafka/tls.crt
+- name: TOKENMILL_KAFKA__SSL_KEYFILE
+  value: /etc/tokenmill/kafka/tls.key
+{{- if .Values.kafka.clientCert.passwordKey }}
+- name: TOKENMILL_KAFKA__SSL_PASSWORD_FILE
+  value: /etc/tokenmill/kafka/tls.password
+{{- end }}
+{{- end }}
+{{- if .Values.redis.existingSecret }}
+- name: TOKENMILL_REDIS__URL_FILE
+  value: /etc/tokenmill/redis/url
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}

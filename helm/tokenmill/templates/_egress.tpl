@@ -1,0 +1,30 @@
+{{/* Whom the pods talk to: names, brokers, Redis. */}}
+{{- define "tokenmill.egress" -}}
+- ports:
+    - {port: 53, protocol: UDP}
+    - {port: 53, protocol: TCP}
+{{- $servers := splitList "," .Values.config.kafka.bootstrap_servers }}
+{{- $ports := list }}
+{{- range $servers }}
+{{- $ports = append $ports (splitList ":" . | last | trim | int) }}
+{{- end }}
+- ports:
+    {{- range default ($ports | uniq) .Values.networkPolicy.kafka.ports }}
+    - {port: {{ . }}, protocol: TCP}
+    {{- end }}
+  {{- with .Values.networkPolicy.kafka.to }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- $url := ternary "" (.Values.config.redis.url | default "") (ne .Values.redis.existingSecret "") }}
+{{- $said := regexFind ":[0-9]+$" (get (urlParse $url) "host") | trimPrefix ":" | int }}
+- ports:
+    - {port: {{ .Values.networkPolicy.redis.port | default $said | default 6379 }}, protocol: TCP}
+  {{- with .Values.networkPolicy.redis.to }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- with .Values.networkPolicy.extraEgress }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}

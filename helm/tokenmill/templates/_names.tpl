@@ -1,0 +1,54 @@
+{{/* Names, labels, image: what objects are called. */}}
+
+{{/* Short enough for the longest that is made of it: a label holds a StatefulSet's name and 11 characters more. */}}
+{{- define "tokenmill.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- $own := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
+{{- default $own .Values.fullnameOverride | trunc 45 | trimSuffix "-" -}}
+{{- end }}
+
+{{- define "tokenmill.worker" -}}
+{{ include "tokenmill.fullname" . }}-worker
+{{- end }}
+
+{{/* What selects the pods of this release. */}}
+{{- define "tokenmill.selector" -}}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "tokenmill.workerSelector" -}}
+{{ include "tokenmill.selector" . }}
+app.kubernetes.io/component: worker
+{{- end }}
+
+{{/* Labels of pods: nothing that a new version of the chart alone would change, and with it the pods. */}}
+{{- define "tokenmill.podLabels" -}}
+{{ include "tokenmill.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "tokenmill.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "tokenmill.podLabels" . }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "tokenmill.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end }}
+
+{{- define "tokenmill.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{ default (include "tokenmill.fullname" .) .Values.serviceAccount.name }}
+{{- else -}}
+{{ default "default" .Values.serviceAccount.name }}
+{{- end -}}
+{{- end }}

@@ -1,0 +1,48 @@
+{{/* What the pods of worker, topics job and test share. */}}
+
+{{/* First lines of a pod's spec. */}}
+{{- define "tokenmill.pod" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  {{- toYaml .Values.podSecurityContext | nindent 2 }}
+{{- end }}
+
+{{/* First lines of a container; its command is the image's own program. */}}
+{{- define "tokenmill.container" -}}
+image: {{ include "tokenmill.image" . }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  {{- toYaml .Values.securityContext | nindent 2 }}
+{{- end }}
+
+{{- define "tokenmill.volumeMounts" -}}
+- {name: files, mountPath: /etc/tokenmill, readOnly: true}
+- {name: tmp, mountPath: /tmp}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The volumes; the file with the configuration comes from the ConfigMap .configMap. */}}
+{{- define "tokenmill.volumes" -}}
+- name: files
+  projected:
+    defaultMode: 0440
+    sources:
+      - configMap:
+          name: {{ .configMap }}
+      {{- with include "tokenmill.secrets" . | trim }}
+      {{- . | nindent 6 }}
+      {{- end }}
+- name: tmp
+  emptyDir:
+    sizeLimit: {{ .Values.worker.tmpSizeLimit }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,153 @@
+"""What of the Helm chart is made: the schema of its values, its README, and copies of files that it brings along.
+
+Schema and README have three sources: the comments of `values.yaml` (descriptions and defaults), the shape of the
+chart's own values in `values.schema.json`, which stays as it is, and the code (everything below `config`).
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tokenmill.config import Config, ExtraOutput
+from tokenmill.gen import describe, markdown
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+CHART = CHECKOUT / "helm" / "tokenmill"
+
+NOT_IN_A_CONFIGMAP = {"sasl_password", "ssl_password"}
+"""Secrets: a Secret is mounted, and its file is named instead."""
+
+OF_EACH_POD = {"group_instance_id"}
+"""Two workers with the same one would fight; the chart gives each pod its own name."""
+
+WITHOUT_LOGIN = "^[^@]*$"
+"""A URL that holds no password. One that does is a secret, too."""
+
+KEY = re.compile(r"(?P<indent> *)(?P<name>\w+):(?: (?P<value>.*?))?(?:  # .*)?")
+COMMENT = re.compile(r" *#(?P<begin> --)?(?: (?P<text>.*))?")
+
+
+class Value(NamedTuple):
+    """A value that users set, as `values.yaml` says it."""
+
+    path: str
+    text: str
+    """Its comment."""
+    default: str
+    """As it is written; empty if it takes more than a line."""
+
+
+def values() -> Iterator[Value]:
+    """Every value with a comment that begins with `# --`, in order."""
+    path: list[str] = []
+    said: list[str] = []
+    for line in (CHART / "values.yaml").read_text(encoding="utf-8").splitlines():
+        if comment := COMMENT.fullmatch(line):
+            if comment["begin"]:
+                said = [comment["text"]]
+            elif said:
+                said.append(comment["text"])
+        elif key := KEY.fullmatch(line):
+            path[len(key["indent"]) // 2 :] = [key["name"]]
+            if said:
+                yield Value(".".join(path), " ".join(said), key["value"] or "")
+            said = []
+
+
+def schema() -> str:
+    """The schema of the values. Its shape is kept, descriptions and everything below `config` are written anew."""
+    whole = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    for value in values():
+        _property(whole, value.path)["description"] = value.text
+    whole["definitions"]["config"] = config_schema()
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _property(schema: dict[str, Any], path: str) -> dict[str, Any]:
+    """The schema of the value at a path. Raises `KeyError` if values.schema.json does not know it."""
+    for name in path.split("."):
+        schema = schema["properties"][name]
+    return schema
+
+
+def config_schema() -> dict[str, Any]:
+    """The sections and keys of the application's configuration, less what belongs into a Secret."""
+    sections = {field.name: _section(field.type) for field in msgspec.structs.fields(Config) if field.name != "outputs"}
+    sections["outputs"] = {"type": "array", "items": _section(ExtraOutput)}
+    return {"type": "object", "additionalProperties": False, "properties": sections}
+
+
+def _section(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    _, definitions = msgspec.json.schema_components([kind])
+    made = definitions[kind.__name__]
+    texts = {field.name: field.text for field in describe.fields(kind)}
+    properties = {
+        name: {"description": " ".join(texts[name].split()), **value}
+        for name, value in made["properties"].items()
+        if name not in NOT_IN_A_CONFIGMAP | OF_EACH_POD
+    }
+    if "url" in properties:
+        properties["url"]["pattern"] = WITHOUT_LOGIN
+    needed = {"required": made["required"]} if "required" in made else {}
+    return {
+        "type": "object",
+        "description": " ".join((kind.__doc__ or "").split()),
+        "additionalProperties": False,
+        "properties": properties,
+        **needed,
+    }
+
+
+def readme() -> str:
+    """The chart's README: how it is installed, and every value."""
+    rows = [(markdown.code(value.path), _default(value), value.text) for value in values()]
+    return markdown.page("tokenmill", *(text.strip() for text in TEXTS), markdown.table(("value", "default", ""), rows))
+
+
+def copy_of(path: str) -> Callable[[], str]:
+    """The text of a file of the checkout: a chart can't read what lies outside of its folder."""
+    return lambda: (CHECKOUT / path).read_text(encoding="utf-8")
+
+
+def _default(value: Value) -> str:
+    return markdown.code(value.default) if value.default else "[values.yaml](values.yaml)"
+
+
+TEXTS = (
+    """
+The raw token stream of a language model in, clean events out: text, reasoning, tool calls, finish.
+Workers read token chunks from a topic of Kafka, keep parser state beside it in Redis, and publish events.
+""",
+    """
+Needed: Kubernetes 1.30 or later, Helm 3, a Kafka (3.x or 4.x), a Redis or Valkey, and the image of
+tokenmill in a registry of yours.
+""",
+    """
+```sh
+helm install tokenmill helm/tokenmill --values my-values.yaml
+helm test tokenmill
+```
+""",
+    """
+```yaml
+image:
+  repository: registry.example.com/tokenmill
+config:
+  kafka:
+    bootstrap_servers: kafka-1.example.com:9092,kafka-2.example.com:9092
+  redis:
+    url: redis://redis.example.com:6379/0
+  parser:
+    format: hermes
+```
+""",
+    """
+[Deploy on Kubernetes](../../docs/howto/deploy-on-kubernetes.md) goes through it: secrets, topics, scaling, upgrades.
+The files in `ci/` are examples of what goes together, and what the chart is tested with.
+""",
+    "## Values",
+)

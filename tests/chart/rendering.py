@@ -1,0 +1,94 @@
+"""What `helm template` makes of values: the objects of a release."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from tests.chart.tools import run
+from tests.structure.tree import CHECKOUT
+
+CHART = CHECKOUT / "helm" / "tokenmill"
+EXAMPLES = sorted((CHART / "ci").glob("*-values.yaml"))
+
+RELEASE = "mill"
+NAMESPACE = "streams"
+
+Object = dict[str, Any]
+Values = Mapping[str, Any]
+"""Path → value, as in `{"worker.kind": "Deployment"}`."""
+
+
+class Refused(Exception):
+    """The chart can't be rendered with these values; what Helm says of it."""
+
+
+@cache
+def _render(example: Path | None, overrides: str) -> str:
+    files = [f"--values={example}"] if example else []
+    made = run(
+        "helm", "template", RELEASE, CHART, "--namespace", NAMESPACE, *files, "--values=-", "--debug", text=overrides
+    )
+    if made.returncode:
+        raise Refused(made.stderr)
+    return made.stdout
+
+
+def nested(values: Values) -> dict[str, Any]:
+    """The values as a file has them."""
+    whole: dict[str, Any] = {}
+    for path, value in values.items():
+        *above, name = path.split(".")
+        table = whole
+        for step in above:
+            table = table.setdefault(step, {})
+        table[name] = value
+    return whole
+
+
+def text_of(example: Path | None = None, values: Values | None = None) -> str:
+    """The manifests as Helm prints them."""
+    return _render(example, msgspec.json.encode(nested(values or {})).decode())
+
+
+def render(example: Path | None = None, values: Values | None = None) -> list[Object]:
+    """The objects of a release with these values, over those of a file. Raises `Refused`."""
+    return [found for found in yaml.safe_load_all(text_of(example, values)) if found]
+
+
+def kind(kind: str, objects: list[Object]) -> list[Object]:
+    """The objects of a kind."""
+    return [found for found in objects if found["kind"] == kind]
+
+
+def one(kind_: str, objects: list[Object]) -> Object:
+    """The object of a kind that is no hook; there has to be exactly one."""
+    (found,) = (
+        found for found in kind(kind_, objects) if "helm.sh/hook" not in found["metadata"].get("annotations", {})
+    )
+    return found
+
+
+def hook(kind_: str, objects: list[Object]) -> Object:
+    """The hook of a kind; there has to be exactly one."""
+    (found,) = (found for found in kind(kind_, objects) if "helm.sh/hook" in found["metadata"].get("annotations", {}))
+    return found
+
+
+def pod_of(found: Object) -> Object:
+    """The pod that an object makes, or is."""
+    return found if found["kind"] == "Pod" else dict(found["spec"]["template"])
+
+
+def worker(objects: list[Object]) -> Object:
+    """The workers' StatefulSet or Deployment."""
+    (found,) = (found for found in objects if found["kind"] in {"StatefulSet", "Deployment"})
+    return found
+
+
+def container(found: Object) -> Object:
+    """The chart's own container of a pod; those of the user come after it."""
+    return dict(pod_of(found)["spec"]["containers"][0])
