@@ -91,7 +91,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("tokenmill_records_consumed_total", "counter", "Input records processed, silent replays not included."),
     Metric("tokenmill_records_replayed_total", "counter", "Input records read again to rebuild state."),
     Metric("tokenmill_records_produced_total", "counter", "Output records acknowledged by the broker.", ("topic",)),
-    Metric("tokenmill_timeouts_written_total", "counter", "Control records written because a message was idle."),
+    Metric(
+        "tokenmill_timeouts_written_total",
+        "counter",
+        "Control records written because a message or a stream was idle or too old.",
+    ),
     # ------------------------------------------------------------------------------------------------------- time
     Metric(
         "tokenmill_chunk_to_event_latency_seconds",

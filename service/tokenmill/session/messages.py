@@ -9,11 +9,9 @@ from collections.abc import Iterable, Iterator
 
 from tokenmill.parser import Grammar
 from tokenmill.session.low_water import LowWater, Root
-from tokenmill.session.message import ENDED, LOST, Choice, Ident, Message, Status
+from tokenmill.session.message import ENDED, LOST, NEVER, Choice, Ident, Message, Status
 
 _MASK = (1 << 64) - 1
-_NEVER = 1 << 63
-"""No offset comes that far."""
 
 
 class _Used:
@@ -39,7 +37,7 @@ class Messages:
         self._grammars: dict[str, _Used] = {}
         self.count = 0
         """Open and lost choices."""
-        self.forget_at = _NEVER
+        self.forget_at = NEVER
         """The first offset at which an ended choice is forgotten."""
         self._digest = 0
         self._held = 0
@@ -127,7 +125,7 @@ class Messages:
         self._set_alarm()
 
     def _set_alarm(self) -> None:
-        self.forget_at = self._graves[0][1].ended + self._ended_offsets + 1 if self._graves else _NEVER
+        self.forget_at = self._graves[0][1].ended + self._ended_offsets + 1 if self._graves else NEVER
 
     def _remove(self, message: Message, choice: Choice) -> None:
         if choice.status != ENDED:

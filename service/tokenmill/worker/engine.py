@@ -208,6 +208,11 @@ class Engine:
         high: int | None = self.consumer.highwater(tp)
         return stable if stable is not None and stable >= 0 else high
 
+    def caught_up(self, tp: TopicPartition) -> bool:
+        """Whether everything that can be read is read."""
+        end = self.end(tp)
+        return end is not None and self.position(tp) >= end
+
     # Ending
 
     async def drain(self, seconds: float) -> None:
