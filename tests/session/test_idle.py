@@ -47,6 +47,18 @@ def test_chunks_that_come_in_between_make_it_stale() -> None:
     assert (state.open_messages, state.tally.dropped) == (1, {"stale-timeout": 1})
 
 
+def test_a_stale_timeout_is_no_chunk() -> None:
+    """Two streams feed one message: the end of the one that is behind must not keep the message open."""
+    state = partition()
+    bedrock = {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Let me"}}}
+    parts = {"type": "text-delta", "id": "t", "delta": " look."}
+    run(state, [record(0, bedrock, tm_codec="bedrock"), record(1, parts, tm_codec="ai_sdk_parts")])
+    state.idle(0, TIMEOUT)
+    for offset, control in enumerate(state.idle(TIMEOUT, TIMEOUT), 2):
+        come_round(state, offset, control)
+    assert (state.open_messages, state.tally.dropped["stale-timeout"]) == (0, 1)
+
+
 def test_an_unnamed_message_is_addressed_as_such() -> None:
     """A replay that did not see its first record knows it by another id."""
     state = partition({"delta": "a"})

@@ -229,7 +229,8 @@ class Chunks:
         condition = condition_of(record) if chunk.control == "timeout" else None
         last, other = message.last, message.last < record.offset
         stale = condition is not None and other and not condition.holds(message.opened, last)
-        self._see(message, record)
+        if not stale:  # several may come at once, and none must make the others stale
+            self._see(message, record)
         choices = _controlled(message, chunk)
         if not choices:
             self.tally.dropped["no-message" if message.going_on() else "late"] += 1
