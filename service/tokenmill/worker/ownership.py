@@ -58,6 +58,8 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self.lanes: dict[TopicPartition, Lane] = {}
         self.assignments = 0
         """How often the group gave us partitions, be it none."""
+        self.outside = True
+        """Between a revocation, or the start, and the next assignment."""
         self._desk = desk
         self._revoke_seconds = min(revoke_seconds, REVOKE_S)
         self._patience = patience
@@ -76,6 +78,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Finish what is in flight, commit, snapshot, park."""
+        self.outside = True
         try:
             await self.give_up(self._revoke_seconds)
         except Exception as problem:  # noqa: BLE001 -- the client would swallow it
@@ -109,6 +112,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self._assigned_at = self._clock()
         self.lanes = {tp: desk.delivery.make_lane(Partition(desk.settings, tp.topic, tp.partition)) for tp in assigned}
         self.assignments += 1
+        self.outside = False
         desk.numbers.add("tokenmill_rebalances_total")
         desk.hooks.assigned(len(assigned))
         numbers = [number for _, number in assigned]
