@@ -136,6 +136,13 @@ METRICS: tuple[Metric, ...] = (
         "From the assignment of a partition until it was live.",
         buckets=WORK_BUCKETS,
     ),
+    Metric(
+        "tokenmill_messages_restored_total",
+        "counter",
+        "Messages that were open when their partition was made ready; of a second, how fast state comes back.",
+        ("source",),
+        known=_each(RESTORE_SOURCES),
+    ),
     Metric("tokenmill_replay_mismatches_total", "counter", "Replays whose state is not the one that was committed."),
     Metric("tokenmill_records_lost_total", "counter", "Records that the topic dropped before they were processed."),
     Metric("tokenmill_rebalances_total", "counter", "Times that the group gave this worker its partitions."),

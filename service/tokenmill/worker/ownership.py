@@ -256,6 +256,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         lane.go_live()
         seconds = self._clock() - self._assigned_at
         desk.numbers.add("tokenmill_restores_total", source)
+        desk.numbers.add("tokenmill_messages_restored_total", source, by=lane.partition.open_messages)
         desk.numbers.histograms["tokenmill_restore_seconds"].observe(seconds)
         desk.hooks.restored(tp.topic, tp.partition, source, lane.partition.offset)
         log.info("%s/%d: live at %d after %.3f s, from %s", *tp, lane.partition.offset, seconds, source)
