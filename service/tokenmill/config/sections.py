@@ -41,7 +41,7 @@ class Kafka(Section, frozen=True, kw_only=True):
     """Workers of one group share the partitions."""
     group_instance_id: str | None = None
     """Static membership: a name that outlives a restart, such as the pod's. A rolling restart then moves no partition.
-    Two processes with the same one would fight."""
+    Of two processes with the same one the later ends with exit code 1."""
     client_id: str = "tokenmill"
     """Name of this client in the broker's logs and quotas."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"

@@ -69,12 +69,7 @@ class Engine:
         )
         self.delivery: Delivery = DELIVERIES[config.worker.delivery](parts, self.writer)
         self.committer = self.delivery.committer
-        self.ownership = Ownership(
-            self,
-            revoke_seconds=config.kafka.rebalance_timeout_ms / 2000,
-            patience=config.worker.stall_timeout_s,
-            clock=parts.clock,
-        )
+        self.ownership = Ownership(self, config.kafka, patience=config.worker.stall_timeout_s, clock=parts.clock)
         self._failing_since: float | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
