@@ -13,6 +13,8 @@ JUDGES_INSTALLED := $(JUDGES)/node_modules/.installed
 PYTHONS := python3.11 python3.12 python3.13 python3 python
 PYTEST_ARGS ?=
 FUZZ_ARGS ?=
+AUDIT_ARGS ?=
+PIP_AUDIT := 2.10.0
 
 .PHONY: help
 help: ## This list
@@ -79,6 +81,13 @@ install: $(INSTALLED) $(JUDGES_INSTALLED) ## .venv with tokenmill and everything
 lock: $(INSTALLED) ## Pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --extra demo --group dev --universal --python-version 3.11 --upgrade --quiet \
 	    --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock
+
+.PHONY: audit
+audit: ## Known vulnerabilities of what requirements.lock pins, hashes checked (needs uv and PyPI)
+	@command -v uvx >/dev/null || { echo "make audit needs uv: python3 -m pip install uv" >&2; exit 1; }
+	@uvx --quiet pip-audit==$(PIP_AUDIT) --version >/dev/null || { echo "pip-audit can't be fetched: is PyPI reachable?" >&2; exit 1; }
+	@uvx --quiet pip-audit==$(PIP_AUDIT) --requirement requirements.lock --require-hashes --disable-pip --strict \
+	    --progress-spinner off $(AUDIT_ARGS) || { echo "not sound, or not known: what can't be looked up counts as a failure" >&2; exit 1; }
 
 .PHONY: clean
 clean: ## Remove everything that was made here
