@@ -165,7 +165,8 @@ class Messages:
 
     def _weigh(self, choice: Choice) -> None:
         weight = choice.weight()
-        held = choice.parser.size if choice.parser is not None else 0
+        held = choice.parser.memory if choice.parser is not None else 0
+        held += sum(getattr(state, "memory", 0) for state in choice.states)  # of dialects that keep the answer
         self._digest = self._digest + weight - choice.counted & _MASK
         self._held += held - choice.held
         choice.counted, choice.held = weight, held
@@ -177,7 +178,7 @@ class Messages:
 
     @property
     def held(self) -> int:
-        """Characters that parsers hold, as of the last `settle`."""
+        """About how many bytes parsers and dialects hold, as of the last `settle`."""
         return self._held
 
     def with_status(self, status: Status) -> list[tuple[Message, Choice]]:
