@@ -14,6 +14,8 @@ PYTHONS := python3.11 python3.12 python3.13 python3 python
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 PYTEST_ARGS ?=
 FUZZ_ARGS ?=
+AUDIT_ARGS ?=
+PIP_AUDIT := 2.10.0
 
 .PHONY: help
 help: ## This list
@@ -106,6 +108,13 @@ lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
 	$(COMPILE) pyproject.toml --extra demo --group dev --upgrade --output-file requirements.lock
 	$(COMPILE) pyproject.toml --constraint requirements.lock --output-file deploy/requirements.lock
 	$(COMPILE) --group build --constraint requirements.lock --output-file deploy/build.lock
+
+.PHONY: audit
+audit: ## Known vulnerabilities of what requirements.lock pins, hashes checked (needs uv and PyPI)
+	@command -v uvx >/dev/null || { echo "make audit needs uv: python3 -m pip install uv" >&2; exit 1; }
+	@uvx --quiet pip-audit==$(PIP_AUDIT) --version >/dev/null || { echo "pip-audit can't be fetched: is PyPI reachable?" >&2; exit 1; }
+	@uvx --quiet pip-audit==$(PIP_AUDIT) --requirement requirements.lock --require-hashes --disable-pip --strict \
+	    --progress-spinner off $(AUDIT_ARGS) || { echo "not sound, or not known: what can't be looked up counts as a failure" >&2; exit 1; }
 
 .PHONY: clean
 clean: ## Remove everything that was made here

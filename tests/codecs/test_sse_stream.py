@@ -83,6 +83,12 @@ def test_an_event_that_cannot_be_read_is_an_error_of_its_message() -> None:
     assert "can't be read" in message
 
 
+def test_a_codec_that_knows_no_end_ends_like_the_others() -> None:
+    """Nothing follows a null: what is left of an event is forgotten, and the record is no dead letter."""
+    done = provided("sse+native", b'data: {"message_id": "m", "delta": "a"}\n\ndata: {"del', None)
+    assert (done.text, done.rejected) == ("a", [])
+
+
 def test_without_a_message_it_is_one_of_its_own() -> None:
     """What a proxy answers in place of a stream is seen."""
     done = provided("sse+openai", b'{"detail":"Not Found"}\n', None)

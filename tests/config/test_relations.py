@@ -52,6 +52,7 @@ def test_the_defaults_hold() -> None:
         (("limits.call_chars", "limits.output_bytes"), {"limits": {"call_chars": 1_000_000}}),
         (("redis.ttl_s", "worker.snapshot_interval_s"), {"redis": {"ttl_s": 10}}),
         (("redis.ttl_s",), {"redis": {"ttl_s": 7 * 86_400}}),
+        (("worker.idle_timeout_s", "worker.max_age_s"), {"worker": {"max_age_s": 899}}),
         (("worker.commit_interval_ms", "worker.stall_timeout_s"), {"worker": {"stall_timeout_s": 0.1}}),
         (
             ("worker.transaction_interval_ms", "worker.transaction_timeout_ms"),

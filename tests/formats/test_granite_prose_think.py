@@ -8,6 +8,6 @@ def test_prose_is_held_no_longer_than_it_can_be_the_marker() -> None:
     """A sentence that begins like the marker goes out with the first character that is another."""
     parser = Parser.of(grammar("granite_prose_think"), "identity")
     parser.feed("Here is my ")
-    assert parser.size == len("Here is my ")
+    assert parser.memory == len("Here is my ")
     parser.feed("a")
-    assert parser.size == 0
+    assert parser.memory == 0

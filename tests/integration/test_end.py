@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,6 +68,27 @@ async def test_a_static_member_comes_back_without_a_rebalance(stage: Stage) -> N
     await stage.send_all((f"c{n}", {"message_id": "m", "delta": "x", "end": True}) for n in range(20))
     await until(stage.caught_up, "everything is committed")
     assert _rebalances(first) == before
+
+
+async def test_the_second_of_two_with_one_name_ends(stage: Stage) -> None:
+    """Exit code 1, and the name is said. The first goes on, and so does one that takes its place after a SIGKILL."""
+    stage.settings["kafka"]["group_instance_id"] = "pod-0"
+    first = await stage.start()
+    began = time.monotonic()
+    await until(lambda: time.monotonic() - began > 2.5, "its first session is over")
+    second = stage.prepare()
+    starting = asyncio.create_task(asyncio.to_thread(second.start))
+    await until(lambda: any(line["level"] == "critical" for line in stage.logged(second)), "it hears of the first")
+    assert await _ended(second) == 1
+    await asyncio.gather(starting, return_exceptions=True)
+    said = next(line["message"] for line in stage.logged(second) if line["level"] == "critical")
+    assert "kafka.group_instance_id 'pod-0' must be that of one process alone" in said
+    await stage.send("c", {"message_id": "m", "seq": 0, "delta": "x"})
+    await until(stage.caught_up, "the first goes on")
+    first.kill()
+    await stage.start()
+    await stage.send("c", {"message_id": "m", "seq": 1, "delta": "x", "end": True})
+    await until(stage.caught_up, "so does the next")
 
 
 def _rebalances(worker: WorkerProcess) -> list[str]:

@@ -96,6 +96,25 @@ async def test_a_worker_behind_tls_and_logins_tells_no_secret_and_no_conversatio
         assert [word for word in ("marker", KAFKA_PASSWORD, REDIS_PASSWORD) if word in logs] == []
 
 
+async def test_what_times_out_or_is_lost_is_not_quoted(stage: Stage) -> None:
+    """The log of a worker that closes an idle message, and of one that finds its beginning gone."""
+    worker = await stage.start(idle_timeout_s=1)
+    await stage.send("marker-key", {"message_id": "marker-1", "seq": 0, "delta": "marker-text"}, partition=0)
+    await until(stage.at_rest, "it is closed by a control record")
+    await asyncio.to_thread(worker.stop)
+    stage.settings["redis"] = {"url": "memory://"}
+    worker = await stage.start()
+    opened = await stage.send("marker-key", {"message_id": "marker-2", "seq": 0, "delta": "marker-text"}, partition=0)
+    await until(stage.caught_up, "everything is committed")
+    worker.kill()
+    await stage.delete_records(0, opened + 1)
+    await stage.start()
+    await stage.send("marker-key", {"message_id": "marker-2", "seq": 1, "delta": "marker-text"}, partition=0)
+    await until(stage.caught_up, "everything is committed")
+    assert {"timeout"} <= {event.get("reason") for event in await stage.events()}
+    assert [line for line in stage.logged() if "marker" in str(line)] == []
+
+
 async def test_a_refused_login_names_no_password(
     tmp_path: Path, secure_kafka: SecureKafkaServer, redis_server: RedisServer, identity: Identity, unique: str
 ) -> None:

@@ -112,9 +112,9 @@ def test_a_header_is_bounded() -> None:
     """A word without end is no header, and is held no longer than one may be."""
     parser = Parser.of(grammar(TOY), "identity")
     parser.feed("<h>" + "x" * (HEADER_CHARS - 3))
-    assert parser.size == HEADER_CHARS
+    assert parser.memory == HEADER_CHARS
     assert text_of(parser.feed("x")) == "<h>" + "x" * (HEADER_CHARS - 2)
-    assert parser.size == 0
+    assert parser.memory == 0
 
 
 def test_a_cap_inside_a_header() -> None:

@@ -197,9 +197,9 @@ def test_nothing_is_kept_of_a_call_that_ended() -> None:
     """Memory is for open calls: a complete one leaves its id, so that a repeat of it is known."""
     parser = Parser.of(grammar("plain"), "identity")
     parser.tool_calls([delta(0, "c1", "f", '{"a": "' + "x" * 1000)])
-    assert parser.size > 1000
+    assert parser.memory > 1000
     assert named(parser.tool_calls([delta(0, "c1", arguments='"}')]), ToolCall)
-    assert parser.size == 0
+    assert parser.memory == 0
     assert parser.tool_calls([delta(0, "c1", "f", '{"a": 1}')]) == []
 
 

@@ -11,6 +11,7 @@ from tokenmill.limits import Limits
 from tokenmill.parser import Call, Format, Grammar, Options, Parser, Section
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
+from tokenmill.parser.state import PIECE_BYTES
 
 CALL = '<tool_call>{"name":"f","arguments":{"a":"bcdefghij"}}</tool_call>'
 
@@ -147,17 +148,17 @@ def test_long_deltas_are_split() -> None:
     assert merged(events) == merged(parse(compiled, list(text)))
 
 
-def test_size_follows_what_is_held() -> None:
+def test_memory_follows_what_is_held() -> None:
     """What a message holds grows with an open call and falls with its end."""
     parser = Parser.of(grammar("hermes"), "identity")
     parser.feed("text")
-    assert parser.size == 0
+    assert parser.memory == 0
     parser.feed(CALL[:40])
-    assert parser.size == 40
+    assert 40 <= parser.memory <= 40 + 2 * PIECE_BYTES
     parser.feed(CALL[40:])
-    assert parser.size == 0
+    assert parser.memory == 0
     parser.tool_calls([{"index": 0, "id": "c", "function": {"name": "f", "arguments": '{"a'}}])
-    assert parser.size == 3
+    assert parser.memory == 3 + PIECE_BYTES
 
 
 def test_a_state_that_is_none() -> None:

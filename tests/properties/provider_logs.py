@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tokenmill.codecs.sse_stream import PREFIX
 from tokenmill.records import InputRecord
-from tokenmill.session.idle import LAST_OFFSET
+from tokenmill.session.idle import LAST_OFFSET, OPENED_BEFORE
 
 CAPTURED = Path(__file__).parents[1] / "cases" / "captured"
 
@@ -28,6 +28,9 @@ NATIVE_CHUNKS = [
 """What others send to the same conversation."""
 
 JUNK = [b"{}", b"data: {", b"[1]", b"\xff", b'{"error":"x"}', b"\n\n", b"data: [DONE]\n\n", b"", None]
+
+
+DAMAGES = ("lose", "repeat", "stop", "again", "junk", "native")
 
 
 class Stream(NamedTuple):
@@ -66,7 +69,7 @@ def _lanes(draw: st.DrawFn) -> _Lane:
     records = [(codec, value) for value in values]
     for _ in range(draw(st.integers(0, 4))):
         at = draw(st.integers(0, len(records)))
-        match draw(st.sampled_from(["lose", "repeat", "stop", "again", "junk", "native", "idle", "idle"])):
+        match draw(st.sampled_from([*DAMAGES, LAST_OFFSET, LAST_OFFSET, OPENED_BEFORE])):
             case "lose":
                 del records[at : at + 1]
             case "repeat":
@@ -79,8 +82,8 @@ def _lanes(draw: st.DrawFn) -> _Lane:
                 records.insert(at, (codec, draw(st.sampled_from(JUNK))))
             case "native":
                 records.insert(at, ("native", draw(st.sampled_from(NATIVE_CHUNKS))))
-            case "idle":
-                records.insert(at, (LAST_OFFSET, b""))
+            case "tm-last-offset" | "tm-opened-before" as condition:
+                records.insert(at, (condition, b""))
     headers = draw(st.sampled_from([[], [], [("tm-stream", b"s")]]))
     if codec.removeprefix(PREFIX) in ("text", "bedrock", "ollama", "ai_sdk_parts"):  # the others have ids
         headers = headers + draw(st.sampled_from([[], [("tm-message-id", b"m2")]]))
@@ -103,8 +106,8 @@ def provider_logs(draw: st.DrawFn) -> list[InputRecord]:
         for _ in range(min(len(lane.records), draw(st.sampled_from([1, 1, 3, 20])))):
             codec, value = lane.records.pop(0)
             headers = lane.headers
-            if codec == LAST_OFFSET:
-                headers = [*headers, (LAST_OFFSET, b"%d" % (offset - draw(st.sampled_from([1, 1, 9]))))]
+            if codec in (LAST_OFFSET, OPENED_BEFORE):
+                headers = [*headers, (codec, b"%d" % (offset - draw(st.sampled_from([1, 1, 9]))))]
             elif codec == "native":
                 headers = [("tm-codec", b"native")]
             log.append(InputRecord("tokens", 0, offset, 1_000 + offset, lane.key, value, headers))

@@ -68,6 +68,7 @@ _ends = st.one_of(
     st.just({"end": True}),
     st.just({"control": "cancel"}),
     st.just({"control": "timeout"}),
+    st.just({"control": "timeout"}),
 )
 _where = st.fixed_dictionaries(
     {},
@@ -99,16 +100,20 @@ _pieces = st.sampled_from([b"a", b"\xc3", b"\xa9", b"\xe2\x82", b"\xac", b"<tool
 _keys = st.sampled_from([b"c1", b"c1", b"c2"])
 
 
-def _native(chunk: dict[str, Any]) -> tuple[bytes, list[tuple[str, bytes]]]:
-    late = [("tm-last-offset", b"4")] if chunk.get("control") == "timeout" else []
-    return msgspec.json.encode(chunk), late
+_conditions = st.sampled_from(
+    [("tm-last-offset", b"4"), *(("tm-opened-before", offset) for offset in (b"3", b"9", b"20"))]
+)
+
+
+def _native(chunk: dict[str, Any], condition: tuple[str, bytes]) -> tuple[bytes, list[tuple[str, bytes]]]:
+    return msgspec.json.encode(chunk), [condition] if chunk.get("control") == "timeout" else []
 
 
 _values = st.one_of(
-    st.builds(_native, chunks),
-    st.builds(_native, chunks),
-    st.builds(_native, simple_chunks),
-    st.builds(_native, simple_chunks),
+    st.builds(_native, chunks, _conditions),
+    st.builds(_native, chunks, _conditions),
+    st.builds(_native, simple_chunks, _conditions),
+    st.builds(_native, simple_chunks, _conditions),
     st.builds(lambda piece: (piece, [("tm-codec", b"text")]), _pieces),
     st.builds(lambda piece: (piece, [("tm-codec", b"text"), ("tm-message-id", b"m2")]), _pieces),
     st.just((b"not json", [])),

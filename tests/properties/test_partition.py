@@ -14,7 +14,7 @@ from tokenmill.session import Mark, Partition
 
 Outputs = list[list[Output]]
 
-HEADERS = ["tm-codec", "tm-stream", "tm-message-id", "tm-last-offset", "content-type", "other"]
+HEADERS = ["tm-codec", "tm-stream", "tm-message-id", "tm-last-offset", "tm-opened-before", "content-type", "other"]
 HEADER_VALUES = [b"native", b"text", b"application/msgpack", b"5"]
 ODD_VALUES = [
     b'{"delta":"\\ud800"}',

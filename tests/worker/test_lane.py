@@ -63,6 +63,16 @@ def _ack(lane: Lane, topic: str = "events", batches: int = 1) -> None:
     lane.settle()
 
 
+def test_control_records_go_to_the_input() -> None:
+    """And are no outputs: nothing waits for them."""
+    lane = _lane()
+    lane.write_controls([])
+    assert lane.inbox.begun == 0
+    lane.process([_record(0)])
+    lane.write_controls(lane.partition.longest_idle(1))
+    assert (lane.inbox.begun, lane._numbers.value("tokenmill_timeouts_written_total")) == (1, 1)
+
+
 def test_a_mark_waits_for_the_outputs_in_front_of_it() -> None:
     """Acknowledged first, committed then."""
     lane = _lane()

@@ -69,7 +69,7 @@ async def test_a_partition_without_progress_is_found(stage: Stage) -> None:
         watch = Watch(rig.engine, PATIENCE_S)
 
         def stuck() -> list[str]:
-            return list(watch._stuck(place, lane.phase, lane.partition.offset, waits=lane.in_flight))
+            return [problem for problem in watch.problems() if "progress" in problem]
 
         lane.phase = Phase.REPLAYING
         assert stuck() == []
@@ -88,17 +88,46 @@ async def test_a_partition_without_progress_is_found(stage: Stage) -> None:
 
 
 async def test_a_broker_that_answers_nobody_is_found(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No fetch is answered, or nobody coordinates the group."""
+    """No fetch of a partition is answered, or nobody coordinates the group, or lets us in."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+        now = [0.0]
+        rig.engine.clock = lambda: now[0]
+        watch = Watch(rig.engine, PATIENCE_S)
+        answered = {0: 1, 1: 1}
+        monkeypatch.setattr(rig.engine.consumer, "last_poll_timestamp", lambda tp: answered[tp.partition])
+        monkeypatch.setattr(rig.engine.consumer._coordinator, "coordinator_id", None)
+        rig.engine.ownership.outside = True
+        assert list(watch.problems()) == []
+        now[0], answered[0] = PATIENCE_S + 1, 2
+        assert list(watch.problems()) == [
+            "no coordinator of the group for 60 s",
+            f"{stage.topics.tokens}/1: no answer to a fetch for 60 s",
+        ]
+        now[0] += stage.settings["kafka"]["rebalance_timeout_ms"] / 1000
+        assert "no place in the group for 70 s" in list(watch.problems())
+
+
+async def test_what_was_not_looked_at_begins_anew(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A paused partition gets no answers; when it goes on, its silence counts from then."""
     async with rigged(stage) as rig:
         await _live(rig)
         now = [0.0]
         rig.engine.clock = lambda: now[0]
         watch = Watch(rig.engine, PATIENCE_S)
         monkeypatch.setattr(rig.engine.consumer, "last_poll_timestamp", lambda _: 1)
-        monkeypatch.setattr(rig.engine.consumer._coordinator, "coordinator_id", None)
-        assert list(watch._silence()) == []
-        now[0] = PATIENCE_S + 1
-        assert list(watch._silence()) == ["no answer to a fetch for 60 s", "no coordinator of the group for 60 s"]
+        lanes = rig.engine.lanes.values()
+        assert list(watch.problems()) == []
+        for lane in lanes:
+            lane.paused = True
+        now[0] = PATIENCE_S - 1
+        assert list(watch.problems()) == []
+        for lane in lanes:
+            lane.paused = False
+        now[0] = 2 * PATIENCE_S - 2
+        assert list(watch.problems()) == []
+        now[0] = 3 * PATIENCE_S
+        assert len(list(watch.problems())) == 2
 
 
 async def test_the_pulse_looks_and_measures(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,10 @@ Rules of this file:
 2. A line that is JSON as it stands is an event, too: what servers answer in place of a stream, and lines of NDJSON.
 3. What the other codec can't read fails its message, as no record can be blamed for it alone: an `error` `upstream`.
    The stream goes on.
-4. A null or empty value says that nothing follows.
+4. A null or empty value says that nothing follows. So it does where the other codec has no such word.
 """
 
+import contextlib
 from collections.abc import Sequence
 
 import msgspec
@@ -55,7 +56,8 @@ class SseCodec:
         for frame in known.framing.feed(value, whole=_is_event, last=not value):
             chunks += self._read(frame, known, record)
         if not value:
-            chunks += self._decode(None, known, record)
+            with contextlib.suppress(RecordError):
+                chunks += self._decode(None, known, record)
         known.id = next((chunk.message_id for chunk in reversed(chunks)), known.id) if known.inner else None
         kept = known.inner or known.framing != _EMPTY
         return _encode_state(known) if kept else b"", chunks

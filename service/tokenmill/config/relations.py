@@ -169,6 +169,8 @@ def _times(config: Config) -> Iterator[Contradiction]:
         yield _pair("redis.ttl_s", "worker.snapshot_interval_s", "must be longer than {}")
     if config.redis.ttl_s >= PRODUCER_ID_S:
         yield ("redis.ttl_s",), "redis.ttl_s: must be below 7 days, the time for which Kafka keeps a producer's id"
+    if config.worker.idle_timeout_s > config.worker.max_age_s:
+        yield _pair("worker.idle_timeout_s", "worker.max_age_s", "must be at most {}")
     if config.worker.commit_interval_ms >= config.worker.stall_timeout_s * 1_000:
         yield _pair("worker.commit_interval_ms", "worker.stall_timeout_s", "must be shorter than {}")
 

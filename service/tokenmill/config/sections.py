@@ -41,7 +41,7 @@ class Kafka(Section, frozen=True, kw_only=True):
     """Workers of one group share the partitions."""
     group_instance_id: str | None = None
     """Static membership: a name that outlives a restart, such as the pod's. A rolling restart then moves no partition.
-    Two processes with the same one would fight."""
+    Of two processes with the same one the later ends with exit code 1."""
     client_id: str = "tokenmill"
     """Name of this client in the broker's logs and quotas."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
@@ -154,6 +154,10 @@ class Worker(Section, frozen=True, kw_only=True):
     """Between two snapshots of a partition: what a crash makes the next owner parse again, silently."""
     idle_timeout_s: Positive = 900
     """A message without a chunk for this long is finished with reason `timeout`."""
+    max_age_s: Positive = 86_400
+    """A message that is open for this long by the timestamps of the log is finished with reason `timeout`, though it
+    still gets chunks. The input's `retention.ms` should be at least twice this and more than the longest outage, lest
+    a message loses its beginning."""
     shutdown_timeout_s: Positive = 25
     """From SIGTERM to exit; below the 30 s that Kubernetes gives by default."""
     state_mib: PositiveInt = 2_048

@@ -100,7 +100,10 @@ class Dialect(Protocol):
 
     @property
     def state_type(self) -> type[msgspec.Struct] | None:
-        """The struct of the state, made without arguments when a message opens; None: nothing need be remembered."""
+        """The struct of the state, made without arguments when a message opens; None: nothing need be remembered.
+
+        One that grows with the answer says in `memory` about how many bytes it takes.
+        """
 
     @property
     def streams_tool_input(self) -> bool:

@@ -21,7 +21,7 @@ from tokenmill.dialects.json_text import json_bytes
 from tokenmill.dialects.margins import Margins
 from tokenmill.events import Error, Event, Finish, Part, ReasoningDelta, TextDelta, ToolCall
 from tokenmill.limits import KIB, MIB
-from tokenmill.parser.state import Source
+from tokenmill.parser.state import PIECE_BYTES, Source
 
 COMPLETION_BYTES = 1 * MIB
 """One object, at most: a quarter of a million tokens. It is less where an output record takes less."""
@@ -44,6 +44,12 @@ class CompletionState(msgspec.Struct, array_like=True):
     truncated: bool = False
     margins: Margins = msgspec.field(default_factory=Margins)
     failure: Error | None = None
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        calls = sum(PIECE_BYTES + len(name) + len(arguments) for _, name, arguments in self.calls)
+        return calls + sum(text.memory for text in self.texts.values())
 
     def add(self, field: str, text: str, envelope: Envelope) -> None:
         """More text of a field, as much as there is room for."""

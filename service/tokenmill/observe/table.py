@@ -91,7 +91,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("tokenmill_records_consumed_total", "counter", "Input records processed, silent replays not included."),
     Metric("tokenmill_records_replayed_total", "counter", "Input records read again to rebuild state."),
     Metric("tokenmill_records_produced_total", "counter", "Output records acknowledged by the broker.", ("topic",)),
-    Metric("tokenmill_timeouts_written_total", "counter", "Control records written because a message was idle."),
+    Metric(
+        "tokenmill_timeouts_written_total",
+        "counter",
+        "Control records written because a message or a stream was idle or too old.",
+    ),
     # ------------------------------------------------------------------------------------------------------- time
     Metric(
         "tokenmill_chunk_to_event_latency_seconds",
@@ -132,6 +136,13 @@ METRICS: tuple[Metric, ...] = (
         "histogram",
         "From the assignment of a partition until it was live.",
         buckets=WORK_BUCKETS,
+    ),
+    Metric(
+        "tokenmill_messages_restored_total",
+        "counter",
+        "Messages that were open when their partition was made ready; of a second, how fast state comes back.",
+        ("source",),
+        known=_each(RESTORE_SOURCES),
     ),
     Metric("tokenmill_replay_mismatches_total", "counter", "Replays whose state is not the one that was committed."),
     Metric("tokenmill_records_lost_total", "counter", "Records that the topic dropped before they were processed."),

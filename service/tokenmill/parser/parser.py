@@ -13,7 +13,7 @@ from tokenmill.parser.modes import UNPARSED, TextMode, limit
 from tokenmill.parser.native import end_native, quick_delta, read_delta
 from tokenmill.parser.reasons import finish_reason
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import State, decode_state, encode_state
+from tokenmill.parser.state import WIDE, State, decode_state, encode_state
 
 UPSTREAM_CHARS = 1024
 """What is quoted of a provider's own error and raw reason."""
@@ -51,12 +51,13 @@ class Parser:
         return encode_state(self.state)
 
     @property
-    def size(self) -> int:
-        """Characters held: what grows with the message while a call is open."""
+    def memory(self) -> int:
+        """About how many bytes are held: what grows with the message while a call is open."""
         state = self.state
         calls = [native.call for native in state.native or ()]
         calls += [state.call] if state.call else []
-        return len(state.held) + len(state.pending) + sum(call.source.size for call in calls)
+        held = sum(len(text) * (1 if text.isascii() else WIDE) for text in (state.held, state.pending))
+        return held + sum(call.source.memory for call in calls)
 
     def start(self) -> list[AnyEvent]:
         """`message-start`, once; the other methods send it first if it was not asked for."""

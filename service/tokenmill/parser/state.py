@@ -18,6 +18,12 @@ class Growing(msgspec.Struct, array_like=True):
     """Decoded text below `min_delta_chars`."""
 
 
+WIDE = 4
+"""Bytes of a character in a text that is not all ASCII, at most; two are common."""
+
+PIECE_BYTES = 60
+"""Of a text in memory beside its characters, with its place in a list."""
+
 BLOCK_PIECES = 64
 """Pieces that are joined to a block: each character is copied twice in all, and hardly any piece is kept alone."""
 
@@ -47,6 +53,13 @@ class Source(msgspec.Struct, array_like=True):
         """The last character; nothing if there is none."""
         pieces = self.pieces or self.blocks
         return pieces[-1][-1:] if pieces else ""
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes, told by its last part."""
+        parts = self.blocks or self.pieces
+        width = 1 if not parts or parts[-1].isascii() else WIDE
+        return self.size * width + (len(self.blocks) + len(self.pieces)) * PIECE_BYTES
 
     def text(self) -> str:
         """All of it."""

@@ -18,21 +18,24 @@ class SecureKafkaServer(KafkaServer):
     not signed: whoever claims to be somebody is. That is for tests of clients, and for nothing else.
     """
 
-    def __init__(self, folder: Path, identity: Path, users: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, identity: Path, users: Mapping[str, str], settings: Mapping[str, str] | None = None
+    ) -> None:
+        """`settings` go over all others."""
         plain = " ".join(f'user_{name}="{password}"' for name, password in users.items())
         logins = {
             "plain": f"{_MODULES}.plain.PlainLoginModule required {plain};",
             **{name.lower(): f"{_MODULES}.scram.ScramLoginModule required;" for name in SCRAM},
             "oauthbearer": f'{_MODULES}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="b";',
         }
-        settings = {
+        secure = {
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL",
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(identity),
             "sasl.enabled.mechanisms": ",".join(["PLAIN", *SCRAM, "OAUTHBEARER"]),
             **{f"listener.name.secure.{name}.sasl.jaas.config": login for name, login in logins.items()},
         }
-        super().__init__(folder, settings)
+        super().__init__(folder, {**secure, **(settings or {})})
         self._users = users
         self._secure_port = 0
 

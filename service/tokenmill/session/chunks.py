@@ -6,7 +6,7 @@ from tokenmill.events import Error
 from tokenmill.limits import DETAIL_BYTES
 from tokenmill.records import Output, Record
 from tokenmill.session.identity import Verdict, choice_index, has_content, judge, opens
-from tokenmill.session.idle import last_offset
+from tokenmill.session.idle import condition_of
 from tokenmill.session.low_water import LowWater, Root
 from tokenmill.session.message import LOST, OPEN, Choice, Message
 from tokenmill.session.messages import Messages
@@ -226,9 +226,11 @@ class Chunks:
         if message is None:
             self._reject(Verdict.NO_MESSAGE, chunk, record)
             return
-        seen = last_offset(record)
-        stale = chunk.control == "timeout" and seen is not None and record.offset > message.last > seen
-        self._see(message, record)
+        condition = condition_of(record) if chunk.control == "timeout" else None
+        last, other = message.last, message.last < record.offset
+        stale = condition is not None and other and not condition.holds(message.opened, last)
+        if not stale:  # several may come at once, and none must make the others stale
+            self._see(message, record)
         choices = _controlled(message, chunk)
         if not choices:
             self.tally.dropped["no-message" if message.going_on() else "late"] += 1
@@ -236,7 +238,8 @@ class Chunks:
             self.tally.dropped["stale-timeout"] += 1
         else:
             self._finish_early(message, choices, chunk, record, out)
-            if chunk.message_id and not message.named:
+            cut = condition is not None and condition.cuts(last)
+            if cut or (chunk.message_id and not message.named):
                 self._keep_whole(message, record.offset)
 
     def _finish_early(

@@ -1,10 +1,10 @@
-"""Messages and streams that get no more records, and the records that end them.
+"""Messages and streams that get no more records, or have got them for too long, and the records that end them.
 
-Time enters through the log: the owner of a partition writes what ends them, and it takes effect when it comes round,
-unless records have come in between: a message ends by a `control` `timeout`, and what a codec remembers of a stream by
-an empty value of that stream, which says in every codec that nothing follows. What is idle is found by looking at each
-a few times in a period, by the host's clock: records carry their producers' clocks, and those may be wrong or from
-another year.
+Time enters through the log: the owner of a partition writes what ends them, and it takes effect when it comes round. A
+message ends by a `control` `timeout`, and what a codec remembers of a stream by an empty value of that stream, which
+says in every codec that nothing follows. A header says what must still hold then (`Condition`). What is idle is found
+by looking at each a few times in a period, by the host's clock: records carry their producers' clocks, and those may be
+wrong or from another year.
 """
 
 from collections import deque
@@ -23,6 +23,10 @@ STREAM = "tm-stream"
 
 LAST_OFFSET = "tm-last-offset"
 """Header of a record that ends what is idle: the last offset of it that its writer saw."""
+
+OPENED_BEFORE = "tm-opened-before"
+"""Header of a record that ends what is too old: up to which offset, exclusive, its writer had read. What was open there
+is what is meant; what opens later under the same name is not."""
 
 LOOKS = 4
 """How often each is looked at in one period: it is found idle at most a quarter of the period too late."""
@@ -55,31 +59,64 @@ class TimeoutControl(NamedTuple):
     headers: Headers
 
 
-def timeout_control(message: Message) -> TimeoutControl:
-    """What ends `message`, if it gets no chunk before.
+def timeout_control(message: Message, condition: "Condition | None" = None) -> TimeoutControl:
+    """What ends `message`, under a condition; if none is given, if it gets no chunk before.
 
-    An unnamed message is addressed as such: the last offset says which it was, and a replay that did not see its first
+    An unnamed message is addressed as such: the condition says which it was, and a replay that did not see its first
     record knows it by another id.
     """
     who = {"message_id": message.id} if message.named else {}
-    headers = [(CODEC, b"native"), (LAST_OFFSET, b"%d" % message.last)]
+    headers = [(CODEC, b"native"), (condition or Condition(last=message.last)).header()]
     return TimeoutControl(message.key, msgspec.json.encode(who | {"control": "timeout"}), headers)
 
 
-def stream_end(place: Place, last: int, message_id: bytes) -> TimeoutControl:
-    """What ends the stream at `place`, if it gets no record after the offset `last`; `message_id` is its header."""
+def stream_end(place: Place, message_id: bytes, condition: "Condition") -> TimeoutControl:
+    """What ends the stream at `place`, under that condition; `message_id` is the header of its last record."""
     codec, key, stream = place
     named = [(name, value) for name, value in ((STREAM, stream), (MESSAGE_ID, message_id)) if value]
-    return TimeoutControl(key, b"", [(CODEC, codec.encode()), *named, (LAST_OFFSET, b"%d" % last)])
+    return TimeoutControl(key, b"", [(CODEC, codec.encode()), *named, condition.header()])
 
 
-def last_offset(record: Record) -> int | None:
-    """What the writer of a timeout had seen, if the record says it. Raises `Undecodable`."""
-    value = header(record.headers, LAST_OFFSET)
+class Condition(NamedTuple):
+    """What must hold for a timeout to have an effect when it comes round; one of the two."""
+
+    last: int | None = None
+    """It got no record after this offset: it is idle."""
+    opened_before: int | None = None
+    """It was opened before this offset: it is too old, whatever it still gets."""
+
+    def holds(self, opened: int, last: int) -> bool:
+        """Whether it does for what was opened at one offset and got its last record at another."""
+        if self.opened_before is not None:
+            return opened < self.opened_before
+        return self.last is None or last <= self.last
+
+    def cuts(self, last: int) -> bool:
+        """Whether what it ends, which got its last record at `last`, went on after the writer of the timeout looked.
+
+        A replay that begins among those records would take one of them for an opening.
+        """
+        return self.opened_before is not None and last >= self.opened_before
+
+    def header(self) -> tuple[str, bytes]:
+        """As a record has it."""
+        if self.opened_before is not None:
+            return OPENED_BEFORE, b"%d" % self.opened_before
+        return LAST_OFFSET, b"%d" % (self.last or 0)
+
+
+def condition_of(record: Record) -> Condition | None:
+    """That of a timeout; None if the record has none. Raises `Undecodable`."""
+    last, opened_before = _number(record, LAST_OFFSET), _number(record, OPENED_BEFORE)
+    return None if last is None and opened_before is None else Condition(last, opened_before)
+
+
+def _number(record: Record, name: str) -> int | None:
+    value = header(record.headers, name)
     try:
         return None if value is None else int(value)
     except ValueError as problem:
-        raise Undecodable(f"the header {LAST_OFFSET} is no number: {value!r:.50}") from problem
+        raise Undecodable(f"the header {name} is no number: {value!r:.50}") from problem
 
 
 class _Look(NamedTuple, Generic[Thing]):

@@ -8,10 +8,10 @@ from msgspec import UNSET
 from tokenmill.codecs import Chunk, Codec, find_codec
 from tokenmill.codecs.message_id import MESSAGE_ID
 from tokenmill.codecs.native import NATIVE
-from tokenmill.errors import BadKey, TooLarge, Undecodable
+from tokenmill.errors import BadKey, RecordError, TooLarge, Undecodable
 from tokenmill.limits import KEY_BYTES
 from tokenmill.records import Headers, Record, header
-from tokenmill.session.idle import CODEC, STREAM, Place, TimeoutControl, last_offset, stream_end
+from tokenmill.session.idle import CODEC, STREAM, Condition, Place, TimeoutControl, condition_of, stream_end
 from tokenmill.session.low_water import LowWater, Root
 from tokenmill.session.tally import Tally
 
@@ -37,9 +37,9 @@ class Kept:
         """Whether it has not ended."""
         return bool(self.state)
 
-    def timeout(self) -> TimeoutControl:
-        """The record that ends it, if no other comes before."""
-        return stream_end(self.place, self.last, self.message_id)
+    def timeout(self, condition: Condition | None = None) -> TimeoutControl:
+        """The record that ends it, under a condition; if none is given, if no other comes before."""
+        return stream_end(self.place, self.message_id, condition or Condition(last=self.last))
 
 
 class Intake:
@@ -70,14 +70,17 @@ class Intake:
             raise TooLarge(f"the value has {len(value)} bytes; at most {self._record_bytes} are allowed")
         codec, stream = self._addressed(headers) if headers else (self._codec, b"")
         kept = self._kept.get((codec.name, key, stream)) if self._kept else None
-        seen = last_offset(record) if headers and not value and codec is not NATIVE else None
-        if seen is not None and (kept is None or kept.last > seen):
+        condition = condition_of(record) if headers and not value and codec is not NATIVE else None
+        if condition is not None and (kept is None or not condition.holds(kept.root.offset, kept.last)):
             self.tally.dropped["stale-timeout" if kept else "no-message"] += 1
             return (), None
-        state, chunks = codec.decode(kept.state if kept else b"", record)
-        if seen is not None:
-            state = b""
-            chunks = [_timed_out(chunk) for chunk in chunks if chunk.error is None]  # half an event is no failure
+        if condition is not None and kept is not None:
+            state: bytes = b""
+            chunks: Sequence[Chunk] = _last_chunks(codec, kept, record)
+            if condition.cuts(kept.last):
+                self._low_water.forbid(kept.root.offset, record.offset)
+        else:
+            state, chunks = codec.decode(kept.state if kept else b"", record)
         self.tally.chunks[codec.name] += len(chunks)
         if kept and state and any(chunk.error is not None for chunk in chunks):
             self._low_water.forbid(kept.root.offset, record.offset)  # from its middle it might look sound
@@ -145,6 +148,15 @@ class Intake:
 
     def __iter__(self) -> Iterator[Kept]:
         return iter(self._kept.values())
+
+
+def _last_chunks(codec: Codec, kept: Kept, record: Record) -> list[Chunk]:
+    """Of a stream that is ended by a timeout: what its codec makes of the end. Half an event is no failure then."""
+    try:
+        _, chunks = codec.decode(kept.state, record)
+    except RecordError:  # a codec that knows no such end has nothing to end, either
+        return []
+    return [_timed_out(chunk) for chunk in chunks if chunk.error is None]
 
 
 def _timed_out(chunk: Chunk) -> Chunk:

@@ -15,6 +15,9 @@ ENDED: Final = 1
 LOST: Final = 2
 """Open, but its state can't be had: its chunks are counted until its end."""
 
+NEVER: Final = 1 << 63
+"""No offset comes that far."""
+
 Ident: TypeAlias = tuple[bytes, str]
 """A message's place in the index: key and message id."""
 
@@ -139,6 +142,11 @@ class Message:
             if choice.index == index:
                 return choice
         return None
+
+    @property
+    def opened(self) -> int:
+        """Where the oldest of its choices that have not ended was opened; past every offset if all have."""
+        return min((choice.first for choice in self.going_on()), default=NEVER)
 
     def going_on(self) -> list[Choice]:
         """The choices that have not ended."""

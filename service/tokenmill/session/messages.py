@@ -9,11 +9,9 @@ from collections.abc import Iterable, Iterator
 
 from tokenmill.parser import Grammar
 from tokenmill.session.low_water import LowWater, Root
-from tokenmill.session.message import ENDED, LOST, Choice, Ident, Message, Status
+from tokenmill.session.message import ENDED, LOST, NEVER, Choice, Ident, Message, Status
 
 _MASK = (1 << 64) - 1
-_NEVER = 1 << 63
-"""No offset comes that far."""
 
 
 class _Used:
@@ -39,7 +37,7 @@ class Messages:
         self._grammars: dict[str, _Used] = {}
         self.count = 0
         """Open and lost choices."""
-        self.forget_at = _NEVER
+        self.forget_at = NEVER
         """The first offset at which an ended choice is forgotten."""
         self._digest = 0
         self._held = 0
@@ -127,7 +125,7 @@ class Messages:
         self._set_alarm()
 
     def _set_alarm(self) -> None:
-        self.forget_at = self._graves[0][1].ended + self._ended_offsets + 1 if self._graves else _NEVER
+        self.forget_at = self._graves[0][1].ended + self._ended_offsets + 1 if self._graves else NEVER
 
     def _remove(self, message: Message, choice: Choice) -> None:
         if choice.status != ENDED:
@@ -167,7 +165,8 @@ class Messages:
 
     def _weigh(self, choice: Choice) -> None:
         weight = choice.weight()
-        held = choice.parser.size if choice.parser is not None else 0
+        held = choice.parser.memory if choice.parser is not None else 0
+        held += sum(getattr(state, "memory", 0) for state in choice.states)  # of dialects that keep the answer
         self._digest = self._digest + weight - choice.counted & _MASK
         self._held += held - choice.held
         choice.counted, choice.held = weight, held
@@ -179,7 +178,7 @@ class Messages:
 
     @property
     def held(self) -> int:
-        """Characters that parsers hold, as of the last `settle`."""
+        """About how many bytes parsers and dialects hold, as of the last `settle`."""
         return self._held
 
     def with_status(self, status: Status) -> list[tuple[Message, Choice]]:

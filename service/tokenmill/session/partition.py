@@ -17,7 +17,7 @@ from tokenmill.events import ErrorCode
 from tokenmill.records import Output, Record
 from tokenmill.session.chunks import Chunks
 from tokenmill.session.dead_letters import dead_letter
-from tokenmill.session.idle import IdleWatch, TimeoutControl, timeout_control
+from tokenmill.session.idle import Condition, IdleWatch, TimeoutControl, timeout_control
 from tokenmill.session.intake import Intake, Kept
 from tokenmill.session.low_water import LowWater
 from tokenmill.session.mark import Mark
@@ -219,6 +219,15 @@ class Partition:
         messages = self._watch.overdue(now_ms, timeout_ms)
         streams = self._stream_watch.overdue(now_ms, timeout_ms)
         return [*(stream.timeout() for stream in streams), *map(timeout_control, messages)]
+
+    def opened_before(self, offset: int) -> list[TimeoutControl]:
+        """Such records for each message and each stream that was opened before `offset`, whatever it still gets."""
+        if self._low_water.at(self.offset) >= offset:
+            return []
+        condition = Condition(opened_before=self.offset)
+        streams = (kept.timeout(condition) for kept in self._intake if kept.root.offset < offset)
+        messages = (timeout_control(message, condition) for message in self._messages if message.opened < offset)
+        return [*streams, *messages]
 
     def longest_idle(self, count: int) -> list[TimeoutControl]:
         """Such records for the `count` messages whose last chunk is the oldest: when memory runs short."""

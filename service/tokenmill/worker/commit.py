@@ -103,12 +103,12 @@ class OffsetCommitter(Committer):
         # Without a generation the broker would take a commit for that of a tool, whoever owns the partition now.
         if self._consumer._coordinator.generation <= 0:  # noqa: SLF001 -- there is no other way
             return
-        offsets = offsets_of(marks)
+        offsets, began = offsets_of(marks), self._clock()
         self._hooks.committing(offsets)
         try:
             await self._send(marks)
         except Unavailable as problem:
-            self._failed(problem)
+            self._failed(problem, began)
             return
         self._failing_since = None
         self._numbers.add("tokenmill_commits_total", "done")
@@ -120,12 +120,13 @@ class OffsetCommitter(Committer):
         offsets = {lane.topic_partition: OffsetAndMetadata(mark.offset, mark.encode()) for lane, mark in marks.items()}
         await deadline(self._consumer.commit(offsets), "commit")
 
-    def _failed(self, problem: Unavailable) -> None:
+    def _failed(self, problem: Unavailable, began: float) -> None:
+        """A commit that began then did not come through."""
         self._numbers.add("tokenmill_commits_total", "failed")
         log.warning("%s; what was not committed is published again after a restore", problem)
         if self._failing_since is None:
-            self._failing_since = self._clock()
-        elif self._clock() - self._failing_since > self._patience:
+            self._failing_since = began
+        if self._clock() - self._failing_since > self._patience:
             raise FatalError(f"no commit came through for {self._patience:g} s: {problem}")
 
 

@@ -32,6 +32,9 @@ FETCH_PARTITION_BYTES = 512 * KIB
 FETCH_BYTES = 16 * MIB
 """Records of all partitions in one fetch: bounds what is read and not yet parsed."""
 
+METADATA_MS = 30_000
+"""How old the client's view of topics may be: so long it takes until partitions that were added are read."""
+
 BATCH_BYTES = 512 * KIB
 """Largest record batch. The broker's default limit for one is 1 MiB."""
 
@@ -54,6 +57,7 @@ def make_consumer(kafka: Kafka) -> AIOKafkaConsumer:
         enable_auto_commit=False,
         auto_offset_reset="none",
         isolation_level="read_committed",
+        metadata_max_age_ms=METADATA_MS,
         fetch_max_wait_ms=FETCH_WAIT_MS,
         fetch_max_bytes=FETCH_BYTES,
         max_partition_fetch_bytes=FETCH_PARTITION_BYTES,

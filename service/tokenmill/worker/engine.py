@@ -69,12 +69,7 @@ class Engine:
         )
         self.delivery: Delivery = DELIVERIES[config.worker.delivery](parts, self.writer)
         self.committer = self.delivery.committer
-        self.ownership = Ownership(
-            self,
-            revoke_seconds=config.kafka.rebalance_timeout_ms / 2000,
-            patience=config.worker.stall_timeout_s,
-            clock=parts.clock,
-        )
+        self.ownership = Ownership(self, config.kafka, patience=config.worker.stall_timeout_s, clock=parts.clock)
         self._failing_since: float | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -207,6 +202,11 @@ class Engine:
         stable: int | None = self.consumer.last_stable_offset(tp)
         high: int | None = self.consumer.highwater(tp)
         return stable if stable is not None and stable >= 0 else high
+
+    def caught_up(self, tp: TopicPartition) -> bool:
+        """Whether everything that can be read is read."""
+        end = self.end(tp)
+        return end is not None and self.position(tp) >= end
 
     # Ending
 

@@ -8,10 +8,7 @@ import logging
 import time
 from collections.abc import Iterable
 
-from aiokafka import TopicPartition
-
 from tokenmill.limits import MIB
-from tokenmill.session import TimeoutControl
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Lane, Phase
 
@@ -46,29 +43,15 @@ class IdleCloser:
         live = [lane for lane in self._engine.lanes.values() if lane.phase is Phase.LIVE]
         for lane in live:
             # Behind a backlog a message looks idle though its chunks are only waiting to be read.
-            if self.caught_up(lane.topic_partition):
-                self._write(lane, lane.partition.idle(int(time.time() * 1000), self._timeout_ms))
+            if self._engine.caught_up(lane.topic_partition):
+                lane.write_controls(lane.partition.idle(int(time.time() * 1000), self._timeout_ms))
         if sum(lane.partition.size for lane in live) > self._state_bytes:
             self._relieve(live)
-
-    def caught_up(self, tp: TopicPartition) -> bool:
-        """Whether everything that can be read is read."""
-        end = self._engine.end(tp)
-        return end is not None and self._engine.position(tp) >= end
 
     def _relieve(self, live: Iterable[Lane]) -> None:
         log.warning("open messages take more than worker.state_mib: input pauses, and the longest idle are closed")
         for lane in live:
             if lane.partition.open_messages:
-                self._write(lane, lane.partition.longest_idle(max(1, lane.partition.open_messages // RELIEF)))
+                lane.write_controls(lane.partition.longest_idle(max(1, lane.partition.open_messages // RELIEF)))
                 lane.hold = lane.inbox.begun
                 self._engine.pause(lane)
-
-    def _write(self, lane: Lane, controls: Iterable[TimeoutControl]) -> None:
-        count = 0
-        for control in controls:
-            lane.inbox.append(int(time.time() * 1000), control.key, control.value, control.headers)
-            count += 1
-        if count:
-            lane.inbox.flush()
-            self._engine.numbers.add("tokenmill_timeouts_written_total", by=count)

@@ -17,7 +17,7 @@ from aiokafka import TopicPartition
 
 from tokenmill.observe import Numbers
 from tokenmill.records import Output, Record
-from tokenmill.session import Mark, Partition
+from tokenmill.session import Mark, Partition, TimeoutControl
 from tokenmill.worker.outbox import Outbox
 from tokenmill.worker.snapshots import SnapshotLine
 
@@ -122,6 +122,14 @@ class Lane:
         self._pass_on()
         self._slices.append(Slice(self._needs(), timestamps, self._count(), None))
         self.settle()
+
+    def write_controls(self, controls: Sequence[TimeoutControl]) -> None:
+        """Put these on the input, to be read like any other record."""
+        for control in controls:
+            self.inbox.append(int(self._wall() * 1000), control.key, control.value, control.headers)
+        if controls:
+            self.inbox.flush()
+            self._numbers.add("tokenmill_timeouts_written_total", by=len(controls))
 
     def mark(self) -> None:
         """Step 5: note what a commit of the present offset would say, if there is anything new to commit."""

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
+from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline
 from tokenmill.observe import Hooks, Numbers
@@ -25,6 +26,7 @@ from tokenmill.store import GuardedStore, Snapshot
 from tokenmill.worker.connect import until_available
 from tokenmill.worker.delivery import Delivery
 from tokenmill.worker.lane import Lane, Phase
+from tokenmill.worker.membership import Membership
 from tokenmill.worker.restore import Committed, Extent, Plan, rebuild
 from tokenmill.worker.snapshots import SnapshotWriter
 
@@ -54,12 +56,15 @@ class Desk(Protocol):
 class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
     """The lanes of this worker, by partition."""
 
-    def __init__(self, desk: Desk, *, revoke_seconds: float, patience: float, clock: Callable[[], float]) -> None:
+    def __init__(self, desk: Desk, kafka: Kafka, *, patience: float, clock: Callable[[], float]) -> None:
         self.lanes: dict[TopicPartition, Lane] = {}
         self.assignments = 0
         """How often the group gave us partitions, be it none."""
+        self.outside = True
+        """Between a revocation, or the start, and the next assignment."""
         self._desk = desk
-        self._revoke_seconds = min(revoke_seconds, REVOKE_S)
+        self._membership = Membership(kafka, clock)
+        self._revoke_seconds = min(kafka.rebalance_timeout_ms / 2000, REVOKE_S)
         self._patience = patience
         self._clock = clock
         self._parked: dict[TopicPartition, Lane] = {}
@@ -76,6 +81,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Finish what is in flight, commit, snapshot, park."""
+        self.outside = True
         try:
             await self.give_up(self._revoke_seconds)
         except Exception as problem:  # noqa: BLE001 -- the client would swallow it
@@ -105,10 +111,13 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     def _take(self, assigned: Sequence[TopicPartition]) -> None:
         desk = self._desk
         desk.consumer.pause(*assigned)
-        generation = desk.consumer._coordinator.generation  # noqa: SLF001 -- the only place that has it
+        coordinator = desk.consumer._coordinator  # noqa: SLF001 -- the only place that has it
+        generation = coordinator.generation
+        self._membership.joined(coordinator.member_id, generation)
         self._assigned_at = self._clock()
         self.lanes = {tp: desk.delivery.make_lane(Partition(desk.settings, tp.topic, tp.partition)) for tp in assigned}
         self.assignments += 1
+        self.outside = False
         desk.numbers.add("tokenmill_rebalances_total")
         desk.hooks.assigned(len(assigned))
         numbers = [number for _, number in assigned]
@@ -252,6 +261,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         lane.go_live()
         seconds = self._clock() - self._assigned_at
         desk.numbers.add("tokenmill_restores_total", source)
+        desk.numbers.add("tokenmill_messages_restored_total", source, by=lane.partition.open_messages)
         desk.numbers.histograms["tokenmill_restore_seconds"].observe(seconds)
         desk.hooks.restored(tp.topic, tp.partition, source, lane.partition.offset)
         log.info("%s/%d: live at %d after %.3f s, from %s", *tp, lane.partition.offset, seconds, source)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mode import Service
@@ -14,11 +14,14 @@ from tokenmill.observe import Hooks, Numbers
 from tokenmill.session import SessionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
 from tokenmill.store.sessions import RedisSessions
+from tokenmill.worker.age import AgeCloser
+from tokenmill.worker.age import round_seconds as age_rounds
 from tokenmill.worker.connect import batch_bytes, make_admin, make_consumer, make_producer, until_available
 from tokenmill.worker.delivery import Parts
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.gauges import read_gauges
-from tokenmill.worker.idle import IdleCloser, round_seconds
+from tokenmill.worker.idle import IdleCloser
+from tokenmill.worker.idle import round_seconds as idle_rounds
 from tokenmill.worker.sessions import SessionWriter
 from tokenmill.worker.sizes import fitting_limits
 from tokenmill.worker.topics import check_partitions, largest_records, output_topics, partition_counts
@@ -78,7 +81,8 @@ class WorkerService(Service):
             idle = IdleCloser(engine)
             watch = Watch(engine, self._config.worker.stall_timeout_s)
             engine.also(self._pulse.beat(watch.look), "watch")
-            engine.also(_every(round_seconds(self._config.worker.idle_timeout_s), idle.look), "idle")
+            engine.also(_every(idle_rounds(self._config.worker.idle_timeout_s), idle.look), "idle")
+            engine.also(_every(age_rounds(self._config.worker.max_age_s), AgeCloser(engine).look), "age")
             self._engine = engine
         except Exception as problem:  # noqa: BLE001 -- the host would not hear of it
             self._fail(problem)
@@ -178,7 +182,9 @@ class WorkerService(Service):
             await self._engine.close()
 
 
-async def _every(seconds: float, look: Callable[[], None]) -> None:
+async def _every(seconds: float, look: Callable[[], Awaitable[None] | None]) -> None:
     while True:
         await asyncio.sleep(seconds)
-        look()
+        looking = look()
+        if looking is not None:
+            await looking

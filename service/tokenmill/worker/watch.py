@@ -10,27 +10,35 @@ import faulthandler
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from aiokafka import TopicPartition
 
 from tokenmill.errors import FatalError
 from tokenmill.observe import Numbers
 from tokenmill.worker.engine import Engine
-from tokenmill.worker.lane import Phase
+from tokenmill.worker.lane import Lane, Phase
 
 LOOK_S = 1.0
+
+
+class Seen(NamedTuple):
+    """What was looked at, and since when it has been so."""
+
+    value: object
+    since: float
 
 
 class Watch:
     """Watches one engine. `patience` is how many seconds without progress are too many."""
 
-    def __init__(self, engine: Engine, patience: float, wall: Callable[[], float] = time.time) -> None:
+    def __init__(self, engine: Engine, patience: float) -> None:
         self._engine = engine
         self._patience = patience
-        self._wall = wall
-        self._progress: dict[object, tuple[object, float]] = {}
+        self._rebalance_s = engine.config.kafka.rebalance_timeout_ms / 1000
+        self._before: dict[object, Seen] = {}
+        self._now: dict[object, Seen] = {}
 
     def look(self) -> None:
         """Raise `FatalError` for the first thing that is wrong."""
@@ -38,11 +46,13 @@ class Watch:
             raise FatalError(problem)
 
     def problems(self) -> Iterator[str]:
-        """Everything that is wrong now."""
+        """Everything that is wrong now. What is not looked at this time begins anew the next."""
+        self._before, self._now = self._now, {}
         yield from self._dead_tasks()
-        yield from self._silence()
+        yield from self._outside()
         for tp, lane in self._engine.lanes.items():
-            yield from self._stuck(tp, lane.phase, lane.partition.offset, waits=lane.in_flight)
+            yield from self._silent(tp, lane)
+            yield from self._stuck(tp, lane)
 
     def _dead_tasks(self) -> Iterator[str]:
         """The client's background tasks: `getmany` and `send` go on without them, doing nothing."""
@@ -56,39 +66,49 @@ class Watch:
         for name, task in tasks:
             if task.done():
                 yield f"the Kafka client's {name} task has ended: {_reason(task)}"
+        # It also ends when the group has forgotten this member; then the client joins anew, which takes a moment.
+        heartbeats = consumer._coordinator._heartbeat_task  # noqa: SLF001 -- likewise
+        if heartbeats is not None and heartbeats.done() and self._too_long("heartbeats", heartbeats):
+            yield f"the Kafka client has sent no heartbeats for {self._patience:g} s"
 
-    def _silence(self) -> Iterator[str]:
-        """A broker that does not answer: fetches are, many times a second, if only by saying that there is nothing."""
-        engine = self._engine
-        assigned = engine.consumer.assignment()
-        read = [tp for tp, lane in engine.lanes.items() if lane.phase is Phase.LIVE and not lane.paused]
-        last = max((engine.consumer.last_poll_timestamp(tp) or 0 for tp in read if tp in assigned), default=None)
-        if last is not None and self._too_long("silence", last):
-            yield f"no answer to a fetch for {self._patience:g} s"
-        coordinator = engine.consumer._coordinator.coordinator_id  # noqa: SLF001 -- nothing public tells
+    def _outside(self) -> Iterator[str]:
+        """Nobody to ask for the group, or no answer to whoever wants to join it."""
+        coordinator = self._engine.consumer._coordinator.coordinator_id  # noqa: SLF001 -- nothing public tells
         if coordinator is None and self._too_long("coordinator", None):
             yield f"no coordinator of the group for {self._patience:g} s"
-        if coordinator is not None:
-            self._progress.pop("coordinator", None)
+        # Others may take all of the rebalance timeout before everybody can join.
+        allowed = self._patience + self._rebalance_s
+        if self._engine.ownership.outside and self._too_long("outside", None, allowed):
+            yield f"no place in the group for {allowed:g} s"
 
-    def _stuck(self, tp: TopicPartition, phase: Phase, offset: int, *, waits: bool) -> Iterator[str]:
-        """Lag, a restore, or unacknowledged output, and nothing moves."""
-        end = self._engine.end(tp)
+    def _silent(self, tp: TopicPartition, lane: Lane) -> Iterator[str]:
+        """Not even empty answers come, of which fetches get many a second; nor is the partition's end known then."""
+        consumer = self._engine.consumer
+        read = lane.phase is Phase.LIVE and not lane.paused and tp in consumer.assignment()
+        if read and self._too_long((tp, "silence"), consumer.last_poll_timestamp(tp)):
+            yield f"{tp.topic}/{tp.partition}: no answer to a fetch for {self._patience:g} s"
+
+    def _stuck(self, tp: TopicPartition, lane: Lane) -> Iterator[str]:
+        """Lag, a restore, or unacknowledged output, and nothing moves. Input may go on while outputs do not."""
+        end, offset, phase = self._engine.end(tp), lane.partition.offset, lane.phase
         behind = end is not None and max(offset, self._engine.position(tp)) < end
-        if phase is Phase.LIVE and not behind and not waits:
-            self._progress.pop(tp, None)
-        elif self._too_long(tp, (phase, offset, waits and self._engine.lanes[tp].acknowledged)):
-            what = "unacknowledged output" if waits else "lag" if phase is Phase.LIVE else f"state {phase.value}"
+        done: tuple[object, ...]
+        if lane.in_flight or lane.paused:
+            what, done = "unacknowledged output", (lane.acknowledged, lane.inbox.acked, lane.committed)
+        elif behind or phase is not Phase.LIVE:
+            what, done = "lag" if phase is Phase.LIVE else f"state {phase.value}", (offset,)
+        else:
+            return
+        if self._too_long((tp, what), done):
             yield f"{tp.topic}/{tp.partition}: {what} without progress for {self._patience:g} s at offset {offset}"
 
-    def _too_long(self, key: object, value: object) -> bool:
-        """Whether this value has been the same for longer than the patience."""
+    def _too_long(self, key: object, value: object, allowed: float | None = None) -> bool:
+        """Whether this value has been the same for longer than the patience, or what is allowed."""
         now = self._engine.clock()
-        before, since = self._progress.get(key, (object(), now))
-        if before != value:
-            self._progress[key] = (value, now)
-            return False
-        return now - since > self._patience
+        before = self._before.get(key)
+        seen = before if before is not None and before.value == value else Seen(value, now)
+        self._now[key] = seen
+        return now - seen.since > (self._patience if allowed is None else allowed)
 
 
 class Pulse:
@@ -136,4 +156,5 @@ class Pulse:
 def _reason(task: "asyncio.Task[object]") -> str:
     if task.cancelled():
         return "cancelled"
-    return repr(task.exception() or "it returned")
+    problem = task.exception()
+    return "it returned" if problem is None else repr(problem)

@@ -1,0 +1,53 @@
+"""Runbooks: every number that can say that something is wrong has one, and they name nothing that there is not."""
+
+import re
+
+import pytest
+
+from tests.structure.tree import CHECKOUT
+from tokenmill.config import Config
+from tokenmill.observe.table import BY_NAME
+
+PAGE = (CHECKOUT / "docs" / "howto" / "runbooks.md").read_text(encoding="utf-8")
+
+SECTIONS = {text.partition("\n")[0]: text for text in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]}
+
+NO_RUNBOOK = {
+    "tokenmill_assigned_partitions": "how work is shared",
+    "tokenmill_chunks_consumed_total": "load",
+    "tokenmill_events_produced_total": "load",
+    "tokenmill_messages_restored_total": "how fast state comes back",
+    "tokenmill_records_produced_total": "load",
+    "tokenmill_restore_seconds": "how long a restore took; one that goes on is `tokenmill_replaying_partitions`",
+    "tokenmill_chunks_dropped_total": "what producers repeat or send too late; no event is missing",
+}
+"""Metrics that are about load and work; what is wrong then shows in others."""
+
+
+def test_every_metric_that_can_alarm_has_a_runbook() -> None:
+    """A new metric gets one, or a reason here."""
+    assert {name for name in BY_NAME if name not in PAGE} == NO_RUNBOOK.keys()
+
+
+def test_metrics_and_settings_of_runbooks_exist() -> None:
+    """A renamed one would send its reader to nothing."""
+    named = set(re.findall(r"tokenmill_[a-z_]+", PAGE))
+    assert named - BY_NAME.keys() == set()
+    settings = set(re.findall(r"`((?:kafka|redis|worker|parser)\.[a-z_]+)`", PAGE))
+    known = {f"{section}.{key}" for section in ("kafka", "redis", "worker", "parser") for key in _keys(section)}
+    assert settings - known == set()
+
+
+def _keys(section: str) -> tuple[str, ...]:
+    keys: tuple[str, ...] = getattr(Config(), section).__struct_fields__
+    return keys
+
+
+@pytest.mark.parametrize("title", SECTIONS)
+def test_every_runbook_says_what_to_look_at_and_what_to_do(title: str) -> None:
+    """And what tells that it is needed: a metric, a log line, an event."""
+    section = SECTIONS[title]
+    assert "**Look at**" in section
+    assert "**Do**" in section or "| do |" in section
+    assert "**Means**" in section or "| means |" in section
+    assert "`" in section.partition("**")[0]

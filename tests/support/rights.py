@@ -1,0 +1,81 @@
+"""Kafka's access rules for a test's user, given by an administrator who may do everything."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka.admin import (  # type: ignore[attr-defined] # -- it does not say what it exports
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from tokenmill.config import Config
+from tokenmill.worker.topics import output_topics
+
+SECURITY_PAGE = Path(__file__).parents[2] / "SECURITY.md"
+
+ROW = re.compile(
+    r"^\| (?P<kind>topic|group|transactional id) \| (?P<which>[^|]+) \| (?P<operations>[^|]+) \|", re.MULTILINE
+)
+
+KINDS = {
+    "topic": ResourceType.TOPIC,
+    "group": ResourceType.GROUP,
+    "transactional id": ResourceType.TRANSACTIONAL_ID,
+}
+
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+"""Settings of a broker that knows rules; who logs in nowhere may do everything."""
+
+
+class Right(NamedTuple):
+    """What a worker may do with something."""
+
+    kind: str
+    which: str
+    operations: tuple[str, ...]
+
+
+def documented_rights() -> list[Right]:
+    """Those that SECURITY.md lists for a worker."""
+    page = SECURITY_PAGE.read_text(encoding="utf-8")
+    return [
+        Right(row["kind"], row["which"].strip(), tuple(each.strip() for each in row["operations"].split(",")))
+        for row in ROW.finditer(page)
+    ]
+
+
+def grant(bootstrap: str, user: str, config: Config, rights: list[Right]) -> None:
+    """Let the user do this, and nothing else, with what the configuration names."""
+    names = {
+        "input": [config.topics.tokens],
+        "outputs, dead letters": output_topics(config),
+        "`kafka.group_id`": [config.kafka.group_id],
+        "`<prefix>-<group>-` and what follows": [
+            f"{config.kafka.transactional_id_prefix}-{config.kafka.group_id}-",
+        ],
+    }
+    bindings = [
+        AclBinding(
+            KINDS[right.kind],
+            name,
+            ResourcePatternType.PREFIXED if right.kind == "transactional id" else ResourcePatternType.LITERAL,
+            f"User:{user}",
+            "*",
+            AclOperation[re.sub(r"(?<!^)(?=[A-Z])", "_", operation).upper()],
+            AclPermissionType.ALLOW,
+        )
+        for right in rights
+        for name in names[right.which]
+        for operation in right.operations
+    ]
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for done in admin.create_acls(bindings).values():
+        done.result(30)
