@@ -37,10 +37,10 @@ async def test_a_replay_publishes_nothing_and_gives_the_state(fragile: Stage, re
     _flush(redis_server)
     async with rigged(fragile, redis_of(fragile), delivery="exactly-once") as owner:
         await owner.live()
-        assert (0, "replay", 3) in owner.hooks.restores
         await said(fragile, *words("m", "three"), {"message_id": "m", "end": True})
         await owner.settled(5)
     assert await fragile.found() == await fragile.expected()
+    assert (0, "replay", 3) in owner.hooks.restores
 
 
 async def test_nothing_is_read_before_the_state_is_there(stage: Stage) -> None:
@@ -80,10 +80,10 @@ async def test_changes_are_not_applied_to_a_store_that_was_emptied(fragile: Stag
         await before.evict()
     async with rigged(fragile, redis_of(fragile)) as owner:
         await owner.live()
-        assert (0, "redis", 3) in owner.hooks.restores
         await said(fragile, *words("m", "two"))
         await owner.settled(4)
     assert await fragile.found() == await fragile.expected()
+    assert (0, "redis", 3) in owner.hooks.restores
 
 
 async def test_a_snapshot_ahead_of_the_commit_is_not_believed(stage: Stage) -> None:
@@ -116,10 +116,10 @@ async def test_what_a_dialect_remembers_is_in_the_snapshot(stage: Stage) -> None
         await before.evict()
     async with rigged(stage, redis_of(stage)) as owner:
         await owner.live()
-        assert (0, "redis", 1) in owner.hooks.restores
         await said(stage, *words("m", "two"), {"message_id": "m", "end": True})
         await owner.settled(3)
     assert await stage.found() == await stage.expected()
+    assert (0, "redis", 1) in owner.hooks.restores
 
 
 async def test_input_of_a_transaction_that_was_aborted_is_not_read(stage: Stage) -> None:

@@ -91,10 +91,10 @@ async def test_changes_that_come_late_do_not_mix_with_the_new_owners_snapshot(st
             await owner.evict()
         async with rigged(stage, redis_of(stage)) as after:
             await after.live()
-            assert (0, "redis", 5) in after.hooks.restores
             await said(stage, *words("second", "4"), *words("first", "3"))
             await after.settled(7)
     assert await stage.found() == await stage.expected()
+    assert (0, "redis", 5) in after.hooks.restores
 
 
 async def test_a_whole_snapshot_that_comes_late_does_not_replace_a_newer_one(stage: Stage) -> None:
@@ -118,3 +118,24 @@ async def test_a_whole_snapshot_that_comes_late_does_not_replace_a_newer_one(sta
             await writing
             assert await store.head(stage.topics.tokens, 0) == newest
     await store.close()
+
+
+async def test_an_evicted_worker_does_not_move_the_offset_back(stage: Stage) -> None:
+    """Its commit is refused, and it forgets its membership; the next one could pass for that of a tool."""
+    beat, join = Gate(), Gate()
+    async with rigged(stage) as zombie:
+        await zombie.live()
+        await said(stage, *words("m", "one ", "two "))
+        await zombie.parsed(2)
+        await zombie.lane().drained()
+        beat.before(zombie.engine.consumer._coordinator, "_do_heartbeat")
+        join.before(zombie.engine.consumer._coordinator, "ensure_active_group")
+        async with rigged(stage) as owner:
+            await owner.live()
+            await said(stage, *words("m", "three"))
+            await owner.settled(3)
+        for _ in range(2):
+            await zombie.commit()
+        assert (await stage.committed())[0][0] == 3
+        beat.open()
+        join.open()

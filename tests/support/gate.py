@@ -1,4 +1,4 @@
-"""A barrier in a running program: whoever comes there waits until the test lets it go on. What it does stays as it is."""
+"""A barrier in a running program: whoever comes there waits until the test lets it go on. Nothing is replaced."""
 
 import asyncio
 from typing import Any

@@ -260,7 +260,9 @@ class Stage:
     async def found(self) -> dict[tuple[str, int], list[Content]]:
         """What is on the output topics, repeats included, by topic and partition."""
         result: dict[tuple[str, int], list[Content]] = {}
-        for topic in filter(None, (self.topics.events, self.topics.tool_calls, self.topics.dlq, self.topics.completions)):
+        for topic in filter(
+            None, (self.topics.events, self.topics.tool_calls, self.topics.dlq, self.topics.completions)
+        ):
             for record in await self.read(topic):
                 content = record.timestamp, record.key, record.value, tuple(record.headers)
                 result.setdefault((topic, record.partition), []).append(content)
