@@ -219,7 +219,7 @@ ABLATIONS = (
     ),
     Ablation(
         "partitions are paused again at each assignment",
-        "a record that was read too early ends the replay before the state is there",
+        "records come before the state that they need: they are fetched for nothing, or end the replay too soon",
         "integration/test_restores.py::test_nothing_is_read_before_the_state_is_there",
         (Change("worker/ownership.py", "        desk.consumer.pause(*assigned)\n", ""),),
     ),

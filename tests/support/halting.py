@@ -55,6 +55,8 @@ def _run(config: Path, point: str) -> int:
             _armed(config.parent).rename(_halted(config.parent))
             os.kill(os.getpid(), signal.SIGSTOP)
 
+    if point not in vars(Hooks):
+        raise SystemExit(f"there is no hook {point}")
     hooks = Hooks()
     setattr(hooks, point, reached)
     return run_worker(load_config(config, {}), hooks)
