@@ -179,6 +179,12 @@ ABLATIONS = (
         (Change("store/redis.py", "if again == head and complete:", "if True:"),),
     ),
     Ablation(
+        "there is no snapshot between two pages of changes",
+        "a worker dies in between: some messages are newer than the snapshot says, and chunks are applied twice",
+        "store/test_redis.py::test_a_delta_whose_writer_died_between_two_pages_is_no_snapshot",
+        (Change("store/delta.lua", "redis.call('HSET', KEYS[1], 'writing', ARGV[5])", "redis.call('PING')"),),
+    ),
+    Ablation(
         "the number of fields is part of the head",
         "a snapshot of which Redis dropped a part is taken for whole: messages that are open are forgotten",
         "store/test_redis.py::test_a_snapshot_that_lost_fields_is_none",
@@ -258,6 +264,12 @@ ABLATIONS = (
         "what was fetched before a seek is applied twice",
         "session/test_partition.py::test_offsets_below_the_next_one_are_skipped",
         (Change("session/partition.py", "if offset < self.offset:", "if offset < 0:"),),
+    ),
+    Ablation(
+        "commits remember what was announced as lost",
+        "with each restore clients hear again that messages are lost",
+        "session/test_recovery.py::TestUnseen::test_a_later_replay_does_not_announce_them_again",
+        (Change("session/partition.py", "unseen_until=history.unseen_until", "unseen_until=0"),),
     ),
     Ablation(
         "a commit names the configuration of its state",
