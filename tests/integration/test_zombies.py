@@ -12,7 +12,8 @@ from tokenmill.worker.exactly_once import TransactionalLane
 
 pytestmark = pytest.mark.integration
 
-DELIVERY = "exactly-once"
+EXACTLY_ONCE = {"delivery": "exactly-once", "transaction_timeout_ms": 60_000}
+"""A transaction that stands open does not time out, however slow the machine is."""
 
 
 async def _ending(rig: Rig, end: Gate) -> "asyncio.Task[None]":
@@ -28,13 +29,13 @@ async def _ending(rig: Rig, end: Gate) -> "asyncio.Task[None]":
 async def test_a_transaction_that_is_not_over_at_a_takeover_is_never_seen(stage: Stage) -> None:
     """The new owner's producer fences the old one's, as both have one id. It does the same work again, once."""
     end = Gate()
-    async with rigged(stage, delivery=DELIVERY) as zombie:
+    async with rigged(stage, **EXACTLY_ONCE) as zombie:
         await zombie.live()
         await said(stage, *words("m", "one ", "two "))
         await zombie.parsed(2)
         ending = await _ending(zombie, end)
         await zombie.evict()
-        async with rigged(stage, delivery=DELIVERY) as owner:
+        async with rigged(stage, **EXACTLY_ONCE) as owner:
             await owner.live()
             await said(stage, *words("m", "three"))
             await owner.settled(3)
@@ -48,14 +49,14 @@ async def test_a_transaction_that_is_not_over_at_a_takeover_is_never_seen(stage:
 async def test_offsets_are_read_when_the_owner_before_can_commit_no_more(stage: Stage) -> None:
     """Its last transaction ends just before it is fenced: the new owner begins behind it."""
     end, fence = Gate(), Gate()
-    async with rigged(stage, delivery=DELIVERY) as before:
+    async with rigged(stage, **EXACTLY_ONCE) as before:
         await before.live()
         await said(stage, *words("m", "one ", "two "))
         await before.parsed(2)
         ending = await _ending(before, end)
         await before.evict()
         async with rigged(
-            stage, prepare=lambda engine: fence.before(engine.delivery, "take_over"), delivery=DELIVERY
+            stage, prepare=lambda engine: fence.before(engine.delivery, "take_over"), **EXACTLY_ONCE
         ) as owner:
             await fence.reached()
             end.open()
@@ -123,7 +124,7 @@ async def test_a_whole_snapshot_that_comes_late_does_not_replace_a_newer_one(sta
 async def test_an_evicted_worker_does_not_move_the_offset_back(stage: Stage) -> None:
     """Its commit is refused, and it forgets its membership; the next one could pass for that of a tool."""
     beat, join = Gate(), Gate()
-    async with rigged(stage) as zombie:
+    async with rigged(stage, session_timeout_ms=2_000) as zombie:
         await zombie.live()
         await said(stage, *words("m", "one ", "two "))
         await zombie.parsed(2)

@@ -17,6 +17,9 @@ from tokenmill.worker.delivery import Parts
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Lane
 
+SESSION_MS = 20_000
+"""Rigs leave the group when they end, so that nobody waits for it; a slow machine does not throw them out."""
+
 
 class Recorder(Hooks):
     """Remembers what the worker told."""
@@ -25,9 +28,17 @@ class Recorder(Hooks):
         self.restores: list[tuple[int, str, int]] = []
         self.commits: list[dict[tuple[str, int], int]] = []
         self.snapshots: list[tuple[int, int]] = []
+        self.replays: list[tuple[int, int]] = []
+        self.revocations: list[int] = []
 
     def restored(self, topic: str, partition: int, source: str, offset: int) -> None:  # noqa: ARG002 -- one topic
         self.restores.append((partition, source, offset))
+
+    def replayed(self, topic: str, partition: int, records: int) -> None:  # noqa: ARG002 -- one topic
+        self.replays.append((partition, records))
+
+    def revoked(self, partitions: int) -> None:
+        self.revocations.append(partitions)
 
     def committed(self, offsets: dict[tuple[str, int], int]) -> None:
         self.commits.append(offsets)
@@ -91,10 +102,10 @@ class Rig:
         await stopped(self.engine.consumer)
 
 
-def configuration(stage: Stage, **worker: Any) -> Config:
+def configuration(stage: Stage, session_timeout_ms: int = SESSION_MS, **worker: Any) -> Config:
     """That of the stage, with snapshots in memory."""
     return Config(
-        kafka=Kafka(**stage.settings["kafka"]),
+        kafka=Kafka(**stage.settings["kafka"] | {"session_timeout_ms": session_timeout_ms}),
         topics=stage.topics,
         redis=Redis(url="memory://"),
         worker=Worker(**worker),

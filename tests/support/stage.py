@@ -16,7 +16,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPa
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from tests.support.topics import read_topic
+from tests.support.topics import known, read_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.records import InputRecord
 from tokenmill.replay import replay_records
@@ -107,6 +107,7 @@ class Stage:
             settings = {key.replace("_", "."): value for key, value in configs.items()}
             names = [getattr(self.topics, key) for key in ("tokens", "events", "tool_calls", "dlq")]
             await admin.create_topics([NewTopic(n, self.partitions, 1, topic_configs=settings) for n in names])
+            await known(admin, names)
         finally:
             await admin.close()
 
