@@ -43,8 +43,8 @@ gen-check: $(INSTALLED) ## Generated files are up to date
 	$(BIN)/python -m tokenmill.gen --check
 
 .PHONY: pytest
-pytest: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests alone, or some: make pytest PYTEST_ARGS="tests/parser -x"
-	$(BIN)/pytest $(PYTEST_ARGS)
+pytest: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests alone, in two processes, or some: make pytest PYTEST_ARGS="tests/parser -x"
+	$(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
 .PHONY: fuzz
 fuzz: $(INSTALLED) ## A million random streams against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"

@@ -22,6 +22,13 @@ settings.register_profile("tests", deadline=None, print_blob=True, derandomize="
 settings.load_profile("tests")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with servers stay in one process: they share a Kafka, and each has its times to keep."""
+    for item in items:
+        if item.get_closest_marker("integration"):
+            item.add_marker(pytest.mark.xdist_group("servers"))
+
+
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Bootstrap servers of a Kafka that all tests share; use `unique` in the names of topics and groups."""

