@@ -1,6 +1,7 @@
 """Workers that have lost their partition and do not know it: nothing of what they still do may be seen."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from tokenmill.worker.exactly_once import TransactionalLane
 
 pytestmark = pytest.mark.integration
 
-EXACTLY_ONCE = {"delivery": "exactly-once", "transaction_timeout_ms": 60_000}
+EXACTLY_ONCE: dict[str, Any] = {"delivery": "exactly-once", "transaction_timeout_ms": 60_000}
 """A transaction that stands open does not time out, however slow the machine is."""
 
 
