@@ -58,8 +58,10 @@ class CallMode:
         if events is None:
             return None
         if state.held:
-            source.add(text[: size - len(state.held)])
-            return events
+            total -= len(state.held)
+            text = text[: size - len(state.held)]
+            if not text:
+                return events
         source.size = total  # as `add` does, without the cost of calling it for each chunk
         pieces = source.pieces
         pieces.append(text)

@@ -23,10 +23,12 @@ from tokenmill.events import (
     ToolInputStart,
 )
 from tokenmill.limits import RAW_CHARS
+from tokenmill.parser.members import at_hand
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import Growing, OpenCall
 
 
+@at_hand
 class Verdict(Enum):
     """What a body, or `begin`, says of a call."""
 
@@ -131,7 +133,7 @@ def complete(
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name, source[:RAW_CHARS]))
         return
     end_growth(run, call)
-    for argument, value in arguments.items():
+    for argument, value in arguments.items() if run.grammar.watches_arguments else ():
         if isinstance(value, str) and wants(run, call, argument):
             grow(run, call, argument, value)
             end_growth(run, call)

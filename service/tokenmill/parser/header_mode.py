@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from tokenmill.events import AnyEvent
 from tokenmill.parser.call_mode import HEADER_CHARS, CallMode
 from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.members import at_hand
 from tokenmill.parser.modes import TEXT, give_back, open_call, open_section
 from tokenmill.parser.run import Run
 from tokenmill.parser.spec import Channels
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
 
 
+@at_hand
 class Place(Enum):
     """Where a marker stands in a header."""
 
@@ -95,7 +97,16 @@ class HeaderMode:
         self._routes = [(re.compile(pattern, re.DOTALL), target) for pattern, target in routes]
 
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
-        return None
+        settled = self._scanner.settled(text)
+        if settled < 0 or not state.chars:  # the header ends, or it is the message's first text
+            return None
+        if settled:  # else all of it waits, and the header is as it was
+            header = state.pending + text[:settled]
+            if self._fitting(header) < len(header):
+                return None
+            state.pending = header
+        state.held = text[settled:]
+        return []
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         state = run.state

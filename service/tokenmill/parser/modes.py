@@ -15,6 +15,7 @@ from tokenmill.events import AnyEvent, Error, ErrorCode, ReasoningDelta, TextDel
 from tokenmill.limits import RAW_CHARS
 from tokenmill.parser.calls import fail
 from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.members import at_hand
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, Source, State
 
@@ -31,6 +32,7 @@ FRAMING_CHARS = 1024
 """Brackets, commas and white space of a section before a call: more is no framing."""
 
 
+@at_hand
 class To(Enum):
     """What a marker leads to."""
 
@@ -85,7 +87,7 @@ class TextMode:
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         block = state.block
         if not block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
-            return None
+            return self._quick_begun(state, text)
         if self._first in text and (doubt := self._doubt(text)):
             settled = doubt.start()
             if not self._begun(text, settled):
@@ -93,6 +95,13 @@ class TextMode:
             state.held = text[settled:]
             return [self._delta(block, text[:settled])] if settled else []
         return [self._delta(block, text)]
+
+    def _quick_begun(self, state: State, text: str) -> list[AnyEvent] | None:
+        """No events, if all of it can still become a marker, whatever is open. Not for the message's first text."""
+        if not state.chars or state.finished or not self._begun(text):
+            return None
+        state.held = text
+        return []
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         hit = self._scanner.find(buffer, position, final=run.final)
@@ -157,10 +166,14 @@ class SectionMode:
     ) -> None:
         self._number = number
         self._scanner = Scanner(live, leading_space=True)
+        self._begun = self._scanner.begun
         self._again = Scanner(again) if again else None
 
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
-        return None
+        if (state.spoiled and self._again is not None) or not self._begun(text):
+            return None
+        state.held = text
+        return []
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         state = run.state

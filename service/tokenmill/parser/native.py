@@ -19,31 +19,37 @@ from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.calls import Verdict, begin, complete, fail
 from tokenmill.parser.modes import TEXT, UNPARSED, give_back, limit
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import NativeCall, OpenCall, Source, State
+from tokenmill.parser.state import BLOCK_PIECES, NativeCall, OpenCall, Source, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
 
 _READER = JsonArguments().compile(())
+_quick = _READER.quick
 
 
 def quick_delta(grammar: "Grammar", state: State, delta: Mapping[str, Any]) -> list[AnyEvent] | None:
     """The events of a delta that is nothing but more content of the last call; None if it must be read with care."""
     known, function = state.native, delta.get("function")
-    if not known or state.held or state.mode == UNPARSED or type(function) is not dict:
+    if not known or state.held or state.mode == UNPARSED or function.__class__ is not dict:
         return None
     native, text = known[-1], function.get("arguments")
-    if type(text) is not str or native.index != delta.get("index") or native.complete or not native.call.begun:
+    call = native.call
+    if text.__class__ is not str or native.complete or not call.begun or native.index != delta.get("index"):
         return None
     if delta.get("id") or function.get("name"):
         return None
-    call, limits, size = native.call, grammar.limits, len(text)
-    total = call.source.size + size
+    limits, source, size = grammar.limits, call.source, len(text)
+    total = source.size + size
     if not 0 < size <= limits.delta_chars or total > limits.call_chars:
         return None
-    events = _READER.quick(grammar, state, call, text)
+    events = _quick(grammar, state, call, text)
     if events is not None:
-        call.source.add(text)
+        source.size = total  # as `add` does, without the cost of calling it for each delta
+        pieces = source.pieces
+        pieces.append(text)
+        if len(pieces) >= BLOCK_PIECES:
+            source.fold()
     return events
 
 

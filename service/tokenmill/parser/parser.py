@@ -1,7 +1,7 @@
 """The parser of one message and choice: text in, events out; all it knows can be encoded after every call."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -84,13 +84,13 @@ class Parser:
         return self._feed(text)
 
     def _feed(self, text: str) -> list[AnyEvent]:
-        if self.state.finished:
+        grammar, state = self.grammar, self.state
+        if state.finished:
             return []
-        events = self.start()
-        run = Run(self.grammar, self.state)
-        state, most = self.state, self.grammar.message_chars
+        events = [] if state.started else self.start()
+        run, most = Run(grammar, state), grammar.message_chars
         if text and not state.chars:
-            text = self.grammar.prompt + text
+            text = grammar.prompt + text
         room = max(0, most - state.chars)
         state.chars += len(text)
         _read(run, text[:room])
@@ -99,7 +99,7 @@ class Parser:
             if state.mode != UNPARSED:
                 limit(run, f"the message is longer than {most} characters")
             _read(run, text[room:])
-        return events + cast("list[AnyEvent]", run.out)
+        return events + run.out
 
     def reasoning(self, text: str) -> list[AnyEvent]:
         """The events of reasoning that the provider separated itself."""
@@ -155,7 +155,7 @@ class Parser:
         return run
 
     def _events(self, run: Run) -> list[AnyEvent]:
-        return [] if self.state.finished else self.start() + cast("list[AnyEvent]", run.out)
+        return [] if self.state.finished else self.start() + run.out
 
 
 def _read(run: Run, text: str) -> None:

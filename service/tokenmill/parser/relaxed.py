@@ -12,18 +12,20 @@ the size that is allowed, and refuses Python's words.
 import json
 import re
 
+import msgspec
+
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.?)|\"", re.DOTALL)
-_VALID = re.compile(r'(?:[^"\\]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
+_read_literal = msgspec.json.Decoder(str).decode
 _KNOWN = frozenset('"\\/bfnrt')
 
 _TOKEN = re.compile(
     r"""
-    (?P<skipped>\s++|//[^\n\r]*+|/\*.*?\*/)
-    |(?P<string>"(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+')
+    (?:(?P<skipped>\s++|//[^\n\r]*+|/\*.*?\*/)
+    |(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+')
     |(?P<key>[A-Za-z_$][\w$-]*+)(?=\s*+:)
     |(?P<word>[A-Za-z]++)
     |(?P<number>[-+.\d][-+.\w]*+)
-    |(?P<sign>[\[\]{},:])
+    |(?P<sign>[\[\]{},:]))\s*+
     """,
     re.DOTALL | re.VERBOSE,
 )
@@ -41,7 +43,8 @@ def to_json(text: str, *, words: bool = False) -> str:
     position = 0
     while position < len(text):
         token = _TOKEN.match(text, position)
-        word = _WORD.match(text, position) if words and (token is None or token.lastgroup == "word") else None
+        kind = (token.lastgroup or "") if token else ""
+        word = _WORD.match(text, position) if words and kind in ("", "word") else None
         if word is not None:
             source = _WORDS.get(word.group(), word.group())
             out.append(source if source in _CONSTANTS else json.dumps(source))
@@ -50,7 +53,7 @@ def to_json(text: str, *, words: bool = False) -> str:
         if token is None:
             raise ValueError(f"this is no JSON: {text[position : position + 20]!r}")
         position = token.end()
-        _add(out, token.lastgroup or "", token.group(), words=words)
+        _add(out, kind, token[kind], words=words)
     return " ".join(out)
 
 
@@ -72,9 +75,11 @@ def escaped(content: str, *, dropping: bool = False) -> str:
 
     `dropping` leaves out the backslash of all escapes that are none.
     """
-    if _VALID.fullmatch(content):  # nearly all are, and it may be a whole file
-        return content
-    return _ESCAPE.sub(_dropped if dropping else _escape, content)
+    try:
+        _read_literal(f'"{content}"')
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return _ESCAPE.sub(_dropped if dropping else _escape, content)
+    return content  # nearly all are as JSON has them, and it may be a whole file
 
 
 def _escape(found: re.Match[str]) -> str:

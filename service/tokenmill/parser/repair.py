@@ -38,13 +38,13 @@ def decode_json(text: str, *, words: bool = False) -> tuple[Any, bool]:
     return whole_characters(value), True
 
 
-def _lenient(text: str) -> Any:
-    return json.loads(text, strict=False, parse_float=_finite, parse_constant=str)
-
-
 def _finite(text: str) -> float | str:
     value = float(text)
     return value if math.isfinite(value) else text
+
+
+_lenient = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=str).decode
+"""Made once: to make a decoder costs more than to read a call with it."""
 
 
 def whole_characters(value: Any) -> Any:

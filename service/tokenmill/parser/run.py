@@ -1,6 +1,6 @@
 """One step of a parser: the compiled grammar, the state it changes, and where events go."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from msgspec import UNSET, UnsetType
 
@@ -21,7 +21,8 @@ class Run:
     def __init__(self, grammar: "Grammar", state: State) -> None:
         self.grammar = grammar
         self.state = state
-        self.out: list[AnyEvent | Span] = []
+        self.out: list[AnyEvent] = []
+        """Events; where the grammar is traced, with spans of source among them."""
         self.final = False
         """Nothing follows the buffer: nothing is held back."""
 
@@ -86,4 +87,4 @@ class Run:
         """Record what became of source text that is not sent, if the grammar is traced."""
         if self.grammar.traced and source:
             self.flush()
-            self.out.append(Span(kind, source))
+            self.out.append(cast("AnyEvent", Span(kind, source)))

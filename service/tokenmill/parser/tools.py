@@ -79,6 +79,8 @@ class Tool:
         if self._validator is None or (self._nodes * most > STEPS < self._nodes * value_nodes(arguments)):
             return None
         try:
+            if self._validator.is_valid(arguments):  # nearly all are: no errors need be made
+                return None
             for problem in self._validator.iter_errors(arguments):
                 where = "/".join(str(step) for step in problem.instance_path)
                 return (f"{where}: {problem.message}" if where else str(problem.message))[:MESSAGE_CHARS]

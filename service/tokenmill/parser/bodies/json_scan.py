@@ -103,8 +103,12 @@ class JsonScan:
         """
         if len(text) > QUICK_CHARS:
             return False
-        if state.quote:
-            escaped = content_move(f"{state.quote}\\{text}" if state.escaped else state.quote + text)
+        quote = state.quote
+        if quote:
+            if quote in CONTENT and quote not in text and text[-1] != "\\":  # nothing in it matters
+                state.escaped = False
+                return True
+            escaped = content_move(f"{quote}\\{text}" if state.escaped else quote + text)
             if escaped is not None:
                 state.escaped = escaped
                 return True

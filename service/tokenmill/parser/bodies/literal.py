@@ -23,6 +23,7 @@ from tokenmill.parser.body_state import LiteralState
 from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import is_text
 from tokenmill.parser.markers import Marker
+from tokenmill.parser.members import at_hand
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _OPENERS = {"}": "{", "]": "["}
 
 
+@at_hand
 class Growth(IntEnum):
     """Whether the open string is sent as it grows."""
 
@@ -63,6 +65,7 @@ class _LiteralReader:
         untyped = frozenset({"json"}) if literals.untyped == "json" else frozenset[str]()
         self._syntax = Syntax(literals.quote.spellings[0], literals.quoted == "typed", untyped)
         self._scan = literal_scan(literals.quote, tuple(stop for stop in stops if not _is_key(stop)))
+        self._first, self._settled = self._scan.string.first, self._scan.string.settled
 
     def begin(self, call: OpenCall) -> LiteralState:
         return LiteralState(begin=call.source.size)
@@ -73,10 +76,9 @@ class _LiteralReader:
             return self._quick_structure(grammar, parser, call, state, text)
         if state.growth and (state.growth == Growth.UNDECIDED or grammar.options.min_delta_chars):
             return None
-        settled = self._scan.string.settled(text)
-        if settled < 0:
-            return None if state.growth else self._quick_structure(grammar, parser, call, state, text)
-        if settled < len(text):
+        if self._first in text and (settled := self._settled(text)) < len(text):
+            if settled < 0:
+                return None if state.growth else self._quick_structure(grammar, parser, call, state, text)
             text, parser.held = text[:settled], text[settled:]
         events = _passed(grammar, call, text)
         if state.growth and text:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tokenmill.parser.bodies.brackets import nested
 from tokenmill.parser.markers import Hit, Marker, Scanner, marker
+from tokenmill.parser.members import at_hand
 
 TOKEN_CHARS = 32
 """A chunk that may come again; longer ones do not."""
@@ -23,6 +24,7 @@ SCANS = 64
 """Kinds of marks in use at a time: one for each format, and for each suffix that its markers have."""
 
 
+@at_hand
 class Sign(Enum):
     """What has a meaning outside of strings."""
 

@@ -25,6 +25,7 @@ from tokenmill.parser.body_state import ParamsState
 from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import is_text, read_typed
 from tokenmill.parser.markers import Finder, Marker, Scanner, marker
+from tokenmill.parser.members import at_hand
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
 
@@ -39,6 +40,7 @@ Untyped: TypeAlias = Literal["text", "json"]
 """What a value is of which nothing says the type: its text, or the JSON that it is, if it is any."""
 
 
+@at_hand
 class Edge(IntEnum):
     """What a marker inside the body means."""
 
@@ -60,6 +62,7 @@ class Edge(IntEnum):
     """The call can't go on like this."""
 
 
+@at_hand
 class Growth(IntEnum):
     """Whether an open value is sent as it grows."""
 
@@ -119,6 +122,7 @@ class ParamsReader:
         outside = [(stop, Edge.STOP) for stop in stops]
         escapes, self._decode = params.escapes, params.escapes.decoder() if params.escapes else str
         self._value = Scanner([*(inside[1:] if params.closed else inside), *_escaping(escapes)])
+        self._first = self._value.first
         self._raw = Scanner([(escapes.raw[1], Edge.RAW)] if escapes else [])
         self._between = Scanner([*inside, *outside])
         self._tag = Scanner([(params.tag_end, Edge.NAMED), inside[0], inside[2], *outside])
@@ -130,18 +134,19 @@ class ParamsReader:
         state: ParamsState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         if state.growth and not _grows_quickly(grammar, state, text):
             return None
-        scanner = self._scanner(state)
-        if scanner.first in text and (settled := scanner.settled(text)) < len(text):
-            if settled < 0:
-                return None
-            parser.held, text = text[settled:], text[:settled]
-        if state.in_tag:
-            if len(state.tag) + len(text) > TAG_CHARS:
-                parser.held = ""
-                return None
-            state.tag += text
-        if not text:
-            return []
+        if state.value < 0 or state.raw or self._first in text:  # else nothing in it can be a marker
+            scanner = self._scanner(state)
+            if scanner.first in text and (settled := scanner.settled(text)) < len(text):
+                if settled < 0:
+                    return None
+                parser.held, text = text[settled:], text[:settled]
+            if state.in_tag:
+                if len(state.tag) + len(text) > TAG_CHARS:
+                    parser.held = ""
+                    return None
+                state.tag += text
+            if not text:
+                return []
         events: list[AnyEvent] = []
         if grammar.streams_input and not call.dropped:
             events = [ToolInputDelta(call.id, text)]

@@ -9,6 +9,7 @@
    at the text's end is layout then. Without guards it ends at the first closing, and nothing is layout.
 """
 
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,16 +23,21 @@ from tokenmill.parser.body_state import TagState
 from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.markers import LEADING_SPACE, Marker, Scanner, literal, marker
 from tokenmill.parser.markup import unescaped
+from tokenmill.parser.members import at_hand
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
 
+_Step = Callable[[Run, OpenCall, TagState, str, int, int], tuple[int, bool]]
+"""Reads on in one phase: the position read to, and whether another phase goes on from there."""
+
 PATH = "path"
 _LAYOUT = LAYOUTS["strip"]
 
 
+@at_hand
 class Phase(IntEnum):
     """What is read."""
 
@@ -49,6 +55,7 @@ class Phase(IntEnum):
     """The path is too long to be one."""
 
 
+@at_hand
 class Edge(IntEnum):
     """What a marker means."""
 
@@ -109,7 +116,7 @@ class _PipedReader:
         self._closed = {
             name: [Scanner([(_closing(style, name), Edge.CLOSE)]) for style in _STYLES] for name, _ in names
         }
-        self._phases = {
+        self._phases: Mapping[int, _Step] = {
             Phase.BETWEEN: self._seek,
             Phase.PATH: self._read_path,
             Phase.LEAD: self._read_lead,
@@ -143,7 +150,7 @@ class _PipedReader:
     ) -> tuple[int, Verdict]:
         first, goes_on = position, True
         while goes_on:
-            position, goes_on = self._phases[Phase(state.phase)](run, call, state, buffer, position, base)
+            position, goes_on = self._phases[state.phase](run, call, state, buffer, position, base)
         send_source(run, call, buffer[first:position])
         if state.phase != Phase.OVER:
             return position, Verdict.FAILED if state.phase == Phase.BROKEN else Verdict.MORE
@@ -151,7 +158,7 @@ class _PipedReader:
         assert closing is not None  # it was found there
         return closing.end, Verdict.DONE
 
-    # What follows reads one phase: each answers the position read to, and whether another phase goes on from there.
+    # What follows reads one phase each.
 
     def _seek(
         self, run: Run, call: OpenCall, state: TagState, buffer: str, position: int, _base: int

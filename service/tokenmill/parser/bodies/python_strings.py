@@ -7,7 +7,10 @@ side by side, which Python would join, are not in the grammar.
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Literal
+
+import msgspec
 
 from tokenmill.parser.markers import Marker
 
@@ -89,7 +92,15 @@ _PAIR = 12
 
 def decode_python(raw: str) -> str:
     """The text of a string's content; an unknown escape stands for itself, half of a pair for U+FFFD."""
-    return _ESCAPE.sub(_decoded, raw) if "\\" in raw else raw
+    if "\\" not in raw:
+        return raw
+    if "\\/" not in raw:  # the only escape of JSON that is none of Python's
+        with suppress(msgspec.DecodeError, UnicodeEncodeError):
+            return _read_literal(f'"{raw}"')  # nearly all are written alike there, and it may be a whole file
+    return _ESCAPE.sub(_decoded, raw)
+
+
+_read_literal = msgspec.json.Decoder(str).decode
 
 
 def decode_certain(raw: str) -> tuple[str, str]:

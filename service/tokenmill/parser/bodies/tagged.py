@@ -107,13 +107,14 @@ class _TaggedReader:
     def __init__(self, tagged: Tagged) -> None:
         self._tagged = tagged
         self._readers = {kind: content.compile() for kind, content in tagged.contents.items()}
+        self._quick = {"": _in_tag, **{kind: reader.quick for kind, reader in self._readers.items()}}
 
     def begin(self, call: OpenCall) -> TagState:  # noqa: ARG002 -- other bodies note where they begin
         return TagState()
 
     def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: TagState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        return self._readers[state.kind].quick(grammar, parser, call, state, text) if state.kind else None
+        return self._quick[state.kind](grammar, parser, call, state, text)
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
@@ -155,6 +156,10 @@ class _TaggedReader:
         state = call.body
         assert isinstance(state, TagState)
         return self._readers[state.kind].arguments(run, call, state)
+
+
+def _in_tag(_grammar: "Grammar", _parser: State, _call: OpenCall, _state: TagState, _text: str) -> None:
+    """The tag is still open: there is no content yet."""
 
 
 class _RawReader:

@@ -66,6 +66,8 @@ class _TaggedReader(JsonReader):
     def __init__(self, tags: TaggedJson) -> None:
         foreign = [tag for tag in (tags.close, tags.open) if not _is_own(tag)]
         super().__init__(_KEYS, foreign)
+        self._quick_json, self._step_json = super().quick, super().step
+        """Looked up once, as they are asked for each chunk."""
         self._shallow = WordScan(1, self._stops)
         self._watching = WordScan(2, self._stops)
         self._behind = _tags([(tags.close, True), (tags.open, False)])
@@ -78,7 +80,7 @@ class _TaggedReader(JsonReader):
     def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: TaggedJsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         if not state.loose:
-            return super().quick(grammar, parser, call, text) if state.root >= state.first else None
+            return self._quick_json(grammar, parser, call, text) if state.root >= state.first else None
         quote = state.quote
         if not quote or quote in COMMENTS or quote in text or state.escaped or "\\" in text:
             return None
@@ -92,7 +94,7 @@ class _TaggedReader(JsonReader):
         if not state.loose:
             verdict, behind = Verdict.MORE, buffer[position:].lstrip()
             if state.root or behind[:1] in ("", "{"):
-                position, verdict = super().step(run, call, buffer, position)
+                position, verdict = self._step_json(run, call, buffer, position)
             else:  # white space in front is passed over, also where the closing tag is some
                 state.loose, position = True, len(buffer) - len(behind)
             if verdict is Verdict.DONE:

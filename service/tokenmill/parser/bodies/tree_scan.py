@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tokenmill.parser.markers import Hit, Marker, Scanner
+from tokenmill.parser.members import at_hand
 
 TOKEN_CHARS = 32
 """A chunk that may come again; longer ones do not."""
@@ -22,6 +23,7 @@ SCANS = 64
 """Kinds of tags in use at a time: one for each format, and for each suffix that its markers have."""
 
 
+@at_hand
 class Edge(IntEnum):
     """What a marker inside the body means."""
 

@@ -12,6 +12,7 @@ from tokenmill.parser.bodies.xml_values import arguments_of
 from tokenmill.parser.body_state import TagState
 from tokenmill.parser.calls import Verdict, send_source
 from tokenmill.parser.markers import Marker, Scanner, marker
+from tokenmill.parser.members import at_hand
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
 
 
+@at_hand
 class _Edge(Enum):
     END = "the call ends"
     RAW = "a section begins or ends in which nothing is a marker"

@@ -18,12 +18,14 @@ from tokenmill.parser.schema import Shape
 WRAPPER = "arguments"
 ITEM = "item"
 
+_NAME = rf"[^\W\d][\w:.-]{{0,{NAME_CHARS - 1}}}+"
+_ATTRIBUTES = r"""(?:\s++[\w:.-]++(?:\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))?+)*+"""
 _TOKEN = re.compile(
     rf"""
     <!--.*?(?:-->|\Z)
     |<!\[CDATA\[(?P<raw>.*?)(?:\]\]>|\Z)
-    |<(?P<close>/?)\s{{0,8}}(?P<tag>[^\W\d][\w:.-]{{0,{NAME_CHARS - 1}}}+)
-     (?P<attributes>(?:\s++[\w:.-]++(?:\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))?+)*+)\s*+(?P<empty>/?)>
+    |</\s{{0,8}}(?P<close>{_NAME}){_ATTRIBUTES}\s*+/?>
+    |<\s{{0,8}}(?P<tag>{_NAME})(?P<attributes>{_ATTRIBUTES})\s*+(?:(?P<empty>/>)|>(?:(?P<leaf>[^<]*+)</(?P=tag)\s*+>)?+)
     """,
     re.DOTALL | re.VERBOSE,
 )
@@ -63,41 +65,47 @@ def _read(source: str) -> _Element:
     """The elements of a text, in one that is around them all."""
     stack, position = [_Element("", "", "", 0)], 0
     for token in _TOKEN.finditer(source):
-        top = stack[-1]
-        top.text.append(unescaped(source[position : token.start()]))
-        position = token.end()
-        if token["raw"] is not None:
-            top.text.append(token["raw"])
-        elif token["tag"] is not None:
-            _tag(stack, token)
+        begin, end = token.span()
+        if begin > position:
+            stack[-1].text.append(unescaped(source[position:begin]))
+        position = end
+        raw, close, tag, attributes, empty, leaf = token.groups()
+        if raw is not None:
+            stack[-1].text.append(raw)
+        elif close is not None:
+            _close(stack, close.lower(), token)
+        elif tag is not None:
+            found = _KEY.search(attributes) if attributes else None  # most have none
+            key = unescaped(found[1][1:-1]) if found else ""
+            element = _Element(tag.lower(), key or tag, token.group(), end)
+            if leaf is not None:  # in one go: in a file with markup these are most
+                element.begin, element.end = token.span("leaf")
+                element.text.append(unescaped(leaf))
+            _open(stack, element, whole=bool(empty) or leaf is not None)
     stack[0].text.append(source[position:])
     if len(stack) > 1:
         raise ValueError(f"<{stack[-1].tag}> is not closed")
     return stack[0]
 
 
-def _tag(stack: list[_Element], token: re.Match[str]) -> None:
-    tag, top = token["tag"].lower(), stack[-1]
-    if token["close"]:
-        at = next((at for at in range(len(stack) - 1, 0, -1) if stack[at].tag == tag), 0)
-        if not at:
-            top.text.append(token.group())
-            return
-        while len(stack) > at + 1:
-            stack.pop().dissolve(stack[-1])
-        closed = stack.pop()
-        closed.end = token.start()
-        stack[-1].children.append(closed)
-        return
-    found = _KEY.search(token["attributes"])
-    key = unescaped(found[1][1:-1]) if found else ""
-    element = _Element(tag, key or token["tag"], token.group(), token.end())
-    if token["empty"]:
-        top.children.append(element)
+def _open(stack: list[_Element], element: _Element, *, whole: bool) -> None:
+    if whole:
+        stack[-1].children.append(element)
     elif len(stack) <= JSON_DEPTH:
         stack.append(element)
     else:
         raise ValueError("nesting is too deep")
+
+
+def _close(stack: list[_Element], tag: str, token: re.Match[str]) -> None:
+    while stack[-1].tag != tag:
+        if all(element.tag != tag for element in stack):
+            stack[-1].text.append(token.group())
+            return
+        stack.pop().dissolve(stack[-1])
+    closed = stack.pop()
+    closed.end = token.start()
+    stack[-1].children.append(closed)
 
 
 class _Values:
