@@ -79,6 +79,10 @@ fuzz: $(INSTALLED) ## A million random streams against the promises; less or mor
 mutants: $(INSTALLED) ## Mistakes in the parser's core, each of which the tests must notice
 	TOKENMILL_MUTANTS=all $(BIN)/pytest tests/properties/test_mutants.py
 
+.PHONY: ablations
+ablations: $(INSTALLED) ## Parts of delivery and recovery switched off, each of which the tests must notice, three times
+	TOKENMILL_ABLATIONS=3 $(BIN)/pytest tests/ablations
+
 .PHONY: coverage
 coverage: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests with branch coverage
 	$(BIN)/pytest --cov $(PYTEST_ARGS)

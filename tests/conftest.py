@@ -10,8 +10,12 @@ from uuid import uuid4
 import pytest
 from hypothesis import settings
 
+import tokenmill
 from tests.support.servers import any_kafka, any_redis
 from tokenmill.servers import KafkaServer, RedisServer
+
+# Processes that tests start run the package that the tests import, wherever they run and whatever is installed.
+os.environ["PYTHONPATH"] = str(Path(tokenmill.__file__).resolve().parents[1])
 
 # Machines are shared and slow at times, so no example has a deadline; a check of a change finds the same every time.
 settings.register_profile("tests", deadline=None, print_blob=True, derandomize="CI" in os.environ)

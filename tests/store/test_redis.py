@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import redis
@@ -65,6 +66,26 @@ async def test_an_interrupted_delta_is_no_snapshot_until_a_full_write(store: Red
     assert snapshot is not None
     assert snapshot.fields == MANY
     client.close()
+
+
+async def test_a_delta_whose_writer_died_between_two_pages_is_no_snapshot(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the fields are new, half are old, and their number is right: only the head tells."""
+    head = await store.write_full("tokens", 0, None, Place(1, 10), b"", MANY)
+    write = store._delta
+
+    async def write_one_page(**page: Any) -> Any:
+        monkeypatch.setattr(store, "_delta", gone)
+        return await write(**page)
+
+    async def gone(**_: Any) -> Any:
+        raise redis.ConnectionError("the writer is no more")
+
+    monkeypatch.setattr(store, "_delta", write_one_page)
+    with pytest.raises(Unavailable):
+        await store.write_delta("tokens", 0, head, Place(1, 20), b"", dict.fromkeys(MANY, b"y"), [])
+    assert await store.load("tokens", 0) is None
 
 
 async def test_a_reader_starts_again_when_the_head_changes(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:

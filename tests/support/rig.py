@@ -1,18 +1,24 @@
 """An engine of the test's own process, on real Kafka, that the test turns step by step."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.support.stage import Stage
+from aiokafka import TopicPartition
+
+from tests.support.stage import Chunk, Stage, until
 from tokenmill.config import Config, Kafka, Redis, Worker
 from tokenmill.kafka import started, stopped
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.session import SessionSettings
-from tokenmill.store import GuardedStore, MemoryStore, SnapshotStore
+from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
 from tokenmill.worker.connect import make_consumer, make_producer
 from tokenmill.worker.delivery import Parts
 from tokenmill.worker.engine import Engine
+from tokenmill.worker.lane import Lane
+
+SESSION_MS = 20_000
+"""Rigs leave the group when they end, so that nobody waits for it; a slow machine does not throw them out."""
 
 
 class Recorder(Hooks):
@@ -22,9 +28,17 @@ class Recorder(Hooks):
         self.restores: list[tuple[int, str, int]] = []
         self.commits: list[dict[tuple[str, int], int]] = []
         self.snapshots: list[tuple[int, int]] = []
+        self.replays: list[tuple[int, int]] = []
+        self.revocations: list[int] = []
 
     def restored(self, topic: str, partition: int, source: str, offset: int) -> None:  # noqa: ARG002 -- one topic
         self.restores.append((partition, source, offset))
+
+    def replayed(self, topic: str, partition: int, records: int) -> None:  # noqa: ARG002 -- one topic
+        self.replays.append((partition, records))
+
+    def revoked(self, partitions: int) -> None:
+        self.revocations.append(partitions)
 
     def committed(self, offsets: dict[tuple[str, int], int]) -> None:
         self.commits.append(offsets)
@@ -53,20 +67,76 @@ class Rig:
         """Commit once."""
         await self.engine.committer.tick(self.engine.lanes.values())
 
+    def lane(self, number: int = 0) -> Lane:
+        """That of a partition of the input."""
+        return self.engine.lanes[TopicPartition(self.engine.config.topics.tokens, number)]
 
-def configuration(stage: Stage, **worker: Any) -> Config:
+    async def live(self) -> None:
+        """Wait until every partition is live, replays included."""
+
+        async def ready() -> bool:
+            await self.turn()
+            return self.engine.ready
+
+        await until(ready, "every partition is live")
+
+    async def parsed(self, offset: int) -> None:
+        """Read and parse partition 0 up to this offset."""
+        while self.lane().partition.offset < offset:
+            await self.turn()
+
+    async def settled(self, offset: int) -> None:
+        """Partition 0 is parsed up to this offset; its outputs are acknowledged, and committed with it."""
+        await self.parsed(offset)
+        await self.lane().drained()
+        await self.commit()
+
+    async def snapshot(self) -> None:
+        """Write the state of partition 0 to the store, whenever its next snapshot is due."""
+        line = self.lane().line
+        line.capture()
+        await self.engine.writer.write(line)
+
+    async def evict(self) -> None:
+        """The group takes this worker for dead and gives its partitions away; nobody tells its lanes."""
+        await stopped(self.engine.consumer)
+
+
+def configuration(stage: Stage, session_timeout_ms: int = SESSION_MS, **worker: Any) -> Config:
     """That of the stage, with snapshots in memory."""
     return Config(
-        kafka=Kafka(**stage.settings["kafka"]),
+        kafka=Kafka(**stage.settings["kafka"] | {"session_timeout_ms": session_timeout_ms}),
         topics=stage.topics,
         redis=Redis(url="memory://"),
         worker=Worker(**worker),
     )
 
 
+def redis_of(stage: Stage) -> RedisStore:
+    """A client of its own for the Redis of the stage."""
+    redis = stage.settings["redis"]
+    return RedisStore(redis["url"], group=stage.group, prefix=redis["key_prefix"], timeout=1)
+
+
+async def said(stage: Stage, *chunks: Chunk | bytes) -> None:
+    """Put records on partition 0, under one key and in this order."""
+    for chunk in chunks:
+        await stage.send("c", chunk, partition=0)
+
+
+def words(message: str, *texts: str) -> list[Chunk]:
+    """Chunks without numbers: one that is applied twice is not recognised as a repeat."""
+    return [{"message_id": message, "delta": text} for text in texts]
+
+
 @asynccontextmanager
-async def rigged(stage: Stage, store: SnapshotStore | None = None, **worker: Any) -> AsyncIterator[Rig]:
-    """An engine that has joined the group; its tasks are not started."""
+async def rigged(
+    stage: Stage,
+    store: SnapshotStore | None = None,
+    prepare: Callable[[Engine], None] = lambda _: None,
+    **worker: Any,
+) -> AsyncIterator[Rig]:
+    """An engine that has joined the group; its tasks are not started. `prepare` comes before it joins."""
     config = configuration(stage, **worker)
     hooks, failures = Recorder(), list[Exception]()
     producer = await started(lambda: make_producer(config.kafka), "start the producer", 20)
@@ -83,6 +153,7 @@ async def rigged(stage: Stage, store: SnapshotStore | None = None, **worker: Any
         )
     )
     engine.subscribe()
+    prepare(engine)
     try:
         await started(lambda: engine.consumer, "join the group", 20)
         yield Rig(engine, hooks, failures)
@@ -92,3 +163,4 @@ async def rigged(stage: Stage, store: SnapshotStore | None = None, **worker: Any
             lane.close()
         await stopped(engine.consumer)
         await engine.delivery.close()
+        await engine.store.close()

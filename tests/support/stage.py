@@ -16,7 +16,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPa
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from tests.support.topics import read_topic
+from tests.support.topics import known, read_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.records import InputRecord
 from tokenmill.replay import replay_records
@@ -107,6 +107,7 @@ class Stage:
             settings = {key.replace("_", "."): value for key, value in configs.items()}
             names = [getattr(self.topics, key) for key in ("tokens", "events", "tool_calls", "dlq")]
             await admin.create_topics([NewTopic(n, self.partitions, 1, topic_configs=settings) for n in names])
+            await known(admin, names)
         finally:
             await admin.close()
 
@@ -260,7 +261,9 @@ class Stage:
     async def found(self) -> dict[tuple[str, int], list[Content]]:
         """What is on the output topics, repeats included, by topic and partition."""
         result: dict[tuple[str, int], list[Content]] = {}
-        for topic in (self.topics.events, self.topics.tool_calls, self.topics.dlq):
+        for topic in filter(
+            None, (self.topics.events, self.topics.tool_calls, self.topics.dlq, self.topics.completions)
+        ):
             for record in await self.read(topic):
                 content = record.timestamp, record.key, record.value, tuple(record.headers)
                 result.setdefault((topic, record.partition), []).append(content)

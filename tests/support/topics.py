@@ -1,11 +1,16 @@
 """Make topics, fill them and read them back, with plain clients."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Collection, Iterable
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 PARTITIONS = 4
+
+KNOWN_S = 30
+LOOK_S = 0.02
 
 
 async def make_topics(bootstrap: str, *names: str, partitions: int = PARTITIONS) -> None:
@@ -14,8 +19,21 @@ async def make_topics(bootstrap: str, *names: str, partitions: int = PARTITIONS)
     await admin.start()
     try:
         await admin.create_topics([NewTopic(name, partitions, 1) for name in names])
+        await known(admin, names)
     finally:
         await admin.close()
+
+
+async def known(admin: AIOKafkaAdminClient, names: Collection[str]) -> None:
+    """Wait until the broker, too, has heard of new topics from its controller."""
+    async with asyncio.timeout(KNOWN_S):
+        while any(map(_wrong, await admin.describe_topics(list(names)))):  # noqa: ASYNC110 -- the broker tells nobody
+            await asyncio.sleep(LOOK_S)
+
+
+def _wrong(topic: dict[str, Any]) -> bool:
+    """Whether the topic, or a partition of it, is not there yet."""
+    return any(part["error_code"] for part in (topic, *topic["partitions"]))
 
 
 async def write_topic(

@@ -52,6 +52,23 @@ async def test_a_commit_has_outputs_offset_and_mark(stage: Stage) -> None:
         assert rig.engine.numbers.value("tokenmill_commits_total", "done") == 2  # where each partition begins
 
 
+async def test_hooks_hear_of_a_commit_when_everything_is_acknowledged(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who stops the worker there finds its outputs on the topics, in a transaction that is open."""
+    async with rigged(stage, delivery=DELIVERY) as rig:
+        lane = await _live(rig)
+        await _parsed(stage, rig)
+        told: list[tuple[dict[tuple[str, int], int], int, bool]] = []
+
+        def committing(offsets: dict[tuple[str, int], int]) -> None:
+            told.append((offsets, lane.acknowledged, lane.in_flight))
+
+        monkeypatch.setattr(rig.hooks, "committing", committing)
+        await rig.commit()
+        assert ({(stage.topics.tokens, 0): 3}, 1, True) in told
+
+
 async def test_what_is_parsed_during_a_transaction_is_in_the_next(stage: Stage) -> None:
     """The mark says what belongs to it: the offset that is committed and the outputs agree."""
     async with rigged(stage, delivery=DELIVERY) as rig:

@@ -65,6 +65,7 @@ async def test_state_is_kept_through_a_rebalance(stage: Stage) -> None:
         assert after.partition is before.partition
         assert after.line.due < float("inf")
         assert _sources(rig) == {0: "memory", 1: "memory"}
+        assert rig.hooks.revocations == [0, 2]
         await _talk(stage, rig, 3, 2)
         assert rig.failures == []
 
@@ -101,6 +102,7 @@ async def test_a_snapshot_and_the_records_after_it_give_the_state(stage: Stage) 
         lane = rig.engine.lanes[TopicPartition(stage.topics.tokens, 0)]
         assert (_sources(rig)[0], lane.partition.offset, lane.partition.open_messages) == ("redis", 5, 1)
         assert rig.engine.numbers.value("tokenmill_records_replayed_total") == 2
+        assert rig.hooks.replays == [(0, 2)]
         assert rig.engine.numbers.value("tokenmill_replay_mismatches_total") == 0
     assert len(await stage.events()) == published
 

@@ -10,6 +10,9 @@ class Hooks:
     def assigned(self, partitions: int) -> None:
         """The group gave this worker so many partitions; their state is not restored yet."""
 
+    def replayed(self, topic: str, partition: int, records: int) -> None:
+        """A batch of records below the commit was read again, silently, to have the state behind them."""
+
     def restored(self, topic: str, partition: int, source: str, offset: int) -> None:
         """A partition is live from this offset on; `source` is one of `RESTORE_SOURCES`."""
 
@@ -24,6 +27,9 @@ class Hooks:
 
     def snapshot_written(self, topic: str, partition: int, offset: int) -> None:
         """The store has this partition's state as of a committed offset."""
+
+    def revoked(self, partitions: int) -> None:
+        """The group takes back what it gave, nothing at first; what is in flight is about to be finished."""
 
     def draining(self) -> None:
         """The worker takes no more input."""

@@ -73,11 +73,16 @@ class TransactionalLane(Lane):
             return None
         return next((each.mark for each in self._slices if each.mark is not None), None)
 
-    async def commit(self, mark: Mark) -> None:
-        """Steps 4 and 6 in one: once all is acknowledged, outputs and offset are committed together."""
+    async def commit(self, mark: Mark, committing: Callable[[], None] = lambda: None) -> None:
+        """Steps 4 and 6: once all is acknowledged, which `committing` is told, outputs and offset are one commit."""
         needs = next(each.needs for each in self._slices if each.mark is mark)
         offset = OffsetAndMetadata(mark.offset, mark.encode())
-        await self.transaction.commit(self.topic_partition, offset, lambda: self._acknowledged(needs))
+
+        async def acknowledged() -> None:
+            await self._acknowledged(needs)
+            committing()
+
+        await self.transaction.commit(self.topic_partition, offset, acknowledged)
         self.commit_done(mark)
 
     def commit_done(self, mark: Mark) -> None:
@@ -103,19 +108,19 @@ class TransactionCommitter(Committer):
 
     async def commit(self, marks: dict[Lane, Mark]) -> None:
         """Commit these, each lane for itself. Raises what goes wrong with a lane that is still ours."""
-        self._hooks.committing(offsets_of(marks))
         await asyncio.gather(*(self._commit(lane, mark) for lane, mark in marks.items()))
 
     async def _commit(self, lane: Lane, mark: Mark) -> None:
+        offsets = offsets_of({lane: mark})
         try:
-            await cast(TransactionalLane, lane).commit(mark)
+            await cast(TransactionalLane, lane).commit(mark, lambda: self._hooks.committing(offsets))
         except FatalError:
             self._numbers.add("tokenmill_commits_total", "failed")
             if lane.phase is not Phase.CLOSED:
                 raise
         else:
             self._numbers.add("tokenmill_commits_total", "done")
-            self._hooks.committed(offsets_of({lane: mark}))
+            self._hooks.committed(offsets)
 
 
 class ExactlyOnce(Delivery):

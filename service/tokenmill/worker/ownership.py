@@ -83,6 +83,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         """Finish what is in flight, commit, snapshot, park."""
         self.outside = True
         try:
+            self._desk.hooks.revoked(len(self.lanes))
             await self.give_up(self._revoke_seconds)
         except Exception as problem:  # noqa: BLE001 -- the client would swallow it
             self._desk.fail(problem)
@@ -230,6 +231,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         old = [record for record in records if record.offset < until]
         lane.partition.process(old, [])
         self._desk.numbers.add("tokenmill_records_replayed_total", by=len(old))
+        self._desk.hooks.replayed(lane.partition.topic, lane.partition.number, len(old))
         if lane.partition.offset >= until or len(old) < len(records):
             self.finish_replay(lane)
         return records[len(old) :]

@@ -1,0 +1,280 @@
+"""What makes the promises of delivery true, each part switched off, and the test that notices.
+
+1. An ablation is made of replacements that each fit exactly once: when the code moves, its ablation moves with it.
+2. The test passes with every other one, and fails on the ablation every time: it waits at gates, not for chance.
+3. `docs/topics/faults.md` has the same table for readers; a test compares them.
+"""
+
+from typing import NamedTuple
+
+
+class Change(NamedTuple):
+    """One replacement in a file of the package."""
+
+    file: str
+    right: str
+    wrong: str
+
+
+class Ablation(NamedTuple):
+    """A part that is switched off."""
+
+    part: str
+    """What makes a promise true."""
+    harm: str
+    """What becomes of it without this part."""
+    test: str
+    """Which test notices, under `tests`."""
+    changes: tuple[Change, ...]
+
+
+ABLATIONS = (
+    Ablation(
+        "all owners of a partition have one transactional id",
+        "a worker that was thought dead ends its transaction beside the new owner's: events come twice",
+        "integration/test_zombies.py::test_a_transaction_that_is_not_over_at_a_takeover_is_never_seen",
+        (
+            Change(
+                "worker/exactly_once.py",
+                'return f"{kafka.transactional_id_prefix}-{kafka.group_id}-{topic}-{number}"',
+                'return f"{kafka.transactional_id_prefix}-{kafka.group_id}-{topic}-{number}-{id(kafka)}"',
+            ),
+        ),
+    ),
+    Ablation(
+        "the offset is read behind InitProducerId",
+        "the owner before commits between the two: its last events come twice",
+        "integration/test_zombies.py::test_offsets_are_read_when_the_owner_before_can_commit_no_more",
+        (
+            Change(
+                "worker/ownership.py",
+                """            await until_available(
+                lambda: self._desk.delivery.take_over(list(lanes.values()), generation), self._patience
+            )
+            committed = await until_available(lambda: self._committed(partitions), self._patience)
+""",
+                """            committed = await until_available(lambda: self._committed(partitions), self._patience)
+            await until_available(
+                lambda: self._desk.delivery.take_over(list(lanes.values()), generation), self._patience
+            )
+""",
+            ),
+        ),
+    ),
+    Ablation(
+        "a transaction ends when all its outputs are acknowledged",
+        "the client commits without an output that the broker refused: the events are lost",
+        "integration/test_order.py::test_no_transaction_is_committed_without_one_of_its_outputs",
+        (Change("worker/transaction.py", "                await acknowledged()\n", ""),),
+    ),
+    Ablation(
+        "an offset is committed when its outputs are acknowledged",
+        "a worker dies with outputs on their way, and nobody publishes them again: the events are lost",
+        "integration/test_order.py::test_no_offset_is_committed_before_its_outputs_are_acknowledged",
+        (
+            Change(
+                "worker/lane.py",
+                "while slices and all(box.acked >= needed for box, needed in slices[0].needs):",
+                "while slices:",
+            ),
+        ),
+    ),
+    Ablation(
+        "a worker without a generation commits nothing",
+        "the broker takes the commit of an evicted worker for that of a tool: the group's offset moves back",
+        "integration/test_zombies.py::test_an_evicted_worker_does_not_move_the_offset_back",
+        (Change("worker/commit.py", "_coordinator.generation <= 0:", "_coordinator.generation < -1:"),),
+    ),
+    Ablation(
+        "commits of a worker come one after the other",
+        "an older commit overtakes a newer one: the group's offset moves back",
+        "worker/test_commit.py::test_one_commit_is_in_flight_at_a_time",
+        (
+            Change(
+                "worker/commit.py", "self._one_at_a_time = asyncio.Lock()", "self._one_at_a_time = asyncio.Semaphore(9)"
+            ),
+        ),
+    ),
+    Ablation(
+        "a snapshot is written behind its commit",
+        "a worker dies between the two: the snapshot leads beyond the commit, and all its state has to be replayed",
+        "integration/test_order.py::test_no_snapshot_is_written_before_its_offset_is_committed",
+        (
+            Change(
+                "worker/commit.py",
+                """            await self._commit_due(live)
+            for lane in live:
+                if lane.committed is not None:
+                    self._writer.committed(lane.line, lane.committed.offset)
+""",
+                """            for lane in live:
+                self._writer.committed(lane.line, lane.partition.offset)
+            await self._commit_due(live)
+""",
+            ),
+        ),
+    ),
+    Ablation(
+        "a snapshot ahead of the commit is not believed",
+        "what lies between commit and snapshot is never published",
+        "integration/test_restores.py::test_a_snapshot_ahead_of_the_commit_is_not_believed",
+        (
+            Change("worker/restore.py", "low_water <= snapshot <= mark.offset and", "low_water <= snapshot and"),
+            Change(
+                "session/partition.py",
+                "if not mark.unseen_until <= meta.offset <= mark.offset:",
+                "if not mark.unseen_until <= meta.offset:",
+            ),
+        ),
+    ),
+    Ablation(
+        "Redis applies changes to the head that they were made for",
+        "a late worker's changes mix with the new owner's: chunks are applied twice after the next restore",
+        "integration/test_zombies.py::test_changes_that_come_late_do_not_mix_with_the_new_owners_snapshot",
+        (Change("store/delta.lua", "if not same then", "if false then"),),
+    ),
+    Ablation(
+        "Redis replaces the head that the writer knows, and no other",
+        "a late worker's snapshot replaces a newer one: the store gets older, and a restore replays more",
+        "integration/test_zombies.py::test_a_whole_snapshot_that_comes_late_does_not_replace_a_newer_one",
+        (
+            Change(
+                "store/switch.lua",
+                "if (head[1] or '') ~= ARGV[1] or (head[2] or '') ~= ARGV[2] or (head[3] or '') ~= ARGV[3] then",
+                "if false then",
+            ),
+        ),
+    ),
+    Ablation(
+        "Redis applies changes to what is there",
+        "after FLUSHALL changes alone pass for a snapshot: messages that are open are forgotten",
+        "integration/test_restores.py::test_changes_are_not_applied_to_a_store_that_was_emptied",
+        (
+            Change("store/delta.lua", "if not same then", "if false then"),
+            Change("store/delta.lua", "'HSET', KEYS[1], 'epoch'", "'HSET', KEYS[1], 'generation', ARGV[1], 'epoch'"),
+        ),
+    ),
+    Ablation(
+        "a write that was refused is followed by a whole one",
+        "after FLUSHALL the next changes pass for a snapshot: messages that are open are forgotten",
+        "integration/test_restores.py::test_changes_are_not_applied_to_a_store_that_was_emptied",
+        (
+            Change(
+                "worker/snapshots.py",
+                "        # Until the write succeeds the store lacks these changes.\n        self.full = True\n",
+                "        self.full = False\n",
+            ),
+        ),
+    ),
+    Ablation(
+        "a writer that is overtaken by a newer owner stops",
+        "a late worker writes over the new owner's snapshots, again and again",
+        "worker/test_snapshots.py::test_a_newer_owner_s_write_ends_ours",
+        (Change("worker/snapshots.py", 'line.due = float("inf")', "pass"),),
+    ),
+    Ablation(
+        "a reader whose snapshot changes under it starts again",
+        "half of one snapshot and half of another are taken for one",
+        "store/test_redis.py::test_a_reader_starts_again_when_the_head_changes",
+        (Change("store/redis.py", "if again == head and complete:", "if True:"),),
+    ),
+    Ablation(
+        "there is no snapshot between two pages of changes",
+        "a worker dies in between: some messages are newer than the snapshot says, and chunks are applied twice",
+        "store/test_redis.py::test_a_delta_whose_writer_died_between_two_pages_is_no_snapshot",
+        (Change("store/delta.lua", "redis.call('HSET', KEYS[1], 'writing', ARGV[5])", "redis.call('PING')"),),
+    ),
+    Ablation(
+        "the number of fields is part of the head",
+        "a snapshot of which Redis dropped a part is taken for whole: messages that are open are forgotten",
+        "store/test_redis.py::test_a_snapshot_that_lost_fields_is_none",
+        (Change("store/redis.py", "if len(fields) == head.fields else None", "if fields else None"),),
+    ),
+    Ablation(
+        "the state of dialects is in the snapshot",
+        "what a client is sent after a restore does not fit what it was sent before",
+        "integration/test_restores.py::test_what_a_dialect_remembers_is_in_the_snapshot",
+        (Change("session/restore.py", "type_() if place is None else", "type_() if True else"),),
+    ),
+    Ablation(
+        "commits say where a replay has to begin",
+        "without a snapshot messages that are open are forgotten: they open again",
+        "integration/test_restores.py::test_a_replay_publishes_nothing_and_gives_the_state",
+        (
+            Change(
+                "worker/restore.py",
+                "start = min(max(mark.low_water, extent.first), mark.offset)",
+                "start = mark.offset",
+            ),
+        ),
+    ),
+    Ablation(
+        "a replay is silent",
+        "events come again with each restore",
+        "integration/test_restores.py::test_a_replay_publishes_nothing_and_gives_the_state",
+        (
+            Change("session/partition.py", "self._outputs.silent = True", "self._outputs.silent = False"),
+            Change("worker/ownership.py", "lane.partition.process(old, [])", "lane.process(old)"),
+        ),
+    ),
+    Ablation(
+        "a replay writes no dead letters",
+        "dead letters come again with each restore",
+        "integration/test_restores.py::test_a_replay_publishes_nothing_and_gives_the_state",
+        (Change("worker/ownership.py", "lane.partition.process(old, [])", "lane.process(old)"),),
+    ),
+    Ablation(
+        "partitions are paused again at each assignment",
+        "records come before the state that they need: they are fetched for nothing, or end the replay too soon",
+        "integration/test_restores.py::test_nothing_is_read_before_the_state_is_there",
+        (Change("worker/ownership.py", "        desk.consumer.pause(*assigned)\n", ""),),
+    ),
+    Ablation(
+        "parked state is used if the broker has exactly its commit",
+        "after a rebalance a worker goes on where it was, not where the owner in between came to",
+        "worker/test_ownership.py::test_parked_state_is_not_believed_when_the_commit_moved",
+        (
+            Change(
+                "worker/ownership.py",
+                "return committed is not None and committed.mark is not None and committed.mark == parked.committed",
+                "return committed is not None",
+            ),
+        ),
+    ),
+    Ablation(
+        "a static member does not leave when it stops",
+        "a rolling restart moves every partition, twice",
+        "integration/test_static_members.py::test_a_static_member_that_stops_and_comes_back_moves_no_partition",
+        (Change("worker/connect.py", "group_instance_id=kafka.group_instance_id", "group_instance_id=None"),),
+    ),
+    Ablation(
+        "only input of ended transactions is read",
+        "what a producer has taken back, and sends again, is there twice",
+        "integration/test_restores.py::test_input_of_a_transaction_that_was_aborted_is_not_read",
+        (Change("worker/connect.py", 'isolation_level="read_committed"', 'isolation_level="read_uncommitted"'),),
+    ),
+    Ablation(
+        "a timeout names the last offset that its writer saw",
+        "a message that goes on at the last moment is ended in the middle",
+        "session/test_idle.py::test_chunks_that_come_in_between_make_it_stale",
+        (Change("session/chunks.py", "record.offset > message.last > seen", "message.last < 0"),),
+    ),
+    Ablation(
+        "records below a partition's offset are skipped",
+        "what was fetched before a seek is applied twice",
+        "session/test_partition.py::test_offsets_below_the_next_one_are_skipped",
+        (Change("session/partition.py", "if offset < self.offset:", "if offset < 0:"),),
+    ),
+    Ablation(
+        "commits remember what was announced as lost",
+        "with each restore clients hear again that messages are lost",
+        "session/test_recovery.py::TestUnseen::test_a_later_replay_does_not_announce_them_again",
+        (Change("session/partition.py", "unseen_until=history.unseen_until", "unseen_until=0"),),
+    ),
+    Ablation(
+        "a commit names the configuration of its state",
+        "a replay under other settings gives a state that never was, and its events go on in the middle of others",
+        "session/test_recovery.py::TestForeign::test_without_a_snapshot_open_messages_end",
+        (Change("session/recovery.py", "self.start <= choice.pinned < self.foreign_until(fingerprint)", "False"),),
+    ),
+)
