@@ -261,10 +261,17 @@ class Stage:
         """What is on the output topics, repeats included, by topic and partition."""
         result: dict[tuple[str, int], list[Content]] = {}
         for topic in (self.topics.events, self.topics.tool_calls, self.topics.dlq):
-            for record in await self.read(topic):
-                content = record.timestamp, record.key, record.value, tuple(record.headers)
-                result.setdefault((topic, record.partition), []).append(content)
+            result |= by_partition(await self.read(topic))
         return result
+
+
+def by_partition(records: Iterable[ConsumerRecord]) -> dict[tuple[str, int], list[Content]]:
+    """What records say, by topic and partition."""
+    result: dict[tuple[str, int], list[Content]] = {}
+    for record in records:
+        content = record.timestamp, record.key, record.value, tuple(record.headers)
+        result.setdefault((record.topic, record.partition), []).append(content)
+    return result
 
 
 def asked(worker: WorkerProcess, path: str) -> tuple[int, str]:
