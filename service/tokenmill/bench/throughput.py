@@ -10,10 +10,10 @@ import time
 import msgspec
 from aiokafka.admin import AIOKafkaAdminClient
 
-from tokenmill.bench.kafka import committed, written
+from tokenmill.bench.kafka import committed, ends, written
 from tokenmill.bench.load import Load
 from tokenmill.bench.processes import processor_seconds
-from tokenmill.bench.stand import Stand, new_group
+from tokenmill.bench.stand import Stand
 from tokenmill.errors import FatalError
 from tokenmill.servers.process import Server
 
@@ -44,11 +44,12 @@ class Run(msgspec.Struct, frozen=True):
         return None if self.processor is None else self.processor / self.records_per_s * 1e6
 
 
-async def run_side(stand: Stand, side: str, load: Load, admin: AIOKafkaAdminClient, broker: Server | None) -> Run:
-    """Run one side over the load that is on its topic. Raises `FatalError` if it does not get through."""
-    group, outputs = new_group(), stand.outputs(side)
+async def run_side(
+    stand: Stand, side: str, load: Load, admin: AIOKafkaAdminClient, broker: Server | None, group: str
+) -> Run:
+    """Run one side as a fresh group over the load on its topic. Raises `FatalError` if it does not get through."""
     process = stand.process(side, group)
-    before = await written(stand.bootstrap, outputs)
+    before = await ends(stand.bootstrap, stand.outputs(side))
     try:
         await asyncio.to_thread(process.start)  # in a thread: this loop has connections to keep alive
         async with asyncio.timeout(RUN_DEADLINE_S):
@@ -57,7 +58,7 @@ async def run_side(stand: Stand, side: str, load: Load, admin: AIOKafkaAdminClie
         raise FatalError(f"the {side} did not get through the load within {RUN_DEADLINE_S:.0f} s") from late
     finally:
         await asyncio.to_thread(process.stop)
-    wrote = await written(stand.bootstrap, outputs) - before
+    wrote = await written(stand.bootstrap, before)
     if wrote < load.records * stand.outputs_per_record(side) * COMPLETE:
         raise FatalError(f"the {side} wrote only {wrote:,} records; its rate means nothing")
     return run

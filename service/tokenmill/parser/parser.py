@@ -54,6 +54,8 @@ class Parser:
     def size(self) -> int:
         """Characters held: what grows with the message while a call is open."""
         state = self.state
+        if state.call is None and not state.native:
+            return len(state.held) + len(state.pending)
         calls = [native.call for native in state.native or ()]
         calls += [state.call] if state.call else []
         return len(state.held) + len(state.pending) + sum(call.source.size for call in calls)

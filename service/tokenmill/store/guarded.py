@@ -53,7 +53,7 @@ class GuardedStore:
         failed: Callable[[str, Exception], None],
         breaker: Breaker | None = None,
     ) -> None:
-        """`deadline` in seconds bounds one operation, but for loads; `failed` hears of each that did not come through."""
+        """`deadline` in seconds bounds each operation but a load; `failed` hears of those that did not come through."""
         self._store = store
         self._deadline = deadline
         self._failed = failed
