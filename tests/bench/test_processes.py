@@ -1,4 +1,4 @@
-"""Processor time of other processes."""
+"""What the system knows of processes."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from tokenmill.bench.processes import processor_seconds
+from tokenmill.bench.processes import processor_seconds, resident_bytes
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
@@ -23,3 +23,18 @@ def test_processor_time_is_what_the_process_itself_knows() -> None:
 def test_a_process_that_is_gone_has_none() -> None:
     """A benchmark then says that it does not know."""
     assert processor_seconds(2**30) is None
+    assert resident_bytes(2**30) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
+def test_memory_is_what_the_process_holds_now() -> None:
+    """In bytes: what is filled counts, and no longer when it is given back."""
+    before = resident_bytes(os.getpid())
+    filled = b"x" * (64 << 20)
+    full = resident_bytes(os.getpid())
+    del filled
+    after = resident_bytes(os.getpid())
+    assert before is not None
+    assert full is not None
+    assert after is not None
+    assert full - before > 60 << 20 < full - after
