@@ -35,6 +35,8 @@ def test_processor_times_may_be_unknown() -> None:
     results = report({PASS_THROUGH: known, AT_LEAST_ONCE: rates(1)})
     assert results.processor_us(PASS_THROUGH) == 5_000.0
     assert results.processor_us(AT_LEAST_ONCE) is None
+    assert results.effort(AT_LEAST_ONCE, PASS_THROUGH) is None
+    assert results.effort(PASS_THROUGH, PASS_THROUGH) == 1.0
 
 
 def test_latencies_are_compared_where_they_were_measured() -> None:

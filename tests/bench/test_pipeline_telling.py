@@ -23,21 +23,32 @@ def test_rates_and_what_they_are_limited_by() -> None:
     """Each side with its runs, their median, and what a record takes of a processor."""
     telling = pipeline_telling(REPORT)
     (table,) = telling.tables
-    assert next(iter(table.rows)) == (PASS_THROUGH, "100,000", "100,000", "5.0 µs")
+    assert next(iter(table.rows)) == (PASS_THROUGH, "100,000", "100,000", "100,000", "5.0 µs")
     told = [str(finding) for finding in telling.findings]
     assert told[0] == "at-least-once reaches 0.60 of the pass-through (budget: at least 0.6)"
     assert told[1] == "exactly-once reaches 0.90 of at-least-once (budget: at least 0.8)"
-    assert told[2] == ("at-least-once: it keeps 0.95 processors busy, the broker 0.30; its one event loop is the limit")
-    assert told[3] == "exactly-once: it keeps 0.80 processors busy"
+    assert told[2] == "a record takes 3.17 times the processor time of pass-through with at-least-once"
+    assert told[3] == "a record takes 0.94 times the processor time of at-least-once with exactly-once"
+    assert told[4] == ("at-least-once: it keeps 0.95 processors busy, the broker 0.30; its one event loop is the limit")
+    assert told[5] == "exactly-once: it keeps 0.80 processors busy"
 
 
 def test_latencies_where_they_were_measured() -> None:
     """Beside the budgets: a multiple of the pass-through's, and what a transaction may add."""
     telling = pipeline_telling(msgspec.structs.replace(REPORT, latencies=LATENCIES))
-    assert telling.tables[1].rows[1] == (AT_LEAST_ONCE, "5 ms", "30 ms", "30 ms")
+    assert telling.tables[1].rows[1] == (AT_LEAST_ONCE, "5 ms", "30 ms", "30 ms", "unknown")
     told = [str(finding) for finding in telling.findings]
     assert "the p99 of at-least-once is 1.50 times the pass-through's (budget: at most 1.5)" in told
     assert "exactly-once adds 70 ms to its p99 (budget: at most 110 ms)" in told
+    assert not any("others used the machine" in each for each in told)
+
+
+def test_latencies_of_a_crowded_machine_are_said_to_be() -> None:
+    """They tell how long a process waits for its turn."""
+    waited = {side: [msgspec.structs.replace(run, queued=0.5) for run in runs] for side, runs in LATENCIES.items()}
+    telling = pipeline_telling(msgspec.structs.replace(REPORT, latencies=waited))
+    assert telling.tables[1].rows[0][-1] == "50%"
+    assert any("others used the machine" in str(finding) for finding in telling.findings)
 
 
 def test_what_is_unknown_is_said_to_be() -> None:

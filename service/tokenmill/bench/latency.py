@@ -18,6 +18,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 from tokenmill.bench.kafka import BATCH_BYTES, committed
 from tokenmill.bench.load import PARTITIONS, Load, Record
+from tokenmill.bench.processes import queued_seconds
 from tokenmill.bench.stand import Stand, new_group
 from tokenmill.errors import FatalError
 
@@ -44,6 +45,8 @@ class Latency(msgspec.Struct, frozen=True):
     records_per_s: float
     p50_ms: float
     p99_ms: float
+    queued: float | None = None
+    """Seconds per second in which the process could have worked, and another one had the processor."""
 
 
 async def latency_of(stand: Stand, side: str, records_per_s: float, admin: AIOKafkaAdminClient) -> Latency:
@@ -59,8 +62,9 @@ async def latency_of(stand: Stand, side: str, records_per_s: float, admin: AIOKa
             await _send(producer, stand.tokens, list(islice(records, FIRST)))
             await _through(admin, group, stand.tokens, FIRST, f"{side} is not at work")
             await _feed(producer, stand.tokens, records, warm_up - FIRST, records_per_s)
-            start_ms = time.time() * 1_000
+            start_ms, queued = time.time() * 1_000, queued_seconds(process.pid)
             await _feed(producer, stand.tokens, records, load.records - warm_up, records_per_s)
+            queued_later, took = queued_seconds(process.pid), time.time() - start_ms / 1_000
             await _through(admin, group, stand.tokens, load.records, f"{side} does not keep up with half of its rate")
             end = (await consumer.end_offsets([watched]))[watched]
             while await consumer.position(watched) < end:  # noqa: ASYNC110 -- the client's own task moves it
@@ -68,7 +72,8 @@ async def latency_of(stand: Stand, side: str, records_per_s: float, admin: AIOKa
         finally:
             await asyncio.to_thread(process.stop)
     percentiles = quantiles([arrived - sent for arrived, sent in seen if sent >= start_ms], n=100)
-    return Latency(records_per_s, percentiles[49], percentiles[98])
+    share = (queued_later - queued) / took if queued is not None and queued_later is not None else None
+    return Latency(records_per_s, percentiles[49], percentiles[98], share)
 
 
 @asynccontextmanager

@@ -18,6 +18,9 @@ from tokenmill.bench.throughput import Run
 BUSY = 0.9
 """A process that uses more than this of one processor has nothing left to give."""
 
+CROWDED = 0.1
+"""A process that stands in line for a processor longer than this is late because of that."""
+
 ADDED_MS = TRANSACTION_INTERVAL_MS + 60
 """The budget of what exactly-once adds: its interval, and a transaction."""
 
@@ -28,6 +31,7 @@ run in turns; a ratio is the median of those of all rounds.
 
 - Throughput: the topic is filled before, and each run is timed by the group's committed offsets, from the first tenth
   of the records on. After each run the outputs are counted by a reader of what is committed.
+  Time in which a process stood in line for a processor, because others use the machine, does not count in ratios.
 - Latency: records come at a steady rate, half of what the slowest side reached. Measured from the input record's
   timestamp until its output is at a reader of what is committed (`isolation.level=read_committed`), for all sides.
 
@@ -48,11 +52,12 @@ def _rates(report: Pipeline) -> Table:
     rounds = [f"run {number + 1}" for number in range(len(report.runs[PASS_THROUGH]))]
     rows = []
     for side in SIDES:
-        rates = [*(run.records_per_s for run in report.runs[side]), report.rate(side)]
+        runs = report.runs[side]
+        rates = [*(run.records_per_s for run in runs), report.rate(side), median(run.unhindered_per_s for run in runs)]
         microseconds = report.processor_us(side)
         used = "unknown" if microseconds is None else f"{microseconds:.1f} µs"
         rows.append((side, *(f"{rate:,.0f}" for rate in rates), used))
-    return Table(("records per second", *rounds, "median", "processor time of one"), rows)
+    return Table(("records per second", *rounds, "median", "without queueing", "processor time of one"), rows)
 
 
 def _latencies(report: Pipeline) -> Table:
@@ -61,9 +66,11 @@ def _latencies(report: Pipeline) -> Table:
     for side in SIDES:
         runs = report.latencies[side]
         figures = median(run.p50_ms for run in runs), report.p99_ms(side), *(run.p99_ms for run in runs)
-        rows.append((side, *(f"{figure:.0f} ms" for figure in figures)))
+        queued = report.queued(side)
+        share = "unknown" if queued is None else f"{queued:.0%}"
+        rows.append((side, *(f"{figure:.0f} ms" for figure in figures), share))
     rounds = [f"p99, run {number + 1}" for number in range(len(report.latencies[PASS_THROUGH]))]
-    return Table((f"from input to output, {rate:,.0f} records per second", "p50", "p99", *rounds), rows)
+    return Table((f"from input to output, {rate:,.0f} records per second", "p50", "p99", *rounds, "queueing"), rows)
 
 
 def _findings(report: Pipeline) -> Iterator[Finding]:
@@ -74,12 +81,23 @@ def _findings(report: Pipeline) -> Iterator[Finding]:
         yield Finding(ratio, "at most 1.5")
     if report.added_ms is not None:
         yield Finding(f"{EXACTLY_ONCE} adds {report.added_ms:.0f} ms to its p99", f"at most {ADDED_MS} ms")
+    if any((report.queued(side) or 0.0) > CROWDED for side in SIDES):
+        yield Finding("others used the machine so much that the latencies are those of the queue for a processor")
+    yield from map(Finding, _efforts(report))
     yield from (Finding(f"{side}: {_limit(report.runs[side][-1])}") for side in (AT_LEAST_ONCE, EXACTLY_ONCE))
     shape = report.shape
     yield Finding(
         f"{report.load.records:,} records on {report.partitions} partitions, {shape.outputs_per_record:.2f} outputs of "
         f"{shape.mean_output_bytes:.0f} bytes for each"
     )
+
+
+def _efforts(report: Pipeline) -> Iterator[str]:
+    """Says more than rates where others use the machine, too."""
+    for side, of in ((AT_LEAST_ONCE, PASS_THROUGH), (EXACTLY_ONCE, AT_LEAST_ONCE)):
+        effort = report.effort(side, of)
+        if effort is not None:
+            yield f"a record takes {effort:.2f} times the processor time of {of} with {side}"
 
 
 def _limit(run: Run) -> str:

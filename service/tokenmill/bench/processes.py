@@ -17,6 +17,15 @@ def processor_seconds(pid: int) -> float | None:
     return (int(user) + int(system)) / TICKS_S
 
 
+def queued_seconds(pid: int) -> float | None:
+    """Seconds that the main thread of a process stood in line for a processor; None where Linux does not tell."""
+    try:
+        waited = Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[1]
+    except OSError:
+        return None
+    return int(waited) / 1e9
+
+
 def resident_bytes(pid: int) -> int | None:
     """Memory that a process holds now; None where /proc does not exist."""
     try:

@@ -12,7 +12,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 from tokenmill.bench.kafka import committed, ends, written
 from tokenmill.bench.load import Load
-from tokenmill.bench.processes import processor_seconds
+from tokenmill.bench.processes import processor_seconds, queued_seconds
 from tokenmill.bench.stand import Stand
 from tokenmill.errors import FatalError
 from tokenmill.servers.process import Server
@@ -29,6 +29,9 @@ broken, and its rate means nothing."""
 
 RUN_DEADLINE_S = 300.0
 
+MOST_QUEUED = 0.99
+"""What is left of a run may not be nothing."""
+
 
 class Run(msgspec.Struct, frozen=True):
     """One run of one side."""
@@ -37,6 +40,13 @@ class Run(msgspec.Struct, frozen=True):
     processor: float | None
     """Processor time of the process in seconds per second: at 1.0 its one event loop is the limit."""
     broker_processor: float | None
+    queued: float | None = None
+    """Seconds per second in which the process could have worked, and another one had the processor."""
+
+    @property
+    def unhindered_per_s(self) -> float:
+        """Records per second of the time in which no other process was in the way."""
+        return self.records_per_s / (1 - min(self.queued or 0.0, MOST_QUEUED))
 
     @property
     def processor_us(self) -> float | None:
@@ -84,11 +94,11 @@ class _Watch:
         started, used = time.monotonic(), self._used()
         last = await self._reach(records)
         took, used_later = time.monotonic() - started, self._used()
-        process_s, broker_s = (
+        process_s, broker_s, queued = (
             (later - before) / took if before is not None and later is not None else None
             for before, later in zip(used, used_later, strict=True)
         )
-        return Run((last - first) / took, process_s, broker_s)
+        return Run((last - first) / took, process_s, broker_s, queued)
 
     async def _reach(self, records: int) -> int:
         while (done := await committed(self._admin, self._group, self._topic)) < records:
@@ -97,6 +107,6 @@ class _Watch:
             await asyncio.sleep(POLL_S)
         return done
 
-    def _used(self) -> tuple[float | None, float | None]:
+    def _used(self) -> tuple[float | None, float | None, float | None]:
         broker = processor_seconds(self._broker.pid) if self._broker else None
-        return processor_seconds(self._process.pid), broker
+        return processor_seconds(self._process.pid), broker, queued_seconds(self._process.pid)
