@@ -44,7 +44,7 @@ def pipeline_telling(report: Pipeline) -> Telling:
     tables = [_rates(report)]
     if report.latencies:
         tables.append(_latencies(report))
-    command = "tokenmill bench pipeline --latency --write"
+    command = "tokenmill bench pipeline --write"
     return Telling("What a worker costs on Kafka", command, ABOUT, tables, list(_findings(report)))
 
 
