@@ -20,12 +20,6 @@ def test_processor_time_is_said_for_one_record() -> None:
     assert Run(1_000.0, None, None).processor_us is None
 
 
-def test_the_time_of_others_can_be_left_out() -> None:
-    """A process that stood in line half of the time would have done twice as much."""
-    assert Run(1_000.0, None, None, 0.5).unhindered_per_s == 2_000.0
-    assert Run(1_000.0, None, None).unhindered_per_s == 1_000.0
-
-
 @pytest.mark.integration
 async def test_a_load_that_is_too_small_to_be_timed_is_refused(kafka: str, tmp_path: Path) -> None:
     """A rate between two looks at the same commit would be made up."""

@@ -72,7 +72,7 @@ def test_the_page_of_the_documentation_is_written_on_demand(tmp_path: Path) -> N
     [
         (
             "pipeline",
-            "pass-through 100,000 100,000 100,000 5.0 µs",
+            "pass-through 100,000 100,000 5.0 µs unknown",
             "exactly-once reaches 0.90 of at-least-once (budget: at least",
         ),
         (

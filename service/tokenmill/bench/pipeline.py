@@ -50,16 +50,8 @@ class Pipeline(msgspec.Struct, frozen=True):
         return median(known) if known else None
 
     def share(self, side: str, of: str) -> float:
-        """What part of the other side's rate this one reaches: the median of the rounds, each for itself.
-
-        Of both only the time counts in which no other process was in the way.
-        """
-        return median_ratio(*([run.unhindered_per_s for run in self.runs[each]] for each in (side, of)))
-
-    def queued(self, side: str) -> float | None:
-        """What part of its time a side stood in line for a processor while it was fed; None where it is unknown."""
-        known = [run.queued for run in self.latencies.get(side, []) if run.queued is not None]
-        return median(known) if known else None
+        """What part of the other side's rate this one reaches: the median of the rounds, each for itself."""
+        return median_ratio(*([run.records_per_s for run in self.runs[each]] for each in (side, of)))
 
     def effort(self, side: str, of: str) -> float | None:
         """How many times the other side's processor time a record takes on this one; None where it is unknown."""

@@ -1,8 +1,9 @@
 """What the pipeline benchmark found, for people."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import median
 
+from tokenmill.bench.latency import Latency
 from tokenmill.bench.pipeline import Pipeline
 from tokenmill.bench.stand import (
     AT_LEAST_ONCE,
@@ -31,12 +32,12 @@ run in turns; a ratio is the median of those of all rounds.
 
 - Throughput: the topic is filled before, and each run is timed by the group's committed offsets, from the first tenth
   of the records on. After each run the outputs are counted by a reader of what is committed.
-  Time in which a process stood in line for a processor, because others use the machine, does not count in ratios.
 - Latency: records come at a steady rate, half of what the slowest side reached. Measured from the input record's
   timestamp until its output is at a reader of what is committed (`isolation.level=read_committed`), for all sides.
 
 The pass-through and at-least-once commit every {COMMIT_INTERVAL_MS} ms, exactly-once every {TRANSACTION_INTERVAL_MS} \
-ms; one transaction is for one partition."""
+ms; one transaction is for one partition. *Queueing* is the part of its time in which a side could have worked, and
+another process had the processor: where that is much, the figures are those of the queue."""
 
 
 def pipeline_telling(report: Pipeline) -> Telling:
@@ -53,11 +54,16 @@ def _rates(report: Pipeline) -> Table:
     rows = []
     for side in SIDES:
         runs = report.runs[side]
-        rates = [*(run.records_per_s for run in runs), report.rate(side), median(run.unhindered_per_s for run in runs)]
+        rates = [*(run.records_per_s for run in runs), report.rate(side)]
         microseconds = report.processor_us(side)
         used = "unknown" if microseconds is None else f"{microseconds:.1f} µs"
-        rows.append((side, *(f"{rate:,.0f}" for rate in rates), used))
-    return Table(("records per second", *rounds, "median", "without queueing", "processor time of one"), rows)
+        rows.append((side, *(f"{rate:,.0f}" for rate in rates), used, _queued(runs)))
+    return Table(("records per second", *rounds, "median", "processor time of one", "queueing"), rows)
+
+
+def _queued(runs: Sequence[Run | Latency]) -> str:
+    known = [run.queued for run in runs if run.queued is not None]
+    return f"{median(known):.0%}" if known else "unknown"
 
 
 def _latencies(report: Pipeline) -> Table:
@@ -66,9 +72,7 @@ def _latencies(report: Pipeline) -> Table:
     for side in SIDES:
         runs = report.latencies[side]
         figures = median(run.p50_ms for run in runs), report.p99_ms(side), *(run.p99_ms for run in runs)
-        queued = report.queued(side)
-        share = "unknown" if queued is None else f"{queued:.0%}"
-        rows.append((side, *(f"{figure:.0f} ms" for figure in figures), share))
+        rows.append((side, *(f"{figure:.0f} ms" for figure in figures), _queued(runs)))
     rounds = [f"p99, run {number + 1}" for number in range(len(report.latencies[PASS_THROUGH]))]
     return Table((f"from input to output, {rate:,.0f} records per second", "p50", "p99", *rounds, "queueing"), rows)
 
@@ -81,8 +85,9 @@ def _findings(report: Pipeline) -> Iterator[Finding]:
         yield Finding(ratio, "at most 1.5")
     if report.added_ms is not None:
         yield Finding(f"{EXACTLY_ONCE} adds {report.added_ms:.0f} ms to its p99", f"at most {ADDED_MS} ms")
-    if any((report.queued(side) or 0.0) > CROWDED for side in SIDES):
-        yield Finding("others used the machine so much that the latencies are those of the queue for a processor")
+    runs = [run for results in (report.runs, report.latencies) for side in SIDES for run in results.get(side, [])]
+    if any((run.queued or 0.0) > CROWDED for run in runs):
+        yield Finding("others used the machine: rates and latencies say little, the processor time of a record more")
     yield from map(Finding, _efforts(report))
     yield from (Finding(f"{side}: {_limit(report.runs[side][-1])}") for side in (AT_LEAST_ONCE, EXACTLY_ONCE))
     shape = report.shape

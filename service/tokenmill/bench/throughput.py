@@ -29,9 +29,6 @@ broken, and its rate means nothing."""
 
 RUN_DEADLINE_S = 300.0
 
-MOST_QUEUED = 0.99
-"""What is left of a run may not be nothing."""
-
 
 class Run(msgspec.Struct, frozen=True):
     """One run of one side."""
@@ -42,11 +39,6 @@ class Run(msgspec.Struct, frozen=True):
     broker_processor: float | None
     queued: float | None = None
     """Seconds per second in which the process could have worked, and another one had the processor."""
-
-    @property
-    def unhindered_per_s(self) -> float:
-        """Records per second of the time in which no other process was in the way."""
-        return self.records_per_s / (1 - min(self.queued or 0.0, MOST_QUEUED))
 
     @property
     def processor_us(self) -> float | None:
