@@ -99,7 +99,9 @@ gen: $(INSTALLED) ## Write the generated files again
 .PHONY: bench
 bench: $(INSTALLED) ## The benchmarks, each beside its reference
 	$(BIN)/tokenmill bench parser
-	$(BIN)/tokenmill bench pipeline
+	$(BIN)/tokenmill bench pipeline --latency
+	$(BIN)/tokenmill bench recovery
+	$(BIN)/tokenmill bench memory
 
 .PHONY: install
 install: $(INSTALLED) $(JUDGES_INSTALLED) ## .venv with tokenmill and everything for development

@@ -1,14 +1,16 @@
-"""What the pipeline benchmark asks of Kafka."""
+"""What the benchmarks ask of Kafka."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from tests.support.stage import until
 from tests.support.topics import read_topic
-from tokenmill.bench.kafka import committed, create_topics, delete_topics, preload, written
+from tokenmill.bench.kafka import committed, create_topics, created, ends, preload, written
 from tokenmill.bench.load import Load
 
 pytestmark = pytest.mark.integration
@@ -17,23 +19,50 @@ pytestmark = pytest.mark.integration
 async def test_the_load_is_put_on_its_topic_and_progress_is_seen(kafka: str, unique: str) -> None:
     """All of it, each record on the partition that the load says; a topic can be made twice."""
     topic, load = f"bench-{unique}", Load(5_000)
-    admin = AIOKafkaAdminClient(bootstrap_servers=kafka)
-    await admin.start()
-    try:
+    async with created(kafka, [topic]) as admin:
         await create_topics(admin, [topic])
-        await create_topics(admin, [topic])
-        assert await written(kafka, [topic]) == 0
+        start = await ends(kafka, [topic])
+        assert set(start.values()) == {0}
         await preload(kafka, topic, load)
-        assert await written(kafka, [topic]) == load.records
+        assert await written(kafka, start) == load.records
+        assert await written(kafka, await ends(kafka, [topic])) == 0
         read = await read_topic(kafka, topic)
         assert sorted((r.partition, r.key, r.value) for r in read) == sorted(load)
 
         assert await committed(admin, f"g-{unique}", topic) == 0
         await _commit(kafka, f"g-{unique}", topic, {0: 100, 3: 20})
         assert await committed(admin, f"g-{unique}", topic) == 120
-
-        await delete_topics(admin, [topic])
+    async with started_admin(kafka) as admin:
         await until(partial(_is_gone, admin, topic), "the topic is deleted")
+
+
+async def test_only_what_is_committed_counts_as_written(kafka: str, unique: str) -> None:
+    """Not the ends of transactions, which have offsets of their own, and not what was aborted."""
+    topic = f"bench-{unique}"
+    producer = AIOKafkaProducer(bootstrap_servers=kafka, transactional_id=f"t-{unique}")
+    async with created(kafka, [topic]):
+        start = await ends(kafka, [topic])
+        await producer.start()
+        try:
+            for count in (3, 2):
+                async with producer.transaction():
+                    for number in range(count):
+                        await producer.send(topic, b"%d" % number, partition=0)
+            await producer.begin_transaction()
+            await producer.send_and_wait(topic, b"aborted", partition=0)
+            await producer.abort_transaction()
+        finally:
+            await producer.stop()
+        assert sum((await ends(kafka, [topic])).values()) > 5
+        assert await written(kafka, start) == 5
+
+
+@asynccontextmanager
+async def started_admin(kafka: str) -> AsyncIterator[AIOKafkaAdminClient]:
+    admin = AIOKafkaAdminClient(bootstrap_servers=kafka)
+    await admin.start()
+    try:
+        yield admin
     finally:
         await admin.close()
 

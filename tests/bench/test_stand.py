@@ -1,10 +1,10 @@
-"""What both sides run on."""
+"""What the sides run on."""
 
 from pathlib import Path
 
 from tokenmill.bench.load import Shape
 from tokenmill.bench.passthrough import PassThrough
-from tokenmill.bench.stand import PASS_THROUGH, WORKER, Stand, new_group
+from tokenmill.bench.stand import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH, Stand, new_group
 from tokenmill.config import load_config
 from tokenmill.servers.worker import WorkerProcess
 
@@ -21,22 +21,23 @@ def test_every_stand_has_topics_of_its_own(tmp_path: Path) -> None:
     assert one.tokens in one.topics
 
 
-def test_both_sides_read_the_same_topic_and_write_to_different_ones(tmp_path: Path) -> None:
+def test_all_sides_read_the_same_topic_and_write_to_different_ones(tmp_path: Path) -> None:
     """The worker has an output more: complete calls."""
     one = stand(tmp_path)
-    assert not set(one.outputs(WORKER)) & set(one.outputs(PASS_THROUGH))
-    assert (one.outputs_per_record(WORKER), one.outputs_per_record(PASS_THROUGH)) == (0.9, 1.0)
+    assert not set(one.outputs(AT_LEAST_ONCE)) & set(one.outputs(PASS_THROUGH))
+    assert (one.outputs_per_record(EXACTLY_ONCE), one.outputs_per_record(PASS_THROUGH)) == (0.9, 1.0)
 
 
 def test_the_worker_runs_with_a_configuration_that_it_accepts(tmp_path: Path) -> None:
-    """Commits at the same interval as the reference; snapshots on."""
+    """The delivery that it is named by, with the service's own intervals; snapshots on."""
     one = stand(tmp_path)
-    worker = one.process(WORKER, "g")
+    worker = one.process(EXACTLY_ONCE, "g")
     assert isinstance(worker, WorkerProcess)
     worker.folder.mkdir()
     config = load_config(Path(worker.command()[-1]), {})
     assert (config.kafka.group_id, config.redis.url, config.topics.tokens) == ("g", "redis://r:2/0", one.tokens)
-    assert config.worker.commit_interval_ms == 100
+    assert config.worker.delivery == EXACTLY_ONCE
+    assert (config.worker.commit_interval_ms, config.worker.transaction_interval_ms) == (100, 50)
 
 
 def test_the_reference_writes_records_of_the_mean_size(tmp_path: Path) -> None:

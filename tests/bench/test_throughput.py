@@ -9,7 +9,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from tests.support.topics import make_topics
 from tokenmill.bench.kafka import preload
 from tokenmill.bench.load import Load, Shape
-from tokenmill.bench.stand import PASS_THROUGH, Stand
+from tokenmill.bench.stand import PASS_THROUGH, Stand, new_group
 from tokenmill.bench.throughput import Run, run_side
 from tokenmill.errors import FatalError
 
@@ -31,7 +31,7 @@ async def test_a_load_that_is_too_small_to_be_timed_is_refused(kafka: str, tmp_p
     try:
         async with asyncio.timeout(60):
             with pytest.raises(FatalError, match="measure with more"):
-                await run_side(stand, PASS_THROUGH, Load(100), admin, None)
+                await run_side(stand, PASS_THROUGH, Load(100), admin, None, new_group())
     finally:
         await admin.close()
 
@@ -49,6 +49,6 @@ async def test_a_side_that_dies_is_said_with_its_last_words(
     await admin.start()
     try:
         with pytest.raises(FatalError, match=r"ended by itself: [\s\S]*KafkaConnectionError"):
-            await run_side(stand, PASS_THROUGH, Load(100), admin, None)
+            await run_side(stand, PASS_THROUGH, Load(100), admin, None, new_group())
     finally:
         await admin.close()

@@ -1,5 +1,6 @@
 """`tokenmill bench`: what it prints of given results."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -11,17 +12,27 @@ from tokenmill.bench.dialects import DialectCost
 from tokenmill.bench.latency import Latency
 from tokenmill.bench.load import Load, Shape
 from tokenmill.bench.memory import Footprint
+from tokenmill.bench.open_messages import Crowd, Held
 from tokenmill.bench.parser import Growth, Line, Report
 from tokenmill.bench.pipeline import Pipeline
+from tokenmill.bench.recovery import Recovery, Replayed
+from tokenmill.bench.stand import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH
 from tokenmill.bench.throughput import Run
 from tokenmill.commands import bench
 from tokenmill.commands.bench import command
 
 LINE = Line("json_call", "hermes", "a file", 10_000, 0.1, 0.6, 6.1, 20.0)
 REPORT = Report(4, [LINE], [Growth("json_call", "a file", 1.01)], [Footprint("open", 1_500.4)])
-RUNS = {"pass-through": [Run(100_000.0, 0.5, 0.5)], "worker": [Run(60_000.0, 0.95, 0.3)]}
-LATENCIES = {side: [Latency(30_000.0, 5.0, p99)] for side, p99 in (("pass-through", 20.0), ("worker", 30.0))}
-PIPELINE = Pipeline(Load(600_000), Shape(0.95, 200.0), 4, 100, RUNS, LATENCIES)
+RUNS = {
+    PASS_THROUGH: [Run(100_000.0, 0.5, 0.5)],
+    AT_LEAST_ONCE: [Run(60_000.0, 0.95, 0.3)],
+    EXACTLY_ONCE: [Run(54_000.0, 0.9, 0.4)],
+}
+P99 = {PASS_THROUGH: 20.0, AT_LEAST_ONCE: 30.0, EXACTLY_ONCE: 100.0}
+LATENCIES = {side: [Latency(30_000.0, 5.0, p99)] for side, p99 in P99.items()}
+PIPELINE = Pipeline(Load(600_000), Shape(0.95, 200.0), 4, RUNS, LATENCIES)
+RECOVERY = Recovery(4, 200_000, 151.2, [60_000.0], 300_000, [Replayed(10_000.0, 25_000.0)])
+CROWD = Crowd(4, [Held(1_000, 1_800.4)], 2 << 30, 200.0)
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +42,8 @@ def results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "run_agent", lambda **_: StreamingCost(10.0, 10.2, 25.0))
     monkeypatch.setattr(bench, "run_dialects", lambda **_: [DialectCost("anthropic", 0.1, 1.2, 12.0)])
     monkeypatch.setattr(bench, "run_pipeline", lambda **_: PIPELINE)
+    monkeypatch.setattr(bench, "run_recovery", lambda **_: RECOVERY)
+    monkeypatch.setattr(bench, "run_memory", lambda **_: CROWD)
 
 
 def test_the_parser_s_page_shows_both_sides_and_the_ratio() -> None:
@@ -51,25 +64,35 @@ def test_the_page_of_the_documentation_is_written_on_demand(tmp_path: Path) -> N
     assert CliRunner().invoke(command, ["parser", "--write", str(target)]).exit_code == 0
     text = target.read_text(encoding="utf-8")
     assert "| json_call | hermes | a file | 6.1 | 1.01 |" in text
-    assert f"| processor | {bench.processor()} |" in text
+    assert f"| processors | {os.cpu_count()} of {bench.processor()} |" in text
 
 
-def test_the_pipeline_s_page_says_the_ratio_and_what_limits_it() -> None:
-    """Rates, processor time for one record, and the load."""
-    page = CliRunner().invoke(command, ["pipeline"]).stdout
-    lines = [line.split() for line in page.splitlines()]
-    assert ["pass-through", "100,000", "100,000", "5.0", "µs"] in lines
-    assert ["worker", "60,000", "60,000", "15.8", "µs"] in lines
-    assert ["worker", "5", "ms", "30", "ms"] in lines
-    assert "the worker reaches 0.60 of the pass-through" in page
-    assert "0.95 with the worker, 0.30 with the broker; its one event loop is the limit" in page
-
-
-def test_what_is_unknown_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a system that does not tell processor times."""
-    runs = {side: [Run(1.0, None, None)] for side in RUNS}
-    monkeypatch.setattr(bench, "run_pipeline", lambda **_: msgspec.structs.replace(PIPELINE, runs=runs))
-    assert "what limits it: unknown" in CliRunner().invoke(command, ["pipeline"]).stdout
+@pytest.mark.parametrize(
+    ("name", "row", "finding"),
+    [
+        (
+            "pipeline",
+            "pass-through 100,000 100,000 5.0 µs unknown",
+            "exactly-once reaches 0.90 of at-least-once (budget: at least",
+        ),
+        (
+            "recovery",
+            "records a second, silently 25,000",
+            "a silent replay has 2.5 times the live rate (budget: at least",
+        ),
+        ("memory", "1,000 1,800", "1,800 bytes for an open message (budget: at most 2,048)"),
+    ],
+)
+def test_the_service_s_benchmarks_print_tables_and_findings(name: str, row: str, finding: str, tmp_path: Path) -> None:
+    """With their budgets and conditions; a page of the documentation says the same."""
+    target = tmp_path / "page.md"
+    printed = CliRunner().invoke(command, [name, "--write", str(target)]).stdout
+    assert row.split() in [line.split() for line in printed.splitlines()]
+    page = target.read_text(encoding="utf-8")
+    for text in (printed, page):
+        assert finding in text
+        assert bench.processor() in text
+    assert f"Written by `tokenmill bench {name} " in page
 
 
 def test_results_are_also_one_json_object() -> None:
@@ -78,5 +101,11 @@ def test_results_are_also_one_json_object() -> None:
     assert (parser["lines"][0]["parser_us"], parser["growth"][0]["exponent"]) == (0.6, 1.01)
     assert list(parser["dialects"]) == ["anthropic"]
     pipeline = msgspec.json.decode(CliRunner().invoke(command, ["pipeline", "--json"]).stdout)
-    assert (pipeline["ratio"], pipeline["runs"]["worker"][0]["records_per_s"]) == (0.6, 60_000.0)
+    assert (pipeline["worker_share"], pipeline["exactly_once_share"]) == (0.6, 0.9)
+    assert (pipeline["latency_ratio"], pipeline["added_ms"]) == (1.5, 70.0)
+    assert pipeline["runs"][AT_LEAST_ONCE][0]["records_per_s"] == 60_000.0
     assert {"python", "aiokafka"} <= pipeline["conditions"].keys()
+    recovery = msgspec.json.decode(CliRunner().invoke(command, ["recovery", "--json"]).stdout)
+    assert (recovery["restore_rate"], recovery["replay_ratio"]) == (60_000.0, 2.5)
+    memory = msgspec.json.decode(CliRunner().invoke(command, ["memory", "--json"]).stdout)
+    assert memory["bytes_per_message"] == 1_800.4

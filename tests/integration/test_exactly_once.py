@@ -1,16 +1,13 @@
 """Exactly-once delivery (P5): whatever happens to workers, readers of what is committed see each record once."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import redis
-from aiokafka import AIOKafkaConsumer
 
 from tests.support.feeder import Feeder
+from tests.support.reader import place, reading
 from tests.support.stage import Stage, until
 from tests.support.topics import read_topic
 from tokenmill.servers import RedisServer
@@ -28,14 +25,6 @@ VICTIMS = 10
 """Workers that may be killed, or frozen, until one of them was in the middle of something."""
 
 
-class Place(NamedTuple):
-    """Of a record, and what it holds."""
-
-    partition: int
-    offset: int
-    value: bytes | None
-
-
 async def test_each_record_comes_once(stage: Stage) -> None:
     """Events, calls and dead letters of a run in peace are those of the oracle, byte for byte."""
     await stage.start(delivery=DELIVERY)
@@ -46,31 +35,6 @@ async def test_each_record_comes_once(stage: Stage) -> None:
         await stage.send("c0", b"no chunk")
     await until(stage.caught_up, "everything is committed")
     assert await stage.found() == await stage.expected()
-
-
-@asynccontextmanager
-async def _reading(stage: Stage) -> AsyncIterator[list[Place]]:
-    """What a reader of committed events sees while it all happens."""
-    consumer = AIOKafkaConsumer(
-        stage.topics.events,
-        bootstrap_servers=stage.bootstrap,
-        auto_offset_reset="earliest",
-        isolation_level="read_committed",
-    )
-    seen: list[Place] = []
-
-    async def read() -> None:
-        while True:
-            for records in (await consumer.getmany(timeout_ms=200)).values():
-                seen.extend(Place(record.partition, record.offset, record.value) for record in records)
-
-    await consumer.start()
-    reading = asyncio.create_task(read())
-    try:
-        yield seen
-    finally:
-        reading.cancel()
-        await consumer.stop()
 
 
 async def _two(stage: Stage) -> list[WorkerProcess]:
@@ -152,7 +116,7 @@ async def test_whatever_happens_to_workers_each_record_comes_once(
 
     What a reader saw while it happened is the same as what one sees in the end.
     """
-    async with Stage(tmp_path, kafka, unique, redis_server.url, PARTITIONS) as stage, _reading(stage) as seen:
+    async with Stage(tmp_path, kafka, unique, redis_server.url, PARTITIONS) as stage, reading(stage) as reader:
         workers = await _two(stage)
         feeder = Feeder(stage, CONVERSATIONS)
         feeding = asyncio.create_task(feeder.run())
@@ -171,6 +135,6 @@ async def test_whatever_happens_to_workers_each_record_comes_once(
         found = await stage.found()
         assert found == await stage.expected()
         events = await stage.read(stage.topics.events)
-        await until(lambda: len(seen) >= len(events), "the reader has seen all")
-        assert sorted(seen) == sorted(Place(record.partition, record.offset, record.value) for record in events)
+        await until(lambda: len(reader.seen) >= len(events), "the reader has seen all")
+        assert sorted(reader.seen) == sorted(map(place, events))
         assert {"redis", "replay"} <= stage.sources().keys()

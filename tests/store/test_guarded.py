@@ -91,3 +91,19 @@ async def test_a_changed_head_is_an_answer() -> None:
     assert (failures, guarded.refusing) == ([], False)
     assert await guarded.head("tokens", 0) == newer == Head(head.generation, 1, 12, 1)
     await guarded.close()
+
+
+async def test_a_load_has_longer() -> None:
+    """It takes as many pages as there are messages; another operation that took as long would be given up."""
+
+    class Silent(Moody):
+        async def head(self, topic: str, partition: int) -> Head | None:
+            await asyncio.Event().wait()
+            return await super().head(topic, partition)
+
+    store = Silent()
+    store.silent = True
+    with pytest.raises(Unavailable, match=r"load: no answer within 0.3 s"):
+        await _guarded(store, Clock(), []).load("tokens", 0)
+    with pytest.raises(Unavailable, match=r"head: no answer within 0.05 s"):
+        await _guarded(store, Clock(), []).head("tokens", 0)

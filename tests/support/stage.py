@@ -264,10 +264,17 @@ class Stage:
         for topic in filter(
             None, (self.topics.events, self.topics.tool_calls, self.topics.dlq, self.topics.completions)
         ):
-            for record in await self.read(topic):
-                content = record.timestamp, record.key, record.value, tuple(record.headers)
-                result.setdefault((topic, record.partition), []).append(content)
+            result |= by_partition(await self.read(topic))
         return result
+
+
+def by_partition(records: Iterable[ConsumerRecord]) -> dict[tuple[str, int], list[Content]]:
+    """What records say, by topic and partition."""
+    result: dict[tuple[str, int], list[Content]] = {}
+    for record in records:
+        content = record.timestamp, record.key, record.value, tuple(record.headers)
+        result.setdefault((record.topic, record.partition), []).append(content)
+    return result
 
 
 def asked(worker: WorkerProcess, path: str) -> tuple[int, str]:

@@ -1,10 +1,12 @@
 """Where a replay begins and what it can give, as a table."""
 
+import gc
+
 import pytest
 
 from tokenmill.session import Mark, Partition, SessionSettings
 from tokenmill.store import Head, Snapshot
-from tokenmill.worker.restore import Committed, Extent, Plan, plan, rebuild
+from tokenmill.worker.restore import Committed, Extent, Plan, collector_at_rest, plan, rebuild
 
 MARK = Mark(offset=100, low_water=60, fingerprint="ours", count=2, digest=7)
 WHOLE = Extent(0, 200)
@@ -111,3 +113,24 @@ def test_the_partition_is_empty_where_the_snapshot_is_not_used() -> None:
 def test_without_a_snapshot_nothing_is_refused() -> None:
     """There was none to refuse."""
     assert rebuild(SessionSettings(), ("tokens", 0), _committed(100), WHOLE, None).refused == ""
+
+
+def test_no_garbage_is_looked_for_meanwhile() -> None:
+    """And it is again afterwards, also after an error; whoever has it switched off keeps it so."""
+    on = []
+
+    def fails() -> None:
+        with collector_at_rest():
+            on.append(gc.isenabled())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert [*on, gc.isenabled()] == [False, True]
+    gc.disable()
+    try:
+        with collector_at_rest():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -1,7 +1,8 @@
 """What the pipeline benchmark asks of Kafka: topics, the load, and how far a consumer group has come."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -15,11 +16,30 @@ from aiokafka.errors import (
 
 from tokenmill.bench.load import PARTITIONS, Load
 from tokenmill.errors import Unavailable
+from tokenmill.kafka import deadline
+from tokenmill.worker.fetched import unwrap_fetched
 
 BATCH_BYTES = 256 * 1024
 
+POLL_MS = 200
+
 IN_FLIGHT = 64
 """Batches sent before the oldest acknowledgement is waited for."""
+
+
+@asynccontextmanager
+async def created(bootstrap: str, topics: Sequence[str]) -> AsyncIterator[AIOKafkaAdminClient]:
+    """Some topics, from their making to their removal: a Kafka that is used for other things keeps nothing of them."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        await deadline(admin.start(), f"connect to {bootstrap}")
+        await create_topics(admin, topics)
+        try:
+            yield admin
+        finally:
+            await admin.delete_topics(list(topics))
+    finally:
+        await admin.close()
 
 
 async def create_topics(admin: AIOKafkaAdminClient, names: Sequence[str]) -> None:
@@ -50,18 +70,36 @@ async def preload(bootstrap: str, topic: str, load: Load) -> None:
         await producer.stop()
 
 
-async def delete_topics(admin: AIOKafkaAdminClient, names: Sequence[str]) -> None:
-    """Remove what the benchmark made, so that a Kafka that is used for other things keeps nothing of it."""
-    await admin.delete_topics(list(names))
+async def ends(bootstrap: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
+    """Where the partitions of some topics end."""
+    async with _reader(bootstrap) as consumer:
+        partitions = [TopicPartition(topic, number) for topic in topics for number in range(PARTITIONS)]
+        return dict(await consumer.end_offsets(partitions))
 
 
-async def written(bootstrap: str, topics: Sequence[str]) -> int:
-    """Records on some topics."""
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap)
+async def written(bootstrap: str, since: Mapping[TopicPartition, int]) -> int:
+    """Records that were written after these offsets, and that readers of what is committed see.
+
+    They are read: offsets also count the ends of transactions, and what was aborted.
+    """
+    async with _reader(bootstrap) as consumer:
+        consumer.assign(list(since))
+        for partition, offset in since.items():
+            consumer.seek(partition, offset)
+        records, ends = 0, await consumer.end_offsets(list(since))
+        while any([await consumer.position(partition) < end for partition, end in ends.items()]):
+            unwrap_fetched(consumer)
+            records += sum(map(len, (await consumer.getmany(timeout_ms=POLL_MS)).values()))
+        return records
+
+
+@asynccontextmanager
+async def _reader(bootstrap: str) -> AsyncIterator[AIOKafkaConsumer]:
+    """Of what is committed; what it asks for as an end is that of the last transaction that is over."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed")
     await consumer.start()
     try:
-        partitions = [TopicPartition(topic, number) for topic in topics for number in range(PARTITIONS)]
-        return sum((await consumer.end_offsets(partitions)).values())
+        yield consumer
     finally:
         await consumer.stop()
 

@@ -1,28 +1,42 @@
 """How long a record takes through one side while records keep coming at a steady rate.
 
-Measured from the input record's timestamp to the arrival of its output here, on one partition: reading all of them
-would take the processor from what is measured. The way here is the same for both sides.
+Measured from the input record's timestamp to the arrival of its output at a reader of what is committed, on one
+partition: reading all of them would take the processor from what is measured. The way here is the same for all sides.
 """
 
 import asyncio
 import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import islice
 from statistics import quantiles
 from typing import Any
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
 
-from tokenmill.bench.kafka import BATCH_BYTES
-from tokenmill.bench.load import PARTITIONS, Load
+from tokenmill.bench.kafka import BATCH_BYTES, committed
+from tokenmill.bench.load import PARTITIONS, Load, Record
+from tokenmill.bench.processes import queued_seconds
 from tokenmill.bench.stand import Stand, new_group
+from tokenmill.errors import FatalError
 
 TICK_S = 0.01
 """Between two batches of input: a tenth of a token's time of a fast model."""
 
 WARM_UP_S, MEASURED_S = 3.0, 8.0
 
-DRAIN_S = 5.0
-"""For what is still on its way at the end."""
+FIRST = 100
+"""Records that show that a side is at work, before any time counts."""
+
+FETCH_WAIT_MS = 50
+"""As the sides read."""
+
+BEHIND_S = 60.0
+"""For a side to be at work, and for what is still on its way at the end: half of its load is no reason to be late."""
+
+POLL_S = 0.1
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -31,49 +45,92 @@ class Latency(msgspec.Struct, frozen=True):
     records_per_s: float
     p50_ms: float
     p99_ms: float
+    queued: float | None = None
+    """Seconds per second in which the process could have worked, and another one had the processor."""
 
 
-async def latency_of(stand: Stand, side: str, records_per_s: float) -> Latency:
-    """Feed one side at this rate and follow what it writes."""
-    process = stand.process(side, new_group())
+async def latency_of(stand: Stand, side: str, records_per_s: float, admin: AIOKafkaAdminClient) -> Latency:
+    """Feed one side at this rate and follow what it writes. Raises `FatalError` if it does not keep up."""
+    group = new_group()
+    process = stand.process(side, group)
     watched = TopicPartition(stand.outputs(side)[0], 0)
-    consumer = AIOKafkaConsumer(bootstrap_servers=stand.bootstrap)
+    load, warm_up = Load(round(records_per_s * (WARM_UP_S + MEASURED_S))), round(records_per_s * WARM_UP_S)
+    async with _following(stand.bootstrap, watched) as (consumer, seen), _feeding(stand) as producer:
+        try:
+            await asyncio.to_thread(process.start)
+            records = iter(load)
+            await _send(producer, stand.tokens, list(islice(records, FIRST)))
+            await _through(admin, group, stand.tokens, FIRST, f"{side} is not at work")
+            await _feed(producer, stand.tokens, records, warm_up - FIRST, records_per_s)
+            start_ms, queued = time.time() * 1_000, queued_seconds(process.pid)
+            await _feed(producer, stand.tokens, records, load.records - warm_up, records_per_s)
+            queued_later, took = queued_seconds(process.pid), time.time() - start_ms / 1_000
+            await _through(admin, group, stand.tokens, load.records, f"{side} does not keep up with half of its rate")
+            end = (await consumer.end_offsets([watched]))[watched]
+            while await consumer.position(watched) < end:  # noqa: ASYNC110 -- the client's own task moves it
+                await asyncio.sleep(POLL_S)
+        finally:
+            await asyncio.to_thread(process.stop)
+    percentiles = quantiles([arrived - sent for arrived, sent in seen if sent >= start_ms], n=100)
+    share = (queued_later - queued) / took if queued is not None and queued_later is not None else None
+    return Latency(records_per_s, percentiles[49], percentiles[98], share)
+
+
+@asynccontextmanager
+async def _following(
+    bootstrap: str, watched: TopicPartition
+) -> AsyncIterator[tuple[AIOKafkaConsumer, list[tuple[float, int]]]]:
+    """A reader of what is committed there from now on, and when each record arrives and its input was sent."""
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=bootstrap, isolation_level="read_committed", fetch_max_wait_ms=FETCH_WAIT_MS
+    )
     await consumer.start()
+    consumer.assign([watched])
+    await consumer.seek_to_end(watched)
+    seen: list[tuple[float, int]] = []
+    following = asyncio.create_task(_follow(consumer, seen))
     try:
-        consumer.assign([watched])
-        await consumer.seek_to_end(watched)
-        await asyncio.to_thread(process.start)
-        seen: list[tuple[float, int]] = []
-        following = asyncio.create_task(_follow(consumer, seen))
-        start_ms = time.time() * 1_000 + WARM_UP_S * 1_000
-        await _feed(stand, records_per_s)
-        await asyncio.sleep(DRAIN_S)
-        following.cancel()
+        yield consumer, seen
     finally:
-        await asyncio.to_thread(process.stop)
+        following.cancel()
         await consumer.stop()
-    taken = [arrived - sent for arrived, sent in seen if sent >= start_ms]
-    percentiles = quantiles(taken, n=100)
-    return Latency(records_per_s, percentiles[49], percentiles[98])
 
 
-async def _feed(stand: Stand, records_per_s: float) -> None:
-    """Records of the load at a steady rate, each with the time at which it is sent."""
+@asynccontextmanager
+async def _feeding(stand: Stand) -> AsyncIterator[AIOKafkaProducer]:
     producer = AIOKafkaProducer(bootstrap_servers=stand.bootstrap, max_batch_size=BATCH_BYTES)
     await producer.start()
     try:
-        load = iter(Load(round(records_per_s * (WARM_UP_S + MEASURED_S))))
-        started, sent = time.monotonic(), 0
-        while (elapsed := time.monotonic() - started) < WARM_UP_S + MEASURED_S:
-            due = round(elapsed * records_per_s) - sent
-            sent += due
-            await _send(producer, stand.tokens, [record for record, _ in zip(load, range(due), strict=False)])
-            await asyncio.sleep(TICK_S)
+        yield producer
     finally:
         await producer.stop()
 
 
-async def _send(producer: AIOKafkaProducer, topic: str, records: list[tuple[int, bytes, bytes]]) -> None:
+async def _feed(
+    producer: AIOKafkaProducer, topic: str, records: Iterator[Record], count: int, records_per_s: float
+) -> None:
+    """So many records at a steady rate, each with the time at which it is sent."""
+    started, sent = time.monotonic(), 0
+    while sent < count:
+        due = min(round((time.monotonic() - started) * records_per_s), count) - sent
+        await _send(producer, topic, list(islice(records, due)))
+        sent += due
+        await asyncio.sleep(TICK_S)
+
+
+async def _through(admin: AIOKafkaAdminClient, group: str, topic: str, records: int, late: str) -> None:
+    """Wait until so many are committed: what does not arrive would be missing in the figures."""
+    try:
+        async with asyncio.timeout(BEHIND_S):
+            while True:
+                if await committed(admin, group, topic) >= records:
+                    return
+                await asyncio.sleep(POLL_S)
+    except TimeoutError as problem:
+        raise FatalError(f"{late} within {BEHIND_S:.0f} s") from problem
+
+
+async def _send(producer: AIOKafkaProducer, topic: str, records: Sequence[Record]) -> None:
     now_ms = int(time.time() * 1_000)
     batches: dict[int, Any] = {number: producer.create_batch() for number in range(PARTITIONS)}
     for partition, key, value in records:

@@ -1,6 +1,7 @@
 """The load of the pipeline benchmark: many conversations at once, most of their text plain, some of it tool calls."""
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import msgspec
 
@@ -9,6 +10,9 @@ from tokenmill.records import InputRecord, Output
 from tokenmill.session import Partition, SessionSettings
 
 PARTITIONS = 4
+
+Record: TypeAlias = tuple[int, bytes, bytes]
+"""Partition, key and value."""
 
 OPEN_AT_ONCE = 1_000
 """Conversations that grow at the same time."""
@@ -26,14 +30,14 @@ class Load(msgspec.Struct, frozen=True):
 
     records: int
 
-    def chunk(self, number: int) -> tuple[int, bytes, bytes]:
-        """Partition, key and value of one record. Consecutive records belong to different conversations."""
+    def chunk(self, number: int) -> Record:
+        """One record. Consecutive records belong to different conversations."""
         generation, position = divmod(number, OPEN_AT_ONCE * MESSAGE_CHUNKS)
         step, conversation = divmod(position, OPEN_AT_ONCE)
         key = b"conversation-%d-%d" % (generation, conversation)
         return conversation % PARTITIONS, key, _VALUES[step]
 
-    def __iter__(self) -> Iterator[tuple[int, bytes, bytes]]:
+    def __iter__(self) -> Iterator[Record]:
         return map(self.chunk, range(self.records))
 
 

@@ -1,8 +1,9 @@
 """The page of the documentation that tells what the parser costs: written by `tokenmill bench parser --write`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 from tokenmill.bench.parser import Line, Report
+from tokenmill.bench.telling import markdown
 
 BUDGETS = """\
 The budgets are at most 6 loops for a chunk of plain text, at most 15 for a chunk inside a call, whatever its length,
@@ -44,21 +45,17 @@ def page(report: Report, conditions: Mapping[str, str]) -> str:
             "",
             _INTRO.format(chunk_chars=report.chunk_chars),
             "",
-            *_table(["grammar", "format", "text", *(f"{size:,} characters" for size in sizes), "exponent"], rows),
+            *markdown(["grammar", "format", "text", *(f"{size:,} characters" for size in sizes), "exponent"], rows),
             "",
             _GROWTH,
             BUDGETS,
             "",
-            *_table(
+            *markdown(
                 ["memory of a message that is", "bytes"],
                 [(each.what, f"{each.bytes_per_message:,.0f}") for each in report.memory],
             ),
             "",
-            *_table(["measured with", ""], measured.items()),
+            *markdown(["measured with", ""], measured.items()),
             "",
         ]
     )
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(cells)} |" for cells in [columns, ["---"] * len(columns), *rows]]

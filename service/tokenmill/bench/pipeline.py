@@ -1,32 +1,31 @@
-"""Benchmark of a whole worker on a real Kafka, beside a pass-through over the same input topic.
+"""Benchmark of a whole worker on a real Kafka, with each kind of delivery, beside a pass-through over the same input.
 
-Both are child processes with one event loop, read the same preloaded topic from its beginning in a fresh consumer
-group, and commit at the same interval. They take turns; their medians are compared.
+All are child processes with one event loop and read the same preloaded topic from its beginning in a fresh consumer
+group. They take turns, and what is compared are ratios of runs of the same turn.
 """
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
 import msgspec
-from aiokafka.admin import AIOKafkaAdminClient
 
-from tokenmill.bench.kafka import create_topics, delete_topics, preload
+from tokenmill.bench.clock import median_ratio
+from tokenmill.bench.kafka import created, preload
 from tokenmill.bench.latency import Latency, latency_of
 from tokenmill.bench.load import PARTITIONS, Load, Shape, shape_of
-from tokenmill.bench.stand import COMMIT_INTERVAL_MS, PASS_THROUGH, SIDES, WORKER, Stand
+from tokenmill.bench.stand import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH, SIDES, Stand, new_group
 from tokenmill.bench.throughput import Run, run_side
-from tokenmill.kafka import deadline
 from tokenmill.parser import Options
 from tokenmill.servers import KafkaServer, RedisServer
 from tokenmill.servers.process import Server
 from tokenmill.session import SessionSettings
 
 HALF_LOAD = 0.5
-"""Of the worker's own rate: at which the latency is measured."""
+"""Of the rate of the slowest side: at which the latency is measured."""
 
 Progress = Callable[[str], None]
 
@@ -37,29 +36,53 @@ class Pipeline(msgspec.Struct, frozen=True):
     load: Load
     shape: Shape
     partitions: int
-    commit_interval_ms: int
     runs: dict[str, list[Run]]
     latencies: dict[str, list[Latency]]
-    """At half of the worker's rate; empty if they were not asked for."""
+    """At half of the slowest side's rate; empty if they were not asked for."""
 
     def rate(self, side: str) -> float:
         """Median of a side's rates, in records a second."""
-        return rate_of(self.runs[side])
+        return median(run.records_per_s for run in self.runs[side])
 
     def processor_us(self, side: str) -> float | None:
         """Median of a side's processor times for one record, in microseconds."""
         known = [run.processor_us for run in self.runs[side] if run.processor_us is not None]
         return median(known) if known else None
 
+    def share(self, side: str, of: str) -> float:
+        """What part of the other side's rate this one reaches: the median of the rounds, each for itself."""
+        return median_ratio(*([run.records_per_s for run in self.runs[each]] for each in (side, of)))
+
+    def effort(self, side: str, of: str) -> float | None:
+        """How many times the other side's processor time a record takes on this one; None where it is unknown."""
+        one, other = self.processor_us(side), self.processor_us(of)
+        return one / other if one is not None and other is not None else None
+
     @property
-    def ratio(self) -> float:
-        """What part of the pass-through's rate the worker reaches."""
-        return self.rate(WORKER) / self.rate(PASS_THROUGH)
+    def worker_share(self) -> float:
+        """Of the pass-through, at-least-once."""
+        return self.share(AT_LEAST_ONCE, PASS_THROUGH)
 
+    @property
+    def exactly_once_share(self) -> float:
+        """Of at-least-once, exactly-once."""
+        return self.share(EXACTLY_ONCE, AT_LEAST_ONCE)
 
-def rate_of(runs: list[Run]) -> float:
-    """Median, in records a second."""
-    return median(run.records_per_s for run in runs)
+    def p99_ms(self, side: str) -> float:
+        """Median of a side's 99th percentiles."""
+        return median(run.p99_ms for run in self.latencies[side])
+
+    @property
+    def latency_ratio(self) -> float | None:
+        """How many times the pass-through's 99th percentile is at-least-once's; None if it was not measured."""
+        if not self.latencies:
+            return None
+        return median_ratio(*([run.p99_ms for run in self.latencies[each]] for each in (AT_LEAST_ONCE, PASS_THROUGH)))
+
+    @property
+    def added_ms(self) -> float | None:
+        """What exactly-once adds to the 99th percentile of at-least-once; None if it was not measured."""
+        return self.p99_ms(EXACTLY_ONCE) - self.p99_ms(AT_LEAST_ONCE) if self.latencies else None
 
 
 def run_pipeline(*, bootstrap: str | None, records: int, rounds: int, latency: bool, progress: Progress) -> Pipeline:
@@ -79,21 +102,21 @@ def run_pipeline(*, bootstrap: str | None, records: int, rounds: int, latency: b
 
         load = Load(records)
         runs = asyncio.run(_throughput(stand(), load, rounds, broker, progress))
-        half = rate_of(runs[WORKER]) * HALF_LOAD
-        latencies = asyncio.run(_latencies(stand, half, rounds, progress)) if latency else {}
-    return Pipeline(load, shape, PARTITIONS, COMMIT_INTERVAL_MS, runs, latencies)
+        slowest = min(median(run.records_per_s for run in runs[side]) for side in SIDES)
+        latencies = asyncio.run(_latencies(stand, slowest * HALF_LOAD, rounds, progress)) if latency else {}
+    return Pipeline(load, shape, PARTITIONS, runs, latencies)
 
 
 async def _throughput(
     stand: Stand, load: Load, rounds: int, broker: Server | None, progress: Progress
 ) -> dict[str, list[Run]]:
-    async with _topics(stand) as admin:
+    async with created(stand.bootstrap, stand.topics) as admin:
         progress(f"putting {load.records:,} records on the topic")
         await preload(stand.bootstrap, stand.tokens, load)
         runs: dict[str, list[Run]] = {side: [] for side in SIDES}
         for number in range(rounds):
             for side in SIDES:
-                runs[side].append(await run_side(stand, side, load, admin, broker))
+                runs[side].append(await run_side(stand, side, load, admin, broker, new_group()))
                 progress(f"{side}, run {number + 1} of {rounds}: {runs[side][-1].records_per_s:,.0f} records/s")
         return runs
 
@@ -105,22 +128,7 @@ async def _latencies(
     for number in range(rounds):
         for side in SIDES:
             stand = new_stand()  # each run on topics of its own: a fresh group would first read what is there
-            async with _topics(stand):
-                latencies[side].append(await latency_of(stand, side, rate))
+            async with created(stand.bootstrap, stand.topics) as admin:
+                latencies[side].append(await latency_of(stand, side, rate, admin))
             progress(f"{side}, latency {number + 1} of {rounds}: p99 {latencies[side][-1].p99_ms:.0f} ms")
     return latencies
-
-
-@asynccontextmanager
-async def _topics(stand: Stand) -> AsyncIterator[AIOKafkaAdminClient]:
-    """The stand's topics, from their making to their removal."""
-    admin = AIOKafkaAdminClient(bootstrap_servers=stand.bootstrap)
-    try:
-        await deadline(admin.start(), f"connect to {stand.bootstrap}")
-        await create_topics(admin, stand.topics)
-        try:
-            yield admin
-        finally:
-            await delete_topics(admin, stand.topics)
-    finally:
-        await admin.close()

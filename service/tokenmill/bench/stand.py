@@ -1,4 +1,4 @@
-"""What the two sides of the pipeline benchmark run on: a Kafka, a Redis, and topics of their own."""
+"""What the sides of the pipeline benchmark run on: a Kafka, a Redis, and topics of their own."""
 
 from pathlib import Path
 from uuid import uuid4
@@ -8,10 +8,14 @@ from tokenmill.bench.passthrough import Job, PassThrough
 from tokenmill.servers.process import Server
 from tokenmill.servers.worker import Settings, WorkerProcess
 
-PASS_THROUGH, WORKER = SIDES = ("pass-through", "worker")
+PASS_THROUGH, AT_LEAST_ONCE, EXACTLY_ONCE = SIDES = ("pass-through", "at-least-once", "exactly-once")
+"""The reference, and a worker with each kind of delivery, named as the setting is."""
 
 COMMIT_INTERVAL_MS = 100
-"""The service's default, for both sides."""
+"""Of the pass-through and of at-least-once: the service's default."""
+
+TRANSACTION_INTERVAL_MS = 50
+"""Of exactly-once, likewise."""
 
 
 class Stand:
@@ -22,7 +26,7 @@ class Stand:
         self.shape = shape
         """Of the load: decides how large the pass-through's records are."""
         self._folder = folder
-        self._redis_url = redis_url
+        self.redis_url = redis_url
         name = f"tokenmill-bench-{uuid4().hex[:8]}"
         self.tokens, self._events, self._calls, self._dlq, self._copies = self.topics = [
             f"{name}-{what}" for what in ("tokens", "events", "tool-calls", "dlq", "copies")
@@ -30,17 +34,17 @@ class Stand:
 
     def outputs(self, side: str) -> list[str]:
         """The topics that a side writes to, the one with all events first."""
-        return [self._events, self._calls] if side == WORKER else [self._copies]
+        return [self._copies] if side == PASS_THROUGH else [self._events, self._calls]
 
     def outputs_per_record(self, side: str) -> float:
         """How many records a side must write for each that it reads."""
-        return self.shape.outputs_per_record if side == WORKER else 1.0
+        return 1.0 if side == PASS_THROUGH else self.shape.outputs_per_record
 
     def process(self, side: str, group: str) -> Server:
         """One process of a side that works as a fresh consumer group."""
         folder = self._folder / group
-        if side == WORKER:
-            return WorkerProcess(folder, self._settings(group))
+        if side != PASS_THROUGH:
+            return WorkerProcess(folder, self._settings(side, group))
         job = Job(
             bootstrap=self.bootstrap,
             group=group,
@@ -51,13 +55,17 @@ class Stand:
         )
         return PassThrough(folder, job)
 
-    def _settings(self, group: str) -> Settings:
+    def _settings(self, delivery: str, group: str) -> Settings:
         return {
             "kafka": {"bootstrap_servers": self.bootstrap, "group_id": group},
-            "redis": {"url": self._redis_url, "key_prefix": group},
+            "redis": {"url": self.redis_url, "key_prefix": group},
             "topics": {"tokens": self.tokens, "events": self._events, "tool_calls": self._calls, "dlq": self._dlq},
             "parser": {"format": "hermes"},
-            "worker": {"commit_interval_ms": COMMIT_INTERVAL_MS},
+            "worker": {
+                "delivery": delivery,
+                "commit_interval_ms": COMMIT_INTERVAL_MS,
+                "transaction_interval_ms": TRANSACTION_INTERVAL_MS,
+            },
         }
 
 

@@ -10,10 +10,10 @@ import time
 import msgspec
 from aiokafka.admin import AIOKafkaAdminClient
 
-from tokenmill.bench.kafka import committed, written
+from tokenmill.bench.kafka import committed, ends, written
 from tokenmill.bench.load import Load
-from tokenmill.bench.processes import processor_seconds
-from tokenmill.bench.stand import Stand, new_group
+from tokenmill.bench.processes import processor_seconds, queued_seconds
+from tokenmill.bench.stand import Stand
 from tokenmill.errors import FatalError
 from tokenmill.servers.process import Server
 
@@ -37,6 +37,8 @@ class Run(msgspec.Struct, frozen=True):
     processor: float | None
     """Processor time of the process in seconds per second: at 1.0 its one event loop is the limit."""
     broker_processor: float | None
+    queued: float | None = None
+    """Seconds per second in which the process could have worked, and another one had the processor."""
 
     @property
     def processor_us(self) -> float | None:
@@ -44,11 +46,12 @@ class Run(msgspec.Struct, frozen=True):
         return None if self.processor is None else self.processor / self.records_per_s * 1e6
 
 
-async def run_side(stand: Stand, side: str, load: Load, admin: AIOKafkaAdminClient, broker: Server | None) -> Run:
-    """Run one side over the load that is on its topic. Raises `FatalError` if it does not get through."""
-    group, outputs = new_group(), stand.outputs(side)
+async def run_side(
+    stand: Stand, side: str, load: Load, admin: AIOKafkaAdminClient, broker: Server | None, group: str
+) -> Run:
+    """Run one side as a fresh group over the load on its topic. Raises `FatalError` if it does not get through."""
     process = stand.process(side, group)
-    before = await written(stand.bootstrap, outputs)
+    before = await ends(stand.bootstrap, stand.outputs(side))
     try:
         await asyncio.to_thread(process.start)  # in a thread: this loop has connections to keep alive
         async with asyncio.timeout(RUN_DEADLINE_S):
@@ -57,7 +60,7 @@ async def run_side(stand: Stand, side: str, load: Load, admin: AIOKafkaAdminClie
         raise FatalError(f"the {side} did not get through the load within {RUN_DEADLINE_S:.0f} s") from late
     finally:
         await asyncio.to_thread(process.stop)
-    wrote = await written(stand.bootstrap, outputs) - before
+    wrote = await written(stand.bootstrap, before)
     if wrote < load.records * stand.outputs_per_record(side) * COMPLETE:
         raise FatalError(f"the {side} wrote only {wrote:,} records; its rate means nothing")
     return run
@@ -83,11 +86,11 @@ class _Watch:
         started, used = time.monotonic(), self._used()
         last = await self._reach(records)
         took, used_later = time.monotonic() - started, self._used()
-        process_s, broker_s = (
+        process_s, broker_s, queued = (
             (later - before) / took if before is not None and later is not None else None
             for before, later in zip(used, used_later, strict=True)
         )
-        return Run((last - first) / took, process_s, broker_s)
+        return Run((last - first) / took, process_s, broker_s, queued)
 
     async def _reach(self, records: int) -> int:
         while (done := await committed(self._admin, self._group, self._topic)) < records:
@@ -96,6 +99,6 @@ class _Watch:
             await asyncio.sleep(POLL_S)
         return done
 
-    def _used(self) -> tuple[float | None, float | None]:
+    def _used(self) -> tuple[float | None, float | None, float | None]:
         broker = processor_seconds(self._broker.pid) if self._broker else None
-        return processor_seconds(self._process.pid), broker
+        return processor_seconds(self._process.pid), broker, queued_seconds(self._process.pid)

@@ -1,10 +1,11 @@
 """`tokenmill bench`."""
 
+import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from statistics import median
+from typing import TypeVar
 
 import click
 import msgspec
@@ -12,26 +13,31 @@ from rich.console import Console
 
 from tokenmill.bench.agent import StreamingCost, run_agent
 from tokenmill.bench.dialects import DialectCost, run_dialects
-from tokenmill.bench.latency import Latency
+from tokenmill.bench.open_messages import run_memory
+from tokenmill.bench.open_messages_telling import memory_telling
 from tokenmill.bench.page import page
 from tokenmill.bench.parser import Line, Report, run_parser
-from tokenmill.bench.pipeline import Pipeline, run_pipeline
-from tokenmill.bench.stand import SIDES, WORKER
-from tokenmill.bench.throughput import Run
+from tokenmill.bench.pipeline import run_pipeline
+from tokenmill.bench.pipeline_telling import pipeline_telling
+from tokenmill.bench.recovery import run_recovery
+from tokenmill.bench.recovery_telling import recovery_telling
+from tokenmill.bench.telling import Telling
 from tokenmill.commands.settings import quiet_kafka
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.tables import print_table
 
+Option = TypeVar("Option", bound=Callable[..., object])
+
+DERIVED = ("worker_share", "exactly_once_share", "latency_ratio", "added_ms")
+"""Of the pipeline's figures, those with a budget."""
+
 PACKAGES = ("tokenmill", "aiokafka", "msgspec", "redis", "uvloop")
 """Their versions are part of a result."""
-
-BUSY = 0.9
-"""A process that uses more than this of one processor has nothing left to give."""
 
 
 @click.group()
 def command() -> None:
-    """Measure the parser, or a whole worker, beside a reference.
+    """Measure the parser, or a whole worker, beside a reference where there is one.
 
     Machines differ and are shared, so what counts is the ratio to a reference that runs in turns with it.
     """
@@ -39,15 +45,24 @@ def command() -> None:
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 
+bootstrap = click.option(
+    "--bootstrap", metavar="HOST:PORT", help="A Kafka to use; else one is started (java and mvn needed)."
+)
+
+
+def page_option(page: str) -> Callable[[Option], Option]:
+    """The option that writes a page of the documentation."""
+    return click.option(
+        "--write",
+        "target",
+        type=click.Path(dir_okay=False, writable=True, path_type=Path),
+        help=f"Also write the page of the documentation, here docs/topics/{page}.md.",
+    )
+
 
 @command.command("parser")
 @click.option("--rounds", type=click.IntRange(1), default=15, show_default=True, help="Of these the median counts.")
-@click.option(
-    "--write",
-    "target",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Also write the page of the documentation, here docs/topics/benchmarks.md.",
-)
+@page_option("benchmarks")
 @as_json
 def parser(*, rounds: int, target: Path | None, as_json: bool) -> None:
     """Parse running text and tool calls of a thousand to a million characters, in chunks of four characters.
@@ -69,20 +84,55 @@ def parser(*, rounds: int, target: Path | None, as_json: bool) -> None:
 
 
 @command.command("pipeline")
-@click.option("--bootstrap", metavar="HOST:PORT", help="A Kafka to use; else one is started (java and mvn needed).")
+@bootstrap
 @click.option("--records", type=click.IntRange(100_000), default=600_000, show_default=True)
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
-@click.option("--latency", is_flag=True, help="Also measure the latency, at half of the worker's rate.")
+@click.option("--latency", is_flag=True, help="Also measure the latency, at half of the slowest side's rate.")
+@page_option("pipeline-benchmark")
 @as_json
-def pipeline(*, bootstrap: str | None, records: int, rounds: int, latency: bool, as_json: bool) -> None:
-    """Run a worker over a preloaded topic on a real Kafka, snapshots to a real Redis.
+def pipeline(
+    *, bootstrap: str | None, records: int, rounds: int, latency: bool, target: Path | None, as_json: bool
+) -> None:
+    """Run a worker over a preloaded topic on a real Kafka, snapshots to a real Redis, with each kind of delivery.
 
     The reference, a pass-through: consume, one record of the mean event size per input in record batches, commits at
     the same interval.
     """
     quiet_kafka()
     report = run_pipeline(bootstrap=bootstrap, records=records, rounds=rounds, latency=latency, progress=_progress)
-    _print_json(report, ratio=report.ratio) if as_json else _print_pipeline(report)
+    derived = {name: getattr(report, name) for name in DERIVED}
+    _tell(pipeline_telling(report), report, derived, target=target, as_json=as_json)
+
+
+@command.command("recovery")
+@bootstrap
+@click.option("--messages", type=click.IntRange(1), default=200_000, show_default=True, help="Open ones, for Redis.")
+@click.option("--records", type=click.IntRange(100_000), default=300_000, show_default=True, help="For the replay.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
+@page_option("recovery-benchmark")
+@as_json
+def recovery(
+    *, bootstrap: str | None, messages: int, records: int, rounds: int, target: Path | None, as_json: bool
+) -> None:
+    """Let a worker get its state again on a real Kafka: from snapshots in a real Redis, and by a silent replay.
+
+    The reference of the replay: the same records live, in the same turn.
+    """
+    quiet_kafka()
+    report = run_recovery(bootstrap=bootstrap, messages=messages, records=records, rounds=rounds, progress=_progress)
+    derived = {"restore_rate": report.restore_rate, "replay_ratio": report.replay_ratio}
+    _tell(recovery_telling(report), report, derived, target=target, as_json=as_json)
+
+
+@command.command("memory")
+@click.option("--messages", type=click.IntRange(1), default=1_000_000, show_default=True, help="How many are opened.")
+@page_option("memory-benchmark")
+@as_json
+def memory(*, messages: int, target: Path | None, as_json: bool) -> None:
+    """Open a million messages in one process, and tell what each takes. Some minutes, about 2 GiB."""
+    report = run_memory(messages=messages, progress=_progress)
+    derived = {"bytes_per_message": report.last.bytes_per_message}
+    _tell(memory_telling(report), report, derived, target=target, as_json=as_json)
 
 
 def _progress(sentence: str) -> None:
@@ -93,7 +143,8 @@ def conditions() -> dict[str, str]:
     """What the figures depend on besides the code."""
     return {
         "python": platform.python_version(),
-        "processor": processor(),
+        "processors": f"{os.cpu_count()} of {processor()}",
+        "load average afterwards": ", ".join(f"{load:.1f}" for load in os.getloadavg()),
         **{package: version(package) for package in PACKAGES},
     }
 
@@ -104,6 +155,14 @@ def processor() -> str:
     lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
     names = (value.strip() for key, _, value in (line.partition(":") for line in lines) if key.strip() == "model name")
     return next(names, platform.machine())
+
+
+def _tell(
+    telling: Telling, report: msgspec.Struct, derived: Mapping[str, object], *, target: Path | None, as_json: bool
+) -> None:
+    if target is not None:
+        target.write_text(telling.page(conditions()), encoding="utf-8")
+    _print_json(report, **derived) if as_json else _print_telling(telling)
 
 
 def _print_json(report: msgspec.Struct, **derived: object) -> None:
@@ -144,44 +203,10 @@ def _parser_row(line: Line) -> tuple[str, ...]:
     return line.grammar, line.text, f"{line.chars:,}", *microseconds, f"{line.ratio:.1f}", f"{line.slowest_us:.0f}"
 
 
-def _print_pipeline(report: Pipeline) -> None:
+def _print_telling(telling: Telling) -> None:
     console = Terminal()
-    rounds = [f"run {number + 1}" for number in range(len(report.runs[SIDES[0]]))]
-    columns = ("records per second", *rounds, "median", "processor time of one")
-    print_table(console, columns, [_pipeline_row(report, side) for side in SIDES], right=len(rounds) + 2)
-    console.print(f"the worker reaches {report.ratio:.2f} of the pass-through", style="bold")
-    console.print(_limit(report.runs[WORKER][-1]), soft_wrap=True)
-    if report.latencies:
-        _print_latencies(console, report.latencies)
-    shape = report.shape
-    console.print(
-        f"{report.load.records:,} records on {report.partitions} partitions, {shape.outputs_per_record:.2f} outputs of "
-        f"{shape.mean_output_bytes:.0f} bytes for each, a commit every {report.commit_interval_ms} ms",
-        soft_wrap=True,
-    )
+    for table in telling.tables:
+        print_table(console, table.columns, table.rows, right=len(table.columns) - table.texts)
+    for finding in telling.findings:
+        console.print(str(finding), style="bold" if finding.budget else "", soft_wrap=True)
     _print_conditions(console)
-
-
-def _pipeline_row(report: Pipeline, side: str) -> tuple[str, ...]:
-    rates = [run.records_per_s for run in report.runs[side]]
-    microseconds = report.processor_us(side)
-    used = "unknown" if microseconds is None else f"{microseconds:.1f} µs"
-    return side, *(f"{rate:,.0f}" for rate in [*rates, report.rate(side)]), used
-
-
-def _print_latencies(console: Terminal, latencies: dict[str, list[Latency]]) -> None:
-    rate = latencies[WORKER][0].records_per_s
-    rows = [
-        (side, *(f"{median(getattr(run, field) for run in latencies[side]):.0f} ms" for field in ("p50_ms", "p99_ms")))
-        for side in SIDES
-    ]
-    print_table(console, (f"from input to output, {rate:,.0f} records per second", "p50", "p99"), rows, right=2)
-
-
-def _limit(run: Run) -> str:
-    if run.processor is None:
-        return "what limits it: unknown, this system does not tell processor times"
-    said = f"processors busy: {run.processor:.2f} with the worker"
-    if run.broker_processor is not None:
-        said += f", {run.broker_processor:.2f} with the broker"
-    return said + ("; its one event loop is the limit" if run.processor > BUSY else "")

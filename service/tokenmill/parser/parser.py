@@ -54,6 +54,8 @@ class Parser:
     def memory(self) -> int:
         """About how many bytes are held: what grows with the message while a call is open."""
         state = self.state
+        if state.call is None and not state.native:
+            return len(state.held) + len(state.pending)
         calls = [native.call for native in state.native or ()]
         calls += [state.call] if state.call else []
         held = sum(len(text) * (1 if text.isascii() else WIDE) for text in (state.held, state.pending))

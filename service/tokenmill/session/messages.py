@@ -87,7 +87,10 @@ class Messages:
     def _take(self, message: Message, choice: Choice) -> None:
         self._by_id[message.ident] = message
         self._low_water.hold(choice.root)
-        self._grammars.setdefault(choice.grammar.key, _Used(choice.grammar)).choices += 1
+        used = self._grammars.get(choice.grammar.key)
+        if used is None:
+            used = self._grammars[choice.grammar.key] = _Used(choice.grammar)
+        used.choices += 1
         if choice.status != ENDED:
             self.count += 1
             if not message.named:

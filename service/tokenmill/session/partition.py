@@ -174,6 +174,8 @@ class Partition:
             yield record
 
     def _lose_announced(self, replay: Replay) -> None:
+        if not replay.has_announced:
+            return  # as nearly always, and there may be a million messages to look through
         for message, choice in self._messages.with_status(OPEN):
             if replay.is_announced(choice):
                 self._messages.lose(message, choice)
@@ -187,7 +189,7 @@ class Partition:
             if not choice.announced and choice.first >= replay.mark.unseen_until:
                 lost.append(("state-lost", choice))
             choice.announced = True
-        for message, choice in self._messages.with_status(OPEN):
+        for message, choice in self._messages.with_status(OPEN) if replay.has_foreign(self._fingerprint) else ():
             if replay.is_foreign(choice, self._fingerprint):
                 self._messages.lose(message, choice)
                 choice.announced = True

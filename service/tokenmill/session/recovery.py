@@ -56,6 +56,15 @@ class Replay(msgspec.Struct, frozen=True):
         announced_from = min(self.start, self.mark.announced_from) if self.mark.foreign_until else self.start
         return History(self.unseen_until, foreign_until, announced_from)
 
+    @property
+    def has_announced(self) -> bool:
+        """Whether there can be any choice that `is_announced`."""
+        return self.mark.announced_from < self.mark.foreign_until
+
+    def has_foreign(self, fingerprint: str) -> bool:
+        """Whether there can be any choice that `is_foreign`."""
+        return self.start < self.foreign_until(fingerprint)
+
     def is_announced(self, choice: Choice) -> bool:
         """Whether a foreign choice was announced as lost when the configuration changed."""
         return choice.status == OPEN and self.mark.announced_from <= choice.pinned < self.mark.foreign_until

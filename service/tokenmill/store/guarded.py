@@ -10,6 +10,10 @@ from tokenmill.store.base import Head, HeadChanged, Place, Snapshot, SnapshotSto
 
 T = TypeVar("T")
 
+LOAD_PATIENCE = 6
+"""A load may take so many times the deadline of another operation: it has a page for every few hundred messages, each
+with a time-out of its own, and shares the processor with the restores of other partitions. To give it up costs more."""
+
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
 
@@ -49,7 +53,7 @@ class GuardedStore:
         failed: Callable[[str, Exception], None],
         breaker: Breaker | None = None,
     ) -> None:
-        """`deadline` in seconds bounds one whole operation; `failed` hears of each that did not come through."""
+        """`deadline` in seconds bounds each operation but a load; `failed` hears of those that did not come through."""
         self._store = store
         self._deadline = deadline
         self._failed = failed
@@ -62,7 +66,7 @@ class GuardedStore:
 
     async def load(self, topic: str, partition: int) -> Snapshot | None:
         """As `SnapshotStore.load`."""
-        return await self._guard("load", self._store.load, topic, partition)
+        return await self._guard("load", self._store.load, topic, partition, patience=LOAD_PATIENCE)
 
     async def head(self, topic: str, partition: int) -> Head | None:
         """As `SnapshotStore.head`."""
@@ -93,11 +97,12 @@ class GuardedStore:
         """As `SnapshotStore.close`."""
         await self._store.close()
 
-    async def _guard(self, op: str, call: Callable[..., Awaitable[T]], *args: object) -> T:
+    async def _guard(self, op: str, call: Callable[..., Awaitable[T]], *args: object, patience: float = 1) -> T:
         if self._breaker.open:
             raise Unavailable(f"snapshot store: not tried, {op} failed a moment ago")
+        seconds = self._deadline * patience
         try:
-            async with asyncio.timeout(self._deadline):
+            async with asyncio.timeout(seconds):
                 result = await call(*args)
         except HeadChanged:
             # It did answer: another writer was there first, or an answer was lost.
@@ -106,7 +111,7 @@ class GuardedStore:
         except (Unavailable, TimeoutError) as problem:
             self._breaker.failed()
             self._failed(op, problem)
-            why = str(problem) or f"no answer within {self._deadline:g} s"
+            why = str(problem) or f"no answer within {seconds:g} s"
             raise Unavailable(f"snapshot store: {op}: {why}") from problem
         self._breaker.succeeded()
         return result

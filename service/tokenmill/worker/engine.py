@@ -183,8 +183,12 @@ class Engine:
         lane.paused = True
 
     async def _commit_on(self) -> None:
+        clock, interval = asyncio.get_running_loop().time, self.delivery.interval_s
+        begun = clock()
         while True:
-            await asyncio.sleep(self.delivery.interval_s)
+            # From beginning to beginning: a transaction takes as long as the interval, and records wait for both.
+            await asyncio.sleep(max(begun + interval - clock(), 0))
+            begun = clock()
             await self.committer.tick(self.lanes.values())
 
     # What the client knows of a partition

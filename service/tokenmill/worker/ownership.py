@@ -27,7 +27,7 @@ from tokenmill.worker.connect import until_available
 from tokenmill.worker.delivery import Delivery
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.membership import Membership
-from tokenmill.worker.restore import Committed, Extent, Plan, rebuild
+from tokenmill.worker.restore import Committed, Extent, Plan, collector_at_rest, rebuild
 from tokenmill.worker.snapshots import SnapshotWriter
 
 log = logging.getLogger(__name__)
@@ -147,9 +147,10 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
                 async with places:
                     await self._restore(lanes[tp], committed.get(tp), extents[tp])
 
-            async with asyncio.TaskGroup() as group:
-                for tp in partitions:
-                    group.create_task(one(tp))
+            with collector_at_rest():
+                async with asyncio.TaskGroup() as group:
+                    for tp in partitions:
+                        group.create_task(one(tp))
         except Exception as problem:  # noqa: BLE001 -- whatever it is, these partitions would stay unread
             self._desk.fail(problem)
         self._parked = {}
@@ -204,7 +205,8 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         """The partition as the store has it, or an empty one, at the offset where the replay starts."""
         topic, number = lane.topic_partition
         snapshot = await self._load(lane) if committed else None
-        found = rebuild(self._desk.settings, (topic, number), committed, extent, snapshot)
+        # In a thread: it takes a second for a hundred thousand messages, and others have live partitions and time-outs.
+        found = await asyncio.to_thread(rebuild, self._desk.settings, (topic, number), committed, extent, snapshot)
         if found.refused:
             log.warning("%s/%d: the snapshot can't be used: %s", topic, number, found.refused)
         lane.adopt(found.partition)

@@ -1,0 +1,216 @@
+"""How fast a worker has its state again: from snapshots in Redis, and by reading the log again without them.
+
+Times are those that the worker itself tells: from its assignment until each partition is live, the slowest of them.
+"""
+
+import asyncio
+import re
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager
+from itertools import chain
+from pathlib import Path
+from statistics import median
+
+import msgspec
+import redis
+from aiokafka.admin import AIOKafkaAdminClient
+
+from tokenmill.bench.clock import median_ratio
+from tokenmill.bench.kafka import committed, created, ends, preload
+from tokenmill.bench.load import PARTITIONS, Load, Record, shape_of
+from tokenmill.bench.stand import AT_LEAST_ONCE, Stand, new_group
+from tokenmill.bench.texts import PLAIN, TOOLS, chunks_of
+from tokenmill.bench.throughput import run_side
+from tokenmill.errors import FatalError
+from tokenmill.parser import Options
+from tokenmill.servers import KafkaServer, RedisServer
+from tokenmill.servers.process import Server
+from tokenmill.session import SessionSettings
+from tokenmill.store import RedisStore
+
+POLL_S = 0.2
+
+OPENED_S = 600.0
+"""For opening all messages, and for the snapshot of the last of them."""
+
+STORE_S = 5.0
+"""For one command to a Redis that holds it all."""
+
+_LIVE = re.compile(r"/(\d+): live at (\d+) after ([\d.]+) s, from (\w+)")
+
+Progress = Callable[[str], None]
+
+
+class OpenMessages(Load, frozen=True):
+    """So many records of messages that are opened, get some text, and stay open; tools are the same for all."""
+
+    def __iter__(self) -> Iterator[Record]:
+        for number in range(self.messages):
+            for value in _OPENING:
+                yield number % PARTITIONS, b"conversation-%d" % number, value
+
+    @property
+    def messages(self) -> int:
+        """How many there are."""
+        return self.records // len(_OPENING)
+
+    @classmethod
+    def of(cls, messages: int) -> "OpenMessages":
+        """The load of so many."""
+        return cls(messages * len(_OPENING))
+
+
+class Unforgotten(Load, frozen=True):
+    """The pipeline's load behind a message on each partition that never ends: a replay has to begin with that."""
+
+    def __iter__(self) -> Iterator[Record]:
+        first = ((number, b"unended-%d" % number, _OPENING[0]) for number in range(PARTITIONS))
+        return chain(first, map(self.chunk, range(self.records - PARTITIONS)))
+
+
+def _opening() -> list[bytes]:
+    text = chunks_of(PLAIN)[:3]
+    chunks: list[dict[str, object]] = [{"message_id": "m1", "seq": seq, "delta": each} for seq, each in enumerate(text)]
+    return [msgspec.json.encode(chunk) for chunk in [{**chunks[0], "open": {"tools": TOOLS}}, *chunks[1:]]]
+
+
+_OPENING = _opening()
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """One round: the same records live, then silently."""
+
+    live_per_s: float
+    silent_per_s: float
+
+
+class Recovery(msgspec.Struct, frozen=True):
+    """The whole benchmark."""
+
+    partitions: int
+    messages: int
+    bytes_per_message: float
+    """Of the snapshot: names and values of fields."""
+    restored_per_s: list[float]
+    """Open messages, by round."""
+    records: int
+    replays: list[Replayed]
+
+    @property
+    def restore_rate(self) -> float:
+        """Median, in open messages a second."""
+        return median(self.restored_per_s)
+
+    @property
+    def replay_ratio(self) -> float:
+        """How many times the live rate a silent replay has: the median of the rounds, each for itself."""
+        return median_ratio([each.silent_per_s for each in self.replays], [each.live_per_s for each in self.replays])
+
+
+def run_recovery(*, bootstrap: str | None, messages: int, records: int, rounds: int, progress: Progress) -> Recovery:
+    """Measure on the Kafka at `bootstrap`, or on one started for it. Raises `FatalError` if a restore goes wrong."""
+    shape = shape_of(SessionSettings(defaults=Options(format="hermes")))
+    with tempfile.TemporaryDirectory(prefix="tokenmill-bench-") as scratch, ExitStack() as servers:
+        folder = Path(scratch)
+        if bootstrap is None:
+            progress("starting Kafka")
+            bootstrap = servers.enter_context(KafkaServer(folder / "kafka", heap="1g")).bootstrap
+        cache = servers.enter_context(RedisServer(folder / "redis"))
+
+        def stand() -> Stand:
+            return Stand(folder, bootstrap, cache.url, shape)
+
+        restored, size = asyncio.run(_restores(stand(), OpenMessages.of(messages), rounds, progress))
+        replays = asyncio.run(_replays(stand(), Unforgotten(records), cache, rounds, progress))
+    return Recovery(PARTITIONS, messages, size, restored, records, replays)
+
+
+# From Redis
+
+
+async def _restores(stand: Stand, load: OpenMessages, rounds: int, progress: Progress) -> tuple[list[float], float]:
+    async with created(stand.bootstrap, stand.topics) as admin:
+        progress(f"opening {load.messages:,} messages")
+        await preload(stand.bootstrap, stand.tokens, load)
+        group = new_group()
+        async with _worker(stand, group) as worker:
+            await _committed(admin, group, stand, load, worker)
+            size = await _snapshot_bytes(stand, group) / load.messages
+        rates = []
+        for number in range(rounds):
+            async with _worker(stand, group) as worker:
+                rates.append(load.messages / _recovered(worker, "redis"))
+            progress(f"from Redis, run {number + 1} of {rounds}: {rates[-1]:,.0f} messages/s")
+        return rates, size
+
+
+async def _snapshot_bytes(stand: Stand, group: str) -> int:
+    """Wait until all that is committed is in Redis; answers what it takes there."""
+    store = RedisStore(stand.redis_url, group=group, prefix=group, timeout=STORE_S)
+    try:
+        async with asyncio.timeout(OPENED_S):
+            wanted = {tp.partition: end for tp, end in (await ends(stand.bootstrap, [stand.tokens])).items()}
+            for number, end in wanted.items():
+                while True:
+                    head = await store.head(stand.tokens, number)
+                    if head is not None and head.offset == end:
+                        break
+                    await asyncio.sleep(POLL_S)
+        snapshots = [await store.load(stand.tokens, number) for number in wanted]
+        fields = (item for each in snapshots if each is not None for item in each.fields.items())
+        return sum(len(name) + len(value) for name, value in fields)
+    finally:
+        await store.close()
+
+
+# By replay
+
+
+async def _replays(
+    stand: Stand, load: Unforgotten, cache: RedisServer, rounds: int, progress: Progress
+) -> list[Replayed]:
+    async with created(stand.bootstrap, stand.topics) as admin:
+        progress(f"putting {load.records:,} records on the topic")
+        await preload(stand.bootstrap, stand.tokens, load)
+        found = []
+        for number in range(rounds):
+            group = new_group()
+            live = await run_side(stand, AT_LEAST_ONCE, load, admin, None, group)
+            with redis.Redis(port=cache.port) as client:
+                client.flushall()
+            async with _worker(stand, group) as worker:
+                found.append(Replayed(live.records_per_s, load.records / _recovered(worker, "replay")))
+            told = f"{found[-1].live_per_s:,.0f} records/s live, {found[-1].silent_per_s:,.0f} silently"
+            progress(f"run {number + 1} of {rounds}: {told}")
+        return found
+
+
+# Both
+
+
+@asynccontextmanager
+async def _worker(stand: Stand, group: str) -> AsyncIterator[Server]:
+    """A worker of the group that has all partitions, live."""
+    worker = stand.process(AT_LEAST_ONCE, group)
+    await asyncio.to_thread(worker.start)
+    try:
+        yield worker
+    finally:
+        await asyncio.to_thread(worker.stop)
+
+
+async def _committed(admin: AIOKafkaAdminClient, group: str, stand: Stand, load: Load, worker: Server) -> None:
+    async with asyncio.timeout(OPENED_S):
+        while await committed(admin, group, stand.tokens) < load.records:
+            if not worker.alive:
+                raise FatalError(f"{worker.name} ended by itself: {worker.log_end()}")
+            await asyncio.sleep(POLL_S)
+
+
+def _recovered(worker: Server, source: str) -> float:
+    """Seconds from the worker's assignment until its last partition was live."""
+    live = _LIVE.findall(worker.log.read_text(encoding="utf-8"))
+    if [found for _, _, _, found in live] != [source] * PARTITIONS:
+        raise FatalError(f"not all partitions were restored from {source}: {worker.log_end()}")
+    return max(float(seconds) for _, _, seconds, _ in live)

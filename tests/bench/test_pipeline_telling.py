@@ -1,0 +1,59 @@
+"""What the pipeline benchmark found, for people."""
+
+import msgspec
+
+from tests.bench.test_pipeline import report
+from tokenmill.bench.latency import Latency
+from tokenmill.bench.pipeline_telling import pipeline_telling
+from tokenmill.bench.stand import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH
+from tokenmill.bench.throughput import Run
+
+REPORT = report(
+    {
+        PASS_THROUGH: [Run(100_000.0, 0.5, 0.5)],
+        AT_LEAST_ONCE: [Run(60_000.0, 0.95, 0.3)],
+        EXACTLY_ONCE: [Run(54_000.0, 0.8, None)],
+    }
+)
+P99 = {PASS_THROUGH: 20.0, AT_LEAST_ONCE: 30.0, EXACTLY_ONCE: 100.0}
+LATENCIES = {side: [Latency(30_000.0, 5.0, p99)] for side, p99 in P99.items()}
+
+
+def test_rates_and_what_they_are_limited_by() -> None:
+    """Each side with its runs, their median, and what a record takes of a processor."""
+    telling = pipeline_telling(REPORT)
+    (table,) = telling.tables
+    assert next(iter(table.rows)) == (PASS_THROUGH, "100,000", "100,000", "5.0 µs", "unknown")
+    told = [str(finding) for finding in telling.findings]
+    assert told[0] == "at-least-once reaches 0.60 of the pass-through (budget: at least 0.6)"
+    assert told[1] == "exactly-once reaches 0.90 of at-least-once (budget: at least 0.8)"
+    assert told[2] == "a record takes 3.17 times the processor time of pass-through with at-least-once"
+    assert told[3] == "a record takes 0.94 times the processor time of at-least-once with exactly-once"
+    assert told[4] == ("at-least-once: it keeps 0.95 processors busy, the broker 0.30; its one event loop is the limit")
+    assert told[5] == "exactly-once: it keeps 0.80 processors busy"
+
+
+def test_latencies_where_they_were_measured() -> None:
+    """Beside the budgets: a multiple of the pass-through's, and what a transaction may add."""
+    telling = pipeline_telling(msgspec.structs.replace(REPORT, latencies=LATENCIES))
+    assert telling.tables[1].rows[1] == (AT_LEAST_ONCE, "5 ms", "30 ms", "30 ms", "unknown")
+    told = [str(finding) for finding in telling.findings]
+    assert "the p99 of at-least-once is 1.50 times the pass-through's (budget: at most 1.5)" in told
+    assert "exactly-once adds 70 ms to its p99 (budget: at most 110 ms)" in told
+    assert not any("others used the machine" in each for each in told)
+
+
+def test_figures_of_a_crowded_machine_are_said_to_be() -> None:
+    """They tell how long a process waits for its turn; which part of its time is in the table."""
+    waited = {side: [msgspec.structs.replace(run, queued=0.5) for run in runs] for side, runs in LATENCIES.items()}
+    telling = pipeline_telling(msgspec.structs.replace(REPORT, latencies=waited))
+    assert telling.tables[1].rows[0][-1] == "50%"
+    assert any("others used the machine" in str(finding) for finding in telling.findings)
+
+
+def test_what_is_unknown_is_said_to_be() -> None:
+    """On a system that does not tell processor times."""
+    runs = {side: [Run(1.0, None, None)] for side in REPORT.runs}
+    telling = pipeline_telling(msgspec.structs.replace(REPORT, runs=runs))
+    assert telling.tables[0].rows[0][-2:] == ("unknown", "unknown")
+    assert "unknown, this system does not tell processor times" in str(telling.findings[2])
