@@ -13,6 +13,7 @@ JUDGES_INSTALLED := $(JUDGES)/node_modules/.installed
 PYTHONS := python3.11 python3.12 python3.13 python3 python
 PYTEST_ARGS ?=
 FUZZ_ARGS ?=
+CHAOS_ARGS ?=
 
 .PHONY: help
 help: ## This list
@@ -49,6 +50,10 @@ pytest: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests alone, or some: make pytes
 .PHONY: fuzz
 fuzz: $(INSTALLED) ## A million random streams against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
 	$(BIN)/python -m tests.properties.fuzz $(FUZZ_ARGS)
+
+.PHONY: chaos
+chaos: $(INSTALLED) ## Faults of every kind, minutes with each delivery; longer: make chaos CHAOS_ARGS="--minutes 60 --seed 7"
+	$(BIN)/python -m tests.chaos $(CHAOS_ARGS)
 
 .PHONY: mutants
 mutants: $(INSTALLED) ## Mistakes in the parser's core, each of which the tests must notice

@@ -16,7 +16,10 @@ WORKERS = 3
 
 LOOK_S = 0.05
 
-STATIC = {"session_timeout_ms": 12_000, "rebalance_timeout_ms": 15_000, "request_timeout_ms": 20_000}
+START_S = 240.0
+"""For a worker to start, and for all to be there: seconds on a quiet machine, and no finding on a busy one."""
+
+STATIC = {"session_timeout_ms": 30_000, "rebalance_timeout_ms": 30_000, "request_timeout_ms": 40_000}
 """Of static members: the session is longer than a restart takes on a busy machine, or others get the partitions."""
 
 
@@ -123,7 +126,7 @@ class Crew:
         """The life that a slot is at."""
         return next(life for life in reversed(self.lives) if life.slot == slot)
 
-    async def complete(self, seconds: float = 90) -> list[Life]:
+    async def complete(self, seconds: float = START_S) -> list[Life]:
         """Wait until all workers are there and have everything restored."""
 
         async def ready() -> list[Life]:
@@ -139,7 +142,7 @@ class Crew:
         life = self.current(slot)
         if life.alive:
             life.terminate()
-        await until(lambda: self.current(slot) is not life and self.current(slot).ready_at, "it is there again", 90)
+        await until(lambda: self.current(slot) is not life and self.current(slot).ready_at, "it is there again", START_S)
 
     async def stop(self) -> None:
         """Tell all to end, and start none again."""
@@ -170,5 +173,6 @@ class Crew:
             settings["kafka"] = settings["kafka"] | STATIC | {"group_instance_id": instance}
         worker = WorkerProcess(self._stage.folder / f"life-{len(self.lives)}", settings)
         worker.port = free_port()
+        worker.start_s = START_S
         self._stage.workers.append(worker)
         return Life(worker, slot, instance)

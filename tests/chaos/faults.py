@@ -8,16 +8,16 @@ import asyncio
 import random
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import redis
 
 from tests.chaos.crew import Crew, Life
 from tests.chaos.evidence import generations
-from tests.chaos.feed import Feeder
+from tests.chaos.feed import BATCH, Feeder
+from tests.chaos.group import members_of, remove_members
 from tests.chaos.watch import Commits, Heads
 from tests.support.stage import Stage, until
 from tokenmill.servers import KafkaServer, RedisServer
@@ -27,8 +27,11 @@ FORMATS = ("hermes", "qwen3_xml")
 
 DUMP, OLD_DUMP = "dump.rdb", "old.rdb"
 
-PROGRESS_S = 90.0
+PROGRESS_S = 180.0
 """For every partition to move on, whatever happened: a broker that was killed, then sessions, then restores."""
+
+MORE = 5 * BATCH
+"""Chunks that are some for every partition."""
 
 GRACE_S = 30.0
 """From SIGTERM to the end of a process, as Kubernetes gives by default."""
@@ -64,17 +67,17 @@ class Scene:
         """How long it took every partition to move on while Redis did not answer (I7)."""
 
     async def progress(self) -> float:
-        """Wait until something more of every partition is committed; answers how many seconds that took."""
-        began, before = time.monotonic(), dict(self.commits.offsets)
-        moved = self.commits.offsets
-        await until(lambda: all(moved[n] > before[n] for n in before), "all partitions move on", PROGRESS_S)
+        """Wait until what is sent from now on is committed on all partitions; answers how many seconds that took."""
+        began, goal = time.monotonic(), self.feeder.sent + MORE
+        await until(lambda: self.feeder.sent >= goal, "more is sent", PROGRESS_S)
+        ends = await self.stage.ends()
+        await until(lambda: all(self.commits.offsets.get(n, 0) >= end for n, end in ends.items()), "no lag", PROGRESS_S)
         return time.monotonic() - began
 
     async def well(self) -> None:
-        """Wait until all workers are there and everything that was sent is committed."""
+        """Wait until all workers are there and do their work."""
         await self.crew.complete()
-        ends = await self.stage.ends()
-        await until(lambda: all(self.commits.offsets.get(n, 0) >= end for n, end in ends.items()), "no lag", PROGRESS_S)
+        await self.progress()
 
     async def kill(self, dice: random.Random) -> None:
         """SIGKILL one that works."""
@@ -137,7 +140,7 @@ async def zombie(scene: Scene, dice: random.Random) -> None:
     life.freeze()
     await scene.progress()
     life.thaw()
-    await until(lambda: not life.alive or len(generations(life)) > seen, "the zombie notices", 60)
+    await until(lambda: not life.alive or len(generations(life)) > seen, "the zombie notices", PROGRESS_S)
     life.woke_up()
 
 
@@ -208,11 +211,14 @@ async def _change_over(scene: Scene, *, static: bool) -> None:
     """All end in an orderly way and come back as static members, or as others."""
     await scene.well()
     scene.crew.static = static
+    group = scene.stage.bootstrap, scene.stage.group
     with scene.orderly("change-over"):
+        members = await members_of(*group)
         lives = scene.crew.working()
         for life in lives:
             life.terminate()
         await until(lambda: all(life.ended_at for life in lives), "workers that were told to end", GRACE_S)
+        await remove_members(*group, members)
         await scene.crew.complete()
         await scene.progress()
 

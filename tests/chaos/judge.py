@@ -13,7 +13,6 @@ Two things are not in the input and are read from the output:
 """
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -59,9 +58,10 @@ class Sound(NamedTuple):
     """A topic's items without repeats, and what was wrong with those."""
 
     items: list[Item]
-    repeats: int
+    repeated: list[Unit]
+    """Whose each repeat is that is the same as what came first."""
     different: list[Unit]
-    """Whose repeats differ from what came first."""
+    """The same of those that differ."""
 
 
 Outputs = Mapping[str, Sequence[Item]]
@@ -87,28 +87,29 @@ def judge(records: Sequence[InputRecord], settings: SessionSettings, found: Outp
     wrong: dict[str, str] = {}
     for topic, each in sound.items():
         wrong |= {_name(unit): f"{topic}: a repeat that differs" for unit in each.different}
-        if each.repeats and not repeats_allowed:
-            repeated = (item for item, count in Counter(found[topic]).items() if count > 1)
-            wrong |= {_name(item.unit): f"{topic}: repeated" for item in repeated}
+        if not repeats_allowed:
+            wrong |= {_name(unit): f"{topic}: a record that is repeated" for unit in each.repeated}
     expected = oracle(with_formats(records, formats_of(found[EVENTS])), settings, found)
     reconfigured = {item.unit for item in sound[EVENTS].items if _says(item, "reconfigured")}
     for topic, each in sound.items():
         wrong |= _differences(topic, expected[topic], each.items, reconfigured)
     wrong |= _broken_ends(expected, sound, reconfigured)
-    repeats = sum(each.repeats for each in sound.values())
+    repeats = sum(len(each.repeated) for each in sound.values())
     return Verdict(wrong, repeats, {item.unit for item in expected[EVENTS]}, reconfigured, expected)
 
 
 def without_repeats(items: Iterable[Item]) -> Sound:
     """First occurrences, in order."""
     seen: dict[tuple[object, ...], Item] = {}
-    repeats, different = 0, []
+    repeated, different = [], []
     for item in items:
-        first = seen.setdefault(item.identity, item)
-        repeats += first is not item
-        if first != item:
+        if (identity := item.identity) not in seen:
+            seen[identity] = item
+        elif seen[identity] == item:
+            repeated.append(item.unit)
+        else:
             different.append(item.unit)
-    return Sound(list(seen.values()), repeats, different)
+    return Sound(list(seen.values()), repeated, different)
 
 
 def oracle(records: Iterable[InputRecord], settings: SessionSettings, topics: Iterable[str]) -> dict[str, list[Item]]:

@@ -44,8 +44,11 @@ LAG_S = 30.0
 IDLE_S = 12
 """Longer than an outage of the broker, in which nobody can send anything."""
 
+BROKER = {"broker.session.timeout.ms": "5000"}
+"""A busy machine must not look like a broker that died."""
+
 SETTINGS = {
-    "kafka": {"session_timeout_ms": 3_000, "heartbeat_interval_ms": 500},
+    "kafka": {"session_timeout_ms": 4_000, "heartbeat_interval_ms": 500},
     "worker": {
         "idle_timeout_s": IDLE_S,
         "commit_interval_ms": 200,  # rarely, so that a kill finds much that is published and not committed
@@ -71,7 +74,7 @@ async def run(options: Options, folder: Path) -> Report:
     """Everything that can go wrong with the service is in the report; what goes wrong with the run itself raises."""
     report = Report(delivery=options.delivery, seed=options.seed)
     with ExitStack() as stack:
-        kafka = stack.enter_context(KafkaServer(folder / "kafka"))
+        kafka = stack.enter_context(KafkaServer(folder / "kafka", BROKER))
         redis_server = stack.enter_context(RedisServer(folder / "redis"))
         async with _stage(folder, kafka, redis_server, options) as stage:
             await _faults(options, stage, (kafka, redis_server), report)

@@ -3,17 +3,17 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.record.memory_records import MemoryRecords
 
 from tests.chaos import evidence
 from tests.chaos.crew import Life
 from tests.chaos.faults import GRACE_S, Scene
-from tests.chaos.judge import DEAD, EVENTS, Item, judge
+from tests.chaos.feed import OPEN_FORMAT
+from tests.chaos.group import state_of
+from tests.chaos.judge import DEAD, EVENTS, Item, Unit, Verdict, judge
 from tests.chaos.report import Report, spread
+from tests.chaos.segments import written_to
 from tests.chaos.watch import Reader
 from tests.support.stage import Stage, until
 from tests.support.topics import read_partition
@@ -24,7 +24,7 @@ from tokenmill.session import SessionSettings
 POISON = (b"{", b'{"message_id": 7}', b'{"message_id": "never", "seq": 5}')
 """What the conversations send on purpose that no worker can use."""
 
-REST_S = 90.0
+REST_S = 180.0
 
 
 async def settle(scene: Scene, readers: Mapping[str, Reader], report: Report) -> None:
@@ -54,13 +54,7 @@ def _empty(life: Life, report: Report) -> None:
 
 
 async def _at_rest(stage: Stage, readers: Mapping[str, Reader], report: Report) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=stage.bootstrap)
-    await admin.start()
-    try:
-        (answer,) = await admin.describe_consumer_groups([stage.group])
-    finally:
-        await admin.close()
-    state = answer.groups[0][2]
+    state = await state_of(stage.bootstrap, stage.group)
     if state != "Empty":
         report.problems.append(f"I4: the group is {state}")
     for reader in readers.values():
@@ -85,7 +79,7 @@ async def _ends(stage: Stage, topic: str, isolation: str) -> dict[int, int]:
 def _workers(scene: Scene, report: Report) -> None:
     lives = scene.crew.lives
     report.workers = len(lives)
-    happened = [kind for kind in report.faults]
+    happened = list(report.faults)
     ended: Counter[str] = Counter()
     for life in lives:
         if life.told == "terminate":
@@ -129,6 +123,7 @@ async def _partition(scene: Scene, readers: Mapping[str, Reader], number: int, r
     report.repeats += verdict.repeats
     report.messages += len(verdict.units)
     report.reconfigured += len(verdict.reconfigured)
+    report.went_on += _went_on(scene, verdict)
     report.records_in += len(inputs)
     report.records_out += sum(map(len, verdict.expected.values()))
     report.control_records += sum(any(name == "tm-last-offset" for name, _ in r.headers or ()) for r in inputs)
@@ -136,7 +131,7 @@ async def _partition(scene: Scene, readers: Mapping[str, Reader], number: int, r
     for kind, reader in readers.items():
         await _same_for_readers(reader, records[kind], number, report)
         _nothing_again(scene, reader, records[kind], report)
-        _one_owner_at_a_time(scene.kafka.folder / "data" / f"{reader.topic}-{number}", exactly_once, report)
+        _owners(scene, f"{reader.topic}-{number}", len(records[kind]), report)
 
 
 def settings() -> SessionSettings:
@@ -147,6 +142,16 @@ def settings() -> SessionSettings:
 
 def _item(record: ConsumerRecord) -> Item:
     return Item(record.timestamp, record.key, record.value, tuple(record.headers))
+
+
+def _went_on(scene: Scene, verdict: Verdict) -> int:
+    """Messages without a format of their own that were open while the configuration changed, and are whole."""
+    times: dict[Unit, list[float]] = {}
+    for item in verdict.expected[EVENTS]:
+        if item.unit[0].startswith(OPEN_FORMAT.encode()) and item.unit not in verdict.reconfigured:
+            times.setdefault(item.unit, []).append(item.timestamp / 1000)
+    changes = [quiet for quiet in scene.quiet if quiet.kind == "reconfigure"]
+    return sum(any(each[0] < change.begin < change.end < each[-1] for change in changes) for each in times.values())
 
 
 def _poison(inputs: Iterable[InputRecord], dead: Sequence[Item], report: Report) -> None:
@@ -183,17 +188,12 @@ def _nothing_again(scene: Scene, reader: Reader, records: Sequence[ConsumerRecor
         seen.add(identity)
 
 
-def _one_owner_at_a_time(folder: Path, exactly_once: bool, report: Report) -> None:  # noqa: FBT001 -- both are plain
+def _owners(scene: Scene, place: str, committed: int, report: Report) -> None:
     """I5: with exactly-once a producer that was followed by another never writes again, committed or not."""
-    owners: list[tuple[int, int]] = []
-    for path in sorted(folder.glob("*.log")):
-        log = MemoryRecords(path.read_bytes())
-        while (batch := log.next_batch()) is not None:
-            owner = batch.producer_id, batch.producer_epoch
-            if not owners or owners[-1] != owner:
-                owners.append(owner)
-    if exactly_once and len(owners) != len(set(owners)):
-        report.problems.append(f"I5: {folder.name}: producers took turns: {owners}")
+    written = written_to(scene.kafka.folder / "data" / place)
+    report.aborted += written.records - committed
+    if report.delivery == "exactly-once" and len(written.producers) != len(set(written.producers)):
+        report.problems.append(f"I5: {place}: producers took turns: {written.producers}")
 
 
 def _tell(scene: Scene, readers: Mapping[str, Reader], report: Report) -> None:
@@ -213,6 +213,7 @@ def _tell(scene: Scene, readers: Mapping[str, Reader], report: Report) -> None:
         "control records": report.control_records,
         "poison": report.poison,
         "reconfigured messages": report.reconfigured,
+        "messages that outlived a change of configuration": report.went_on,
         "samples of commits": report.commit_samples,
         "samples of heads": report.head_samples,
     }

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from tokenmill.errors import Unavailable
-from tokenmill.store import Head, RedisStore
+from tokenmill.store import Head, SnapshotStore
 
 SAMPLE_S = 0.1
 
@@ -42,12 +43,17 @@ class Commits:
         except UNREACHABLE:
             await self.close()
             return
-        self.samples += bool(found)
-        for tp, committed in found.items():
-            before = self.offsets.get(tp.partition, 0)
-            if committed.offset < before:
-                self.problems.append(f"partition {tp.partition}: committed {committed.offset} after {before}")
-            self.offsets[tp.partition] = max(committed.offset, before)
+        if found:
+            self.see({tp.partition: committed.offset for tp, committed in found.items()})
+
+    def see(self, offsets: Mapping[int, int]) -> None:
+        """What the broker answered, by partition."""
+        self.samples += 1
+        for number, offset in offsets.items():
+            before = self.offsets.get(number, 0)
+            if offset < before:
+                self.problems.append(f"I3: partition {number}: committed {offset} after {before}")
+            self.offsets[number] = max(offset, before)
 
     async def close(self) -> None:
         """Let go of the client."""
@@ -60,11 +66,12 @@ class Commits:
 class Heads:
     """The heads of the snapshots: epoch and offset never decrease, and the offset is committed."""
 
-    def __init__(self, store: RedisStore, topic: str, partitions: int, commits: Commits) -> None:
+    def __init__(self, store: SnapshotStore, topic: str, partitions: int, commits: Commits, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._topic = topic
         self._partitions = partitions
         self._commits = commits
+        self._clock = clock
         self._last: dict[int, Head] = {}
         self._ahead: dict[int, tuple[Head, float]] = {}
         self._resting = 0
@@ -88,8 +95,8 @@ class Heads:
         for number, (head, since) in list(self._ahead.items()):
             if self._commits.offsets.get(number, 0) >= head.offset:
                 del self._ahead[number]
-            elif time.monotonic() - since > LATE_S:
-                self.problems.append(f"partition {number}: snapshot at {head.offset}, which is not committed")
+            elif self._clock() - since > LATE_S:
+                self.problems.append(f"I6: partition {number}: snapshot at {head.offset}, which is not committed")
                 del self._ahead[number]
 
     def rest(self) -> None:
@@ -105,10 +112,10 @@ class Heads:
         self.samples += 1
         last = self._last.get(number)
         if last is not None and (head.epoch < last.epoch or head.offset < last.offset):
-            self.problems.append(f"partition {number}: head {head} after {last}")
+            self.problems.append(f"I6: partition {number}: head {head} after {last}")
         self._last[number] = head
         if self._commits.offsets.get(number, 0) < head.offset:
-            self._ahead.setdefault(number, (head, time.monotonic()))
+            self._ahead.setdefault(number, (head, self._clock()))
 
 
 async def keep_sampling(commits: Commits, heads: Heads) -> None:
