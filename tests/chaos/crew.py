@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import math
 import os
 import signal
 import time
-from typing import Any
+from typing import Any, Self
 
 from tests.support.stage import Stage, until
 from tokenmill.errors import MissingServer
@@ -13,8 +14,6 @@ from tokenmill.servers.process import free_port
 from tokenmill.servers.worker import WorkerProcess
 
 WORKERS = 3
-
-LOOK_S = 0.05
 
 START_S = 240.0
 """For a worker to start, and for all to be there: seconds on a quiet machine, and no finding on a busy one."""
@@ -33,6 +32,7 @@ class Life:
         """The id of a static member."""
         self.told = ""
         """What was done to it last: `kill`, `terminate` or `freeze`."""
+        self.told_at = 0.0
         self.struck: list[float] = []
         """When it was killed or frozen: from then on its partitions are nobody's."""
         self.frozen = False
@@ -76,9 +76,9 @@ class Life:
 
     def _signal(self, number: signal.Signals, told: str) -> None:
         os.kill(self.worker.pid, number)
-        self.told = told
+        self.told, self.told_at = told, time.time()
         if told != "terminate":
-            self.struck.append(time.time())
+            self.struck.append(self.told_at)
 
     def lines(self) -> list[dict[str, Any]]:
         """What it has logged."""
@@ -106,7 +106,7 @@ class Crew:
         self._keepers: list[asyncio.Task[None]] = []
         self._over = False
 
-    async def __aenter__(self) -> "Crew":
+    async def __aenter__(self) -> Self:
         self._keepers = [asyncio.create_task(self._keep(slot)) for slot in range(WORKERS)]
         await self.complete()
         return self
@@ -142,7 +142,9 @@ class Crew:
         life = self.current(slot)
         if life.alive:
             life.terminate()
-        await until(lambda: self.current(slot) is not life and self.current(slot).ready_at, "it is there again", START_S)
+        await until(
+            lambda: self.current(slot) is not life and self.current(slot).ready_at, "it is there again", START_S
+        )
 
     async def stop(self) -> None:
         """Tell all to end, and start none again."""
@@ -158,8 +160,7 @@ class Crew:
             try:
                 await asyncio.to_thread(life.worker.start)
                 life.ready_at = time.time()
-                while life.worker.alive:
-                    await asyncio.sleep(LOOK_S)
+                await until(lambda: not life.worker.alive, "it ends", math.inf)  # noqa: B023 -- waited for here
                 life.code = life.worker.process.returncode
             except MissingServer:
                 life.code = None  # it ended, or was ended, before it was ready

@@ -84,7 +84,8 @@ class Scene:
         (await self._any(dice)).kill()
 
     async def _any(self, dice: random.Random) -> Life:
-        return dice.choice(await until(self.crew.working, "a worker to choose", PROGRESS_S))
+        working: list[Life] = await until(self.crew.working, "a worker to choose", PROGRESS_S)
+        return dice.choice(working)
 
     @contextmanager
     def orderly(self, kind: str) -> Iterator[None]:

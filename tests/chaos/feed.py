@@ -1,4 +1,4 @@
-"""Conversations without an end: hundreds at once, a chunk of one, a chunk of another, whatever happens to the broker."""
+"""Conversations without an end: hundreds at once, a chunk of one, a chunk of another, whatever the broker does."""
 
 import asyncio
 import json

@@ -81,7 +81,9 @@ class Verdict(NamedTuple):
     expected: Mapping[str, Sequence[Item]]
 
 
-def judge(records: Sequence[InputRecord], settings: SessionSettings, found: Outputs, *, repeats_allowed: bool) -> Verdict:
+def judge(
+    records: Sequence[InputRecord], settings: SessionSettings, found: Outputs, *, repeats_allowed: bool
+) -> Verdict:
     """Compare a partition's outputs with the oracle's."""
     sound = {topic: without_repeats(items) for topic, items in found.items()}
     wrong: dict[str, str] = {}

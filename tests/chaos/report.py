@@ -10,7 +10,7 @@ import msgspec
 class Spread(NamedTuple):
     """Of measured seconds."""
 
-    count: int = 0
+    times: int = 0
     p50: float = 0.0
     p95: float = 0.0
     p99: float = 0.0
@@ -108,7 +108,7 @@ class Report(msgspec.Struct, kw_only=True):
 
 def _shown(value: object) -> str:
     if isinstance(value, Spread):
-        return f"{value.count} times, p50 {value.p50}, p95 {value.p95}, p99 {value.p99}, longest {value.longest}"
+        return f"{value.times} times, p50 {value.p50}, p95 {value.p95}, p99 {value.p99}, longest {value.longest}"
     if isinstance(value, dict):
         return ", ".join(f"{name}: {each}" for name, each in value.items()) or "none"
     if isinstance(value, list):

@@ -1,18 +1,18 @@
 """One run: servers, workers and conversations; faults from the plan; rest; judgement.
 
-    invariant                                                               where it is looked at
-    I1  every event once, in order                                          `judge`
-    I2  state that goes on: calls and completions are whole                 `judge`
-    I3  committed offsets never go back                                     `watch.Commits`
-    I4  at rest no transaction is open, and the group is empty              `settle`
-    I5  no two owners of a partition write in turns                         `settle`
-    I6  snapshots never go back, and are of what is committed               `watch.Heads`
-    I7  work goes on without Redis                                          `faults.redis_freeze`
-    I8  a restart of static members is no rebalance                         `faults.static_restart`
-    I9  SIGTERM: exit code 0 in time, and nothing is published again        `faults.Scene.orderly`, `settle`
-    I10 a record that can't be used is one dead letter                      `judge`, `settle`
-    I11 no lag soon after the last fault                                    `run`
-    I12 no memory is left when all messages are over                        `settle`
+invariant                                                               where it is looked at
+I1  every event once, in order                                          `judge`
+I2  state that goes on: calls and completions are whole                 `judge`
+I3  committed offsets never go back                                     `watch.Commits`
+I4  at rest no transaction is open, and the group is empty              `settle`
+I5  no two owners of a partition write in turns                         `settle`
+I6  snapshots never go back, and are of what is committed               `watch.Heads`
+I7  work goes on without Redis                                          `faults.redis_freeze`
+I8  a restart of static members is no rebalance                         `faults.static_restart`
+I9  SIGTERM: exit code 0 in time, and nothing is published again        `faults.Scene.orderly`, `settle`
+I10 a record that can't be used is one dead letter                      `judge`, `settle`
+I11 no lag soon after the last fault                                    `run`
+I12 no memory is left when all messages are over                        `settle`
 """
 
 import asyncio
@@ -48,7 +48,12 @@ BROKER = {"broker.session.timeout.ms": "5000"}
 """A busy machine must not look like a broker that died."""
 
 SETTINGS = {
-    "kafka": {"session_timeout_ms": 4_000, "heartbeat_interval_ms": 500},
+    "kafka": {
+        "session_timeout_ms": 6_000,
+        "heartbeat_interval_ms": 500,
+        "rebalance_timeout_ms": 20_000,
+        "request_timeout_ms": 30_000,
+    },
     "worker": {
         "idle_timeout_s": IDLE_S,
         "commit_interval_ms": 200,  # rarely, so that a kill finds much that is published and not committed
@@ -82,9 +87,7 @@ async def run(options: Options, folder: Path) -> Report:
 
 
 @asynccontextmanager
-async def _stage(
-    folder: Path, kafka: KafkaServer, redis_server: RedisServer, options: Options
-) -> AsyncIterator[Stage]:
+async def _stage(folder: Path, kafka: KafkaServer, redis_server: RedisServer, options: Options) -> AsyncIterator[Stage]:
     async with Stage(folder, kafka.bootstrap, "chaos", redis_server.url, PARTITIONS) as stage:
         for section, values in SETTINGS.items():
             stage.settings[section] |= values

@@ -84,8 +84,10 @@ def _workers(scene: Scene, report: Report) -> None:
     for life in lives:
         if life.told == "terminate":
             report.stops += life.code == 0
-            if life.code != 0:
-                report.problems.append(f"I9: a worker that was told to end: {life.code}, {life.last_words()}")
+            took = life.ended_at - life.told_at
+            if life.code != 0 or took > GRACE_S:
+                said = f"exit code {life.code} after {took:.0f} s, {life.last_words()}"
+                report.problems.append(f"I9: a worker that was told to end: {said}")
         elif life.told != "kill":
             reason = evidence.reason_of(life, happened)
             ended[reason or "unexpected"] += 1

@@ -19,7 +19,8 @@ def _life(folder: Path, *lines: tuple[int, str, dict[str, Any]]) -> Life:
     life = Life(WorkerProcess(folder, {}), 0, None)
     life.worker.log.write_text(
         "".join(
-            json.dumps({"time": f"1970-01-01T00:00:{second:02}.000Z", "level": "info", "message": message} | more) + "\n"
+            json.dumps({"time": f"1970-01-01T00:00:{second:02}.000Z", "level": "info", "message": message} | more)
+            + "\n"
             for second, message, more in lines
         )
     )
@@ -34,7 +35,7 @@ def test_who_had_which_partitions(tmp_path: Path) -> None:
         (2, "tokens/3: live at 17 after 0.500 s, from redis", {}),
     )
     (generation,) = generations(life)
-    assert (generation.number, generation.partitions, generation.at) == (4, {0, 3}, 1.0)
+    assert (generation.number, generation.partitions, generation.at) == (4, frozenset({0, 3}), 1.0)
     (live,) = became_live([life])
     assert (live.partition, live.source, live.seconds, live.at) == (3, "redis", 0.5, 2.0)
     assert sources([live]) == {"redis": 1}

@@ -36,7 +36,7 @@ RECORDS = _records()
 
 def _found(format_: str = "hermes") -> Found:
     """What a worker whose configuration says this format publishes."""
-    formats = {unit: format_ for unit in formats_of(oracle(RECORDS, settings(), TOPICS)[EVENTS])}
+    formats = dict.fromkeys(formats_of(oracle(RECORDS, settings(), TOPICS)[EVENTS]), format_)
     return oracle(with_formats(RECORDS, formats), settings(), TOPICS)
 
 
@@ -157,6 +157,9 @@ def test_a_reconfigured_message_may_not_lose_anything_before_its_end() -> None:
     found, conversation = _reconfigured(_found(), keep=3)
     place = next(n for n, item in enumerate(found[EVENTS]) if item.unit[0] == conversation)
     gap = {**found, EVENTS: found[EVENTS][:place] + found[EVENTS][place + 1 :]}
-    more = {**found, EVENTS: [*found[EVENTS], next(item for item in _found()[EVENTS][9:] if item.unit[0] == conversation)]}
+    more = {
+        **found,
+        EVENTS: [*found[EVENTS], next(item for item in _found()[EVENTS][9:] if item.unit[0] == conversation)],
+    }
     for wrong in (gap, more):
         assert [name.partition("/")[0] for name in _judge(wrong).wrong] == [conversation.decode()]

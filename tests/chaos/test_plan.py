@@ -30,4 +30,4 @@ def test_a_seed_is_a_plan() -> None:
 def test_faults_come_every_few_seconds() -> None:
     """Pauses differ, within their limits."""
     pauses = [step.pause_s for step in islice(steps(1), 100)]
-    assert SHORTEST_PAUSE_S <= min(pauses) < 1 < 3 < max(pauses) <= LONGEST_PAUSE_S
+    assert SHORTEST_PAUSE_S <= min(pauses) < max(pauses) <= LONGEST_PAUSE_S

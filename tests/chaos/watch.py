@@ -66,7 +66,14 @@ class Commits:
 class Heads:
     """The heads of the snapshots: epoch and offset never decrease, and the offset is committed."""
 
-    def __init__(self, store: SnapshotStore, topic: str, partitions: int, commits: Commits, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: SnapshotStore,
+        topic: str,
+        partitions: int,
+        commits: Commits,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._store = store
         self._topic = topic
         self._partitions = partitions
