@@ -85,9 +85,10 @@ class Life:
         return [json.loads(line) for line in self._log().splitlines() if line.startswith("{") and line.endswith("}")]
 
     def last_words(self) -> str:
-        """Why it ended: the first critical line, else the last line of all."""
+        """Why it ended: the first critical line, else what it wrote that is no log: first and last line of that."""
         critical = [str(line["message"]) for line in self.lines() if line["level"] == "critical"]
-        return (critical or self._log().strip().splitlines()[-1:] or [""])[0]
+        other = [line for line in self._log().splitlines() if line.strip() and not line.startswith("{")]
+        return critical[0] if critical else " ... ".join(dict.fromkeys([*other[:1], *other[-1:]]))
 
     def _log(self) -> str:
         return self.worker.log.read_text(errors="replace") if self.worker.log.exists() else ""

@@ -61,6 +61,8 @@ class Scene:
         self.feeder = feeder
         self.kafka, self.redis = servers
         self.commits, self.heads = watched
+        self.happened: list[tuple[float, str]] = []
+        """When each fault began, in seconds since the epoch, and its kind."""
         self.quiet: list[Quiet] = []
         self.problems: list[str] = []
         self.without_redis_s: list[float] = []

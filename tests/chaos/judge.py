@@ -94,8 +94,8 @@ def judge(
     expected = oracle(with_formats(records, formats_of(found[EVENTS])), settings, found)
     reconfigured = {item.unit for item in sound[EVENTS].items if _says(item, "reconfigured")}
     for topic, each in sound.items():
-        wrong |= _differences(topic, expected[topic], each.items, reconfigured)
-    wrong |= _broken_ends(expected, sound, reconfigured)
+        wrong = _differences(topic, expected[topic], each.items, reconfigured) | wrong
+    wrong = _broken_ends(expected, sound, reconfigured) | wrong
     repeats = sum(len(each.repeated) for each in sound.values())
     return Verdict(wrong, repeats, {item.unit for item in expected[EVENTS]}, reconfigured, expected)
 

@@ -58,7 +58,7 @@ SETTINGS = {
         "idle_timeout_s": IDLE_S,
         "commit_interval_ms": 200,  # rarely, so that a kill finds much that is published and not committed
         "transaction_interval_ms": 100,
-        "transaction_timeout_ms": 10_000,
+        "transaction_timeout_ms": 20_000,
         "snapshot_interval_s": 1,
         "stall_timeout_s": 30,
     },
@@ -159,6 +159,7 @@ async def _step(options: Options, scene: Scene, step: Step, report: Report) -> b
     rss = [_rss_mib(life.worker.pid) for life in scene.crew.working()]
     report.largest_rss_mib = max([report.largest_rss_mib, *rss])
     began, problems = time.monotonic(), len(report.problems)
+    scene.happened.append((time.time(), step.kind))
     try:
         await FAULTS[step.kind](scene, random.Random(step.seed))
     except AssertionError as problem:

@@ -79,7 +79,6 @@ async def _ends(stage: Stage, topic: str, isolation: str) -> dict[int, int]:
 def _workers(scene: Scene, report: Report) -> None:
     lives = scene.crew.lives
     report.workers = len(lives)
-    happened = list(report.faults)
     ended: Counter[str] = Counter()
     for life in lives:
         if life.told == "terminate":
@@ -89,7 +88,7 @@ def _workers(scene: Scene, report: Report) -> None:
                 said = f"exit code {life.code} after {took:.0f} s, {life.last_words()}"
                 report.problems.append(f"I9: a worker that was told to end: {said}")
         elif life.told != "kill":
-            reason = evidence.reason_of(life, happened)
+            reason = evidence.reason_of(life, (kind for at, kind in scene.happened if at < life.ended_at))
             ended[reason or "unexpected"] += 1
             if reason is None:
                 report.problems.append(f"a worker ended by itself: {life.last_words()}")
@@ -97,8 +96,8 @@ def _workers(scene: Scene, report: Report) -> None:
     frozen = [life for life in lives if life.frozen]
     report.zombies = len(frozen)
     exactly_once = report.delivery == "exactly-once"
-    refused = r"is fenced" if exactly_once else r"generation \d+"
-    report.zombies_fenced = sum(evidence.counted([life], refused) > (0 if exactly_once else 1) for life in frozen)
+    refused = r"is fenced" if exactly_once else r"session expired|not recognized|generation id is not current"
+    report.zombies_fenced = sum(evidence.counted([life], refused) > 0 for life in frozen)
     for said in (r"replay gave", r"were gone before they were processed", r"a record of \d+ bytes does not fit"):
         if evidence.counted(lives, said):
             report.problems.append(f"workers say: {said}")
