@@ -97,7 +97,17 @@ class Feeder:
         self.started += 1
         default = self._dice.random() < SHARE_OF_DEFAULT
         name = f"{OPEN_FORMAT if default else 'pinned'}-{self.started}"
-        return name, (without_format if default else chunks_of)(name, random.Random(name))
+        chunks = (without_format if default else chunks_of)(name, random.Random(name))
+        return name, opened_once(chunks)
+
+
+def opened_once(chunks: Chunks) -> Chunks:
+    """Without repeats of an opening: should its message be lost in between, that would open it again, by contract."""
+    last: object = None
+    for chunk in chunks:
+        if isinstance(chunk, bytes) or "open" not in chunk or chunk != last:
+            yield chunk
+        last = chunk
 
 
 def without_format(name: str, dice: random.Random) -> Chunks:
