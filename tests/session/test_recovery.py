@@ -229,7 +229,7 @@ class TestForeign:
         assert said(announced) == [("a", "reconfigured"), ("b", "reconfigured"), ("n", "reconfigured")]
 
     def test_each_change_announces_what_it_hits(self) -> None:
-        """Two changes without a snapshot: what the first ended is not said again, and what the second ended stays so."""
+        """Two changes without a snapshot: what the first ended is not said again, and stays ended after the second."""
         state, _, _ = replay(self.before().mark(), self.records, settings=OTHER)
         run(state, self.more)
         mark = state.mark()

@@ -6,18 +6,21 @@ snapshot or nowhere. Both are announced once: with an `error` and a `finish`, wi
 announced, so that a later replay does not announce it again and does not take such a message for a sound one.
 """
 
+from typing import TypeAlias
+
 import msgspec
 
 from tokenmill.events import Error, ErrorCode, Event, Finish
 from tokenmill.session.mark import Mark
 from tokenmill.session.message import OPEN, Choice
 
-
 ANNOUNCED_SPANS = 16
-"""Of changes of the configuration that hit a partition without its snapshot, while what they ended is remembered. Should
-there be more, the oldest are forgotten: then a later one may say something twice, and nothing is passed over."""
+"""Of changes of the configuration that hit a partition without its snapshot, while what they ended is remembered; they
+are in every commit. Should there be more, the oldest are forgotten: something may be said twice then, and nothing is
+passed over."""
 
-Spans = tuple[tuple[int, int], ...]
+Spans: TypeAlias = tuple[tuple[int, int], ...]
+"""Offsets: from, and until, exclusive."""
 
 
 class History(msgspec.Struct, array_like=True):
