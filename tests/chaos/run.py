@@ -24,7 +24,7 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.chaos.crew import Crew
+from tests.chaos.crew import START_S, Crew
 from tests.chaos.faults import FAULTS, FORMATS, Scene
 from tests.chaos.feed import LIVE, Feeder
 from tests.chaos.plan import KINDS, Step, steps
@@ -79,7 +79,9 @@ async def run(options: Options, folder: Path) -> Report:
     """Everything that can go wrong with the service is in the report; what goes wrong with the run itself raises."""
     report = Report(delivery=options.delivery, seed=options.seed)
     with ExitStack() as stack:
-        kafka = stack.enter_context(KafkaServer(folder / "kafka", BROKER))
+        kafka = KafkaServer(folder / "kafka", BROKER)
+        kafka.start_s = START_S
+        stack.enter_context(kafka)
         redis_server = stack.enter_context(RedisServer(folder / "redis"))
         async with _stage(folder, kafka, redis_server, options) as stage:
             await _faults(options, stage, (kafka, redis_server), report)

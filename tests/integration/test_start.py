@@ -44,7 +44,7 @@ async def test_a_broker_that_never_comes_ends_the_process(tmp_path: Path) -> Non
 
 async def test_waiting_for_a_broker_is_no_stall(tmp_path: Path) -> None:
     """However short the patience with a loop that does not turn: it turns all the time."""
-    settings = {
+    settings: dict[str, dict[str, object]] = {
         "kafka": {"bootstrap_servers": f"127.0.0.1:{free_port()}", "startup_timeout_s": 10},
         "worker": {"stall_timeout_s": 3},
     }
