@@ -18,7 +18,7 @@ WORKERS = 3
 START_S = 240.0
 """For a worker to start, and for all to be there: seconds on a quiet machine, and no finding on a busy one."""
 
-STATIC = {"session_timeout_ms": 30_000, "rebalance_timeout_ms": 30_000, "request_timeout_ms": 40_000}
+STATIC = {"session_timeout_ms": 60_000, "rebalance_timeout_ms": 60_000, "request_timeout_ms": 70_000}
 """Of static members: the session is longer than a restart takes on a busy machine, or others get the partitions."""
 
 

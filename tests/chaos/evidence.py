@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tests.chaos.crew import Life
@@ -44,6 +45,11 @@ REASONS = (
     Reason("the client's sender died of a broker's outage", r"sending task has ended", OUTAGE),
     Reason("the client's fetcher died of a broker's outage", r"fetching task has ended", OUTAGE),
     Reason("a record could not be published in a broker's outage", r"Unexpected error during batch delivery", OUTAGE),
+    Reason(
+        "an outage of the broker outlasted its patience",
+        r"without progress for|no answer to a fetch|no coordinator of",
+        OUTAGE,
+    ),
     Reason("nothing could be asked of the broker in its outage", r"^Kafka: ", OUTAGE),
 )
 """A worker that ends for anything else is a finding."""
@@ -61,6 +67,12 @@ def generations(life: Life) -> list[Generation]:
         for line in life.lines()
         if (match := re.match(r"generation (\d+): ", line["message"]))
     ]
+
+
+def was_left_out(life: Life) -> bool:
+    """Whether the group went through a generation without it, so that nothing of it was accepted any more."""
+    numbers = [generation.number for generation in generations(life)]
+    return any(later - earlier > 1 for earlier, later in pairwise(numbers))
 
 
 def became_live(lives: Iterable[Life]) -> Iterator[Live]:

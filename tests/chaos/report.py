@@ -67,7 +67,8 @@ class Report(msgspec.Struct, kw_only=True):
     zombies: int = 0
     """Workers that were frozen until others had their partitions, and then went on."""
     zombies_fenced: int = 0
-    """With exactly-once: whose producer was refused. At least once: whose membership of the group was."""
+    """With exactly-once: whose producer was refused. At least once: without whom the group had a generation, so that
+    nothing it still wanted to commit was accepted."""
     workers: int = 0
     """Processes in all."""
     ended: dict[str, int] = {}

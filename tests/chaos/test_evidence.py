@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.chaos.crew import Life
-from tests.chaos.evidence import became_live, generations, reason_of, sources, takeovers
+from tests.chaos.evidence import became_live, generations, reason_of, sources, takeovers, was_left_out
 from tokenmill.servers.worker import WorkerProcess
 
 FENCED = "tokenmill-g-tokens-3 is fenced: another worker has the partition, or the transaction timed out"
@@ -39,6 +39,15 @@ def test_who_had_which_partitions(tmp_path: Path) -> None:
     (live,) = became_live([life])
     assert (live.partition, live.source, live.seconds, live.at) == (3, "redis", 0.5, 2.0)
     assert sources([live]) == {"redis": 1}
+
+
+@pytest.mark.parametrize(("numbers", "expected"), [((4, 5, 6), False), ((4, 5, 7), True)])
+def test_a_zombie_misses_a_generation(tmp_path: Path, numbers: tuple[int, ...], *, expected: bool) -> None:
+    """That of the others, while it was frozen."""
+    lines = [
+        (second, f"generation {number}: 0 partitions", {"partitions": []}) for second, number in enumerate(numbers)
+    ]
+    assert was_left_out(_life(tmp_path / "one", *lines)) is expected
 
 
 def test_a_takeover_lasts_until_the_partition_is_live_again(tmp_path: Path) -> None:
