@@ -44,7 +44,7 @@ def test_who_had_which_partitions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("numbers", "expected"), [((4, 5, 6), False), ((4, 5, 7), True)])
 def test_a_zombie_misses_a_generation(tmp_path: Path, numbers: tuple[int, ...], *, expected: bool) -> None:
     """That of the others, while it was frozen."""
-    lines = [
+    lines: list[tuple[int, str, dict[str, Any]]] = [
         (second, f"generation {number}: 0 partitions", {"partitions": []}) for second, number in enumerate(numbers)
     ]
     assert was_left_out(_life(tmp_path / "one", *lines)) is expected
