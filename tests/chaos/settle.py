@@ -9,7 +9,6 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from tests.chaos import evidence
 from tests.chaos.crew import Life
 from tests.chaos.faults import GRACE_S, Scene
-from tests.chaos.feed import OPEN_FORMAT
 from tests.chaos.group import state_of
 from tests.chaos.judge import DEAD, EVENTS, Item, Unit, Verdict, judge
 from tests.chaos.report import Report, spread
@@ -147,10 +146,10 @@ def _item(record: ConsumerRecord) -> Item:
 
 
 def _went_on(scene: Scene, verdict: Verdict) -> int:
-    """Messages without a format of their own that were open while the configuration changed, and are whole."""
+    """Messages that were open while the configuration changed, and are whole."""
     times: dict[Unit, list[float]] = {}
     for item in verdict.expected[EVENTS]:
-        if item.unit[0].startswith(OPEN_FORMAT.encode()) and item.unit not in verdict.reconfigured:
+        if item.unit not in verdict.reconfigured:
             times.setdefault(item.unit, []).append(item.timestamp / 1000)
     changes = [quiet for quiet in scene.quiet if quiet.kind == "reconfigure"]
     return sum(any(each[0] < change.begin < change.end < each[-1] for change in changes) for each in times.values())

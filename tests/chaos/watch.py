@@ -33,8 +33,8 @@ class Commits:
         self.samples = 0
         self.problems: list[str] = []
 
-    async def sample(self) -> None:
-        """Ask once; a broker that does not answer is asked again the next time."""
+    async def sample(self) -> bool:
+        """Ask once; whether there was an answer. A broker that does not give one is asked again the next time."""
         try:
             if self._admin is None:
                 self._admin = AIOKafkaAdminClient(bootstrap_servers=self._bootstrap, request_timeout_ms=5_000)
@@ -42,9 +42,10 @@ class Commits:
             found = await self._admin.list_consumer_group_offsets(self._group)
         except UNREACHABLE:
             await self.close()
-            return
+            return False
         if found:
             self.see({tp.partition: committed.offset for tp, committed in found.items()})
+        return bool(found)
 
     def see(self, offsets: Mapping[int, int]) -> None:
         """What the broker answered, by partition."""
@@ -129,8 +130,8 @@ async def keep_sampling(commits: Commits, heads: Heads) -> None:
     """Both, for ever."""
     while True:
         await heads.sample()
-        await commits.sample()
-        heads.compare()
+        if await commits.sample():
+            heads.compare()
         await asyncio.sleep(SAMPLE_S)
 
 
