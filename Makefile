@@ -16,6 +16,7 @@ PYTEST_ARGS ?=
 FUZZ_ARGS ?=
 AUDIT_ARGS ?=
 PIP_AUDIT := 2.10.0
+CHAOS_ARGS ?=
 
 .PHONY: help
 help: ## This list
@@ -74,6 +75,10 @@ chart-tools: ## Build the programs that check the chart, once; needs Go
 .PHONY: fuzz
 fuzz: $(INSTALLED) ## A million random streams against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
 	$(BIN)/python -m tests.properties.fuzz $(FUZZ_ARGS)
+
+.PHONY: chaos
+chaos: $(INSTALLED) ## Faults of every kind, minutes with each delivery; longer: make chaos CHAOS_ARGS="--minutes 60 --seed 7"
+	$(BIN)/python -m tests.chaos $(CHAOS_ARGS)
 
 .PHONY: mutants
 mutants: $(INSTALLED) ## Mistakes in the parser's core, each of which the tests must notice

@@ -42,6 +42,18 @@ async def test_a_broker_that_never_comes_ends_the_process(tmp_path: Path) -> Non
     assert "Unable to bootstrap" in log
 
 
+async def test_waiting_for_a_broker_is_no_stall(tmp_path: Path) -> None:
+    """However short the patience with a loop that does not turn: it turns all the time."""
+    settings: dict[str, dict[str, object]] = {
+        "kafka": {"bootstrap_servers": f"127.0.0.1:{free_port()}", "startup_timeout_s": 10},
+        "worker": {"stall_timeout_s": 3},
+    }
+    code, log = await _run(WorkerProcess(tmp_path, settings))
+    assert code == 1
+    assert "Unable to bootstrap" in log
+    assert "has not turned" not in log
+
+
 async def test_an_unknown_key_is_refused_by_name(tmp_path: Path) -> None:
     """Exit code 2, before anything is connected."""
     code, log = await _run(WorkerProcess(tmp_path, {"kafka": {"bootstrap": "localhost:1"}}))

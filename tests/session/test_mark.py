@@ -4,6 +4,7 @@ import pytest
 
 from tokenmill.limits import COMMIT_METADATA_BYTES
 from tokenmill.session import Mark
+from tokenmill.session.recovery import ANNOUNCED_SPANS
 
 LARGEST = Mark(
     offset=2**63,
@@ -13,7 +14,7 @@ LARGEST = Mark(
     digest=2**64 - 1,
     unseen_until=2**63,
     foreign_until=2**63,
-    announced_from=2**63,
+    announced=((2**63, 2**63),) * ANNOUNCED_SPANS,
 )
 
 

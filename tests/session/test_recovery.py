@@ -214,6 +214,32 @@ class TestForeign:
         _, announced, _ = replay(state.mark(), self.records + self.more, settings=OTHER)
         assert said(announced) == [("a", "reconfigured"), ("b", "reconfigured")]
 
+    def test_what_a_snapshot_carries_through_several_changes_is_not_taken_for_announced(self) -> None:
+        """As in a rolling change, where a partition comes to a new worker, to an old one, and to a new one again."""
+        old = self.before()
+        mark = old.mark()
+        state, _, _ = go_on(restored(mark, old.changes(full=True), OTHER), mark, [])
+        run(state, self.more)
+        for settings in (SETTINGS, OTHER, SETTINGS):
+            mark = state.mark()
+            state, announced, end = go_on(restored(mark, state.changes(full=True), settings), mark, [])
+            assert (announced, end) == ([], ReplayEnd(lost=0, agrees=True))
+        assert run(state, log({"message_id": "n", "delta": "2"}, start=3)) != []
+        _, announced, _ = replay(mark, self.records + self.more, settings=SETTINGS)
+        assert said(announced) == [("a", "reconfigured"), ("b", "reconfigured"), ("n", "reconfigured")]
+
+    def test_each_change_announces_what_it_hits(self) -> None:
+        """Two changes without a snapshot: what the first ended is not said again, and stays ended after the second."""
+        state, _, _ = replay(self.before().mark(), self.records, settings=OTHER)
+        run(state, self.more)
+        mark = state.mark()
+        state, announced, _ = replay(mark, self.records + self.more, settings=SETTINGS)
+        assert said(announced) == [("n", "reconfigured")]
+        later = state.mark()
+        again, announced, end = replay(later, self.records + self.more, settings=SETTINGS)
+        assert (announced, end) == ([], ReplayEnd(lost=0, agrees=True))
+        assert again.mark() == later
+
     def test_an_old_snapshot_does_not_bring_back_what_was_announced(self) -> None:
         """A store that was rolled back has it open."""
         snapshot = self.before().changes(full=True)

@@ -20,7 +20,17 @@ NO_TEST_OF_ITS_OWN = {
 }
 """Modules without a test file, and why. May only get shorter."""
 
-OWN_TREE = {"ablations", "chart", "conformance", "deploy", "integration", "judges", "properties", "structure"}
+OWN_TREE = {
+    "ablations",
+    "chaos",
+    "chart",
+    "conformance",
+    "deploy",
+    "integration",
+    "judges",
+    "properties",
+    "structure",
+}
 """Folders of tests about more than one module."""
 
 LONGER_FILES: dict[str, str] = {}

@@ -65,6 +65,21 @@ async def read_topic(bootstrap: str, topic: str, isolation: str = "read_committe
         await consumer.stop()
 
 
+async def read_partition(bootstrap: str, topic: str, number: int) -> list[ConsumerRecord]:
+    """Everything on one partition that is committed."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed")
+    place = TopicPartition(topic, number)
+    consumer.assign([place])
+    await consumer.start()
+    try:
+        records: list[ConsumerRecord] = []
+        await consumer.seek_to_beginning(place)
+        await _read(consumer, place, (await consumer.end_offsets([place]))[place], records)
+        return records
+    finally:
+        await consumer.stop()
+
+
 async def _read(consumer: AIOKafkaConsumer, partition: TopicPartition, end: int, records: list[ConsumerRecord]) -> None:
     while await consumer.position(partition) < end:
         records += (await consumer.getmany(partition, timeout_ms=1_000)).get(partition, [])

@@ -171,6 +171,19 @@ async def test_a_newer_owner_s_write_ends_ours() -> None:
     assert head.epoch == 4
 
 
+async def test_the_last_write_leaves_a_newer_owner_s_alone() -> None:
+    """We are the zombie, and learn of it only when we give the partition up."""
+    scene = Scene()
+    scene.talk("a")
+    await scene.cycle()
+    scene.talk("b")
+    scene.now += INTERVAL_S
+    scene.writer.capture_if_due(scene.line)
+    theirs = await scene.store.write_full("tokens", 0, await scene.head(), Place(4, 5), b"", {})
+    await scene.writer.write_last(scene.line)
+    assert await scene.head() == theirs
+
+
 async def test_a_restored_partition_goes_on_with_deltas() -> None:
     """A takeover need not write everything again."""
     scene = Scene()

@@ -20,11 +20,11 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     """Messages first seen below this offset without their opening were already announced as lost."""
     foreign_until: int = 0
     """Messages opened below this offset were opened under another configuration: a replay can't rebuild them."""
-    announced_from: int = 0
-    """Of those, the ones opened from this offset on were already announced as lost."""
+    announced: tuple[tuple[int, int], ...] = ()
+    """Of those, the ones opened in these spans (from, until) were already announced as lost, when `until` was done."""
 
     def encode(self) -> str:
-        """The metadata string: eight numbers, far below `COMMIT_METADATA_BYTES`."""
+        """The metadata string: some numbers, far below `COMMIT_METADATA_BYTES`."""
         return msgspec.json.encode(self).decode()
 
     @classmethod

@@ -127,7 +127,7 @@ class Partition:
             digest=self._messages.digest,
             unseen_until=history.unseen_until,
             foreign_until=history.foreign_until,
-            announced_from=history.announced_from,
+            announced=history.announced,
         )
 
     def _settle(self) -> None:
@@ -169,22 +169,20 @@ class Partition:
     def _until_lost(self, records: Iterable[Record], replay: Replay) -> Iterator[Record]:
         """The records of a replay; where it passes the offset of an announcement, the announced messages are lost."""
         for record in records:
-            if self.offset <= replay.mark.foreign_until <= record.offset:
-                self._lose_announced(replay)
+            if replay.mark.announced and replay.announces(self.offset, record.offset):
+                self._lose_announced(replay, record.offset)
             yield record
 
-    def _lose_announced(self, replay: Replay) -> None:
-        if not replay.has_announced:
-            return  # as nearly always, and there may be a million messages to look through
+    def _lose_announced(self, replay: Replay, until: int) -> None:
         for message, choice in self._messages.with_status(OPEN):
-            if replay.is_announced(choice):
+            if replay.is_announced(choice, until):
                 self._messages.lose(message, choice)
                 choice.announced = True
 
     def _lose(self, replay: Replay) -> list[tuple[ErrorCode, Choice]]:
         """Mark what could not be rebuilt; answers what has to be announced."""
         lost: list[tuple[ErrorCode, Choice]] = []
-        self._lose_announced(replay)
+        self._lose_announced(replay, replay.mark.offset)
         for _, choice in self._messages.with_status(LOST):
             if not choice.announced and choice.first >= replay.mark.unseen_until:
                 lost.append(("state-lost", choice))

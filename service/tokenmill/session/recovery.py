@@ -6,11 +6,21 @@ snapshot or nowhere. Both are announced once: with an `error` and a `finish`, wi
 announced, so that a later replay does not announce it again and does not take such a message for a sound one.
 """
 
+from typing import TypeAlias
+
 import msgspec
 
 from tokenmill.events import Error, ErrorCode, Event, Finish
 from tokenmill.session.mark import Mark
 from tokenmill.session.message import OPEN, Choice
+
+ANNOUNCED_SPANS = 16
+"""Of changes of the configuration that hit a partition without its snapshot, while what they ended is remembered; they
+are in every commit. Should there be more, the oldest are forgotten: something may be said twice then, and nothing is
+passed over."""
+
+Spans: TypeAlias = tuple[tuple[int, int], ...]
+"""Offsets: from, and until, exclusive."""
 
 
 class History(msgspec.Struct, array_like=True):
@@ -20,15 +30,16 @@ class History(msgspec.Struct, array_like=True):
     """Messages first seen below it without their opening were announced as lost."""
     foreign_until: int = 0
     """Messages opened below it were opened under another configuration."""
-    announced_from: int = 0
-    """Of those, the ones opened from here on were announced as lost."""
+    announced: Spans = ()
+    """Of those, the ones opened in these spans, exactly, were announced as lost."""
 
     def prune(self, low_water: int) -> None:
         """Forget what no replay reaches any more."""
         if low_water >= self.unseen_until:
             self.unseen_until = 0
         if low_water >= self.foreign_until:
-            self.foreign_until = self.announced_from = 0
+            self.foreign_until = 0
+        self.announced = tuple(span for span in self.announced if span[1] > low_water)
 
 
 class Replay(msgspec.Struct, frozen=True):
@@ -51,27 +62,37 @@ class Replay(msgspec.Struct, frozen=True):
     def history(self, fingerprint: str) -> History:
         """What no later replay can rebuild."""
         foreign_until = self.foreign_until(fingerprint)
-        if not foreign_until:
-            return History(unseen_until=self.unseen_until)
-        announced_from = min(self.start, self.mark.announced_from) if self.mark.foreign_until else self.start
-        return History(self.unseen_until, foreign_until, announced_from)
-
-    @property
-    def has_announced(self) -> bool:
-        """Whether there can be any choice that `is_announced`."""
-        return self.mark.announced_from < self.mark.foreign_until
+        announced = self.mark.announced
+        if self.start < foreign_until:
+            announced = _with_span(announced, self.start, foreign_until)
+        return History(self.unseen_until, foreign_until, announced)
 
     def has_foreign(self, fingerprint: str) -> bool:
         """Whether there can be any choice that `is_foreign`."""
         return self.start < self.foreign_until(fingerprint)
 
-    def is_announced(self, choice: Choice) -> bool:
-        """Whether a foreign choice was announced as lost when the configuration changed."""
-        return choice.status == OPEN and self.mark.announced_from <= choice.pinned < self.mark.foreign_until
+    def announces(self, offset: int, until: int) -> bool:
+        """Whether something was announced as lost from `offset` up to `until`."""
+        return any(offset <= end <= until for _, end in self.mark.announced)
+
+    def is_announced(self, choice: Choice, until: int) -> bool:
+        """Whether a foreign choice was announced as lost, up to `until`, when the configuration changed."""
+        spans = self.mark.announced
+        return choice.status == OPEN and any(start <= choice.pinned < end <= until for start, end in spans)
 
     def is_foreign(self, choice: Choice, fingerprint: str) -> bool:
         """Whether a choice that the replay opened had other options in truth."""
         return choice.status == OPEN and self.start <= choice.pinned < self.foreign_until(fingerprint)
+
+
+def _with_span(spans: Spans, start: int, end: int) -> Spans:
+    """One more span. What was announced at the same offset before is one with it."""
+    start = min([start, *(first for first, last in spans if last == end)])
+    return tuple(sorted([*(span for span in spans if span[1] != end), (start, end)], key=_end))[-ANNOUNCED_SPANS:]
+
+
+def _end(span: tuple[int, int]) -> int:
+    return span[1]
 
 
 class ReplayEnd(msgspec.Struct, frozen=True):

@@ -74,6 +74,7 @@ class WorkerService(Service):
         self._starting = asyncio.create_task(self._begin())
 
     async def _begin(self) -> None:
+        waiting = asyncio.create_task(self._pulse.beat(_nothing))  # the loop turns, for as long as Kafka is waited for
         try:
             engine = await until_available(self._connect, self._config.kafka.startup_timeout_s)
             read_gauges(self._numbers, engine)
@@ -86,6 +87,8 @@ class WorkerService(Service):
             self._engine = engine
         except Exception as problem:  # noqa: BLE001 -- the host would not hear of it
             self._fail(problem)
+        finally:
+            waiting.cancel()
 
     async def _connect(self) -> Engine:
         """Steps of a start; each may find Kafka unavailable, and then all are done again."""
@@ -180,6 +183,10 @@ class WorkerService(Service):
             log.info("drained")
         else:
             await self._engine.close()
+
+
+def _nothing() -> None:
+    """There is nothing to look at yet."""
 
 
 async def _every(seconds: float, look: Callable[[], Awaitable[None] | None]) -> None:

@@ -101,6 +101,8 @@ class SnapshotWriter:
     async def write_last(self, line: SnapshotLine) -> None:
         """Before a partition is given up: write its present state, which is committed."""
         await self.write(line)
+        if line.due == float("inf"):
+            return  # the partition has a newer owner, and what that has written is newer
         if line.partition.offset != line.written and not self._store.refusing:
             line.capture()
             await self.write(line)
