@@ -47,7 +47,7 @@ pytest: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests alone, or some: make pytes
 	$(BIN)/pytest $(PYTEST_ARGS)
 
 .PHONY: fuzz
-fuzz: $(INSTALLED) ## A million random streams against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
+fuzz: $(INSTALLED) ## Two million random inputs against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
 	$(BIN)/python -m tests.properties.fuzz $(FUZZ_ARGS)
 
 .PHONY: mutants

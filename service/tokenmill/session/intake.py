@@ -8,7 +8,7 @@ from msgspec import UNSET
 from tokenmill.codecs import Chunk, Codec, find_codec
 from tokenmill.codecs.message_id import MESSAGE_ID
 from tokenmill.codecs.native import NATIVE
-from tokenmill.errors import BadKey, TooLarge, Undecodable
+from tokenmill.errors import BadKey, RecordError, TooLarge, Undecodable
 from tokenmill.limits import KEY_BYTES
 from tokenmill.records import Headers, Record, header
 from tokenmill.session.idle import CODEC, STREAM, Place, TimeoutControl, last_offset, stream_end
@@ -74,7 +74,12 @@ class Intake:
         if seen is not None and (kept is None or kept.last > seen):
             self.tally.dropped["stale-timeout" if kept else "no-message"] += 1
             return (), None
-        state, chunks = codec.decode(kept.state if kept else b"", record)
+        try:
+            state, chunks = codec.decode(kept.state if kept else b"", record)
+        except RecordError:
+            if seen is None:
+                raise
+            state, chunks = b"", ()  # what ends an idle stream ends it, whatever is wrong with its headers
         if seen is not None:
             state = b""
             chunks = [_timed_out(chunk) for chunk in chunks if chunk.error is None]  # half an event is no failure
