@@ -4,7 +4,7 @@ import json
 from uuid import UUID
 
 from tokenmill.dialects import Envelope
-from tokenmill.dialects.agent_rows import COMPLETE_CALL, STREAMED_CALL, STREAMED_TEXT, TOOL_CALL, Rows
+from tokenmill.dialects.agent_rows import COMPLETE_CALL, MADE, STREAMED_CALL, STREAMED_TEXT, TOOL_CALL, Rows
 from tokenmill.dialects.agent_state import AgentState
 from tokenmill.parser import Options
 
@@ -39,15 +39,15 @@ def test_rows_of_one_type_may_differ_in_more() -> None:
 def test_ids_count_events_and_their_rows() -> None:
     """The last twelve digits; the others are those of the message and choice."""
     ids = []
-    for made in (rows(), rows(first=6 << 16), rows(choice=1), rows("other")):
+    for made in (rows(), rows(first=MADE << 16), rows(choice=1), rows("other")):
         made.add(STREAMED_TEXT, b'""')
         made.add(STREAMED_TEXT, b'""')
         ids.append([UUID(json.loads(payload)["id"]) for payload in made.payloads])
     assert [str(one)[-12:] for one in ids[0] + ids[1]] == [
         "000000050000",
         "000000050001",
-        "000000060000",
-        "000000060001",
+        "000008000000",
+        "000008000001",
     ]
     assert len({str(one)[:-12] for several in ids for one in several}) == 3
     assert {one.version for several in ids for one in several} == {8}
