@@ -73,7 +73,7 @@ chart-tools: ## Build the programs that check the chart, once; needs Go
 	@for name in helm kubeconform kube-score; do deploy/tools/go-program $$name >/dev/null || exit 1; done
 
 .PHONY: fuzz
-fuzz: $(INSTALLED) ## A million random streams against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
+fuzz: $(INSTALLED) ## Two million random inputs against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
 	$(BIN)/python -m tests.properties.fuzz $(FUZZ_ARGS)
 
 .PHONY: chaos

@@ -201,3 +201,31 @@ def test_a_file_that_holds_no_secret_is_named(tmp_path: Path) -> None:
 def test_no_problem_quotes_a_secret(tmp_path: Path, toml: str) -> None:
     """Problems are printed, and logs are read by many."""
     assert "s3cret" not in "".join(problems(tmp_path, toml))
+
+
+@pytest.mark.parametrize(
+    ("toml", "environ", "problem"),
+    [
+        (
+            "[parser]\nmin_delta_chars = 99999999999999999999",
+            {},
+            "parser.min_delta_chars: Expected numbers of at most 64",
+        ),
+        ("[parser]\ntools = [{a = 99999999999999999999}]", {}, "parser.tools: Expected numbers of at most 64 bits"),
+        ("[worker]\nstall_timeout_s = inf", {}, "worker.stall_timeout_s: Expected a number that is finite"),
+        ("[redis]\ntimeout_s = nan", {}, "redis.timeout_s: Expected"),
+        (
+            "",
+            {"TOKENMILL_PARSER__MODEL": "a\udcff"},
+            "parser.model: Expected text that is UTF-8 (from TOKENMILL_PARSER__",
+        ),
+        ("", {"TOKENMILL_WORKER__PORT": "\udcff"}, "worker.port: Expected text that is UTF-8"),
+        ('[redis]\nurl_file = "a\\u0000"', {}, "redis.url_file: 'a\\x00' is no file's name"),
+    ],
+)
+def test_values_that_cannot_be_kept_are_refused_by_name(
+    tmp_path: Path, toml: str, environ: dict[str, str], problem: str
+) -> None:
+    """Numbers beyond 64 bits, endless times, bytes that are no UTF-8, names that no file can have."""
+    (told,) = problems(tmp_path, toml, environ)
+    assert told.startswith(problem)

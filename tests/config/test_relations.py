@@ -94,6 +94,15 @@ def test_an_unknown_format_is_refused() -> None:
     assert sentence.startswith("parser: unknown format 'cobol'; known are plain, ")
 
 
+@pytest.mark.parametrize("wrong", [{"min_delta_chars": -1}, {"max_buffer_chars": 5_000}, {"model": "m" * 20_000}])
+def test_options_that_a_message_could_not_say_are_refused(wrong: dict[str, Any]) -> None:
+    """The defaults of messages keep to the bounds of their `open`."""
+    ((keys, sentence),) = contradictions(config(parser=wrong))
+    (name,) = wrong
+    assert keys == (f"parser.{name}",)
+    assert sentence.startswith(f"parser: option '{name}': ")
+
+
 def test_a_wrong_redis_url_is_not_quoted() -> None:
     """It may hold a password."""
     ((_, sentence),) = contradictions(config(redis={"url": "http://:hunter2@host"}))

@@ -9,12 +9,14 @@ import pytest
 
 from tests.support.scenarios import MESSAGE, SCENARIOS, STARTED_MS, WEATHER, Scenario, rendered
 from tokenmill.dialects import Envelope
-from tokenmill.dialects.agent import AGENT, STREAMING_CALL
+from tokenmill.dialects.agent import AGENT
+from tokenmill.dialects.agent_rows import STREAMED_CALL
 from tokenmill.dialects.agent_state import GATHERED_BYTES, TOOL_BYTES, WAITING_CHARS
 from tokenmill.events import Finish, ToolCall
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
 
+STREAMING_CALL = STREAMED_CALL.type.decode()
 ON = {"stream_tool_input": True}
 TOLD = ("toolCallId", "toolName", "arguments", "isComplete")
 GIVEN = {"name": "get_weather", "description": "", "schema": WEATHER["function"]["parameters"]}  # type: ignore[index] # -- as written

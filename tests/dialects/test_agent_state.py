@@ -1,6 +1,7 @@
 """What the dialect `agent` gathers."""
 
 from tokenmill.dialects.agent_state import GATHERED_BYTES, AgentState, Called, Gathered
+from tokenmill.parser.state import BLOCK_PIECES
 
 
 def test_text_is_gathered_as_far_as_there_is_room() -> None:
@@ -11,7 +12,7 @@ def test_text_is_gathered_as_far_as_there_is_room() -> None:
     assert gathered.add(quotes, 2 * len(quotes) + 2)
     assert not gathered.add("x" * 100, 102)
     assert not gathered.add("b", 3)
-    assert (gathered.cut, gathered.text.text()[:2], gathered.text.text()[-1]) == (True, 'a"', '"')
+    assert (gathered.cut, gathered.text()[:2], gathered.text()[-1]) == (True, 'a"', '"')
 
 
 def test_other_things_take_room_too() -> None:
@@ -28,3 +29,12 @@ def test_the_last_call_of_an_id_is_meant() -> None:
     call = state.call("a")
     assert call is not None
     assert (call.name, state.call("b")) == ("g", None)
+
+
+def test_text_is_joined_to_blocks() -> None:
+    """Hardly any piece is kept alone, and all of it is there."""
+    gathered = Gathered()
+    for _ in range(3 * BLOCK_PIECES + 1):
+        assert gathered.add("ab", 4)
+    assert (len(gathered.blocks), gathered.pieces) == (3, ["ab"])
+    assert gathered.text() == "ab" * (3 * BLOCK_PIECES + 1)

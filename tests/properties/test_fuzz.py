@@ -1,23 +1,38 @@
-"""A few thousand random streams of every format against the promises; `make fuzz` checks a million."""
+"""Some thousand random inputs of every kind against the promises; `make fuzz` checks two million."""
 
 import random
 
 import pytest
 
 from tests.properties.checks import check_every_cut
-from tests.properties.fuzz import BATCH, report, run_seeds
-from tests.properties.shrink import shrunk
+from tests.properties.failures import document_failure, log_failure, stream_report
+from tests.properties.fuzz import BATCH, run_seeds
+from tests.properties.record_soup import BLOCK as CODECS_BLOCK
+from tests.properties.record_soup import log_of
+from tests.properties.settings_soup import KEYS, SECRET, document_of
+from tests.properties.shrink import shrunk, smaller_streams
 from tests.properties.soup import BESIDE, BLOCK, Setting, Step, Stream, setting_of, stream_of
 from tests.support.promises import Broken
+from tokenmill.codecs import CODECS
+from tokenmill.codecs.sse_stream import PREFIX
+from tokenmill.config.read import _Reader
 from tokenmill.formats import FORMATS
 from tokenmill.parser import Parser
+from tokenmill.session.intake import Intake
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 10 * BATCH, BATCH))
 def test_random_streams_break_no_promise(first: int) -> None:
     """P2, P3, P7, P8 and P9 hold for marker soup and spoiled answers under random options, however they are cut."""
-    assert run_seeds(first, BATCH) == (BATCH, None)
+    assert run_seeds("formats", first, BATCH) == (BATCH, None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["codecs", "configuration"])
+def test_random_records_and_settings_break_no_promise(kind: str) -> None:
+    """P1, P3, P7 and P8 hold for records of every codec; a configuration is taken, or refused by name."""
+    assert run_seeds(kind, 0, BATCH) == (BATCH, None)
 
 
 def test_every_format_is_among_the_first_streams() -> None:
@@ -50,8 +65,9 @@ def test_a_failure_is_told_with_a_small_stream(monkeypatch: pytest.MonkeyPatch) 
     """The report names the seed, how to run it again, and the smallest stream that fails."""
     monkeypatch.setattr(Parser, "encode_state", lambda _parser: b"\x90")
     setting, stream = setting_of(0), Stream((Step("feed", "some text"), Step("reasoning", BESIDE)), "stop")
-    told = report(0, setting, stream, Broken("P3"))
-    assert told.startswith("seed 0: Broken: P3\n  again: python -m tests.properties.fuzz --first 0 --streams 1\n")
+    told = stream_report(0, setting, stream, Broken("P3"))
+    again = "again: python -m tests.properties.fuzz --kind formats --first 0 --count 1"
+    assert told.startswith(f"formats, seed 0: Broken: P3\n  {again}\n")
     assert "feed('some text')" not in told
     with pytest.raises(Exception, match="state"):
         check_every_cut(setting, stream)
@@ -64,7 +80,7 @@ def test_shrinking_keeps_what_fails() -> None:
         return "a" in stream.text and any(step.kind == "fail" for step in stream.steps)
 
     stream = Stream((Step("feed", "xxaxx"), Step("reasoning", "r"), Step("fail", "f"), Step("feed", "yy")), None)
-    assert shrunk(stream, fails).steps == (Step("feed", "a"), Step("fail", "f"))
+    assert shrunk(stream, smaller_streams, fails).steps == (Step("feed", "a"), Step("fail", "f"))
 
 
 def test_settings_are_kept_for_a_block() -> None:
@@ -73,3 +89,35 @@ def test_settings_are_kept_for_a_block() -> None:
     assert isinstance(setting, Setting)
     assert setting_of(BLOCK - 1) is setting
     assert setting_of(BLOCK) is not setting
+
+
+def test_every_codec_is_among_the_first_logs() -> None:
+    """Bare and inside of SSE, and most of them as they were meant."""
+    seen = {value for seed in range(4 * CODECS_BLOCK) for record in log_of(seed) for _, value in record.headers}
+    assert {name.encode() for codec in CODECS for name in (codec.name, PREFIX + codec.name)} <= seen
+
+
+def test_every_key_is_among_the_first_configurations() -> None:
+    """In files and in variables, and secrets are given."""
+    documents = [document_of(seed) for seed in range(2_000)]
+    lines = {line.partition(" =")[0].strip('"') for document in documents for line in document.lines}
+    names = {name for document in documents for name, _ in document.variables}
+    assert {key for keys in KEYS.values() for key in keys} <= lines
+    assert {f"TOKENMILL_{section}__{key}".upper() for section, keys in KEYS.items() for key in keys} <= names
+    assert sum(SECRET in str(document) for document in documents) > 200
+
+
+def test_a_codec_that_loses_its_state_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the seed, and a log from which nothing can be left out."""
+    monkeypatch.setattr(Intake, "__iter__", lambda _intake: iter(()))
+    told = next(filter(None, map(log_failure, range(CODECS_BLOCK, 4 * CODECS_BLOCK))))
+    assert "P3: record" in told
+    assert "\n  again: python -m tests.properties.fuzz --kind codecs --first " in told
+
+
+def test_a_secret_that_is_told_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the seed, and the lines that it takes."""
+    monkeypatch.setattr(_Reader, "_problem", lambda reader, key, _: reader.problems.append(f"{key}: {SECRET}"))
+    told = next(filter(None, map(document_failure, range(100))))
+    assert "a secret is told: " in told
+    assert "\n  again: python -m tests.properties.fuzz --kind configuration --first " in told

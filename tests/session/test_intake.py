@@ -8,6 +8,7 @@ from msgspec import UNSET
 from tests.session.logs import record
 from tokenmill.errors import BadKey, RecordError, TooLarge, Undecodable, UnknownCodec
 from tokenmill.limits import KEY_BYTES
+from tokenmill.records import InputRecord
 from tokenmill.session.intake import Intake
 from tokenmill.session.low_water import LowWater
 from tokenmill.session.tally import Tally
@@ -106,6 +107,17 @@ def test_the_end_of_a_stream_is_stale_if_it_goes_on() -> None:
     assert [chunk.delta for chunk in reads.read(record(3, b"\xac"))[0]] == ["\N{EURO SIGN}"]
     assert reads.read(late) == ((), None)
     assert reads.tally.dropped == {"stale-timeout": 1, "no-message": 1}
+
+
+def test_an_idle_stream_ends_whatever_is_wrong_with_its_headers() -> None:
+    """Its end says again what its last record had, and that may be no id: else it would be kept for ever."""
+    reads = intake("sse+ollama")
+    reads.read(record(0, b'data: {"mess'))
+    reads.read(InputRecord("tokens", 0, 1, 0, b"c", b'age":', [("tm-message-id", b"\xff")]))
+    (kept,) = reads.begun()
+    end = kept.timeout()
+    chunks, _ = reads.read(InputRecord("tokens", 0, 2, 0, end.key, end.value, list(end.headers)))
+    assert (list(chunks), list(reads)) == ([], [])
 
 
 def test_an_answer_that_says_how_it_ended_did_not_time_out() -> None:

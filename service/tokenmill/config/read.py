@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -124,6 +125,8 @@ class _Reader:
             self._problem(f"{key}_file", f"{name} can't be read: {error.strerror}")
         except UnicodeDecodeError:
             self._problem(f"{key}_file", f"{name} is not UTF-8")
+        except ValueError as error:
+            self._problem(f"{key}_file", f"{name!r} is no file's name: {error}")
         else:
             if secret:
                 return secret
@@ -147,6 +150,20 @@ class _Reader:
 
 
 def _convert(value: object, kind: Any) -> Any:
+    """The value as `kind`, if it has bytes: settings are part of fingerprints and of snapshots."""
+    try:
+        converted = _read_as(value, kind)
+        msgspec.msgpack.encode(converted)
+    except OverflowError:
+        raise msgspec.ValidationError("Expected numbers of at most 64 bits") from None
+    except UnicodeEncodeError:
+        raise msgspec.ValidationError("Expected text that is UTF-8") from None
+    if isinstance(converted, float) and not isfinite(converted):
+        raise msgspec.ValidationError("Expected a number that is finite")
+    return converted
+
+
+def _read_as(value: object, kind: Any) -> Any:
     """A file's value as it is; a variable's text as `kind`, where what begins like a JSON list or object is one."""
     if not isinstance(value, _Text):
         return msgspec.convert(value, kind)

@@ -13,6 +13,7 @@ from tokenmill.errors import BadOpen, UnknownCodec
 from tokenmill.events import EVENT_TYPES
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import KIB
+from tokenmill.parser.options import refused
 from tokenmill.registry import known_names
 
 Contradiction: TypeAlias = tuple[tuple[str, ...], str]
@@ -127,8 +128,12 @@ def _parser(config: Config) -> Iterator[Contradiction]:
         find_codec(config.parser.codec)
     except UnknownCodec as error:
         yield ("parser.codec",), f"parser.codec: {error}"
+    options = config.parser.options
+    for key in options.__struct_fields__:
+        for sentence in refused(key, getattr(options, key)):
+            yield (f"parser.{key}",), f"parser: {sentence}"
     try:
-        compile_grammar(config.parser.options, config.limits)
+        compile_grammar(options, config.limits)
     except BadOpen as error:
         yield ("parser.format",), f"parser: {error}"
 

@@ -22,14 +22,18 @@ from typing import Any
 
 from msgspec import UNSET
 
-from tokenmill.dialects.agent_state import (
-    WAITING_CHARS,
-    AgentState,
-    Called,
-    Gathered,
-    id_prefix,
-    message_id,
+from tokenmill.dialects.agent_rows import (
+    COMPLETE_CALL,
+    ERROR,
+    MESSAGE,
+    STREAMED_CALL,
+    STREAMED_TEXT,
+    STREAMED_THOUGHT,
+    THOUGHT,
+    TOOL_CALL,
+    Rows,
 )
+from tokenmill.dialects.agent_state import WAITING_CHARS, AgentState, Called, Gathered
 from tokenmill.dialects.dialect import Envelope
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import (
@@ -43,50 +47,16 @@ from tokenmill.events import (
     ToolInputEnd,
     ToolInputStart,
 )
-from tokenmill.parser import Options
 from tokenmill.parser.reasons import finish_reason
 from tokenmill.parser.state import Source
 
-STREAMING_CALL = "assistant_streaming_tool_call"
+_NO_SEQ = (1 << 32) - 1
+"""In ids of rows about a message whose state is gone."""
+
 PLAIN = "plain"
 """The format without calls of its own: all calls are the provider's."""
 
 _REASONS = {"tool-calls": "tool_calls", "content-filter": "content_filter"}
-_NO_SEQ = (1 << 32) - 1
-"""In ids of rows about a message whose state is gone."""
-
-
-class _Rows:
-    """The rows of one event."""
-
-    __slots__ = ("_envelope", "_first", "payloads", "state", "time")
-
-    def __init__(self, state: AgentState, envelope: Envelope, seq: int | None, time: int) -> None:
-        if not state.id_prefix:
-            state.id_prefix = id_prefix(envelope)
-        self.state = state
-        self.time = time
-        self.payloads: list[bytes] = []
-        self._envelope = envelope
-        self._first = (_NO_SEQ if seq is None else seq) << 16
-
-    @property
-    def options(self) -> Options:
-        """Of the message."""
-        return self._envelope.options
-
-    def add(self, kind: str, **fields: Any) -> None:
-        """One row more."""
-        self.add_json(kind.encode(), json_bytes(fields)[1:-1])
-
-    def add_json(self, kind: bytes, fields: bytes) -> None:
-        """The same, with its fields as members of a JSON object."""
-        payloads = self.payloads
-        prefix, message = self.state.id_prefix.encode(), self._envelope.constant("agent", message_id)
-        payloads.append(
-            b'{"id":"%b%012x","type":"%b","timestamp":%d,"messageId":%b,%b}'
-            % (prefix, self._first + len(payloads), kind, self.time, message, fields)
-        )
 
 
 class AgentDialect:
@@ -102,43 +72,43 @@ class AgentDialect:
         self, state: AgentState | None, envelope: Envelope, event: Event, seq: int | None, time: int
     ) -> Sequence[bytes]:
         """The rows of one event."""
-        kind = event.__class__
-        render = _RENDERERS.get(kind)
-        if render is None or (kind in _PIECES and envelope.options.stream_tool_input is not True):
+        render = _RENDERERS.get(event.__class__)
+        if render is None:
             return ()
-        rows = _Rows(state or AgentState(), envelope, seq, time)
+        number = (_NO_SEQ if seq is None else seq) << 16
+        rows = Rows(AgentState() if state is None else state, envelope, number, time)
         render(rows, event)
         return rows.payloads
 
 
-def _text(rows: _Rows, event: TextDelta) -> None:
+def _text(rows: Rows, event: TextDelta) -> None:
     state = rows.state
     if state.thinking_since >= 0:
         _end_thinking(rows)
     content = json_bytes(event.delta)
     state.answer.add(event.delta, len(content))
-    rows.add_json(b"assistant_streaming_message", b'"content":%b,"isComplete":false' % content)
+    rows.add(STREAMED_TEXT, content)
 
 
-def _reasoning(rows: _Rows, event: ReasoningDelta) -> None:
+def _reasoning(rows: Rows, event: ReasoningDelta) -> None:
     state = rows.state
     if state.thinking_since < 0:
         state.thinking_since = rows.time
     content = json_bytes(event.delta)
     state.thought.add(event.delta, len(content))
-    rows.add_json(b"assistant_streaming_thinking_message", b'"content":%b,"isComplete":false' % content)
+    rows.add(STREAMED_THOUGHT, content)
 
 
-def _end_thinking(rows: _Rows) -> None:
+def _end_thinking(rows: Rows) -> None:
     """What follows is no reasoning: all of it so far is said again."""
     state = rows.state
     if state.thinking_since < 0:
         return
     thought, since = state.thought, state.thinking_since
     state.thought, state.thinking_since = Gathered(), -1
-    rows.add(
-        "assistant_thinking_message",
-        content=thought.text.text(),
+    rows.add_object(
+        THOUGHT,
+        content=thought.text(),
         isComplete=True,
         thinkingDurationMs=max(0, rows.time - since),
         **_truncated(cut=thought.cut),
@@ -148,50 +118,49 @@ def _end_thinking(rows: _Rows) -> None:
 # Calls
 
 
-def _started(rows: _Rows, event: ToolInputStart) -> None:
+def _started(rows: Rows, event: ToolInputStart) -> None:
     _end_thinking(rows)
-    provider = event.provider or rows.options.format == PLAIN
+    provider = event.provider or rows.envelope.options.format == PLAIN
     rows.state.calls.append(Called(event.id, event.name, rows.time, provider))
     if _streams(rows):
         _piece(rows, rows.state.calls[-1], "")
 
 
-def _grown(rows: _Rows, event: ToolInputDelta) -> None:
-    call = rows.state.call(event.id)
-    if call is None:
+def _grown(rows: Rows, event: ToolInputDelta) -> None:
+    options, call = rows.envelope.options, rows.state.call(event.id)
+    if call is None or options.stream_tool_input is not True:
         return
-    least = min(rows.options.min_delta_chars, WAITING_CHARS)
-    if not call.waiting.size and len(event.delta) >= least:
+    if not call.waiting.size and len(event.delta) >= options.min_delta_chars:
         _piece(rows, call, event.delta)
         return
     call.waiting.add(event.delta)
-    if call.waiting.size >= least:
+    if call.waiting.size >= min(options.min_delta_chars, WAITING_CHARS):
         _flush(rows, call)
 
 
-def _flush(rows: _Rows, call: Called) -> None:
+def _flush(rows: Rows, call: Called) -> None:
     if call.waiting.size:
         _piece(rows, call, call.waiting.text())
         call.waiting = Source()
 
 
-def _ended(rows: _Rows, event: ToolInputEnd) -> None:
+def _ended(rows: Rows, event: ToolInputEnd) -> None:
     call = rows.state.call(event.id)
     if call is not None:
         _flush(rows, call)
 
 
-def _called(rows: _Rows, event: ToolCall) -> None:
+def _called(rows: Rows, event: ToolCall) -> None:
     _end_thinking(rows)
     state = rows.state
     call = state.call(event.id)
     if call is None:  # tool input is not streamed at all
-        call = Called(event.id, event.name, rows.time, provider=rows.options.format == PLAIN)
+        call = Called(event.id, event.name, rows.time, provider=rows.envelope.options.format == PLAIN)
         state.calls.append(call)
     call.complete, call.unknown = True, event.problem == "unknown-tool"
     arguments = json_bytes(event.arguments)
     if _streams(rows) and not call.provider:
-        _piece(rows, call, "", complete=True)
+        rows.add(COMPLETE_CALL, call.who)
     if state.answer.charge(2 * len(arguments)):  # as a string inside of JSON, quotes are escaped once more
         call.arguments = arguments.decode()
     else:
@@ -199,36 +168,35 @@ def _called(rows: _Rows, event: ToolCall) -> None:
         state.calls.remove(call)
 
 
-def _streams(rows: _Rows) -> bool:
-    return rows.options.stream_tool_input is True
+def _streams(rows: Rows) -> bool:
+    return rows.envelope.options.stream_tool_input is True
 
 
-def _piece(rows: _Rows, call: Called, delta: str, *, complete: bool = False) -> None:
-    fields = json_bytes(call.id), json_bytes(call.name), json_bytes(delta), b"true" if complete else b"false"
-    rows.add_json(STREAMING_CALL.encode(), b'"toolCallId":%b,"toolName":%b,"arguments":%b,"isComplete":%b' % fields)
+def _piece(rows: Rows, call: Called, delta: str) -> None:
+    rows.add(STREAMED_CALL, call.who + json_bytes(delta))
 
 
-def _tool_call(rows: _Rows, call: Called, arguments: Mapping[str, Any]) -> None:
-    rows.add(
-        "tool_call",
+def _tool_call(rows: Rows, call: Called, arguments: Mapping[str, Any]) -> None:
+    rows.add_object(
+        TOOL_CALL,
         toolCallId=call.id,
         name=call.name,
         arguments=arguments,
         startTime=call.time,
-        tool=call.tool(rows.options.tools),
+        tool=call.tool(rows.envelope.options.tools),
     )
 
 
 # The end
 
 
-def _failed(rows: _Rows, event: Error) -> None:
+def _failed(rows: Rows, event: Error) -> None:
     said = {"toolCallId": event.id, "toolName": event.name, "raw": event.raw}
     known = {key: value for key, value in said.items() if value is not UNSET}
-    rows.add("error", code=event.code, message=event.message, **known)
+    rows.add_object(ERROR, code=event.code, message=event.message, **known)
 
 
-def _finished(rows: _Rows, event: Finish) -> None:
+def _finished(rows: Rows, event: Finish) -> None:
     state = rows.state
     if event.reason != "stop":  # a plain stop may be a stream that just stopped, in the middle of its reasoning
         _end_thinking(rows)
@@ -237,7 +205,7 @@ def _finished(rows: _Rows, event: Finish) -> None:
     if _streams(rows) and finish_reason(raw, called=False) == "tool-calls":
         for call in calls:
             if call.provider:
-                _piece(rows, call, "", complete=True)
+                rows.add(COMPLETE_CALL, call.who)
     if event.reason == "cancelled":
         return
     _message(rows, calls, _reason(event, calls))
@@ -246,15 +214,15 @@ def _finished(rows: _Rows, event: Finish) -> None:
     state.finished = True
 
 
-def _message(rows: _Rows, calls: Sequence[Called], reason: str) -> None:
+def _message(rows: Rows, calls: Sequence[Called], reason: str) -> None:
     """The whole answer, if there is one; without its content if that was too large to be written."""
     answer, again = rows.state.answer, rows.state.finished
-    content = "" if again else answer.text.text()
+    content = "" if again else answer.text()
     shown = [] if again else [_openai_call(call) for call in calls]
-    if not (answer.text.size or calls or answer.cut):
+    if not (answer.bytes or calls or answer.cut):
         return
-    rows.add(
-        "assistant_message",
+    rows.add_object(
+        MESSAGE,
         content=content,
         rawContent="",
         **({"toolCalls": shown} if shown else {}),
@@ -278,7 +246,7 @@ def _truncated(*, cut: bool) -> dict[str, bool]:
     return {"truncated": True} if cut else {}
 
 
-_RENDERERS: dict[type[Event], Callable[[_Rows, Any], None]] = {
+_RENDERERS: dict[type[Event], Callable[[Rows, Any], None]] = {
     TextDelta: _text,
     ReasoningDelta: _reasoning,
     ToolInputStart: _started,
@@ -288,8 +256,5 @@ _RENDERERS: dict[type[Event], Callable[[_Rows, Any], None]] = {
     Error: _failed,
     Finish: _finished,
 }
-
-_PIECES = frozenset({ToolInputDelta, ToolInputEnd})
-"""What is of interest only where calls are streamed."""
 
 AGENT = AgentDialect()

@@ -1,15 +1,13 @@
 """What the dialect `agent` remembers of a message: what its last rows say again as a whole, and what waits."""
 
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
-from tokenmill.dialects.dialect import Envelope
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.limits import KIB
-from tokenmill.parser.state import Source
+from tokenmill.parser.state import BLOCK_PIECES, Source
 
 GATHERED_BYTES = 768 * KIB
 """Of one answer as JSON, and of its reasoning: with the rest of the row it fits the default of an output record."""
@@ -22,12 +20,14 @@ TOOL_BYTES = 64 * KIB
 
 
 class Gathered(msgspec.Struct, array_like=True):
-    """Text that is said again as a whole, as far as there is room."""
+    """Text that is said again as a whole, as far as there is room: a `Source` with one count less to keep."""
 
-    text: Source = msgspec.field(default_factory=Source)
     bytes: int = 0
+    """Of the text and what else took room, as JSON."""
     cut: bool = False
     """There was more than there is room for."""
+    pieces: list[str] = []
+    blocks: list[str] = []
 
     def add(self, text: str, size: int) -> bool:
         """Append `text`, of so many bytes as JSON, if there is room; from the first that has none on nothing is."""
@@ -36,8 +36,16 @@ class Gathered(msgspec.Struct, array_like=True):
             self.cut = True
             return False
         self.bytes = size
-        self.text.add(text)
+        pieces = self.pieces
+        pieces.append(text)
+        if len(pieces) >= BLOCK_PIECES:
+            self.blocks.append("".join(pieces))
+            pieces.clear()
         return True
+
+    def text(self) -> str:
+        """All of it."""
+        return "".join(self.blocks) + "".join(self.pieces)
 
     def charge(self, size: int) -> bool:
         """Take room for something else; False if there is not enough."""
@@ -64,6 +72,13 @@ class Called(msgspec.Struct, array_like=True):
     """It names no tool of the message."""
     arguments: str = ""
     """As JSON, once it is complete."""
+    who: bytes = b""
+    """Its id and name as rows have them, up to its arguments: every piece of these says them again."""
+
+    def __post_init__(self) -> None:
+        if not self.who:
+            names = json_bytes(self.id), json_bytes(self.name)
+            self.who = b'"toolCallId":%b,"toolName":%b,"arguments":' % names
 
     def tool(self, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """What is known of the tool that it names, if that is not too large."""
@@ -84,7 +99,6 @@ class Called(msgspec.Struct, array_like=True):
 class AgentState(msgspec.Struct, array_like=True):
     """What is remembered from one event to the next."""
 
-    id_prefix: str = ""
     thought: Gathered = msgspec.field(default_factory=Gathered)
     thinking_since: int = -1
     """When the open reasoning began; -1 if none is open."""
@@ -95,16 +109,6 @@ class AgentState(msgspec.Struct, array_like=True):
 
     def call(self, call_id: str) -> Called | None:
         """The call of that id, if it has begun."""
+        if self.calls and self.calls[-1].id == call_id:  # nearly always, and a generator is not free
+            return self.calls[-1]
         return next((call for call in reversed(self.calls) if call.id == call_id), None)
-
-
-def message_id(envelope: Envelope) -> bytes:
-    """The id of the message, and of the choice if it has several, as JSON."""
-    return json_bytes(f"{envelope.message_id}/{envelope.choice}" if envelope.choice else envelope.message_id)
-
-
-def id_prefix(envelope: Envelope) -> str:
-    """The part of a UUID (version 8: of one's own making) that all rows of a message share."""
-    who = f"{envelope.conversation_id}\n{envelope.message_id}\n{envelope.choice}"
-    digest = blake2b(who.encode(errors="replace"), digest_size=9).hexdigest()
-    return f"{digest[:8]}-{digest[8:12]}-8{digest[12:15]}-a{digest[15:18]}-"

@@ -70,10 +70,13 @@ class Envelope:
 
     def constant(self, name: str, make: Callable[["Envelope"], bytes]) -> bytes:
         """Bytes of this name that depend on nothing but the envelope, made once."""
-        made = self._made = self._made or {}
-        if name not in made:
-            made[name] = make(self)
-        return made[name]
+        made = self._made
+        if made is None:
+            made = self._made = {}
+        constant = made.get(name)
+        if constant is None:
+            constant = made[name] = make(self)
+        return constant
 
 
 def _native_fields(conversation_id: str, message_id: str, choice: int) -> bytes:

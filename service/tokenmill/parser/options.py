@@ -102,7 +102,7 @@ def read_options(values: Mapping[str, Any], defaults: Options | None = None) -> 
         except msgspec.ValidationError as problem:
             problems.append(f"option {key!r}: {wrong_value(problem, field.type)}")
             continue
-        problems += _refused(key, read[key])
+        problems += refused(key, read[key])
     if problems:
         raise BadOpen("; ".join(problems))
     return msgspec.structs.replace(defaults or Options(), **read)
@@ -119,7 +119,7 @@ def _words(kind: Any) -> list[str]:
     return [word for one in get_args(kind) for word in ([one] if isinstance(one, str) else _words(one))]
 
 
-def _refused(key: str, value: Any) -> list[str]:
+def refused(key: str, value: Any) -> list[str]:
     """What is wrong with a value of the right type."""
     if isinstance(value, int) and not isinstance(value, bool) and value < 0:
         return [f"option {key!r}: must not be negative"]

@@ -154,7 +154,7 @@ def _last_chunks(codec: Codec, kept: Kept, record: Record) -> list[Chunk]:
     """Of a stream that is ended by a timeout: what its codec makes of the end. Half an event is no failure then."""
     try:
         _, chunks = codec.decode(kept.state, record)
-    except RecordError:  # a codec that knows no such end has nothing to end, either
+    except RecordError:  # a codec without a word for the end, or headers that are wrong: it is over all the same
         return []
     return [_timed_out(chunk) for chunk in chunks if chunk.error is None]
 

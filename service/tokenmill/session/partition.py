@@ -174,6 +174,8 @@ class Partition:
             yield record
 
     def _lose_announced(self, replay: Replay, until: int) -> None:
+        if not replay.mark.announced:
+            return  # as nearly always, and there may be a million messages to look through
         for message, choice in self._messages.with_status(OPEN):
             if replay.is_announced(choice, until):
                 self._messages.lose(message, choice)
