@@ -29,6 +29,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("servers"))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests have to tell besides pass or fail, from whichever process they ran in: property `report`."""
+    for outcome in ("passed", "failed"):
+        for test in terminalreporter.getreports(outcome):
+            for name, value in test.user_properties:
+                if name == "report" and test.when == "call":
+                    terminalreporter.section(test.nodeid)
+                    terminalreporter.write_line(str(value))
+
+
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Bootstrap servers of a Kafka that all tests share; use `unique` in the names of topics and groups."""

@@ -1,9 +1,10 @@
 """Faults of every kind on a service at work, for minutes with each delivery; `make chaos` goes on for as long as asked.
 
-The report is printed whether or not it is a pass, and stays in `build`.
+The report is printed behind the tests whether or not it is a pass, and stays in `build`.
 """
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,13 +27,12 @@ LIVE = 300
 @pytest.mark.timeout(3600)  # every wait has its own deadline; a busy machine may need many of them
 @pytest.mark.parametrize("delivery", sorted(DELIVERIES))
 async def test_whatever_happens_what_comes_out_is_what_the_oracle_says(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], delivery: str
+    tmp_path: Path, record_property: Callable[[str, object], None], delivery: str
 ) -> None:
     """Workers killed, frozen, restarted and reconfigured, Redis and the broker with them: I1 to I12 hold."""
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # the suite's own clients complain of every outage
     report = await run(Options(delivery, SEED, SECONDS), tmp_path)
-    with capsys.disabled():
-        print(f"\n{report.markdown()}")  # noqa: T201 -- for the log of a check
+    record_property("report", report.markdown())
     (CHECKOUT / "build").mkdir(exist_ok=True)
     report.write(CHECKOUT / "build" / f"chaos-{delivery}.json")
     assert report.problems == []

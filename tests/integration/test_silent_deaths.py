@@ -165,7 +165,7 @@ SLACK_S = 20.0
 async def _death(stage: Stage, name: str, death: Death) -> str:
     """What the service says in the end."""
     delivery = "exactly-once" if death.exactly_once else "at-least-once"
-    timeouts = {"stall_timeout_s": PATIENCE_S, "transaction_timeout_ms": 3_000}
+    timeouts: dict[str, Any] = {"stall_timeout_s": PATIENCE_S, "transaction_timeout_ms": 3_000}
     config = configuration(stage, commit_interval_ms=20, delivery=delivery, **timeouts)
     group = f"{stage.group}-{name.replace(' ', '-')}"
     config = msgspec.structs.replace(config, kafka=msgspec.structs.replace(config.kafka, group_id=group))
