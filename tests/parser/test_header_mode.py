@@ -127,3 +127,12 @@ def test_each_block_is_one() -> None:
     """Blocks of the same kind are not joined."""
     events = parse(grammar(TOY), ["think:a</h><h>think:b</h><h>text:c</h><h>text:d"])
     assert (len(named(events, ReasoningStart)), len(named(events, TextStart))) == (2, 2)
+
+
+def test_a_header_that_can_be_none_is_given_up_with_the_next_character() -> None:
+    """Also if that waits for what follows: else it would come out behind the reasoning that comes in between."""
+    unfit = Channels(open=marker("<h>"), until=marker(":"), close=marker("</h>"), shape="[a-z]*", routes=())
+    compiled = grammar(Format(name="toy", summary="", sample="", channels=unfit, start="header"))
+    parser = Parser.of(compiled, "identity")
+    fed = [text_of(parser.feed(chunk)) for chunk in ("<h", ">", "<")]
+    assert (fed, reasoning_of(parser.reasoning("why"))) == (["", "", "<h>"], "why")

@@ -100,12 +100,10 @@ class HeaderMode:
         settled = self._scanner.settled(text)
         if settled < 0 or not state.chars:  # the header ends, or it is the message's first text
             return None
-        if settled:  # else all of it waits, and the header is as it was
-            header = state.pending + text[:settled]
-            if self._fitting(header) < len(header):
-                return None
-            state.pending = header
-        state.held = text[settled:]
+        header = state.pending + text[:settled]
+        if self._fitting(header) < len(header):
+            return None
+        state.pending, state.held = header, text[settled:]
         return []
 
     def step(self, run: Run, buffer: str, position: int) -> int:
