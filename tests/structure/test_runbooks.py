@@ -13,7 +13,6 @@ PAGE = (CHECKOUT / "docs" / "howto" / "runbooks.md").read_text(encoding="utf-8")
 SECTIONS = {text.partition("\n")[0]: text for text in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]}
 
 NO_RUNBOOK = {
-    "tokenmill_assigned_partitions": "how work is shared",
     "tokenmill_chunks_consumed_total": "load",
     "tokenmill_events_produced_total": "load",
     "tokenmill_messages_restored_total": "how fast state comes back",

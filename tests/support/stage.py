@@ -224,11 +224,7 @@ class Stage:
         return all(committed.get(number, (0, ""))[0] == end for number, end in ends.items())
 
     async def at_rest(self) -> bool:
-        """Whether everything on the input is committed and leaves no message open: no timeout will follow.
-
-        Both are asked of the same commit: a worker without partitions has no open messages either, nor has one that is
-        yet to read the last openings.
-        """
+        """Whether everything on the input is committed, and by that commit leaves nothing open that a timeout will end."""
         committed, ends = await self.committed(), await self.ends()
         marks = {number: Mark.decode(metadata) for number, (_, metadata) in committed.items()}
         return all(

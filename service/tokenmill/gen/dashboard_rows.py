@@ -194,9 +194,11 @@ RECOVERY = Row(
         ),
         Panel(
             title="Replay",
-            text="Partitions that wait for their state, records read for it, and replays that gave another state.",
+            text="Partitions that wait for their state, messages that were brought back and records read for it, and "
+            "replays that gave another state.",
             queries=(
                 Query(total("tokenmill_replaying_partitions"), "partitions"),
+                Query(rate("tokenmill_messages_restored_total"), "messages a second"),
                 Query(rate("tokenmill_records_replayed_total"), "records a second"),
                 Query(rate("tokenmill_replay_mismatches_total"), "mismatches a second"),
             ),
