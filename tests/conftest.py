@@ -25,7 +25,7 @@ settings.load_profile("tests")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests with servers stay in one process: they share a Kafka, and each has its times to keep."""
     for item in items:
-        if item.get_closest_marker("integration"):
+        if item.get_closest_marker("integration") or "kafka" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("servers"))
 
 

@@ -224,7 +224,7 @@ class Stage:
         return all(committed.get(number, (0, ""))[0] == end for number, end in ends.items())
 
     async def at_rest(self) -> bool:
-        """Whether everything on the input is committed, and by that commit leaves nothing open that a timeout will end."""
+        """Whether everything on the input is committed and, by those commits, nothing is open that will time out."""
         committed, ends = await self.committed(), await self.ends()
         marks = {number: Mark.decode(metadata) for number, (_, metadata) in committed.items()}
         return all(
