@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tokenmill.bench import latency
-from tokenmill.bench.kafka import created
+from tokenmill.bench.kafka import BATCH_BYTES, created, ends
 from tokenmill.bench.latency import latency_of
-from tokenmill.bench.load import Shape
+from tokenmill.bench.load import Load, Shape
 from tokenmill.bench.stand import PASS_THROUGH, Stand
 from tokenmill.errors import FatalError
 
@@ -34,3 +34,13 @@ async def test_a_side_that_is_late_has_no_latency(kafka: str, tmp_path: Path, mo
     async with created(kafka, stand.topics) as admin:
         with pytest.raises(FatalError, match="pass-through is not at work within 0 s"):
             await latency_of(stand, PASS_THROUGH, 500.0, admin)
+
+
+async def test_a_feeder_that_was_held_up_leaves_nothing_out(kafka: str, tmp_path: Path) -> None:
+    """What is due at once may be more than a record batch holds."""
+    stand = Stand(tmp_path, kafka, "", Shape(1.0, 10.0))
+    load = Load(4 * BATCH_BYTES // 40)
+    async with created(kafka, stand.topics):
+        async with latency._feeding(stand) as producer:
+            await latency._send(producer, stand.tokens, list(load))
+        assert sum((await ends(kafka, [stand.tokens])).values()) == load.records

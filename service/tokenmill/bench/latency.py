@@ -134,7 +134,10 @@ async def _send(producer: AIOKafkaProducer, topic: str, records: Sequence[Record
     now_ms = int(time.time() * 1_000)
     batches: dict[int, Any] = {number: producer.create_batch() for number in range(PARTITIONS)}
     for partition, key, value in records:
-        batches[partition].append(key=key, value=value, timestamp=now_ms)
+        if batches[partition].append(key=key, value=value, timestamp=now_ms) is None:  # full: there is much to catch up
+            await producer.send_batch(batches[partition], topic, partition=partition)
+            batches[partition] = producer.create_batch()
+            batches[partition].append(key=key, value=value, timestamp=now_ms)
     for partition, batch in batches.items():
         if batch.record_count():
             await producer.send_batch(batch, topic, partition=partition)
