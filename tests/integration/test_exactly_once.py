@@ -9,7 +9,6 @@ import redis
 from tests.support.feeder import Feeder
 from tests.support.reader import place, reading
 from tests.support.stage import Stage, until
-from tests.support.topics import read_topic
 from tokenmill.servers import RedisServer
 from tokenmill.servers.worker import WorkerProcess
 
@@ -21,8 +20,8 @@ SETTINGS = {"delivery": DELIVERY, "idle_timeout_s": 2}
 
 PARTITIONS = 4
 CONVERSATIONS = 100
-VICTIMS = 10
-"""Workers that may be killed, or frozen, until one of them was in the middle of something."""
+ZOMBIES = 10
+"""Workers that may be frozen until one of them was in the middle of something."""
 
 
 async def test_each_record_comes_once(stage: Stage) -> None:
@@ -41,30 +40,12 @@ async def _two(stage: Stage) -> list[WorkerProcess]:
     return list(await asyncio.gather(stage.start(**SETTINGS), stage.start(**SETTINGS)))
 
 
-async def _kill_until_aborted(stage: Stage, feeder: Feeder, workers: list[WorkerProcess]) -> None:
-    """One in the middle of its work: until it was in a transaction, so that there is something to hide."""
-    for _ in range(VICTIMS):
-        await feeder.progress()
-        workers.pop(0).kill()
-        await feeder.progress()
-        workers.append(await stage.start(**SETTINGS))
-        if await _aborted(stage):
-            return
-    raise AssertionError("nobody was killed in a transaction")
-
-
-async def _aborted(stage: Stage) -> bool:
-    """Whether among the events there are some of a transaction that was aborted."""
-    committed = {(record.partition, record.offset) for record in await stage.read(stage.topics.events)}
-    ends = dict(sorted(committed))
-    return any(
-        record.offset < ends.get(record.partition, 0) and (record.partition, record.offset) not in committed
-        for record in await read_topic(stage.bootstrap, stage.topics.events, "read_uncommitted")
-    )
-
-
-async def _kill_all(stage: Stage, feeder: Feeder, workers: list[WorkerProcess], cache: redis.Redis) -> None:
-    """And Redis forgets what it had of them."""
+async def _kill(stage: Stage, feeder: Feeder, workers: list[WorkerProcess], cache: redis.Redis) -> None:
+    """One in the middle of its work, then all of them, with an empty Redis behind them."""
+    await feeder.progress()
+    workers.pop(0).kill()
+    await feeder.progress()
+    workers.append(await stage.start(**SETTINGS))
     await feeder.progress()
     for worker in workers:
         worker.kill()
@@ -81,7 +62,7 @@ async def _come_and_go(stage: Stage, feeder: Feeder) -> None:
 
 async def _freeze_until_fenced(stage: Stage, feeder: Feeder, workers: list[WorkerProcess]) -> None:
     """A worker is frozen until others have its partitions; when it goes on, none of its transactions may end."""
-    for _ in range(VICTIMS):
+    for _ in range(ZOMBIES):
         zombie = workers.pop(0)
         await _freeze(stage, feeder, zombie)
         if _fenced(stage, zombie):
@@ -122,14 +103,13 @@ async def test_whatever_happens_to_workers_each_record_comes_once(
         feeding = asyncio.create_task(feeder.run())
         cache = redis.Redis(port=redis_server.port)
         try:
-            await _kill_until_aborted(stage, feeder, workers)
-            await _kill_all(stage, feeder, workers, cache)
+            await _kill(stage, feeder, workers, cache)
             await _come_and_go(stage, feeder)
             await _freeze_until_fenced(stage, feeder, workers)
         finally:
             cache.close()
             feeder.enough.set()
-        await feeding
+            await feeding
         await until(stage.at_rest, "every message is ended, the last ones by their timeout, and that is committed")
 
         found = await stage.found()

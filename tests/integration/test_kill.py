@@ -55,7 +55,7 @@ async def test_killed_workers_publish_what_one_run_would(
         finally:
             cache.close()
             feeder.enough.set()
-        await feeding
+            await feeding
         await until(stage.at_rest, "every message is ended, the last ones by their timeout, and that is committed")
 
         found, expected = await stage.found(), await stage.expected()
