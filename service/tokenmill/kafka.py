@@ -9,7 +9,12 @@ from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypeVar
 
 from aiokafka.abc import AbstractTokenProvider
-from aiokafka.errors import KafkaError
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    KafkaError,
+    NotCoordinatorForGroupError,
+)
 
 from tokenmill.config import Kafka
 from tokenmill.errors import ConfigError, Unavailable
@@ -17,6 +22,9 @@ from tokenmill.errors import ConfigError, Unavailable
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+NO_COORDINATOR = (GroupCoordinatorNotAvailableError, NotCoordinatorForGroupError, GroupLoadInProgressError)
+"""The broker does not know yet who keeps a group's offsets: a cluster that is new makes a topic for them first."""
 
 CALL_S = 15.0
 """Deadline of one call to the broker that is not a join, a fetch or a produce request."""

@@ -1,7 +1,5 @@
 """What the benchmarks ask of Kafka."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
@@ -9,7 +7,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from tests.support.stage import until
-from tests.support.topics import read_topic
+from tests.support.topics import admin_of, read_topic
 from tokenmill.bench.kafka import committed, create_topics, created, ends, preload, written
 from tokenmill.bench.load import Load
 
@@ -32,7 +30,7 @@ async def test_the_load_is_put_on_its_topic_and_progress_is_seen(kafka: str, uni
         assert await committed(admin, f"g-{unique}", topic) == 0
         await _commit(kafka, f"g-{unique}", topic, {0: 100, 3: 20})
         assert await committed(admin, f"g-{unique}", topic) == 120
-    async with started_admin(kafka) as admin:
+    async with admin_of(kafka) as admin:
         await until(partial(_is_gone, admin, topic), "the topic is deleted")
 
 
@@ -55,16 +53,6 @@ async def test_only_what_is_committed_counts_as_written(kafka: str, unique: str)
             await producer.stop()
         assert sum((await ends(kafka, [topic])).values()) > 5
         assert await written(kafka, start) == 5
-
-
-@asynccontextmanager
-async def started_admin(kafka: str) -> AsyncIterator[AIOKafkaAdminClient]:
-    admin = AIOKafkaAdminClient(bootstrap_servers=kafka)
-    await admin.start()
-    try:
-        yield admin
-    finally:
-        await admin.close()
 
 
 async def _is_gone(admin: AIOKafkaAdminClient, topic: str) -> bool:

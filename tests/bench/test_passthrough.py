@@ -6,7 +6,7 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
 from tests.support.stage import until
-from tests.support.topics import make_topics, read_topic, write_topic
+from tests.support.topics import admin_of, make_topics, read_topic, write_topic
 from tokenmill.bench.kafka import committed
 from tokenmill.bench.passthrough import Job, PassThrough
 
@@ -21,13 +21,9 @@ async def test_one_record_of_the_given_size_comes_out_for_each_that_goes_in(
     await make_topics(kafka, source, target)
     await write_topic(kafka, source, [(b"c%d" % number, b"v", []) for number in range(100)])
     job = Job(kafka, group, source, target, value_bytes=10, commit_interval_s=0.05, batch_bytes=500)
-    admin = AIOKafkaAdminClient(bootstrap_servers=kafka)
-    await admin.start()
-    try:
+    async with admin_of(kafka) as admin:
         with PassThrough(tmp_path, job):
             await until(lambda: _all_committed(admin, group, source), "commit everything")
-    finally:
-        await admin.close()
     read, wrote = await read_topic(kafka, source), await read_topic(kafka, target)
     places = [sorted((r.partition, r.offset, r.key, r.timestamp) for r in records) for records in (read, wrote)]
     assert places[0] == places[1]

@@ -4,9 +4,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from aiokafka.admin import AIOKafkaAdminClient
 
-from tests.support.topics import make_topics
+from tests.support.topics import admin_of, make_topics
 from tokenmill.bench.kafka import preload
 from tokenmill.bench.load import Load, Shape
 from tokenmill.bench.stand import PASS_THROUGH, Stand, new_group
@@ -26,14 +25,10 @@ async def test_a_load_that_is_too_small_to_be_timed_is_refused(kafka: str, tmp_p
     stand = Stand(tmp_path, kafka, "", Shape(1.0, 10.0))
     await make_topics(kafka, *stand.topics)
     await preload(kafka, stand.tokens, Load(100))
-    admin = AIOKafkaAdminClient(bootstrap_servers=kafka)
-    await admin.start()
-    try:
+    async with admin_of(kafka) as admin:
         async with asyncio.timeout(60):
             with pytest.raises(FatalError, match="measure with more"):
                 await run_side(stand, PASS_THROUGH, Load(100), admin, None, new_group())
-    finally:
-        await admin.close()
 
 
 @pytest.mark.integration
@@ -45,10 +40,6 @@ async def test_a_side_that_dies_is_said_with_its_last_words(
     await make_topics(kafka, *stand.topics)
     broken = Stand(tmp_path, "127.0.0.1:1", "", Shape(1.0, 10.0))
     monkeypatch.setattr(stand, "process", broken.process)
-    admin = AIOKafkaAdminClient(bootstrap_servers=kafka)
-    await admin.start()
-    try:
+    async with admin_of(kafka) as admin:
         with pytest.raises(FatalError, match=r"ended by itself: [\s\S]*KafkaConnectionError"):
             await run_side(stand, PASS_THROUGH, Load(100), admin, None, new_group())
-    finally:
-        await admin.close()

@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from aiokafka.admin import AIOKafkaAdminClient
 
 from tests.chart.pods import Container, Secrets
 from tests.chart.rendering import Object, hook, render, worker
 from tests.support.certificates import make_identity
 from tests.support.stage import Stage, until
+from tests.support.topics import admin_of
 from tokenmill.servers import RedisServer, SecureKafkaServer
 from tokenmill.servers.process import free_port
 
@@ -102,11 +102,7 @@ async def test_a_release_makes_its_topics_works_and_drains(
 
 async def _members(stage: Stage) -> list[str]:
     """Ids of the members of the stage's group; the broker begins that of a static one with its own name."""
-    admin = AIOKafkaAdminClient(bootstrap_servers=stage.bootstrap)
-    await admin.start()
-    try:
+    async with admin_of(stage.bootstrap) as admin:
         (described,) = await admin.describe_consumer_groups([stage.group])
         ((_, _, _, _, _, members, *_),) = described.groups
         return [member_id for member_id, *_ in members]
-    finally:
-        await admin.close()

@@ -43,6 +43,13 @@ class Race:
         """Start the worker that halts, and wait until it is ready or stands still."""
         await asyncio.to_thread(self.worker.start)
 
+    async def work_and_arm(self) -> None:
+        """It has committed something; the next time that it comes to its point it halts."""
+        await self.start()
+        await self.talk()
+        await self.committed()
+        self.worker.arm()
+
     async def talk(self, *, last: bool = False) -> None:
         """One more chunk in each conversation, without a number, and a record that is none."""
         chunk: dict[str, Any] = {"message_id": "m", "delta": f"{self._rounds} "} | ({"end": True} if last else {})
@@ -64,6 +71,12 @@ class Race:
     def rig(self) -> AbstractAsyncContextManager[Rig]:
         """Another worker, in this process, that works by itself and is drained in the end."""
         return _working(self.stage, self._delivery)
+
+    async def decide(self) -> None:
+        """The other worker has done all there is; then the first one's fate comes, and nothing is wrong in the end."""
+        await self.committed()
+        await self.fulfil()
+        await self.as_expected()
 
     async def fulfil(self) -> None:
         """The worker is killed where it stands, or goes on: then it ends, fenced, or is a member of the group again."""
@@ -101,10 +114,7 @@ async def _working(stage: Stage, delivery: str) -> AsyncIterator[Rig]:
 async def test_in_front_of_a_commit(fragile: Stage, redis_server: RedisServer, delivery: str, fate: str) -> None:
     """All outputs are acknowledged, in an open transaction; the offset is not committed, and never is by this one."""
     race = Race(fragile, redis_server, "committing", delivery, fate)
-    await race.start()
-    await race.talk()
-    await race.committed()
-    race.worker.arm()
+    await race.work_and_arm()
     await race.talk()
     await race.halted()
     async with race.rig():
@@ -119,16 +129,11 @@ async def test_in_front_of_a_commit(fragile: Stage, redis_server: RedisServer, d
 async def test_between_commit_and_snapshot(fragile: Stage, redis_server: RedisServer, delivery: str, fate: str) -> None:
     """The snapshot is never written, or written when the partition is somebody else's."""
     race = Race(fragile, redis_server, "committed", delivery, fate)
-    await race.start()
-    await race.talk()
-    await race.committed()
-    race.worker.arm()
+    await race.work_and_arm()
     await race.talk()
     await race.halted()
     async with race.rig():
-        await race.committed()
-        await race.fulfil()
-        await race.as_expected()
+        await race.decide()
 
 
 @pytest.mark.parametrize(("delivery", "fate"), [(ONCE, KILLED), (AT_LEAST_ONCE, WOKEN)])
@@ -137,15 +142,10 @@ async def test_between_assignment_and_restore(
 ) -> None:
     """It has partitions, and has not asked yet where they stand; it holds parked state that soon is too old."""
     race = Race(fragile, redis_server, "assigned", delivery, fate)
-    await race.start()
-    await race.talk()
-    await race.committed()
-    race.worker.arm()
+    await race.work_and_arm()
     async with race.rig():  # the group gives out its partitions anew
         await race.halted()
-        await race.committed()
-        await race.fulfil()
-        await race.as_expected()
+        await race.decide()
 
 
 @pytest.mark.parametrize(("delivery", "fate"), [(ONCE, WOKEN), (AT_LEAST_ONCE, KILLED)])
@@ -161,21 +161,14 @@ async def test_during_a_replay(fragile: Stage, redis_server: RedisServer, delive
     await race.start()
     await race.halted()
     async with race.rig():
-        await race.committed()
-        await race.fulfil()
-        await race.as_expected()
+        await race.decide()
 
 
 @pytest.mark.parametrize(("delivery", "fate"), [(ONCE, WOKEN), (AT_LEAST_ONCE, WOKEN)])
 async def test_in_the_revoke_callback(fragile: Stage, redis_server: RedisServer, delivery: str, fate: str) -> None:
     """The group goes on without it; what it then finishes and commits comes too late."""
     race = Race(fragile, redis_server, "revoked", delivery, fate)
-    await race.start()
-    await race.talk()
-    await race.committed()
-    race.worker.arm()
+    await race.work_and_arm()
     async with race.rig():
         await race.halted()
-        await race.committed()
-        await race.fulfil()
-        await race.as_expected()
+        await race.decide()

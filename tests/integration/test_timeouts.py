@@ -1,14 +1,12 @@
 """Time enters through the log: a timeout that one owner writes is another's to read, and ends the message once."""
 
-import json
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
 
-from tests.support.rig import Rig, rigged
+from tests.support.rig import Rig, read_all, rigged, sent_ago
 from tests.support.stage import Stage, until
 from tokenmill.limits import ENDED_OFFSETS
 from tokenmill.session import Mark
@@ -25,8 +23,8 @@ DAY_S = 86_400
 async def _idle(stage: Stage, rig: Rig) -> None:
     """The first message gets nothing for the time."""
     closer = IdleCloser(rig.engine)
-    await _send(stage, rig, 0, message_id="m", delta="and then")
-    await _read_all(stage, rig)
+    await sent_ago(stage, rig, 0, message_id="m", delta="and then")
+    await read_all(stage, rig)
 
     def look() -> float:
         closer.look()
@@ -37,9 +35,9 @@ async def _idle(stage: Stage, rig: Rig) -> None:
 
 async def _old(stage: Stage, rig: Rig) -> None:
     """The first message is from the day before yesterday, and still gets chunks."""
-    await _send(stage, rig, 2 * DAY_S, message_id="m", delta="and then")
-    await _send(stage, rig, 0, message_id="m", delta="and then")
-    await _read_all(stage, rig)
+    await sent_ago(stage, rig, 2 * DAY_S, message_id="m", delta="and then")
+    await sent_ago(stage, rig, 0, message_id="m", delta="and then")
+    await read_all(stage, rig)
     await AgeCloser(rig.engine).look()
 
 
@@ -61,15 +59,15 @@ async def test_a_timeout_is_read_by_the_next_owner(
     assert Mark.decode((await stage.committed())[0][1]) == rig.engine.lanes[place].committed
 
     async with rigged(stage, idle_timeout_s=900) as rig:
-        await _read_all(stage, rig)
+        await read_all(stage, rig)
         assert [source for partition, source, _ in rig.hooks.restores if not partition] == ["replay"]
         lane = rig.engine.lanes[place]
         assert lane.partition.open_messages == 0
         assert lane.partition.mark().low_water == 0
         for _ in range(ENDED_OFFSETS):
             await rig.engine.producer.send(place.topic, b'{"usage": {}}', key=b"c", partition=0)
-        await _send(stage, rig, 0, message_id="n", delta="x")
-        await _read_all(stage, rig)
+        await sent_ago(stage, rig, 0, message_id="n", delta="x")
+        await read_all(stage, rig)
         await lane.drained()
         await rig.commit()
         assert lane.committed is not None
@@ -77,21 +75,3 @@ async def test_a_timeout_is_read_by_the_next_owner(
     finishes = [event for event in await stage.events() if event["type"] == "finish"]
     assert [(event["message_id"], event["reason"]) for event in finishes] == [("m", "timeout")]
     assert await stage.found() == await stage.expected()
-
-
-async def _send(stage: Stage, rig: Rig, age: float, **chunk: str) -> None:
-    """Put a chunk on the input that is so many seconds old."""
-    then = int((time.time() - age) * 1000)
-    value = json.dumps(chunk).encode()
-    await rig.engine.producer.send_and_wait(stage.topics.tokens, value, key=b"c", partition=0, timestamp_ms=then)
-
-
-async def _read_all(stage: Stage, rig: Rig) -> None:
-    place = TopicPartition(stage.topics.tokens, 0)
-    end = (await stage.ends())[0]
-
-    async def read() -> bool:
-        await rig.turn()
-        return rig.engine.ready and rig.engine.position(place) >= end and rig.engine.caught_up(place)
-
-    await until(read, "everything is read")

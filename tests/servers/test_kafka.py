@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin import NewTopic
 
+from tests.support.topics import admin_of
 from tokenmill.errors import MissingServer
 from tokenmill.servers import KafkaServer, kafka
 
@@ -16,12 +17,8 @@ StartKafka = Callable[..., KafkaServer]
 
 
 async def create_topic(bootstrap: str, name: str) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    await admin.start()
-    try:
+    async with admin_of(bootstrap) as admin:
         await admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
-    finally:
-        await admin.close()
 
 
 async def send(bootstrap: str, topic: str, value: bytes) -> None:

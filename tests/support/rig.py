@@ -1,5 +1,7 @@
 """An engine of the test's own process, on real Kafka, that the test turns step by step."""
 
+import json
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -164,3 +166,22 @@ async def rigged(
         await stopped(engine.consumer)
         await engine.delivery.close()
         await engine.store.close()
+
+
+async def sent_ago(stage: Stage, rig: Rig, age: float, **chunk: str) -> None:
+    """Put a chunk on the input that is so many seconds old."""
+    then = int((time.time() - age) * 1000)
+    value = json.dumps(chunk).encode()
+    await rig.engine.producer.send_and_wait(stage.topics.tokens, value, key=b"c", partition=0, timestamp_ms=then)
+
+
+async def read_all(stage: Stage, rig: Rig) -> None:
+    """Turn the rig until it has read what is on the first partition."""
+    place = TopicPartition(stage.topics.tokens, 0)
+    end = (await stage.ends())[0]
+
+    async def read() -> bool:
+        await rig.turn()
+        return rig.engine.ready and rig.engine.position(place) >= end and rig.engine.caught_up(place)
+
+    await until(read, "everything is read")

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
+from aiokafka.admin import NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from tests.support.topics import known, read_topic
+from tests.support.topics import admin_of, known, read_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.records import InputRecord
 from tokenmill.replay import replay_records
@@ -101,34 +101,22 @@ class Stage:
 
     async def make_topics(self, **configs: str) -> None:
         """All topics of the test; `configs` are those of each, with `_` for `.`."""
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
-        await admin.start()
-        try:
+        async with admin_of(self.bootstrap) as admin:
             settings = {key.replace("_", "."): value for key, value in configs.items()}
             names = [getattr(self.topics, key) for key in ("tokens", "events", "tool_calls", "dlq")]
             await admin.create_topics([NewTopic(n, self.partitions, 1, topic_configs=settings) for n in names])
             await known(admin, names)
-        finally:
-            await admin.close()
 
     async def raise_limit(self, topic: str, size: int) -> None:
         """Set how many bytes a record batch of the topic may have."""
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
-        await admin.start()
-        try:
+        async with admin_of(self.bootstrap) as admin:
             setting = {"max.message.bytes": str(size)}
             await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, setting)])
-        finally:
-            await admin.close()
 
     async def delete_records(self, number: int, before: int) -> None:
         """Let a partition of the input begin at this offset, as retention does."""
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
-        await admin.start()
-        try:
+        async with admin_of(self.bootstrap) as admin:
             await admin.delete_records({TopicPartition(self.topics.tokens, number): RecordsToDelete(before)})
-        finally:
-            await admin.close()
 
     # Workers
 
@@ -196,13 +184,9 @@ class Stage:
 
     async def committed(self) -> dict[int, tuple[int, str]]:
         """Offset and metadata that the group committed, by partition."""
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
-        await admin.start()
-        try:
+        async with admin_of(self.bootstrap) as admin:
             found = await admin.list_consumer_group_offsets(self.group)
             return {tp.partition: (at.offset, at.metadata) for tp, at in found.items() if at.offset >= 0}
-        finally:
-            await admin.close()
 
     async def ends(self) -> dict[int, int]:
         """Where each partition of the input ends."""

@@ -1,7 +1,8 @@
 """Make topics, fill them and read them back, with plain clients."""
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
@@ -13,15 +14,22 @@ KNOWN_S = 30
 LOOK_S = 0.02
 
 
-async def make_topics(bootstrap: str, *names: str, partitions: int = PARTITIONS) -> None:
-    """Create topics and wait until they can be used."""
+@asynccontextmanager
+async def admin_of(bootstrap: str) -> AsyncIterator[AIOKafkaAdminClient]:
+    """A client for what operators do."""
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     await admin.start()
     try:
-        await admin.create_topics([NewTopic(name, partitions, 1) for name in names])
-        await known(admin, names)
+        yield admin
     finally:
         await admin.close()
+
+
+async def make_topics(bootstrap: str, *names: str, partitions: int = PARTITIONS) -> None:
+    """Create topics and wait until they can be used."""
+    async with admin_of(bootstrap) as admin:
+        await admin.create_topics([NewTopic(name, partitions, 1) for name in names])
+        await known(admin, names)
 
 
 async def known(admin: AIOKafkaAdminClient, names: Collection[str]) -> None:

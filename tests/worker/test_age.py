@@ -1,13 +1,12 @@
 """What is open for too long is closed by records in the log, by the age that the log tells."""
 
 import json
-import time
 
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.structs import OffsetAndTimestamp
 
-from tests.support.rig import Rig, rigged
+from tests.support.rig import read_all, rigged, sent_ago
 from tests.support.stage import Stage, until
 from tokenmill.errors import Unavailable
 from tokenmill.worker import age as age_module
@@ -26,27 +25,13 @@ def test_rounds_follow_the_age_within_bounds() -> None:
     assert [round_seconds(age) for age in (1, 200, 86_400)] == [SHORTEST_ROUND_S, 2, LONGEST_ROUND_S]
 
 
-async def _send(stage: Stage, rig: Rig, age: float, **chunk: str) -> None:
-    """Put a chunk on the input that is so many seconds old."""
-    then = int((time.time() - age) * 1000)
-    value = json.dumps(chunk).encode()
-    await rig.engine.producer.send_and_wait(stage.topics.tokens, value, key=b"c", partition=0, timestamp_ms=then)
-
-
-async def _read_all(stage: Stage, rig: Rig) -> None:
-    place = TopicPartition(stage.topics.tokens, 0)
-    await until(lambda: rig.engine.ready, "every partition is live")
-    while rig.engine.position(place) < (await stage.ends())[0] or not rig.engine.caught_up(place):
-        await rig.turn()
-
-
 async def test_a_message_is_closed_by_the_age_of_the_log(stage: Stage) -> None:
     """Also by an owner that has just come; once; and what is younger stays open."""
     async with rigged(stage) as rig:
-        await _send(stage, rig, 2 * DAY_S, message_id="old", delta="x")
-        await _send(stage, rig, 0, message_id="old", delta="y")
-        await _send(stage, rig, 0, message_id="new", delta="x")
-        await _read_all(stage, rig)
+        await sent_ago(stage, rig, 2 * DAY_S, message_id="old", delta="x")
+        await sent_ago(stage, rig, 0, message_id="old", delta="y")
+        await sent_ago(stage, rig, 0, message_id="new", delta="x")
+        await read_all(stage, rig)
         closer = AgeCloser(rig.engine)
         await closer.look()
         assert rig.engine.numbers.value(WRITTEN) == 1
@@ -56,7 +41,7 @@ async def test_a_message_is_closed_by_the_age_of_the_log(stage: Stage) -> None:
         *_, control = await stage.read(stage.topics.tokens)
         assert (control.key, json.loads(control.value)) == (b"c", {"message_id": "old", "control": "timeout"})
         assert dict(control.headers)["tm-opened-before"] == b"3"
-        await _read_all(stage, rig)
+        await read_all(stage, rig)
         await lane.drained()
         await closer.look()
         assert (lane.partition.open_messages, rig.engine.numbers.value(WRITTEN)) == (1, 1)
@@ -67,8 +52,8 @@ async def test_a_message_is_closed_by_the_age_of_the_log(stage: Stage) -> None:
 async def test_where_nothing_is_young_nothing_is_closed_by_age(stage: Stage) -> None:
     """All that is there is idle, which is another record's business. A broker that can't tell answers the same."""
     async with rigged(stage) as rig:
-        await _send(stage, rig, 2 * DAY_S, message_id="m", delta="x")
-        await _read_all(stage, rig)
+        await sent_ago(stage, rig, 2 * DAY_S, message_id="m", delta="x")
+        await read_all(stage, rig)
         await AgeCloser(rig.engine).look()
         assert rig.engine.numbers.value(WRITTEN) == 0
 
@@ -79,7 +64,7 @@ async def test_a_broker_that_does_not_answer_is_asked_again_later(
     """What is too old can wait; what reads and publishes must not end because of it."""
     await stage.send("c", {"message_id": "m", "delta": "x"}, partition=0)
     async with rigged(stage) as rig:
-        await _read_all(stage, rig)
+        await read_all(stage, rig)
         answers: list[Exception | None] = [Unavailable("no answer"), None]
 
         async def asked(call: object, what: str) -> dict[TopicPartition, OffsetAndTimestamp]:  # noqa: ARG001 -- of `deadline`

@@ -2,10 +2,11 @@
 
 import gc
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, median
 from time import thread_time
+
+from tokenmill.worker.restore import collector_at_rest
 
 Timed = Callable[[], object]
 
@@ -16,7 +17,7 @@ def in_turns(functions: Mapping[str, Timed], rounds: int) -> dict[str, list[floa
     So a slow moment of the machine hits all of them, and that other programs run, too, hits none.
     """
     times: dict[str, list[float]] = {name: [] for name in functions}
-    with _collector_off():
+    with collector_at_rest():
         for _ in range(rounds):
             for name, function in functions.items():
                 started = thread_time()
@@ -37,14 +38,3 @@ def growth_exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
     middle_x, middle_y = fmean(xs), fmean(ys)
     rise = sum((x - middle_x) * (y - middle_y) for x, y in zip(xs, ys, strict=True))
     return rise / sum((x - middle_x) ** 2 for x in xs)
-
-
-@contextmanager
-def _collector_off() -> Iterator[None]:
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

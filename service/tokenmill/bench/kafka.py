@@ -1,27 +1,26 @@
 """What the pipeline benchmark asks of Kafka: topics, the load, and how far a consumer group has come."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import (
-    GroupCoordinatorNotAvailableError,
-    GroupLoadInProgressError,
-    NotCoordinatorForGroupError,
-    TopicAlreadyExistsError,
-)
+from aiokafka.errors import TopicAlreadyExistsError
 
-from tokenmill.bench.load import PARTITIONS, Load
-from tokenmill.errors import Unavailable
-from tokenmill.kafka import deadline
+from tokenmill.bench.load import PARTITIONS, Load, Record
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.kafka import NO_COORDINATOR, deadline
+from tokenmill.servers.process import Server
 from tokenmill.worker.fetched import unwrap_fetched
 
 BATCH_BYTES = 256 * 1024
 
 POLL_MS = 200
+
+LOOK_S = 0.05
+"""Between two looks at the committed offsets: small against a run of seconds."""
 
 IN_FLIGHT = 64
 """Batches sent before the oldest acknowledgement is waited for."""
@@ -55,19 +54,27 @@ async def preload(bootstrap: str, topic: str, load: Load) -> None:
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True, max_batch_size=BATCH_BYTES)
     await producer.start()
     try:
-        batches = [producer.create_batch() for _ in range(PARTITIONS)]
         sent: list[asyncio.Future[Any]] = []
-        for partition, key, value in load:
-            if batches[partition].append(key=key, value=value, timestamp=None) is None:
-                sent.append(await producer.send_batch(batches[partition], topic, partition=partition))
-                batches[partition] = producer.create_batch()
-                batches[partition].append(key=key, value=value, timestamp=None)
+        for partition, batch in filled(producer, load):
+            sent.append(await producer.send_batch(batch, topic, partition=partition))
             if len(sent) >= IN_FLIGHT:
                 await sent.pop(0)
-        sent += [await producer.send_batch(batch, topic, partition=number) for number, batch in enumerate(batches)]
         await asyncio.gather(*sent)
     finally:
         await producer.stop()
+
+
+def filled(
+    producer: AIOKafkaProducer, records: Iterable[Record], timestamp_ms: int | None = None
+) -> Iterator[tuple[int, Any]]:
+    """Record batches of these with their partitions: each as soon as it is full, in the end what is in the others."""
+    batches = [producer.create_batch() for _ in range(PARTITIONS)]
+    for partition, key, value in records:
+        if batches[partition].append(key=key, value=value, timestamp=timestamp_ms) is None:
+            yield partition, batches[partition]
+            batches[partition] = producer.create_batch()
+            batches[partition].append(key=key, value=value, timestamp=timestamp_ms)
+    yield from ((partition, batch) for partition, batch in enumerate(batches) if batch.record_count())
 
 
 async def ends(bootstrap: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
@@ -109,6 +116,15 @@ async def committed(admin: AIOKafkaAdminClient, group: str, topic: str) -> int:
     partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     try:
         offsets = await admin.list_consumer_group_offsets(group, partitions=partitions)
-    except (GroupCoordinatorNotAvailableError, NotCoordinatorForGroupError, GroupLoadInProgressError):
-        return 0  # a broker that has just started makes its own topics first
+    except NO_COORDINATOR:
+        return 0
     return sum(max(0, offset.offset) for offset in offsets.values())
+
+
+async def reached(admin: AIOKafkaAdminClient, group: str, topic: str, records: int, process: Server) -> int:
+    """Wait until the group has committed so many; answers how many. Raises `FatalError` if the process ends before."""
+    while (done := await committed(admin, group, topic)) < records:
+        if not process.alive:
+            raise FatalError(f"{process.name} ended by itself: {process.log_end()}")
+        await asyncio.sleep(LOOK_S)
+    return done

@@ -10,17 +10,17 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from statistics import quantiles
-from typing import Any
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
-from tokenmill.bench.kafka import BATCH_BYTES, committed
-from tokenmill.bench.load import PARTITIONS, Load, Record
+from tokenmill.bench.kafka import BATCH_BYTES, filled, reached
+from tokenmill.bench.load import Load, Record
 from tokenmill.bench.processes import queued_seconds
 from tokenmill.bench.stand import Stand, new_group
 from tokenmill.errors import FatalError
+from tokenmill.servers.process import Server
 
 TICK_S = 0.01
 """Between two batches of input: a tenth of a token's time of a fast model."""
@@ -60,12 +60,14 @@ async def latency_of(stand: Stand, side: str, records_per_s: float, admin: AIOKa
             await asyncio.to_thread(process.start)
             records = iter(load)
             await _send(producer, stand.tokens, list(islice(records, FIRST)))
-            await _through(admin, group, stand.tokens, FIRST, f"{side} is not at work")
+            await _through(admin, group, stand.tokens, FIRST, process, f"{side} is not at work")
             await _feed(producer, stand.tokens, records, warm_up - FIRST, records_per_s)
             start_ms, queued = time.time() * 1_000, queued_seconds(process.pid)
             await _feed(producer, stand.tokens, records, load.records - warm_up, records_per_s)
             queued_later, took = queued_seconds(process.pid), time.time() - start_ms / 1_000
-            await _through(admin, group, stand.tokens, load.records, f"{side} does not keep up with half of its rate")
+            await _through(
+                admin, group, stand.tokens, load.records, process, f"{side} does not keep up with half of its rate"
+            )
             end = (await consumer.end_offsets([watched]))[watched]
             while await consumer.position(watched) < end:  # noqa: ASYNC110 -- the client's own task moves it
                 await asyncio.sleep(POLL_S)
@@ -118,29 +120,21 @@ async def _feed(
         await asyncio.sleep(TICK_S)
 
 
-async def _through(admin: AIOKafkaAdminClient, group: str, topic: str, records: int, late: str) -> None:
+async def _through(
+    admin: AIOKafkaAdminClient, group: str, topic: str, records: int, process: Server, late: str
+) -> None:
     """Wait until so many are committed: what does not arrive would be missing in the figures."""
     try:
         async with asyncio.timeout(BEHIND_S):
-            while True:
-                if await committed(admin, group, topic) >= records:
-                    return
-                await asyncio.sleep(POLL_S)
+            await reached(admin, group, topic, records, process)
     except TimeoutError as problem:
         raise FatalError(f"{late} within {BEHIND_S:.0f} s") from problem
 
 
 async def _send(producer: AIOKafkaProducer, topic: str, records: Sequence[Record]) -> None:
     now_ms = int(time.time() * 1_000)
-    batches: dict[int, Any] = {number: producer.create_batch() for number in range(PARTITIONS)}
-    for partition, key, value in records:
-        if batches[partition].append(key=key, value=value, timestamp=now_ms) is None:  # full: there is much to catch up
-            await producer.send_batch(batches[partition], topic, partition=partition)
-            batches[partition] = producer.create_batch()
-            batches[partition].append(key=key, value=value, timestamp=now_ms)
-    for partition, batch in batches.items():
-        if batch.record_count():
-            await producer.send_batch(batch, topic, partition=partition)
+    for partition, batch in filled(producer, records, now_ms):
+        await producer.send_batch(batch, topic, partition=partition)
 
 
 async def _follow(consumer: AIOKafkaConsumer, seen: list[tuple[float, int]]) -> None:

@@ -14,10 +14,9 @@ from statistics import median
 
 import msgspec
 import redis
-from aiokafka.admin import AIOKafkaAdminClient
 
 from tokenmill.bench.clock import median_ratio
-from tokenmill.bench.kafka import committed, created, ends, preload
+from tokenmill.bench.kafka import created, ends, preload, reached
 from tokenmill.bench.load import PARTITIONS, Load, Record, shape_of
 from tokenmill.bench.stand import AT_LEAST_ONCE, Stand, new_group
 from tokenmill.bench.texts import PLAIN, TOOLS, chunks_of
@@ -135,7 +134,8 @@ async def _restores(stand: Stand, load: OpenMessages, rounds: int, progress: Pro
         await preload(stand.bootstrap, stand.tokens, load)
         group = new_group()
         async with _worker(stand, group) as worker:
-            await _committed(admin, group, stand, load, worker)
+            async with asyncio.timeout(OPENED_S):
+                await reached(admin, group, stand.tokens, load.records, worker)
             size = await _snapshot_bytes(stand, group) / load.messages
         rates = []
         for number in range(rounds):
@@ -198,14 +198,6 @@ async def _worker(stand: Stand, group: str) -> AsyncIterator[Server]:
         yield worker
     finally:
         await asyncio.to_thread(worker.stop)
-
-
-async def _committed(admin: AIOKafkaAdminClient, group: str, stand: Stand, load: Load, worker: Server) -> None:
-    async with asyncio.timeout(OPENED_S):
-        while await committed(admin, group, stand.tokens) < load.records:
-            if not worker.alive:
-                raise FatalError(f"{worker.name} ended by itself: {worker.log_end()}")
-            await asyncio.sleep(POLL_S)
 
 
 def _recovered(worker: Server, source: str) -> float:

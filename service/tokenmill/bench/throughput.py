@@ -10,7 +10,7 @@ import time
 import msgspec
 from aiokafka.admin import AIOKafkaAdminClient
 
-from tokenmill.bench.kafka import committed, ends, written
+from tokenmill.bench.kafka import ends, reached, written
 from tokenmill.bench.load import Load
 from tokenmill.bench.processes import processor_seconds, queued_seconds
 from tokenmill.bench.stand import Stand
@@ -19,9 +19,6 @@ from tokenmill.servers.process import Server
 
 WARM_UP = 0.1
 """Share of the records before the clock starts."""
-
-POLL_S = 0.05
-"""Between two looks at the committed offsets: small against a run of seconds."""
 
 COMPLETE = 0.95
 """Of the outputs that whole messages would give; the last messages of the load are cut. A side that writes less is
@@ -93,11 +90,7 @@ class _Watch:
         return Run((last - first) / took, process_s, broker_s, queued)
 
     async def _reach(self, records: int) -> int:
-        while (done := await committed(self._admin, self._group, self._topic)) < records:
-            if not self._process.alive:
-                raise FatalError(f"{self._process.name} ended by itself: {self._process.log_end()}")
-            await asyncio.sleep(POLL_S)
-        return done
+        return await reached(self._admin, self._group, self._topic, records, self._process)
 
     def _used(self) -> tuple[float | None, float | None, float | None]:
         broker = processor_seconds(self._broker.pid) if self._broker else None

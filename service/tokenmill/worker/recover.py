@@ -11,15 +11,10 @@ from typing import Any
 import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import (
-    GroupCoordinatorNotAvailableError,
-    GroupLoadInProgressError,
-    NotCoordinatorForGroupError,
-)
 
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka import client_options, deadline, started, stopped
+from tokenmill.kafka import NO_COORDINATOR, client_options, deadline, started, stopped
 from tokenmill.records import Output
 from tokenmill.session import Mark, Partition, SessionSettings
 from tokenmill.store import Snapshot, SnapshotStore
@@ -107,7 +102,7 @@ async def _offsets(admin: AIOKafkaAdminClient, group: str) -> dict[TopicPartitio
     while True:
         try:
             return dict(await admin.list_consumer_group_offsets(group))
-        except (GroupCoordinatorNotAvailableError, NotCoordinatorForGroupError, GroupLoadInProgressError):
+        except NO_COORDINATOR:
             await asyncio.sleep(COORDINATOR_S)
 
 
