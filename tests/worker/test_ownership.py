@@ -1,9 +1,5 @@
 """From assigned to live on a real Kafka, and back: what is parked, what is restored, what is said."""
 
-import asyncio
-import threading
-from typing import Any
-
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.structs import OffsetAndMetadata
@@ -11,9 +7,8 @@ from aiokafka.structs import OffsetAndMetadata
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
 from tokenmill.store import MemoryStore
-from tokenmill.worker import ownership
 from tokenmill.worker.lane import Phase
-from tokenmill.worker.restore import Plan, Rebuilt, rebuild
+from tokenmill.worker.restore import Plan
 
 pytestmark = pytest.mark.integration
 
@@ -199,20 +194,3 @@ async def test_what_goes_wrong_in_a_callback_is_not_swallowed(stage: Stage) -> N
         await rig.engine.ownership.on_partitions_revoked([])
         rig.engine.ownership.on_partitions_assigned([TopicPartition("never subscribed", 0)])
         assert [type(problem).__name__ for problem in rig.failures] == ["RuntimeError", "IllegalStateError"]
-
-
-async def test_a_restore_does_not_hold_up_the_others(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a partition is built from its snapshot, the loop turns: for live partitions, heartbeats, time-outs."""
-    turned = threading.Event()
-    seen: list[bool] = []
-
-    def slow(*given: Any) -> Rebuilt:
-        loop.call_soon_threadsafe(turned.set)
-        seen.append(turned.wait(5))
-        return rebuild(*given)
-
-    loop = asyncio.get_running_loop()
-    monkeypatch.setattr(ownership, "rebuild", slow)
-    async with rigged(stage) as rig:
-        await _restored(rig)
-    assert seen == [True, True]

@@ -1,15 +1,20 @@
 """Where a replay begins and what it can give, as a table."""
 
+import asyncio
 import gc
 
 import pytest
 
+from tokenmill.records import InputRecord
 from tokenmill.session import Mark, Partition, SessionSettings
+from tokenmill.session import restore as session_restore
 from tokenmill.store import Head, Snapshot
 from tokenmill.worker.restore import Committed, Extent, Plan, collector_at_rest, plan, rebuild
 
 MARK = Mark(offset=100, low_water=60, fingerprint="ours", count=2, digest=7)
 WHOLE = Extent(0, 200)
+
+MESSAGES = 10
 
 
 def _plan(mark: Mark | None = MARK, extent: Extent = WHOLE, snapshot: int | None = None, offset: int = 100) -> Plan:
@@ -95,24 +100,49 @@ def _committed(offset: int) -> Committed:
     return Committed(offset, Mark(offset=offset, low_water=60, fingerprint=SessionSettings().fingerprint()))
 
 
-def test_the_partition_is_the_snapshots_where_that_is_used() -> None:
+async def test_the_partition_is_the_snapshots_where_that_is_used() -> None:
     """It stands at the snapshot's offset, and nothing is refused."""
-    found = rebuild(SessionSettings(), ("tokens", 0), _committed(100), WHOLE, _snapshot())
+    found = await rebuild(SessionSettings(), ("tokens", 0), _committed(100), WHOLE, _snapshot())
     assert (found.plan.source, found.partition.offset, found.refused) == ("redis", 80, "")
 
 
-def test_the_partition_is_empty_where_the_snapshot_is_not_used() -> None:
+async def test_the_partition_is_empty_where_the_snapshot_is_not_used() -> None:
     """Ahead of the commit, or not to be read: it stands at the low-water mark, and the reason is said."""
-    ahead = rebuild(SessionSettings(), ("tokens", 0), _committed(70), WHOLE, _snapshot())
-    torn = rebuild(SessionSettings(), ("tokens", 0), _committed(100), WHOLE, _snapshot(b"?"))
+    ahead = await rebuild(SessionSettings(), ("tokens", 0), _committed(70), WHOLE, _snapshot())
+    torn = await rebuild(SessionSettings(), ("tokens", 0), _committed(100), WHOLE, _snapshot(b"?"))
     assert [(found.plan.source, found.partition.offset) for found in (ahead, torn)] == [("replay", 60)] * 2
     assert ahead.refused == "it is of offset 80, which does not lead to 70"
     assert "can't be read" in torn.refused
 
 
-def test_without_a_snapshot_nothing_is_refused() -> None:
+async def test_without_a_snapshot_nothing_is_refused() -> None:
     """There was none to refuse."""
-    assert rebuild(SessionSettings(), ("tokens", 0), _committed(100), WHOLE, None).refused == ""
+    found = await rebuild(SessionSettings(), ("tokens", 0), _committed(100), WHOLE, None)
+    assert found.refused == ""
+
+
+async def test_a_restore_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a partition is built from its snapshot, the loop turns: for live partitions, heartbeats, time-outs."""
+    monkeypatch.setattr(session_restore, "STEP", 1)
+    state = Partition(SessionSettings(), "tokens", 0)
+    chunks = [b'{"message_id": "m%d", "delta": "x"}' % number for number in range(MESSAGES)]
+    state.process([InputRecord("tokens", 0, at, 0, b"c", chunk) for at, chunk in enumerate(chunks)], [])
+    write, mark = state.changes(full=True), state.mark()
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    turning = asyncio.create_task(others())
+    snapshot = Snapshot(Head("g", 1, MESSAGES, len(write.changed)), write.meta, write.changed)
+    extent = Extent(0, MESSAGES)
+    found = await rebuild(SessionSettings(), ("tokens", 0), Committed(MESSAGES, mark), extent, snapshot)
+    turning.cancel()
+    assert turns >= 3 * MESSAGES  # each is decoded, made and taken over
+    assert (found.plan.source, found.partition.mark()) == ("redis", mark)
 
 
 def test_no_garbage_is_looked_for_meanwhile() -> None:

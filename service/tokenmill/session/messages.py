@@ -72,15 +72,17 @@ class Messages:
         self._take(message, choice)
         self.touch(message)
 
-    def restore(self, messages: Iterable[Message]) -> None:
-        """Take over messages as a snapshot holds them."""
+    def restore(self, messages: Iterable[Message]) -> Iterator[Message]:
+        """Take over messages as a snapshot holds them: each that is asked for, until there are no more."""
         ended = []
         for message in messages:
             for choice in message.choices:
                 self._take(message, choice)
                 if choice.status == ENDED:
                     ended.append((message, choice))
-            self.touch(message)
+                else:
+                    self._weigh(choice)
+            yield message
         self._graves.extend(sorted(ended, key=lambda pair: pair[1].ended))
         self._set_alarm()
 

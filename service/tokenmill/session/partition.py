@@ -8,7 +8,7 @@ Rules of this file:
 3. The host asks for `mark`, `idle` and `changes` between batches; they see whole records only.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from heapq import nsmallest
 
 from tokenmill.codecs.native import NATIVE
@@ -26,7 +26,7 @@ from tokenmill.session.messages import Messages
 from tokenmill.session.opening import Opener
 from tokenmill.session.outputs import Outputs
 from tokenmill.session.recovery import History, Replay, ReplayEnd, announcement
-from tokenmill.session.restore import Restored
+from tokenmill.session.restore import Restored, at_once, in_steps
 from tokenmill.session.settings import SessionSettings
 from tokenmill.session.short_path import ShortPath
 from tokenmill.session.snapshot import SCHEMA, Meta, SnapshotWrite, encode_meta
@@ -275,21 +275,34 @@ class Partition:
         Raises `SnapshotError` if that can't be had: the bytes can't be read, or the snapshot is from after the mark, or
         from before something that was announced as lost because there was no snapshot.
         """
-        restored = Restored(settings, *snapshot)
+        return at_once(cls.restoring(settings, topic, number, mark, snapshot))
+
+    @classmethod
+    def restoring(
+        cls,
+        settings: SessionSettings,
+        topic: str,
+        number: int,
+        mark: Mark,
+        snapshot: tuple[bytes, Mapping[bytes, bytes]],
+    ) -> Generator[None, None, "Partition"]:
+        """The same in steps of some milliseconds, for whoever has something else to do meanwhile."""
+        encoded, fields = snapshot
+        restored = Restored(settings, encoded)
         meta = restored.meta
         if (meta.topic, meta.partition) != (topic, number):
             raise SnapshotError(f"the snapshot is of {meta.topic}-{meta.partition}, not of {topic}-{number}")
         if not mark.unseen_until <= meta.offset <= mark.offset:
             raise SnapshotError(f"the snapshot is of offset {meta.offset}, which does not lead to {mark.offset}")
+        yield from restored.read(fields)
         partition = cls(settings, topic, number, meta.offset, low_water=restored.low_water)
-        partition._take_over(restored)
+        yield from partition._take_over(restored)
         return partition
 
-    def _take_over(self, restored: Restored) -> None:
+    def _take_over(self, restored: Restored) -> Iterator[None]:
         self.time, self._history = restored.meta.time, restored.meta.history
-        self._messages.restore(restored.messages)
+        yield from in_steps(self._messages.restore(restored.messages))
         for kept in restored.kept:
             self._intake.put(kept)
-        self._messages.settle()
         if restored.meta.outputs == self._meta().outputs:
             self._unsaved.reset()

@@ -1,7 +1,13 @@
-"""From a snapshot back to what it was made of."""
+"""From a snapshot back to what it was made of, in steps.
 
-from collections.abc import Mapping
-from typing import Any
+A partition may have a hundred thousand messages, which take a second or two. It is not for a thread to do: where two
+threads meet a type for the first time, the library that decodes both crashes the process (msgspec 0.22).
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,38 +21,73 @@ from tokenmill.session.message import LOST, OPEN, Choice, Message
 from tokenmill.session.settings import SessionSettings
 from tokenmill.session.snapshot import SCHEMA, ChoiceState, KeptState, MessageState, Meta
 
+T = TypeVar("T")
+
+STEP = 500
+"""Messages of one step: some milliseconds, then others have their turn."""
+
 _decode_meta = msgspec.msgpack.Decoder(Meta).decode
 _decode_message = msgspec.msgpack.Decoder(MessageState).decode
 _decode_kept = msgspec.msgpack.Decoder(KeptState).decode
 _decode_options = msgspec.msgpack.Decoder(Options).decode
 
 
-class Restored:
-    """The content of a snapshot. Raises `SnapshotError` if it can't be read."""
+def in_steps(things: Iterable[T]) -> Generator[None, None, list[T]]:
+    """A list of things that take their time, with a pause after each step."""
+    found: list[T] = []
+    rest = iter(things)
+    while more := list(islice(rest, STEP)):
+        found += more
+        yield
+    return found
 
-    def __init__(self, settings: SessionSettings, meta: bytes, fields: Mapping[bytes, bytes]) -> None:
+
+def at_once(steps: Generator[None, None, T]) -> T:
+    """Go through all steps without a pause; answers what they come to."""
+    while True:
         try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except (msgspec.DecodeError, UnicodeDecodeError, BadOpen, KeyError, IndexError) as problem:
+        raise SnapshotError(f"the snapshot can't be read: {problem!r}") from problem
+
+
+class Restored:
+    """The content of a snapshot, once `read` is through. Both raise `SnapshotError` if it can't be read."""
+
+    def __init__(self, settings: SessionSettings, meta: bytes) -> None:
+        with _readable():
             self.meta = _read_meta(meta)
             self._limits, self._traced = settings.limits, settings.traced
             self._states = _places_of_states(settings, self.meta)
-            self._read(fields)
-        except (msgspec.DecodeError, UnicodeDecodeError, BadOpen, KeyError, IndexError) as problem:
-            raise SnapshotError(f"the snapshot can't be read: {problem!r}") from problem
 
-    def _read(self, fields: Mapping[bytes, bytes]) -> None:
+    def read(self, fields: Mapping[bytes, bytes]) -> Iterator[None]:
+        """Read the fields, in steps."""
+        with _readable():
+            yield from self._read(fields)
+
+    def _read(self, fields: Mapping[bytes, bytes]) -> Iterator[None]:
         kinds: dict[bytes, list[bytes]] = {b"g": [], b"m": [], b"k": []}
         for name, value in fields.items():
             kinds[name[:1]].append(value)
         options = [_decode_options(value) for value in kinds[b"g"]]
         grammars = [compile_grammar(each, self._limits, traced=self._traced) for each in options]
         self._grammars = {grammar.key: grammar for grammar in grammars}
-        messages = [_decode_message(value) for value in kinds[b"m"]]
+        messages = yield from in_steps(map(_decode_message, kinds[b"m"]))
         kept = [_decode_kept(value) for value in kinds[b"k"]]
         offsets = {choice.root for message in messages for choice in message.choices} | {state.root for state in kept}
         self.low_water = LowWater(self.meta.spans)
         self._roots = {offset: self.low_water.root(offset) for offset in sorted(offsets)}
-        self.messages = [self._message(state) for state in messages]
         self.kept = [self._kept(state) for state in kept]
+        self.messages = yield from in_steps(map(self._message, messages))
 
     def _message(self, state: MessageState) -> Message:
         message = Message(state.key, state.key.decode(), state.id, named=state.named)

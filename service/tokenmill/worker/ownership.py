@@ -205,8 +205,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         """The partition as the store has it, or an empty one, at the offset where the replay starts."""
         topic, number = lane.topic_partition
         snapshot = await self._load(lane) if committed else None
-        # In a thread: it takes a second for a hundred thousand messages, and others have live partitions and time-outs.
-        found = await asyncio.to_thread(rebuild, self._desk.settings, (topic, number), committed, extent, snapshot)
+        found = await rebuild(self._desk.settings, (topic, number), committed, extent, snapshot)
         if found.refused:
             log.warning("%s/%d: the snapshot can't be used: %s", topic, number, found.refused)
         lane.adopt(found.partition)

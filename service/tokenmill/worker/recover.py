@@ -125,7 +125,7 @@ class _Trial:
         end = await deadline(self._consumer.end_offsets([tp]), "end offsets")
         extent = Extent(first[tp], end[tp])
         snapshot, problem = await self._load(tp) if committed else (None, "")
-        found = rebuild(self._settings, (tp.topic, tp.partition), committed, extent, snapshot)
+        found = await rebuild(self._settings, (tp.topic, tp.partition), committed, extent, snapshot)
         chosen, partition = found.plan, found.partition
         replayed = await self._replay(tp, partition, chosen, extent)
         out: list[Output] = []

@@ -8,14 +8,17 @@ state is a function of the log. What the topic no longer holds makes the replay 
 seen are announced as lost, never passed over in silence.
 """
 
+import asyncio
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tokenmill.errors import SnapshotError
 from tokenmill.session import Mark, Partition, SessionSettings
 from tokenmill.store import Snapshot
+
+T = TypeVar("T")
 
 
 class Committed(NamedTuple):
@@ -59,19 +62,24 @@ class Rebuilt(NamedTuple):
     """Why a snapshot that is there is not used; empty if it is, or there is none."""
 
 
-def rebuild(
+async def rebuild(
     settings: SessionSettings,
     place: tuple[str, int],
     committed: Committed | None,
     extent: Extent,
     snapshot: Snapshot | None,
 ) -> Rebuilt:
-    """Decide, and make the partition `place` (topic and number) that the replay begins with."""
+    """Decide, and make the partition `place` (topic and number) that the replay begins with.
+
+    It takes a second for a hundred thousand messages; the loop turns meanwhile, as others have live partitions,
+    heartbeats and time-outs.
+    """
     chosen = plan(committed, extent, snapshot.head.offset if snapshot else None, settings.fingerprint())
     refused = ""
     if snapshot is not None and chosen.source == "redis":
         try:
-            partition = Partition.restore(settings, *place, chosen.mark, (snapshot.meta, snapshot.fields))
+            steps = Partition.restoring(settings, *place, chosen.mark, (snapshot.meta, snapshot.fields))
+            partition = await _in_turns(steps)
         except SnapshotError as problem:
             refused = str(problem)
             chosen = plan(committed, extent, None, settings.fingerprint())
@@ -80,6 +88,17 @@ def rebuild(
     elif snapshot is not None:
         refused = f"it is of offset {snapshot.head.offset}, which does not lead to {chosen.mark.offset}"
     return Rebuilt(chosen, Partition(settings, *place, chosen.start), refused)
+
+
+async def _in_turns(steps: Generator[None, None, T]) -> T:
+    """Go through steps, and let others have a turn after each; answers what they come to."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        await asyncio.sleep(0)
 
 
 def plan(committed: Committed | None, extent: Extent, snapshot: int | None, fingerprint: str) -> Plan:
