@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka import ConsumerRecord
 
 from tests.chaos import evidence
 from tests.chaos.crew import Life
@@ -57,19 +57,9 @@ async def _at_rest(stage: Stage, readers: Mapping[str, Reader], report: Report) 
     if state != "Empty":
         report.problems.append(f"I4: the group is {state}")
     for reader in readers.values():
-        stable = await _ends(stage, reader.topic, "read_committed")
-        if stable != (high := await _ends(stage, reader.topic, "read_uncommitted")):
+        stable = await stage.ends_of(reader.topic, "read_committed")
+        if stable != (high := await stage.ends_of(reader.topic, "read_uncommitted")):
             report.problems.append(f"I4: a transaction is open on {reader.topic}: {stable}, {high}")
-
-
-async def _ends(stage: Stage, topic: str, isolation: str) -> dict[int, int]:
-    consumer = AIOKafkaConsumer(bootstrap_servers=stage.bootstrap, isolation_level=isolation)
-    await consumer.start()
-    try:
-        places = [TopicPartition(topic, number) for number in range(stage.partitions)]
-        return {place.partition: end for place, end in (await consumer.end_offsets(places)).items()}
-    finally:
-        await consumer.stop()
 
 
 # How workers ended

@@ -192,9 +192,9 @@ class Stage:
         """Where each partition of the input ends."""
         return await self.ends_of(self.topics.tokens)
 
-    async def ends_of(self, topic: str) -> dict[int, int]:
-        """Where each partition of a topic ends."""
-        consumer = AIOKafkaConsumer(bootstrap_servers=self.bootstrap)
+    async def ends_of(self, topic: str, isolation: str = "read_uncommitted") -> dict[int, int]:
+        """Where each partition of a topic ends; for readers of what is committed, in front of an open transaction."""
+        consumer = AIOKafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=isolation)
         await consumer.start()
         try:
             places = [TopicPartition(topic, number) for number in range(self.partitions)]
@@ -202,13 +202,20 @@ class Stage:
         finally:
             await consumer.stop()
 
+    async def _transactions_over(self) -> bool:
+        """Whether none is open on the outputs. The end of one is answered before it is written on all of them."""
+        for topic in (self.topics.events, self.topics.tool_calls, self.topics.dlq):
+            if await self.ends_of(topic, "read_committed") != await self.ends_of(topic):
+                return False
+        return True
+
     async def caught_up(self) -> bool:
         """Whether everything on the input is processed and committed."""
         committed, ends = await self.committed(), await self.ends()
         return all(committed.get(number, (0, ""))[0] == end for number, end in ends.items())
 
     async def at_rest(self) -> bool:
-        """Whether everything on the input is committed and, by those commits, nothing is open that will time out."""
+        """Whether everything on the input is committed, and by those commits nothing is open that will time out."""
         committed, ends = await self.committed(), await self.ends()
         marks = {number: Mark.decode(metadata) for number, (_, metadata) in committed.items()}
         return all(
@@ -239,7 +246,8 @@ class Stage:
         return result
 
     async def found(self) -> dict[tuple[str, int], list[Content]]:
-        """What is on the output topics, repeats included, by topic and partition."""
+        """What is on the output topics when no transaction is open, repeats included, by topic and partition."""
+        await until(self._transactions_over, "every transaction is over")
         result: dict[tuple[str, int], list[Content]] = {}
         for topic in filter(
             None, (self.topics.events, self.topics.tool_calls, self.topics.dlq, self.topics.completions)
