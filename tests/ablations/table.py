@@ -121,7 +121,7 @@ ABLATIONS = (
         (
             Change("worker/restore.py", "low_water <= snapshot <= mark.offset and", "low_water <= snapshot and"),
             Change(
-                "session/partition.py",
+                "session/restore.py",
                 "if not mark.unseen_until <= meta.offset <= mark.offset:",
                 "if not mark.unseen_until <= meta.offset:",
             ),

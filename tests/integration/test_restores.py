@@ -7,7 +7,7 @@ from aiokafka import AIOKafkaProducer
 
 from tests.support.gate import Gate
 from tests.support.rig import redis_of, rigged, said, words
-from tests.support.stage import Stage
+from tests.support.stage import Stage, until
 from tests.support.topics import make_topics
 from tokenmill.servers import RedisServer
 
@@ -20,6 +20,10 @@ READS = 5
 def _flush(server: RedisServer) -> None:
     with redis.Redis(port=server.port) as client:
         client.flushall()
+
+
+async def _ends_at(stage: Stage, offset: int) -> bool:
+    return (await stage.ends())[0] == offset
 
 
 async def test_a_replay_publishes_nothing_and_gives_the_state(fragile: Stage, redis_server: RedisServer) -> None:
@@ -129,6 +133,7 @@ async def test_input_of_a_transaction_that_was_aborted_is_not_read(stage: Stage)
         await producer.begin_transaction()
         await producer.send_and_wait(stage.topics.tokens, b'{"message_id": "m", "delta": "one "}', b"c", 0)
         await producer.abort_transaction()
+        await until(lambda: _ends_at(stage, 2), "the mark of the abort is written, which comes after the answer")
         await said(stage, *words("m", "one "))
         await rig.settled(3)
     assert await stage.found() == await stage.expected()

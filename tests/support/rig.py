@@ -84,8 +84,13 @@ class Rig:
 
     async def parsed(self, offset: int) -> None:
         """Read and parse partition 0 up to this offset."""
-        while self.lane().partition.offset < offset:
-            await self.turn()
+
+        async def reached() -> bool:
+            if self.lane().partition.offset < offset:
+                await self.turn()
+            return self.lane().partition.offset >= offset
+
+        await until(reached, f"offset {offset} is parsed")
 
     async def settled(self, offset: int) -> None:
         """Partition 0 is parsed up to this offset; its outputs are acknowledged, and committed with it."""

@@ -12,8 +12,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from heapq import nsmallest
 
 from tokenmill.codecs.native import NATIVE
-from tokenmill.errors import RecordError, SnapshotError
-from tokenmill.events import ErrorCode
+from tokenmill.errors import RecordError
 from tokenmill.records import Output, Record
 from tokenmill.session.chunks import Chunks
 from tokenmill.session.dead_letters import dead_letter
@@ -21,11 +20,11 @@ from tokenmill.session.idle import Condition, IdleWatch, TimeoutControl, timeout
 from tokenmill.session.intake import Intake, Kept
 from tokenmill.session.low_water import LowWater
 from tokenmill.session.mark import Mark
-from tokenmill.session.message import LOST, OPEN, Choice, Message
+from tokenmill.session.message import Message
 from tokenmill.session.messages import Messages
 from tokenmill.session.opening import Opener
 from tokenmill.session.outputs import Outputs
-from tokenmill.session.recovery import History, Replay, ReplayEnd, announcement
+from tokenmill.session.recovery import History, Replay, ReplayEnd, announcement, lose, lose_announced
 from tokenmill.session.restore import Restored, at_once, in_steps
 from tokenmill.session.settings import SessionSettings
 from tokenmill.session.short_path import ShortPath
@@ -159,7 +158,7 @@ class Partition:
         self.offset = max(self.offset, replay.mark.offset)
         self.drain()
         self._history = replay.history(self._fingerprint)
-        lost = self._lose(replay)
+        lost = lose(self._messages, replay, self._fingerprint)
         self._settle()
         agrees = (self._messages.count, self._messages.digest) == (replay.mark.count, replay.mark.digest)
         for code, choice in lost:
@@ -170,31 +169,8 @@ class Partition:
         """The records of a replay; where it passes the offset of an announcement, the announced messages are lost."""
         for record in records:
             if replay.mark.announced and replay.announces(self.offset, record.offset):
-                self._lose_announced(replay, record.offset)
+                lose_announced(self._messages, replay, record.offset)
             yield record
-
-    def _lose_announced(self, replay: Replay, until: int) -> None:
-        if not replay.mark.announced:
-            return  # as nearly always, and there may be a million messages to look through
-        for message, choice in self._messages.with_status(OPEN):
-            if replay.is_announced(choice, until):
-                self._messages.lose(message, choice)
-                choice.announced = True
-
-    def _lose(self, replay: Replay) -> list[tuple[ErrorCode, Choice]]:
-        """Mark what could not be rebuilt; answers what has to be announced."""
-        lost: list[tuple[ErrorCode, Choice]] = []
-        self._lose_announced(replay, replay.mark.offset)
-        for _, choice in self._messages.with_status(LOST):
-            if not choice.announced and choice.first >= replay.mark.unseen_until:
-                lost.append(("state-lost", choice))
-            choice.announced = True
-        for message, choice in self._messages.with_status(OPEN) if replay.has_foreign(self._fingerprint) else ():
-            if replay.is_foreign(choice, self._fingerprint):
-                self._messages.lose(message, choice)
-                choice.announced = True
-                lost.append(("reconfigured", choice))
-        return lost
 
     # Time and memory
 
@@ -289,13 +265,9 @@ class Partition:
         """The same in steps of some milliseconds, for whoever has something else to do meanwhile."""
         encoded, fields = snapshot
         restored = Restored(settings, encoded)
-        meta = restored.meta
-        if (meta.topic, meta.partition) != (topic, number):
-            raise SnapshotError(f"the snapshot is of {meta.topic}-{meta.partition}, not of {topic}-{number}")
-        if not mark.unseen_until <= meta.offset <= mark.offset:
-            raise SnapshotError(f"the snapshot is of offset {meta.offset}, which does not lead to {mark.offset}")
+        restored.check((topic, number), mark)
         yield from restored.read(fields)
-        partition = cls(settings, topic, number, meta.offset, low_water=restored.low_water)
+        partition = cls(settings, topic, number, restored.meta.offset, low_water=restored.low_water)
         yield from partition._take_over(restored)
         return partition
 

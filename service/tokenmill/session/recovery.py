@@ -12,7 +12,8 @@ import msgspec
 
 from tokenmill.events import Error, ErrorCode, Event, Finish
 from tokenmill.session.mark import Mark
-from tokenmill.session.message import OPEN, Choice
+from tokenmill.session.message import LOST, OPEN, Choice
+from tokenmill.session.messages import Messages
 
 ANNOUNCED_SPANS = 16
 """Of changes of the configuration that hit a partition without its snapshot, while what they ended is remembered; they
@@ -93,6 +94,32 @@ def _with_span(spans: Spans, start: int, end: int) -> Spans:
 
 def _end(span: tuple[int, int]) -> int:
     return span[1]
+
+
+def lose_announced(messages: Messages, replay: Replay, until: int) -> None:
+    """Mark as lost what was announced so up to the offset `until`."""
+    if not replay.mark.announced:
+        return  # as nearly always, and there may be a million messages to look through
+    for message, choice in messages.with_status(OPEN):
+        if replay.is_announced(choice, until):
+            messages.lose(message, choice)
+            choice.announced = True
+
+
+def lose(messages: Messages, replay: Replay, fingerprint: str) -> list[tuple[ErrorCode, Choice]]:
+    """Mark what the replay, which is over, could not rebuild; answers what has to be announced, and why."""
+    lost: list[tuple[ErrorCode, Choice]] = []
+    lose_announced(messages, replay, replay.mark.offset)
+    for _, choice in messages.with_status(LOST):
+        if not choice.announced and choice.first >= replay.mark.unseen_until:
+            lost.append(("state-lost", choice))
+        choice.announced = True
+    for message, choice in messages.with_status(OPEN) if replay.has_foreign(fingerprint) else ():
+        if replay.is_foreign(choice, fingerprint):
+            messages.lose(message, choice)
+            choice.announced = True
+            lost.append(("reconfigured", choice))
+    return lost
 
 
 class ReplayEnd(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from tokenmill.formats import compile_grammar
 from tokenmill.parser import Options, Parser
 from tokenmill.session.intake import Kept
 from tokenmill.session.low_water import LowWater
+from tokenmill.session.mark import Mark
 from tokenmill.session.message import LOST, OPEN, Choice, Message
 from tokenmill.session.settings import SessionSettings
 from tokenmill.session.snapshot import SCHEMA, ChoiceState, KeptState, MessageState, Meta
@@ -61,13 +62,21 @@ def _readable() -> Iterator[None]:
 
 
 class Restored:
-    """The content of a snapshot, once `read` is through. Both raise `SnapshotError` if it can't be read."""
+    """The content of a snapshot, once `read` is through. Everything raises `SnapshotError` if it can't be had."""
 
     def __init__(self, settings: SessionSettings, meta: bytes) -> None:
         with _readable():
             self.meta = _read_meta(meta)
             self._limits, self._traced = settings.limits, settings.traced
             self._states = _places_of_states(settings, self.meta)
+
+    def check(self, place: tuple[str, int], mark: Mark) -> None:
+        """Whether it is of this topic and partition, and a replay leads from it to `mark`."""
+        meta = self.meta
+        if (meta.topic, meta.partition) != place:
+            raise SnapshotError(f"the snapshot is of {meta.topic}-{meta.partition}, not of {place[0]}-{place[1]}")
+        if not mark.unseen_until <= meta.offset <= mark.offset:
+            raise SnapshotError(f"the snapshot is of offset {meta.offset}, which does not lead to {mark.offset}")
 
     def read(self, fields: Mapping[bytes, bytes]) -> Iterator[None]:
         """Read the fields, in steps."""
