@@ -44,7 +44,7 @@ _TOOL = "tool_use"
 _OF_TEXT = frozenset({"text", "thinking"})
 
 
-class _Block(msgspec.Struct, array_like=True):
+class _Block(msgspec.Struct, array_like=True, gc=False):
     """A block that has begun and is no text."""
 
     index: int
@@ -57,7 +57,7 @@ class _Block(msgspec.Struct, array_like=True):
     """Input has come."""
 
 
-class _State(AnswerState, array_like=True):
+class _State(AnswerState, array_like=True, gc=False):
     """The message that has not ended."""
 
     usage: Json = {}

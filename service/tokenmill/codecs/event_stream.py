@@ -17,7 +17,7 @@ from tokenmill.codecs.payloads import DONE, payloads, read_event
 from tokenmill.records import Record
 
 
-class AnswerState(msgspec.Struct, array_like=True):
+class AnswerState(msgspec.Struct, array_like=True, gc=False):
     """The message that has not ended; a protocol adds what else it has to remember."""
 
     id: str = ""

@@ -53,7 +53,7 @@ _AROUND = b"[], \t\r\n"
 """What may stand around an element."""
 
 
-class _Candidate(msgspec.Struct, array_like=True):
+class _Candidate(msgspec.Struct, array_like=True, gc=False):
     index: int
     silent: bool = True
     """Nothing of it has come out."""
@@ -62,7 +62,7 @@ class _Candidate(msgspec.Struct, array_like=True):
     partial: PartialCall | None = None
 
 
-class _State(msgspec.Struct, array_like=True):
+class _State(msgspec.Struct, array_like=True, gc=False):
     """The message that has not ended."""
 
     id: str = ""

@@ -21,7 +21,7 @@ _STEP = re.compile(r"""\.(?P<key>[^.\[\]]+)|\[(?P<index>\d{1,5})\]|\[(?:'(?P<sin
 _VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
 
 
-class PartialCall(msgspec.Struct, array_like=True):
+class PartialCall(msgspec.Struct, array_like=True, gc=False):
     """A call that goes on."""
 
     id: str

@@ -31,7 +31,7 @@ _NO_ANSWER = frozenset({"load", "unload"})
 _COUNTS = ("prompt_eval_count", "eval_count")
 
 
-class _State(msgspec.Struct, array_like=True):
+class _State(msgspec.Struct, array_like=True, gc=False):
     """The message that has not ended."""
 
     calls: int = 0

@@ -39,14 +39,14 @@ WHOLE = "chat.completion"
 _FIELDS = frozenset({"choices", "usage", "error", "moderation"})
 
 
-class _Choice(msgspec.Struct, array_like=True):
+class _Choice(msgspec.Struct, array_like=True, gc=False):
     index: int
     finished: bool = False
     silent: bool = True
     """Nothing of it has come out."""
 
 
-class _Message(msgspec.Struct, array_like=True):
+class _Message(msgspec.Struct, array_like=True, gc=False):
     """An answer that has not ended."""
 
     id: str

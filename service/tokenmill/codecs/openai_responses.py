@@ -41,7 +41,7 @@ _SAID = frozenset({"message", "reasoning", "function_call"})
 """Items whose content is not a part."""
 
 
-class _State(AnswerState, array_like=True):
+class _State(AnswerState, array_like=True, gc=False):
     """The message that has not ended."""
 
     sequence: int = -1

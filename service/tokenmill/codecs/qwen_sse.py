@@ -35,7 +35,7 @@ _ANSWERING = ("answer", "", None)
 """Phases whose end is that of the answer."""
 
 
-class _State(msgspec.Struct, array_like=True):
+class _State(msgspec.Struct, array_like=True, gc=False):
     """Half an event, and the message that has not ended."""
 
     framing: Framing = msgspec.field(default_factory=Framing)

@@ -43,7 +43,7 @@ def _never(_data: str) -> bool:
     return False
 
 
-class Framing(msgspec.Struct, array_like=True):
+class Framing(msgspec.Struct, array_like=True, gc=False):
     """The part of an event that has arrived; equal to a new one between events."""
 
     line: bytes = b""

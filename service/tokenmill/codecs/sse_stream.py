@@ -24,7 +24,7 @@ from tokenmill.records import InputRecord, Record
 PREFIX = "sse+"
 
 
-class _State(msgspec.Struct, array_like=True):
+class _State(msgspec.Struct, array_like=True, gc=False):
     """Half an event, and what the other codec remembers."""
 
     framing: Framing = msgspec.field(default_factory=Framing)

@@ -45,7 +45,7 @@ REFUSAL = "refusal"
 """Kind of a part, and id of the text that shows it."""
 
 
-class AgUiState(msgspec.Struct, array_like=True):
+class AgUiState(msgspec.Struct, array_like=True, gc=False):
     """What was begun and not ended."""
 
     model: str = ""

@@ -19,7 +19,7 @@ TOOL_BYTES = 64 * KIB
 """Of a tool's description and schema, which stand beside a call's arguments: more is left out, the call is not."""
 
 
-class Gathered(msgspec.Struct, array_like=True):
+class Gathered(msgspec.Struct, array_like=True, gc=False):
     """Text that is said again as a whole, as far as there is room: a `Source` with one count less to keep."""
 
     bytes: int = 0
@@ -56,7 +56,7 @@ class Gathered(msgspec.Struct, array_like=True):
         return True
 
 
-class Called(msgspec.Struct, array_like=True):
+class Called(msgspec.Struct, array_like=True, gc=False):
     """One call of the message."""
 
     id: str
@@ -96,7 +96,7 @@ class Called(msgspec.Struct, array_like=True):
         return unknown
 
 
-class AgentState(msgspec.Struct, array_like=True):
+class AgentState(msgspec.Struct, array_like=True, gc=False):
     """What is remembered from one event to the next."""
 
     thought: Gathered = msgspec.field(default_factory=Gathered)

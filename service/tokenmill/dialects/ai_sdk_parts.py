@@ -46,7 +46,7 @@ _OTHER = frozenset({"other", "unknown"})
 """Providers' words for a reason that the SDK has no name for."""
 
 
-class AiSdkPartsState(msgspec.Struct, array_like=True):
+class AiSdkPartsState(msgspec.Struct, array_like=True, gc=False):
     """The calls whose input has begun, by id."""
 
     calls: dict[str, GrowingArguments] = {}

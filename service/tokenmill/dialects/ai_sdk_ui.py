@@ -47,7 +47,7 @@ REFUSAL = "refusal"
 """Kind of a part, and id of the text that shows it."""
 
 
-class AiSdkUiState(msgspec.Struct, array_like=True):
+class AiSdkUiState(msgspec.Struct, array_like=True, gc=False):
     """What was begun and not ended."""
 
     calls: dict[str, GrowingArguments] = {}

@@ -58,7 +58,7 @@ _TEXT: Final = "text"
 _THINKING: Final = "thinking"
 
 
-class GrowingCall(msgspec.Struct, array_like=True):
+class GrowingCall(msgspec.Struct, array_like=True, gc=False):
     """The call that is shown while it grows."""
 
     id: str
@@ -67,7 +67,7 @@ class GrowingCall(msgspec.Struct, array_like=True):
     arguments: GrowingArguments
 
 
-class AnthropicState(msgspec.Struct, array_like=True):
+class AnthropicState(msgspec.Struct, array_like=True, gc=False):
     """What was begun and not ended."""
 
     blocks: int = 0

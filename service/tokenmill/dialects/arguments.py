@@ -76,7 +76,7 @@ _TYPES: dict[str, frozenset[str]] = {
 """JSON types by a value's first character."""
 
 
-class GrowingArguments(msgspec.Struct, array_like=True):
+class GrowingArguments(msgspec.Struct, array_like=True, gc=False):
     """How far the arguments of one open call have been sent."""
 
     name: str

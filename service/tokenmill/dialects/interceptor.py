@@ -30,7 +30,7 @@ from tokenmill.events import (
 from tokenmill.parser.state import Source
 
 
-class Shown(msgspec.Struct, array_like=True):
+class Shown(msgspec.Struct, array_like=True, gc=False):
     """The text of an open call so far."""
 
     id: str
@@ -38,7 +38,7 @@ class Shown(msgspec.Struct, array_like=True):
     source: Source = msgspec.field(default_factory=Source)
 
 
-class InterceptorState(msgspec.Struct, array_like=True):
+class InterceptorState(msgspec.Struct, array_like=True, gc=False):
     """What is remembered from one event to the next."""
 
     calls: list[Shown] = []

@@ -18,7 +18,7 @@ HELD_CHARS = 1 * KIB
 """White space that waits for what follows: more is no layout."""
 
 
-class Margins(msgspec.Struct, array_like=True):
+class Margins(msgspec.Struct, array_like=True, gc=False):
     """Where the text stands."""
 
     held: str = ""

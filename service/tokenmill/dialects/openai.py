@@ -38,14 +38,14 @@ from tokenmill.events import (
 DONE = b"[DONE]"
 
 
-class OpenCall(msgspec.Struct, array_like=True):
+class OpenCall(msgspec.Struct, array_like=True, gc=False):
     """A call whose arguments are growing."""
 
     index: int
     arguments: GrowingArguments
 
 
-class OpenAIState(msgspec.Struct, array_like=True):
+class OpenAIState(msgspec.Struct, array_like=True, gc=False):
     """What was said of a choice so far."""
 
     begun: bool = False

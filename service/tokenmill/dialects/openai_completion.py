@@ -32,7 +32,7 @@ FRAME_BYTES = 8 * KIB
 LENGTH = "length"
 
 
-class CompletionState(msgspec.Struct, array_like=True):
+class CompletionState(msgspec.Struct, array_like=True, gc=False):
     """What there is of the answer."""
 
     texts: dict[str, Source] = {}

@@ -64,7 +64,7 @@ _ENDS: dict[FinishReason, tuple[str, Json]] = {
 """How a response ends, by the native reason; the others are failures."""
 
 
-class ResponsesState(msgspec.Struct, array_like=True):
+class ResponsesState(msgspec.Struct, array_like=True, gc=False):
     """What was begun, and what has to be said again."""
 
     model: str = ""

@@ -53,7 +53,7 @@ ARGUMENTS_DELTA = _delta("function_call_arguments", before="")
 _KINDS = {kind.part: kind for kind in (TEXT, REFUSAL, REASONING)}
 
 
-class OpenBlock(msgspec.Struct, array_like=True):
+class OpenBlock(msgspec.Struct, array_like=True, gc=False):
     """A text that goes on."""
 
     index: int
@@ -102,7 +102,7 @@ class OpenBlock(msgspec.Struct, array_like=True):
         return {"id": self.id, "type": kind.item, "status": status, **own, "content": content}
 
 
-class OpenCall(msgspec.Struct, array_like=True):
+class OpenCall(msgspec.Struct, array_like=True, gc=False):
     """A call that grows."""
 
     index: int
@@ -127,7 +127,7 @@ class OpenCall(msgspec.Struct, array_like=True):
         }
 
 
-class Items(msgspec.Struct, array_like=True):
+class Items(msgspec.Struct, array_like=True, gc=False):
     """The items of one response."""
 
     base: str = ""

@@ -8,7 +8,7 @@ from tokenmill.dialects.dialect import Envelope, Payloads
 from tokenmill.dialects.json_text import json_bytes, pieces
 
 
-class CallSegment(msgspec.Struct, array_like=True):
+class CallSegment(msgspec.Struct, array_like=True, gc=False):
     """The segment of a call that has not ended."""
 
     id: str
@@ -30,7 +30,7 @@ class CallSegment(msgspec.Struct, array_like=True):
     """Of a provider's call that is complete and waits for the end."""
 
 
-class SegmentsState(msgspec.Struct, array_like=True):
+class SegmentsState(msgspec.Struct, array_like=True, gc=False):
     """What was begun and not ended."""
 
     started: int = 0

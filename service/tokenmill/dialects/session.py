@@ -47,7 +47,7 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     total_tokens: int = 0
 
 
-class SessionState(msgspec.Struct, array_like=True):
+class SessionState(msgspec.Struct, array_like=True, gc=False):
     """The counts so far."""
 
     chat_id: str = ""

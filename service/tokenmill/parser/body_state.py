@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 
-class JsonState(msgspec.Struct, tag="j", array_like=True):
+class JsonState(msgspec.Struct, tag="j", array_like=True, gc=False):
     """Where a JSON text stands. See `bodies.json_scan`."""
 
     stack: str = ""
@@ -39,7 +39,7 @@ class JsonState(msgspec.Struct, tag="j", array_like=True):
     """Incomplete escape at the end of a string that is being decoded."""
 
 
-class TaggedJsonState(JsonState, tag="m", array_like=True):
+class TaggedJsonState(JsonState, tag="m", array_like=True, gc=False):
     """Where a call between tags stands. See `bodies.tagged_json`."""
 
     first: int = 0
@@ -54,7 +54,7 @@ class TaggedJsonState(JsonState, tag="m", array_like=True):
     """The last character that was read."""
 
 
-class ParamsState(msgspec.Struct, tag="p", array_like=True):
+class ParamsState(msgspec.Struct, tag="p", array_like=True, gc=False):
     """Where tagged parameters stand. See `bodies.params`."""
 
     begin: int = 0
@@ -84,7 +84,7 @@ class ParamsState(msgspec.Struct, tag="p", array_like=True):
     """Its end, which may be layout; or all of it while it can still be `null`."""
 
 
-class ChildrenState(ParamsState, tag="c", array_like=True):
+class ChildrenState(ParamsState, tag="c", array_like=True, gc=False):
     """Where parameters in tags of their own names stand. See `bodies.children`."""
 
     tool: str = ""
@@ -97,7 +97,7 @@ class ChildrenState(ParamsState, tag="c", array_like=True):
     """Nothing stands between parameters but white space."""
 
 
-class LiteralState(msgspec.Struct, tag="l", array_like=True):
+class LiteralState(msgspec.Struct, tag="l", array_like=True, gc=False):
     """Where bare keys and marked strings stand. See `bodies.literal`."""
 
     begin: int = 0
@@ -118,7 +118,7 @@ class LiteralState(msgspec.Struct, tag="l", array_like=True):
     """All of it while it can still be `null`."""
 
 
-class TreeState(msgspec.Struct, tag="t", array_like=True):
+class TreeState(msgspec.Struct, tag="t", array_like=True, gc=False):
     """Where nested elements stand. See `bodies.tree`."""
 
     begin: int = 0
@@ -137,7 +137,7 @@ class TreeState(msgspec.Struct, tag="t", array_like=True):
     """The outermost open element is sent as it grows."""
 
 
-class PythonState(msgspec.Struct, tag="y", array_like=True):
+class PythonState(msgspec.Struct, tag="y", array_like=True, gc=False):
     """Where a call written in Python stands. See `bodies.pycalls`."""
 
     name: str = ""
@@ -167,7 +167,7 @@ class PythonState(msgspec.Struct, tag="y", array_like=True):
     """Keyword, begin and end of each value."""
 
 
-class TagState(msgspec.Struct, tag="g", array_like=True):
+class TagState(msgspec.Struct, tag="g", array_like=True, gc=False):
     """Where the content of a call whose opening is a tag stands. See `bodies.tagged`."""
 
     kind: str = ""
@@ -190,7 +190,7 @@ class TagState(msgspec.Struct, tag="g", array_like=True):
     """White space at the end of the content is layout."""
 
 
-class SegmentState(msgspec.Struct, tag="s", array_like=True):
+class SegmentState(msgspec.Struct, tag="s", array_like=True, gc=False):
     """Where a segment whose header is JSON stands. See `bodies.sentinel`."""
 
     json: JsonState
@@ -205,7 +205,7 @@ class SegmentState(msgspec.Struct, tag="s", array_like=True):
     """The content is sent as it grows."""
 
 
-class WholeJsonState(msgspec.Struct, tag="w", array_like=True):
+class WholeJsonState(msgspec.Struct, tag="w", array_like=True, gc=False):
     """Where a call stands whose whole JSON is its source. See `bodies.json_tool`."""
 
     json: JsonState
@@ -215,7 +215,7 @@ class WholeJsonState(msgspec.Struct, tag="w", array_like=True):
     """Its beginning has no name, or had it."""
 
 
-class OtherState(msgspec.Struct, tag="o", array_like=True):
+class OtherState(msgspec.Struct, tag="o", array_like=True, gc=False):
     """The state of a body that comes from elsewhere: whatever it needs, as plain data."""
 
     data: dict[str, Any] = {}

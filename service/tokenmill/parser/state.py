@@ -10,7 +10,7 @@ from tokenmill.parser.body_state import BodyState, JsonState
 from tokenmill.parser.repair import whole_characters
 
 
-class Growing(msgspec.Struct, array_like=True):
+class Growing(msgspec.Struct, array_like=True, gc=False):
     """A string argument whose decoded text is being sent."""
 
     argument: str
@@ -28,7 +28,7 @@ BLOCK_PIECES = 64
 """Pieces that are joined to a block: each character is copied twice in all, and hardly any piece is kept alone."""
 
 
-class Source(msgspec.Struct, array_like=True):
+class Source(msgspec.Struct, array_like=True, gc=False):
     """The source of a call so far, in pieces: joined in two steps, so that adding to it stays cheap."""
 
     size: int = 0
@@ -66,7 +66,7 @@ class Source(msgspec.Struct, array_like=True):
         return "".join(self.blocks) + "".join(self.pieces)
 
 
-class OpenCall(msgspec.Struct, array_like=True):
+class OpenCall(msgspec.Struct, array_like=True, gc=False):
     """A call whose source is still arriving."""
 
     source: Source
@@ -91,7 +91,7 @@ class OpenCall(msgspec.Struct, array_like=True):
     """Nothing says yet that it is one: cut off here, it is text."""
 
 
-class NativeCall(msgspec.Struct, array_like=True):
+class NativeCall(msgspec.Struct, array_like=True, gc=False):
     """A call of a provider's own tool stream, by the provider's index."""
 
     index: int
@@ -99,7 +99,7 @@ class NativeCall(msgspec.Struct, array_like=True):
     complete: bool = False
 
 
-class OpenAnswer(msgspec.Struct, array_like=True):
+class OpenAnswer(msgspec.Struct, array_like=True, gc=False):
     """The object that is the whole answer."""
 
     json: JsonState
@@ -107,7 +107,7 @@ class OpenAnswer(msgspec.Struct, array_like=True):
     """The string that is its text is open."""
 
 
-class State(msgspec.Struct, array_like=True):
+class State(msgspec.Struct, array_like=True, gc=False):
     """What the parser knows of one message and choice."""
 
     identity: str
