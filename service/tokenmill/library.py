@@ -12,6 +12,7 @@ from tokenmill.limits import Limits
 from tokenmill.parser.grammar import Grammar
 from tokenmill.parser.options import Options, read_options
 from tokenmill.parser.spec import Format
+from tokenmill.parser.state import State
 from tokenmill.plugins import load_plugins
 
 SNAPSHOT_VERSION = 1
@@ -47,10 +48,10 @@ class Parser(parser.Parser):
         name = format.name if isinstance(format, Format) else format if isinstance(format, str) else list(format)
         read = read_options({"format": name, "tools": list(tools or ()), **options})
         if isinstance(format, Format):
-            self.grammar = Grammar(read, [format], limits or Limits())
+            grammar = Grammar(read, [format], limits or Limits())
         else:
-            self.grammar = _grammar(read, limits or Limits())
-        self.state = parser.Parser.of(self.grammar, identity).state
+            grammar = _grammar(read, limits or Limits())
+        self._stand(grammar, State(identity, grammar.start))
 
     def snapshot(self) -> bytes:
         """All that is needed to go on elsewhere."""

@@ -139,7 +139,8 @@ class CallMode:
         stop, verdict = self._reader.step(run, call, buffer, position)
         call.source.add(buffer[position:stop])
         if verdict is Verdict.MORE:
-            run.state.held = buffer[stop:]
+            if stop < len(buffer):
+                run.state.held = buffer[stop:]
             return len(buffer)
         self._end(run, call, verdict)
         return stop

@@ -22,32 +22,38 @@ UPSTREAM_CHARS = 1024
 class Parser:
     """Parses one message. Nothing here raises on what a model writes."""
 
-    __slots__ = ("grammar", "state")
+    __slots__ = ("_chars", "grammar", "state")
 
     grammar: Grammar
     state: State
+    _chars: int
+    """The `chars` of the state, counted here: it is put there when somebody looks, for that costs more than to count."""
 
     @classmethod
     def of(cls, grammar: Grammar, identity: str) -> "Parser":
         """A parser at the start of a message; `identity` is the text from which ids of calls are derived."""
         parser = cls.__new__(cls)
-        parser.grammar = grammar
-        parser.state = State(identity, grammar.start)
+        parser._stand(grammar, State(identity, grammar.start))
         return parser
 
     @classmethod
     def of_state(cls, grammar: Grammar, data: bytes) -> "Parser":
         """The parser that `encode_state` encoded. Raises `SnapshotError`."""
         parser = cls.__new__(cls)
-        parser.grammar = grammar
         try:
-            parser.state = decode_state(data)
+            parser._stand(grammar, decode_state(data))
         except msgspec.DecodeError as problem:
             raise SnapshotError(f"a parser's state can't be read: {problem}") from problem
         return parser
 
+    def _stand(self, grammar: Grammar, state: State) -> None:
+        self.grammar = grammar
+        self.state = state
+        self._chars = state.chars
+
     def encode_state(self) -> bytes:
         """All that the parser knows, but for its grammar."""
+        self.state.chars = self._chars
         return encode_state(self.state)
 
     @property
@@ -74,35 +80,39 @@ class Parser:
         state = self.state
         if text:
             grammar = self.grammar
-            chars = state.chars + len(text)
+            chars = self._chars + len(text)
             if chars <= grammar.message_chars:
                 held = state.held
                 if held:
                     state.held = ""
                 events = grammar.modes[state.mode].quick(grammar, state, held + text)
                 if events is not None:
-                    state.chars = chars
+                    self._chars = chars
                     return events
-                state.held = held
+                if held or state.held:
+                    state.held = held
         return self._feed(text)
 
     def _feed(self, text: str) -> list[AnyEvent]:
         grammar, state = self.grammar, self.state
         if state.finished:
             return []
-        events = [] if state.started else self.start()
         run, most = Run(grammar, state), grammar.message_chars
-        if text and not state.chars:
+        if not state.started:
+            run.out = self.start()
+        if text and not self._chars:
             text = grammar.prompt + text
-        room = max(0, most - state.chars)
-        state.chars += len(text)
+        room = max(0, most - self._chars)
+        self._chars = state.chars = self._chars + len(text)
+        if len(text) <= room:
+            _read(run, text)
+            return run.out
         _read(run, text[:room])
-        if len(text) > room:
-            _settle(run)
-            if state.mode != UNPARSED:
-                limit(run, f"the message is longer than {most} characters")
-            _read(run, text[room:])
-        return events + run.out
+        _settle(run)
+        if state.mode != UNPARSED:
+            limit(run, f"the message is longer than {most} characters")
+        _read(run, text[room:])
+        return run.out
 
     def reasoning(self, text: str) -> list[AnyEvent]:
         """The events of reasoning that the provider separated itself."""
@@ -164,7 +174,9 @@ class Parser:
 def _read(run: Run, text: str) -> None:
     """Run the machine over what was held and `text`."""
     state, modes = run.state, run.grammar.modes
-    buffer, state.held = state.held + text, ""
+    buffer = state.held + text
+    if state.held:
+        state.held = ""
     position, size = 0, len(buffer)
     while position < size:
         position = modes[state.mode].step(run, buffer, position)

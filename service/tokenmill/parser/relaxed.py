@@ -43,9 +43,8 @@ def to_json(text: str, *, words: bool = False) -> str:
     position = 0
     while position < len(text):
         token = _TOKEN.match(text, position)
-        kind = (token.lastgroup or "") if token else ""
-        word = _WORD.match(text, position) if words and kind in ("", "word") else None
-        if word is not None:
+        kind = token.lastgroup if token else None
+        if words and kind in (None, "word") and (word := _WORD.match(text, position)):
             source = _WORDS.get(word.group(), word.group())
             out.append(source if source in _CONSTANTS else json.dumps(source))
             position = word.end()
@@ -53,21 +52,26 @@ def to_json(text: str, *, words: bool = False) -> str:
         if token is None:
             raise ValueError(f"this is no JSON: {text[position : position + 20]!r}")
         position = token.end()
-        _add(out, kind, token[kind], words=words)
+        source = token.group(token.lastindex or 0)
+        if kind == "sign":
+            _add_sign(out, source)
+        elif kind != "skipped":
+            out.append(_written(kind, source, words=words))
     return " ".join(out)
 
 
-def _add(out: list[str], kind: str, source: str, *, words: bool) -> None:
+def _add_sign(out: list[str], sign: str) -> None:
+    if sign in "}]" and out[-1:] == [","] and out[-2:-1] not in (["["], ["{"], [","], []):
+        out.pop()
+    out.append(sign)
+
+
+def _written(kind: str | None, source: str, *, words: bool) -> str:
     if kind == "string":
-        out.append(f'"{escaped(source[1:-1], dropping=words)}"')
-    elif kind == "key":
-        out.append(f'"{source}"')
-    elif kind == "word":
-        out.append(_WORDS.get(source, source))
-    elif kind != "skipped":
-        if source in "}]" and out[-1:] == [","] and out[-2:-1] not in (["["], ["{"], [","], []):
-            out.pop()
-        out.append(source)
+        return f'"{escaped(source[1:-1], dropping=words)}"'
+    if kind == "key":
+        return f'"{source}"'
+    return _WORDS.get(source, source) if kind == "word" else source
 
 
 def escaped(content: str, *, dropping: bool = False) -> str:

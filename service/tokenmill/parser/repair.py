@@ -32,10 +32,17 @@ def decode_json(text: str, *, words: bool = False) -> tuple[Any, bool]:
         try:
             value = _lenient(text)
         except ValueError:
-            value = _lenient(to_json(text, words=words))
+            value = _read(to_json(text, words=words))
     except RecursionError:
         raise ValueError("nesting is too deep") from None
     return whole_characters(value), True
+
+
+def _read(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return _lenient(text)
 
 
 def _finite(text: str) -> float | str:

@@ -35,6 +35,8 @@ class Shape:
         self.root = root
         self.alternatives = tuple(alternatives(schema, root))
         """The schema and all that it leads to."""
+        self.keys: dict[str, tuple[list[Shape], bool]] = {}
+        """Of keys that were asked for: the schemas of the value, and whether the schema has the key."""
         self._known = {} if known is None else known
 
     @cached_property

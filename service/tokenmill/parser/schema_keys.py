@@ -9,6 +9,9 @@ from tokenmill.parser.schema import NO_SHAPE, Shape, resolve
 _STRUCTURED = {"object": ("properties", "patternProperties", "additionalProperties"), "array": ("items", "prefixItems")}
 """Keywords that say the type where `type` does not."""
 
+KEYS = 256
+"""Keys of an object for which a shape remembers what is said of them: they come from the model."""
+
 _BRANCHES = 64
 """Combined schemas inside of each other, at most: references may lead in circles."""
 
@@ -28,6 +31,24 @@ def kinds(shape: Shape) -> frozenset[str]:
 
 def value_shapes(shape: Shape, key: str) -> list[Shape]:
     """The schemas of a key's value: of its property and of the patterns that it fits, else that of the rest."""
+    return _read(shape, key)[0]
+
+
+def lists_key(shape: Shape, key: str) -> bool:
+    """Whether an object's key is one that the schema has: all are, where it lists none."""
+    return _read(shape, key)[1]
+
+
+def _read(shape: Shape, key: str) -> tuple[list[Shape], bool]:
+    found = shape.keys.get(key)
+    if found is None:
+        found = _value_shapes(shape, key), _lists_key(shape, key)
+        if len(shape.keys) < KEYS:
+            shape.keys[key] = found
+    return found
+
+
+def _value_shapes(shape: Shape, key: str) -> list[Shape]:
     found = [shape.inner(inner) for inner in _own(shape, key) if isinstance(inner, Mapping)]
     if found:
         return found
@@ -49,8 +70,7 @@ def _said(schema: Mapping[str, Any], key: str) -> Iterator[Any]:
         yield from (inner for pattern, inner in patterns.items() if isinstance(pattern, str) and matches(pattern, key))
 
 
-def lists_key(shape: Shape, key: str) -> bool:
-    """Whether an object's key is one that the schema has: all are, where it lists none."""
+def _lists_key(shape: Shape, key: str) -> bool:
     said = list(_own(shape, key))
     if said:
         return not any(inner is False for inner in said)
