@@ -51,7 +51,7 @@ class Parser(parser.Parser):
             grammar = Grammar(read, [format], limits or Limits())
         else:
             grammar = _grammar(read, limits or Limits())
-        self._stand(grammar, State(identity, grammar.start))
+        self.grammar, self.state, self.chars = grammar, State(identity, grammar.start), 0
 
     def snapshot(self) -> bytes:
         """All that is needed to go on elsewhere."""

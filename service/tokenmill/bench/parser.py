@@ -157,12 +157,12 @@ def count_calls(grammar: Grammar, chunks: Iterable[Any], feed: Feed = Parser.fee
     return calls + sum(event.__class__ is ToolCall for event in parser.finish())
 
 
-def parse(grammar: Grammar, chunks: Iterable[Any], feed: Feed = Parser.feed) -> None:
-    """Parse one message, and do nothing else."""
+def parse(grammar: Grammar, chunks: Iterable[Any], feed: Feed = Parser.feed) -> list[AnyEvent]:
+    """Parse one message, and do nothing else; the events of its end."""
     parser = Parser.of(grammar, "bench")
     for chunk in chunks:
         feed(parser, chunk)
-    parser.finish()
+    return parser.finish()
 
 
 def _measure(subject: Subject, chars: int, rounds: int) -> Line:

@@ -84,9 +84,10 @@ class CallMode:
             if self._pattern is not None:
                 return self._header(run, call, buffer, position)
             call.body = self._reader.begin(call)
-        room = max(0, self._call_chars - call.source.size)
+        room = self._call_chars - call.source.size
         if len(buffer) - position <= room:
             return self._body(run, call, buffer, position)
+        room = max(0, room)
         final, run.final = run.final, False  # there is more of it: the cap is no end that a body may take for its own
         stop = self._body(run, call, buffer[: position + room], position)
         run.final = final

@@ -22,18 +22,18 @@ UPSTREAM_CHARS = 1024
 class Parser:
     """Parses one message. Nothing here raises on what a model writes."""
 
-    __slots__ = ("_chars", "grammar", "state")
+    __slots__ = ("chars", "grammar", "state")
 
     grammar: Grammar
     state: State
-    _chars: int
-    """The `chars` of the state, counted here: it is put there when somebody looks, for that costs more than to count."""
+    chars: int
+    """Characters read so far. Those of the state are brought up to date when it is encoded, which is cheaper."""
 
     @classmethod
     def of(cls, grammar: Grammar, identity: str) -> "Parser":
         """A parser at the start of a message; `identity` is the text from which ids of calls are derived."""
         parser = cls.__new__(cls)
-        parser._stand(grammar, State(identity, grammar.start))
+        parser.grammar, parser.state, parser.chars = grammar, State(identity, grammar.start), 0
         return parser
 
     @classmethod
@@ -41,19 +41,15 @@ class Parser:
         """The parser that `encode_state` encoded. Raises `SnapshotError`."""
         parser = cls.__new__(cls)
         try:
-            parser._stand(grammar, decode_state(data))
+            parser.state = decode_state(data)
         except msgspec.DecodeError as problem:
             raise SnapshotError(f"a parser's state can't be read: {problem}") from problem
+        parser.grammar, parser.chars = grammar, parser.state.chars
         return parser
-
-    def _stand(self, grammar: Grammar, state: State) -> None:
-        self.grammar = grammar
-        self.state = state
-        self._chars = state.chars
 
     def encode_state(self) -> bytes:
         """All that the parser knows, but for its grammar."""
-        self.state.chars = self._chars
+        self.state.chars = self.chars
         return encode_state(self.state)
 
     @property
@@ -80,14 +76,14 @@ class Parser:
         state = self.state
         if text:
             grammar = self.grammar
-            chars = self._chars + len(text)
+            chars = self.chars + len(text)
             if chars <= grammar.message_chars:
                 held = state.held
                 if held:
                     state.held = ""
                 events = grammar.modes[state.mode].quick(grammar, state, held + text)
                 if events is not None:
-                    self._chars = chars
+                    self.chars = chars
                     return events
                 if held or state.held:
                     state.held = held
@@ -100,13 +96,14 @@ class Parser:
         run, most = Run(grammar, state), grammar.message_chars
         if not state.started:
             run.out = self.start()
-        if text and not self._chars:
+        if text and not self.chars:
             text = grammar.prompt + text
-        room = max(0, most - self._chars)
-        self._chars = state.chars = self._chars + len(text)
+        room = most - self.chars
+        self.chars = state.chars = self.chars + len(text)
         if len(text) <= room:
             _read(run, text)
             return run.out
+        room = max(0, room)
         _read(run, text[:room])
         _settle(run)
         if state.mode != UNPARSED:

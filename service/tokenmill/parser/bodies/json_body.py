@@ -75,7 +75,7 @@ class JsonReader:
         if state.capture:
             return self._quick_captured(grammar, call, state, text)
         quote = state.quote
-        if not quote or quote in text or "\\" in text or state.escaped or (quote == "\n" and "\r" in text):
+        if not quote or quote in text or text[-1] == "\\" or state.escaped or (quote == "\n" and "\r" in text):
             scan = self._watching if grammar.watches_arguments else self._shallow
             if not scan.stays(state, text):
                 return None
@@ -101,13 +101,17 @@ class JsonReader:
     def _quick_word(self, call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
         """The events of more of a key or a name."""
         quote = state.quote
-        if quote not in CONTENT or state.escaped or quote in text or "\\" in text or len(state.text) > CAPTURE_CHARS:
+        if len(state.text) > CAPTURE_CHARS:
             return None
+        if quote not in CONTENT or state.escaped or quote in text or "\\" in text:
+            bare = state.phase == Phase.BARE_KEY and not quote
+            if not bare or not text.isalnum() or self._stops.doubt(text):
+                return None
         state.text += text
         return [ToolInputDelta(call.id, text)] if state.sending else []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
-        reading = Reading(run, call, buffer, position)
+        reading = Reading.of(run, call, buffer, position)
         scan = self._watching if run.grammar.watches_arguments else self._shallow
         passed = -1
         while True:

@@ -13,11 +13,10 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from tokenmill.events import AnyEvent
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_body import JsonCall, JsonReader
@@ -31,10 +30,7 @@ from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.quotes import read_unescaped
 from tokenmill.parser.repair import decode_json, nested_too_deep
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, Source, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
+from tokenmill.parser.state import OpenCall, Source
 
 _TAIL = re.compile(r"\s*+\}?\s*+(?:</[\w:.-]++>\s*+)?\Z")
 """What may follow the object: one bracket too many, and the closing of something else."""
@@ -66,8 +62,7 @@ class _TaggedReader(JsonReader):
     def __init__(self, tags: TaggedJson) -> None:
         foreign = [tag for tag in (tags.close, tags.open) if not _is_own(tag)]
         super().__init__(_KEYS, foreign)
-        self._quick_json, self._step_json = super().quick, super().step
-        """Looked up once, as they are asked for each chunk."""
+        self._step_json = super().step
         self._shallow = WordScan(1, self._stops)
         self._watching = WordScan(2, self._stops)
         self._behind = _tags([(tags.close, True), (tags.open, False)])
@@ -77,32 +72,24 @@ class _TaggedReader(JsonReader):
     def begin(self, call: OpenCall) -> TaggedJsonState:
         return TaggedJsonState(first=call.source.size)
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
-        state: TaggedJsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        if not state.loose:
-            return self._quick_json(grammar, parser, call, text) if state.root >= state.first else None
-        quote = state.quote
-        if not quote or quote in COMMENTS or quote in text or state.escaped or "\\" in text:
-            return None
-        return []
-
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
         assert isinstance(state, TaggedJsonState)
         first, base = position, call.source.size - position
         state.before = call.source.last
         if not state.loose:
-            verdict, behind = Verdict.MORE, buffer[position:].lstrip()
-            if state.root or behind[:1] in ("", "{"):
+            verdict = Verdict.MORE
+            if state.root or (behind := buffer[position:].lstrip())[:1] in ("", "{"):
                 position, verdict = self._step_json(run, call, buffer, position)
             else:  # white space in front is passed over, also where the closing tag is some
-                state.loose, position = True, len(buffer) - len(behind)
+                _let_go(state)
+                position = len(buffer) - len(behind)
             if verdict is Verdict.DONE:
                 state.whole = base + position
             if verdict in (Verdict.DONE, Verdict.FAILED):
-                state.loose = True
                 if state.phase == Phase.BEGUN and buffer[position - 1] in "\"'":  # a value that was refused
                     state.quote = buffer[position - 1]
+                _let_go(state)
             if not state.loose:
                 return position, verdict
         return self._follow(run, call, buffer, first, position)
@@ -163,6 +150,11 @@ class _TaggedReader(JsonReader):
             raise ValueError("the call names two tools")
         fitted = run.grammar.fitted(name, arguments)
         return fitted, repaired or fitted != arguments
+
+
+def _let_go(state: TaggedJsonState) -> None:
+    """From here only the next tag is looked for, and strings, in which there is none."""
+    state.loose, state.phase, state.capture, state.sending = True, Phase.AFTER, False, False
 
 
 def _tags(live: Sequence[tuple[Marker, bool]]) -> _Tags:
