@@ -100,16 +100,19 @@ def provider_logs(draw: st.DrawFn) -> list[InputRecord]:
     """The lanes' records, some of one and then some of another; offsets have gaps."""
     lanes = draw(st.lists(_lanes(), min_size=1, max_size=3, unique_by=_answers))
     log: list[InputRecord] = []
-    offset = 0
+    offset, last = 0, dict.fromkeys(map(_answers, lanes), 0)
     while lanes := [lane for lane in lanes if lane.records]:
         lane = lanes[draw(st.integers(0, len(lanes) - 1))]
         for _ in range(min(len(lane.records), draw(st.sampled_from([1, 1, 3, 20])))):
             codec, value = lane.records.pop(0)
             headers = lane.headers
             if codec in (LAST_OFFSET, OPENED_BEFORE):
-                headers = [*headers, (codec, b"%d" % (offset - draw(st.sampled_from([1, 1, 9]))))]
+                meant = [last[_answers(lane)], offset - 1, offset - 9]
+                headers = [*headers, (codec, b"%d" % draw(st.sampled_from(meant)))]
             elif codec == "native":
                 headers = [("tm-codec", b"native")]
+            else:
+                last[_answers(lane)] = offset
             log.append(InputRecord("tokens", 0, offset, 1_000 + offset, lane.key, value, headers))
             offset += draw(st.sampled_from([1, 1, 1, 2, 7]))
     return log

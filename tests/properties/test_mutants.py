@@ -63,8 +63,8 @@ MUTANTS = (
     Mutant(
         "the message's cap is one too high",
         "parser/parser.py",
-        "room = max(0, most - state.chars)",
-        "room = max(0, most - state.chars + 1)",
+        "room = most - self.chars",
+        "room = most - self.chars + 1",
     ),
     Mutant(
         "a snapshot without the open block",
@@ -121,8 +121,8 @@ MUTANTS = (
     Mutant(
         "all is held again and again",
         "parser/parser.py",
-        'buffer, state.held = state.held + text, ""',
-        "buffer = state.held + text",
+        'if state.held:\n        state.held = ""\n    position',
+        "position",
     ),
 )
 

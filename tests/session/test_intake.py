@@ -179,3 +179,22 @@ def test_reading_is_pure() -> None:
     first, second = intake("text"), intake("text")
     for offset, value in enumerate(values):
         assert first.read(record(offset, value))[0] == second.read(record(offset, value))[0]
+
+
+def test_the_end_of_an_idle_stream_names_its_last_record() -> None:
+    """An offset behind it was another's, who may have written to the same message: the stream is not ended for that."""
+    reads = intake("text")
+    reads.read(record(0, b"\xe2"))
+    assert reads.read(record(2, b"", tm_last_offset="1")) == ((), None)
+    assert reads.tally.dropped == {"stale-timeout": 1}
+    assert reads.read(record(3, b"", tm_last_offset="0"))[0] != ()
+
+
+def test_no_replay_starts_inside_a_stream_that_was_too_old() -> None:
+    """It would not know the stream, and drop what ended it and the message that others wrote to, too."""
+    low_water = LowWater()
+    reads = Intake("text", 1_000, low_water, Tally())
+    reads.read(record(0, b"\xe2"))
+    low_water.hold(low_water.root(1))  # another's
+    reads.read(record(2, b"", tm_opened_before="2"))
+    assert low_water.at(3) == 0

@@ -91,6 +91,13 @@ class Condition(NamedTuple):
             return opened < self.opened_before
         return self.last is None or last <= self.last
 
+    def holds_of_stream(self, opened: int, last: int) -> bool:
+        """The same for a stream: whoever says that it is idle knows its last record exactly.
+
+        An offset behind that is one at which others wrote to the same message, which it must not end.
+        """
+        return self.holds(opened, last) and self.last in (None, last)
+
     def cuts(self, last: int) -> bool:
         """Whether what it ends, which got its last record at `last`, went on after the writer of the timeout looked.
 

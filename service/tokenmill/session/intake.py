@@ -71,13 +71,13 @@ class Intake:
         codec, stream = self._addressed(headers) if headers else (self._codec, b"")
         kept = self._kept.get((codec.name, key, stream)) if self._kept else None
         condition = condition_of(record) if headers and not value and codec is not NATIVE else None
-        if condition is not None and (kept is None or not condition.holds(kept.root.offset, kept.last)):
+        if condition is not None and (kept is None or not condition.holds_of_stream(kept.root.offset, kept.last)):
             self.tally.dropped["stale-timeout" if kept else "no-message"] += 1
             return (), None
         if condition is not None and kept is not None:
             state: bytes = b""
             chunks: Sequence[Chunk] = _last_chunks(codec, kept, record)
-            if condition.cuts(kept.last):
+            if condition.opened_before is not None:  # a replay that has not seen the stream would drop it
                 self._low_water.forbid(kept.root.offset, record.offset)
         else:
             state, chunks = codec.decode(kept.state if kept else b"", record)

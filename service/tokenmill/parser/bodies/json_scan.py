@@ -183,36 +183,38 @@ class JsonScan:
         return end, Token.KEY if is_key else Token.END
 
     def _structure(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, int | None]:
-        found = _NOT_SPACE.search(buffer, position)
-        if found is None:
-            return len(buffer), None
-        position = found.start()
-        character = buffer[position]
-        if character in self._watched and position != passed:
-            return position, Token.WATCHED
-        if character == "/":
-            state.quote, state.escaped = character, True
-            return position + 1, None
-        return self._sign(state, character, position)
+        size = len(buffer)
+        while position < size:
+            character = buffer[position]
+            if character.isspace():
+                found = _NOT_SPACE.search(buffer, position)
+                if found is None:
+                    break
+                position = found.start()
+                character = buffer[position]
+            if character in self._watched and position != passed:
+                return position, Token.WATCHED
+            phase = state.phase
+            if character == "/":
+                state.quote, state.escaped = character, True
+                return position + 1, None
+            if phase == Phase.BEGUN or character in "}]":
+                follow = self._begin if phase == Phase.BEGUN else self._close
+                return follow(state, character, position)
+            if phase == Phase.KEY and character not in ",{[":
+                return self._key(state, character, position), None
+            if phase == Phase.VALUE and character != ",":
+                state.phase = Phase.BEGUN
+                return position, Token.BEGIN
+            position = self._separator(state, phase, character, position)
+        return size, None
 
-    def _sign(self, state: JsonState, character: str, position: int) -> tuple[int, int | None]:
-        if character in "}]" and state.phase != Phase.BEGUN:
-            return self._close(state, character, position)
-        if state.phase == Phase.BEGUN:
-            return self._begin(state, character, position)
-        if state.phase == Phase.VALUE and character != ",":
-            state.phase = Phase.BEGUN
-            return position, Token.BEGIN
-        if state.phase == Phase.KEY and character not in ",{[":
-            return self._key(state, character, position), None
-        return self._separator(state, character, position), None
-
-    def _separator(self, state: JsonState, character: str, position: int) -> int:
-        after = Phase.KEY if state.phase == Phase.AFTER and state.stack[-1:] == "{" else Phase.VALUE
+    def _separator(self, state: JsonState, phase: int, character: str, position: int) -> int:
+        after = Phase.KEY if phase == Phase.AFTER and state.stack[-1:] == "{" else Phase.VALUE
         if character in "\"'{[":  # the separator is missing: nesting must still be followed
             state.phase = after
             return position
-        if (state.phase == Phase.COLON and character == ":") or (state.phase == Phase.AFTER and character == ","):
+        if (phase == Phase.COLON and character == ":") or (phase == Phase.AFTER and character == ","):
             state.phase = after
         return position + 1
 

@@ -115,7 +115,7 @@ class _TaggedReader(JsonReader):
                 source = call.source.text() + buffer[first:position]
                 return (hit.end, self._closed(run, call, source)) if hit.value else (position, _cut(run, call, source))
             if sign in "\"'/" and (sign == '"' or not is_word(state, buffer, position)):
-                state.quote = sign
+                state.quote, state.escaped = sign, sign == "/"
             position += 1
         return len(buffer), Verdict.MORE
 
