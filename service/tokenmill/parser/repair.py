@@ -30,19 +30,18 @@ def decode_json(text: str, *, words: bool = False) -> tuple[Any, bool]:
         pass
     try:
         try:
-            value = _lenient(text)
+            return whole_characters(_lenient(text)), True
         except ValueError:
-            value = _read(to_json(text, words=words))
+            return _read(to_json(text, words=words)), True
     except RecursionError:
         raise ValueError("nesting is too deep") from None
-    return whole_characters(value), True
 
 
 def _read(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
+        return msgspec.json.decode(text)  # knows no halves of characters
     except (msgspec.DecodeError, UnicodeEncodeError):
-        return _lenient(text)
+        return whole_characters(_lenient(text))
 
 
 def _finite(text: str) -> float | str:

@@ -110,7 +110,8 @@ class JsonScan:
                 return True
             escaped = content_move(f"{quote}\\{text}" if state.escaped else quote + text)
             if escaped is not None:
-                state.escaped = escaped
+                if escaped is not state.escaped:
+                    state.escaped = escaped
                 return True
         if state.phase != Phase.DEEP:
             return False
