@@ -68,6 +68,11 @@ pytest: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests alone, in two processes, o
 chart: $(INSTALLED) chart-tools ## The Helm chart: lint, schemas, scores, what is rendered, a worker started as it says
 	$(BIN)/pytest tests/chart tests/gen/test_chart.py $(PYTEST_ARGS)
 
+.PHONY: chart-apiserver
+chart-apiserver: $(INSTALLED) chart-tools ## The chart on a real API server; the first time it builds one, for minutes
+	@deploy/tools/kube-apiserver >/dev/null
+	$(BIN)/pytest -m apiserver tests/apiserver $(PYTEST_ARGS)
+
 .PHONY: chart-tools
 chart-tools: ## Build the programs that check the chart, once; needs Go
 	@for name in helm kubeconform kube-score; do deploy/tools/go-program $$name >/dev/null || exit 1; done

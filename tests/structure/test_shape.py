@@ -22,6 +22,7 @@ NO_TEST_OF_ITS_OWN = {
 
 OWN_TREE = {
     "ablations",
+    "apiserver",
     "chaos",
     "chart",
     "conformance",

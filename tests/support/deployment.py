@@ -22,9 +22,9 @@ FETCH_S = 240
 
 
 @cache
-def tool(name: str) -> Path:
-    """Path of a tool that a script in `deploy/tools` fetches. Fails the test where it can't be had."""
-    run = subprocess.run([TOOLS / name], capture_output=True, text=True, timeout=FETCH_S, check=False)
+def tool(script: str, *words: str) -> Path:
+    """Path of what a script in `deploy/tools` fetches or builds. Fails the test where it can't be had."""
+    run = subprocess.run([TOOLS / script, *words], capture_output=True, text=True, timeout=FETCH_S, check=False)
     if run.returncode:
         pytest.fail(run.stderr)
     return Path(run.stdout.strip())
@@ -32,7 +32,7 @@ def tool(name: str) -> Path:
 
 def promtool(*arguments: str | Path, given: str | None = None) -> str:
     """Everything that promtool prints. Fails the test if it finds a fault."""
-    command = [tool("promtool"), *arguments]
+    command = [tool("debian-program", "promtool"), *arguments]
     run = subprocess.run(
         command, input=given, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=CHECK_S, check=False
     )
