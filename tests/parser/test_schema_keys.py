@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tokenmill.parser.schema import Shape
-from tokenmill.parser.schema_keys import allows_key, item_shapes, kinds, lists_key, renamed, value_shapes
+from tokenmill.parser.schema_keys import KEYS, allows_key, item_shapes, kinds, lists_key, renamed, value_shapes
 
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}}
 
@@ -130,3 +130,13 @@ def test_keys_are_renamed_to_what_is_missing(value: Any, wanted: str, kind: str,
     assert renamed(value, shape(strict)) == found
     assert renamed(value, shape({**strict, "additionalProperties": True})) == value
     assert renamed(value, shape({**strict, "required": "x"})) == value
+
+
+def test_what_is_remembered_of_keys_has_a_bound() -> None:
+    """They come from the model; one that is not remembered is read again, with the same answer."""
+    known = shape(OBJECT)
+    keys = [f"key {number}" for number in range(2 * KEYS)]
+    assert not any(lists_key(known, key) for key in keys)
+    assert len(known.keys) == KEYS
+    assert (lists_key(known, "a"), lists_key(known, keys[-1])) == (True, False)
+    assert [inner.types for inner in value_shapes(known, "a")] == [{"string"}]
