@@ -1,6 +1,7 @@
 """The load of the pipeline benchmark: many conversations at once, most of their text plain, some of it tool calls."""
 
 from collections.abc import Iterator
+from itertools import count, islice
 from typing import TypeAlias
 
 import msgspec
@@ -15,7 +16,7 @@ Record: TypeAlias = tuple[int, bytes, bytes]
 """Partition, key and value."""
 
 OPEN_AT_ONCE = 1_000
-"""Conversations that grow at the same time."""
+"""Conversations that grow at the same time, each at another place of its message: they begin one after another."""
 
 PLAIN_CHARS = 640
 CALL_CHARS = 160
@@ -30,15 +31,19 @@ class Load(msgspec.Struct, frozen=True):
 
     records: int
 
-    def chunk(self, number: int) -> Record:
-        """One record. Consecutive records belong to different conversations."""
-        generation, position = divmod(number, OPEN_AT_ONCE * MESSAGE_CHUNKS)
-        step, conversation = divmod(position, OPEN_AT_ONCE)
-        key = b"conversation-%d-%d" % (generation, conversation)
-        return conversation % PARTITIONS, key, _VALUES[step]
-
     def __iter__(self) -> Iterator[Record]:
-        return map(self.chunk, range(self.records))
+        return islice(_growing(), self.records)
+
+
+def _growing() -> Iterator[Record]:
+    """Records without end. Consecutive ones belong to different conversations."""
+    starts = [conversation * MESSAGE_CHUNKS // OPEN_AT_ONCE for conversation in range(OPEN_AT_ONCE)]
+    for time in count():
+        for conversation, start in enumerate(starts):
+            if start > time:
+                break  # nor have the others begun
+            generation, step = divmod(time - start, MESSAGE_CHUNKS)
+            yield conversation % PARTITIONS, b"conversation-%d-%d" % (generation, conversation), _VALUES[step]
 
 
 def _values() -> list[bytes]:

@@ -65,7 +65,7 @@ class Unforgotten(Load, frozen=True):
 
     def __iter__(self) -> Iterator[Record]:
         first = ((number, b"unended-%d" % number, _OPENING[0]) for number in range(PARTITIONS))
-        return chain(first, map(self.chunk, range(self.records - PARTITIONS)))
+        return chain(first, Load(self.records - PARTITIONS))
 
 
 def _opening() -> list[bytes]:
