@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.stage import Stage, until
 from tokenmill.servers import KafkaServer
+from tokenmill.servers.process import free_port
 from tokenmill.servers.worker import WorkerProcess
 
 pytestmark = pytest.mark.integration
@@ -77,6 +78,7 @@ async def test_the_second_of_two_with_one_name_ends(stage: Stage) -> None:
     began = time.monotonic()
     await until(lambda: time.monotonic() - began > 2.5, "its first session is over")
     second = stage.prepare()
+    second.port = free_port()  # it is started once, and not again on another
     starting = asyncio.create_task(asyncio.to_thread(second.start))
     await until(lambda: any(line["level"] == "critical" for line in stage.logged(second)), "it hears of the first")
     assert await _ended(second) == 1

@@ -11,6 +11,7 @@ from tests.support.rights import AUTHORIZER, documented_rights, grant
 from tests.support.stage import Stage, until
 from tokenmill.config import Config, Kafka
 from tokenmill.servers import SecureKafkaServer
+from tokenmill.servers.process import free_port
 from tokenmill.servers.worker import WorkerProcess
 
 pytestmark = pytest.mark.integration
@@ -77,10 +78,11 @@ async def test_a_right_that_is_missing_is_named(
         grant(strict_kafka.bootstrap, "mill", config, [right for right in rights if right.kind == "topic"])
         _log_in(stage, strict_kafka, identity)
         worker = stage.prepare(stall_timeout_s=3)
+        worker.port = free_port()  # it is started once, and not again on another
         starting = asyncio.create_task(asyncio.to_thread(worker.start))
         await until(lambda: _said(stage, worker), "it can't join the group, and says so")
-        starting.cancel()
         worker.kill()
+        await asyncio.gather(starting, return_exceptions=True)
 
 
 def _said(stage: Stage, worker: WorkerProcess) -> bool:
