@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.support.parsing import codes_of, grammar, named, text_of
 from tokenmill.events import AnyEvent, ToolCall, ToolInputDelta, ToolInputEnd, ToolInputStart
 from tokenmill.limits import Limits
@@ -71,6 +73,13 @@ def test_a_missing_index() -> None:
     """Without an index an id or a name begins the next call, and nothing continues the last."""
     events = run(delta(None, "c1", "f", '{"a":'), delta(None, arguments="1}"), delta(None, "c2", "g", "{}"))
     assert calls(events) == [("c1", "f", {"a": 1}), ("c2", "g", {})]
+
+
+@pytest.mark.parametrize("index", [False, True, 10**30, -(10**30), 1.5, "0"])
+def test_an_index_that_is_no_number_of_a_call(index: Any) -> None:
+    """The call is read as if it had another one, and its state is one that a snapshot can hold."""
+    events = run(delta(index, "c1", "f", '{"a":'), delta(index, arguments=" 1}"))
+    assert calls(events) == [("c1", "f", {"a": 1})]
 
 
 def test_whole_calls_that_all_have_the_same_index() -> None:

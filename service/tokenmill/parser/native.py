@@ -24,6 +24,9 @@ from tokenmill.parser.state import BLOCK_PIECES, NativeCall, OpenCall, Source, S
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
 
+LARGEST_INDEX = 2**31 - 1
+"""Far above every cap of calls; a larger one, which no snapshot may be able to hold, is none."""
+
 _READER = JsonArguments().compile(())
 _quick = _READER.quick
 
@@ -101,7 +104,7 @@ def _text(value: Any) -> str:
 def _find(run: Run, index: Any, wire_id: str, name: str, *, whole: bool) -> NativeCall | None:
     """The call that a delta belongs to, open or new; None if there are too many. `whole`: it could be one by itself."""
     known = run.state.native = run.state.native or []
-    if not isinstance(index, int):
+    if not isinstance(index, int) or abs(index) > LARGEST_INDEX:
         index = _next(known, wire_id, name)
     for native in known:
         if native.index == index:
@@ -114,7 +117,7 @@ def _find(run: Run, index: Any, wire_id: str, name: str, *, whole: bool) -> Nati
     if len(known) > run.grammar.limits.calls:  # calls that have no name yet count, too
         limit(run, f"there are more than {run.grammar.limits.calls} calls")
         return None
-    opened = NativeCall(index, OpenCall(Source()))
+    opened = NativeCall(int(index), OpenCall(Source()))  # `true` is a number here, but none that a state can hold
     opened.call.body = _READER.begin(opened.call)
     known.append(opened)
     return opened
