@@ -18,6 +18,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from tests.support.topics import admin_of, known, read_topic
 from tokenmill.config import Config, Kafka, Topics
+from tokenmill.kafka import NO_COORDINATOR
 from tokenmill.records import InputRecord
 from tokenmill.replay import replay_records
 from tokenmill.replay.records import to_bytes
@@ -185,7 +186,10 @@ class Stage:
     async def committed(self) -> dict[int, tuple[int, str]]:
         """Offset and metadata that the group committed, by partition."""
         async with admin_of(self.bootstrap) as admin:
-            found = await admin.list_consumer_group_offsets(self.group)
+            try:
+                found = await admin.list_consumer_group_offsets(self.group)
+            except NO_COORDINATOR:  # no group has committed anything on this cluster yet
+                return {}
             return {tp.partition: (at.offset, at.metadata) for tp, at in found.items() if at.offset >= 0}
 
     async def ends(self) -> dict[int, int]:
