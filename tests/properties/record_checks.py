@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from tests.support.promises import Answer, require
+from tests.support.restoring import restore
 from tokenmill.events import decode_event
 from tokenmill.parser import Options
 from tokenmill.records import InputRecord, Output, header
@@ -78,7 +79,7 @@ def check_same(
     for number, record in enumerate(log):
         if dice.random() < chance:
             write = partition.changes(full=True)
-            partition = Partition.restore(settings, "tokens", 0, partition.mark(), (write.meta, write.changed))
+            partition = restore(settings, "tokens", 0, partition.mark(), (write.meta, write.changed))
         out: list[Output] = []
         partition.process([record], out)
         require(out == outputs[number], f"P3: record {number} gave something else after a snapshot")

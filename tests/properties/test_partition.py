@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.streams import SETTINGS, logs
+from tests.support.restoring import restore
 from tokenmill.parser import Options
 from tokenmill.records import InputRecord, Output, Record
 from tokenmill.session import Mark, Partition
@@ -116,7 +117,7 @@ def test_a_snapshot_at_every_boundary_changes_nothing(records: list[InputRecord]
     for record, expected in zip(records, outputs, strict=True):
         before = partition.mark()
         write = partition.changes(full=True)
-        partition = Partition.restore(SETTINGS, "tokens", 0, before, (write.meta, write.changed))
+        partition = restore(SETTINGS, "tokens", 0, before, (write.meta, write.changed))
         assert partition.mark() == before
         assert process(partition, [record]) == [expected]
     assert partition.mark() == mark
@@ -213,7 +214,7 @@ def test_nothing_raises(records: list[InputRecord]) -> None:
     for record in records:
         process(partition, [record])
         write = partition.changes(full=True)
-        partition = Partition.restore(SETTINGS, "tokens", 0, partition.mark(), (write.meta, write.changed))
+        partition = restore(SETTINGS, "tokens", 0, partition.mark(), (write.meta, write.changed))
     last = InputRecord("tokens", 0, 99, 0, b"last", b'{"delta":"a","end":true}')
     topics = [output.topic for output in process(partition, [last])[0]]
     assert (topics.count("events"), topics.count("chunks"), topics.count("completions")) == (5, 3, 1)

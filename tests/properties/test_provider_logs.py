@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from tests.properties.provider_logs import provider_logs
 from tests.properties.streams import SETTINGS
 from tests.properties.test_partition import live, process
+from tests.support.restoring import restore
 from tokenmill.records import InputRecord
 from tokenmill.session import Partition
 
@@ -20,7 +21,7 @@ def test_a_snapshot_at_every_boundary_changes_nothing(records: list[InputRecord]
     partition = Partition(SETTINGS, "tokens", 0)
     for record, expected in zip(records, outputs, strict=True):
         write = partition.changes(full=True)
-        partition = Partition.restore(SETTINGS, "tokens", 0, partition.mark(), (write.meta, write.changed))
+        partition = restore(SETTINGS, "tokens", 0, partition.mark(), (write.meta, write.changed))
         assert process(partition, [record]) == [expected]
     assert partition.mark() == mark
 

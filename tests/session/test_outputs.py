@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from tests.session.logs import events, log, run
+from tests.support.restoring import restore
 from tokenmill.dialects import Envelope, dialect, native
 from tokenmill.events import ErrorCode, Event
 from tokenmill.limits import KIB, Limits
@@ -183,10 +184,10 @@ def test_the_state_of_a_dialect_is_in_the_snapshot(twice: OutputSpec) -> None:
     run(state, log({"message_id": "m", "delta": "a"}))
     mark, write = state.mark(), state.changes(full=True)
     (delta,) = log({"message_id": "m", "delta": "b"}, start=1)
-    again = Partition.restore(asked, "tokens", 0, mark, (write.meta, write.changed))
+    again = restore(asked, "tokens", 0, mark, (write.meta, write.changed))
     assert run(again, [delta]) == run(state, [delta])
     more = SessionSettings(outputs=(twice, OutputSpec("new", "twice")))
-    again = Partition.restore(more, "tokens", 0, mark, (write.meta, write.changed))
+    again = restore(more, "tokens", 0, mark, (write.meta, write.changed))
     assert [(each.topic, each.value) for each in run(again, [delta])] == [("twice", b"4 text-delta")] * 3
     assert again.changes(full=False).full
 

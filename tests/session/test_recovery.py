@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.session.logs import SETTINGS, events, log, partition, record, run
+from tests.support.restoring import restore
 from tokenmill.errors import SnapshotError
 from tokenmill.events import Error, Finish
 from tokenmill.parser import Options
@@ -36,7 +37,7 @@ def go_on(
 
 def restored(mark: Mark, snapshot: Any, settings: SessionSettings = SETTINGS) -> Partition:
     """A partition from a snapshot."""
-    return Partition.restore(settings, "tokens", 0, mark, (snapshot.meta, snapshot.changed))
+    return restore(settings, "tokens", 0, mark, (snapshot.meta, snapshot.changed))
 
 
 def said(outputs: list[Output]) -> list[tuple[str, str]]:

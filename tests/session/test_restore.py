@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.session.logs import SETTINGS, log, partition, record, run
+from tests.support.restoring import restore
 from tokenmill.errors import SnapshotError
 from tokenmill.session import Mark, Partition, SnapshotWrite
 from tokenmill.session.snapshot import Meta
@@ -41,7 +42,7 @@ AFTER = [
 
 def restored(mark: Mark, write: SnapshotWrite, topic: str = "tokens", number: int = 0) -> Partition:
     """The partition of a snapshot."""
-    return Partition.restore(SETTINGS, topic, number, mark, (write.meta, write.changed))
+    return restore(SETTINGS, topic, number, mark, (write.meta, write.changed))
 
 
 def test_everything_goes_on_where_it_was() -> None:

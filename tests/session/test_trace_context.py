@@ -7,6 +7,7 @@ import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from tests.session.logs import SETTINGS, partition, record, run
+from tests.support.restoring import restore
 from tokenmill.limits import HEADER_BYTES, KEY_BYTES
 from tokenmill.parser import Options
 from tokenmill.records import InputRecord, Output
@@ -147,7 +148,7 @@ def test_a_snapshot_keeps_them() -> None:
     state = partition()
     run(state, [traced(0, {"message_id": "m", "delta": "a"})])
     mark, write = state.mark(), state.changes(full=True)
-    again = Partition.restore(SETTINGS, "tokens", 0, mark, (write.meta, write.changed))
+    again = restore(SETTINGS, "tokens", 0, mark, (write.meta, write.changed))
     out = run(again, [record(1, {"message_id": "m", "delta": "b"})])
     assert of(out) == [CONTEXT]
     assert out == run(state, [record(1, {"message_id": "m", "delta": "b"})])

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.support.restoring import restore
 from tests.support.rig import Recorder
 from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
@@ -67,7 +68,7 @@ async def test_the_first_write_is_full_and_later_ones_are_deltas() -> None:
     assert snapshot is not None
     assert (snapshot.head.epoch, snapshot.head.offset) == (3, 2)
     mark = scene.partition.mark()
-    again = Partition.restore(SETTINGS, "tokens", 0, mark, (snapshot.meta, snapshot.fields))
+    again = restore(SETTINGS, "tokens", 0, mark, (snapshot.meta, snapshot.fields))
     assert again.mark() == mark
 
 
@@ -192,7 +193,7 @@ async def test_a_restored_partition_goes_on_with_deltas() -> None:
     snapshot = await scene.store.load("tokens", 0)
     assert snapshot is not None
     state = (snapshot.meta, snapshot.fields)
-    scene.partition = Partition.restore(SETTINGS, "tokens", 0, scene.partition.mark(), state)
+    scene.partition = restore(SETTINGS, "tokens", 0, scene.partition.mark(), state)
     scene.line = scene.writer.line(scene.partition)
     scene.line.epoch = 4
     scene.line.restored(snapshot.head)
@@ -202,7 +203,7 @@ async def test_a_restored_partition_goes_on_with_deltas() -> None:
     after = await scene.store.load("tokens", 0)
     assert after is not None
     mark = scene.partition.mark()
-    again = Partition.restore(SETTINGS, "tokens", 0, mark, (after.meta, after.fields))
+    again = restore(SETTINGS, "tokens", 0, mark, (after.meta, after.fields))
     assert again.mark() == mark
 
 

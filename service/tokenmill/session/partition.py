@@ -25,7 +25,7 @@ from tokenmill.session.messages import Messages
 from tokenmill.session.opening import Opener
 from tokenmill.session.outputs import Outputs
 from tokenmill.session.recovery import History, Replay, ReplayEnd, announcement, lose, lose_announced
-from tokenmill.session.restore import Restored, at_once, in_steps
+from tokenmill.session.restore import Restored, in_steps
 from tokenmill.session.settings import SessionSettings
 from tokenmill.session.short_path import ShortPath
 from tokenmill.session.snapshot import SCHEMA, Meta, SnapshotWrite, encode_meta
@@ -238,22 +238,6 @@ class Partition:
         )
 
     @classmethod
-    def restore(
-        cls,
-        settings: SessionSettings,
-        topic: str,
-        number: int,
-        mark: Mark,
-        snapshot: tuple[bytes, Mapping[bytes, bytes]],
-    ) -> "Partition":
-        """The partition as it was, from a snapshot's meta and fields, for a replay up to `mark`.
-
-        Raises `SnapshotError` if that can't be had: the bytes can't be read, or the snapshot is from after the mark, or
-        from before something that was announced as lost because there was no snapshot.
-        """
-        return at_once(cls.restoring(settings, topic, number, mark, snapshot))
-
-    @classmethod
     def restoring(
         cls,
         settings: SessionSettings,
@@ -262,7 +246,12 @@ class Partition:
         mark: Mark,
         snapshot: tuple[bytes, Mapping[bytes, bytes]],
     ) -> Generator[None, None, "Partition"]:
-        """The same in steps of some milliseconds, for whoever has something else to do meanwhile."""
+        """The partition as it was, from a snapshot's meta and fields, for a replay up to `mark`; in steps of some
+        milliseconds, for whoever has something else to do meanwhile.
+
+        Raises `SnapshotError` if that can't be had: the bytes can't be read, or the snapshot is from after the mark, or
+        from before something that was announced as lost because there was no snapshot.
+        """
         encoded, fields = snapshot
         restored = Restored(settings, encoded)
         restored.check((topic, number), mark)

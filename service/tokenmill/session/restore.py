@@ -43,16 +43,6 @@ def in_steps(things: Iterable[T]) -> Generator[None, None, list[T]]:
     return found
 
 
-def at_once(steps: Generator[None, None, T]) -> T:
-    """Go through all steps without a pause; answers what they come to."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-
-
 @contextmanager
 def _readable() -> Iterator[None]:
     try:

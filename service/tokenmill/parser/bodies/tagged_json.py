@@ -62,7 +62,7 @@ class _TaggedReader(JsonReader):
     def __init__(self, tags: TaggedJson) -> None:
         foreign = [tag for tag in (tags.close, tags.open) if not _is_own(tag)]
         super().__init__(_KEYS, foreign)
-        self._step_json = super().step
+        self._step_json = super().step  # looked up once, as it is asked for each chunk
         self._shallow = WordScan(1, self._stops)
         self._watching = WordScan(2, self._stops)
         self._behind = _tags([(tags.close, True), (tags.open, False)])

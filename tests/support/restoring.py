@@ -1,0 +1,18 @@
+"""A partition from a snapshot, where nobody has anything else to do meanwhile."""
+
+from collections.abc import Mapping
+
+from tokenmill.session import Mark, Partition, SessionSettings
+
+
+def restore(
+    settings: SessionSettings, topic: str, number: int, mark: Mark, snapshot: tuple[bytes, Mapping[bytes, bytes]]
+) -> Partition:
+    """All steps of `Partition.restoring`, and what they come to."""
+    steps = Partition.restoring(settings, topic, number, mark, snapshot)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            partition: Partition = end.value
+            return partition
