@@ -33,8 +33,12 @@ SIZES = (1_000, 10_000, 100_000, 1_000_000)
 GROWTH_FROM = 10_000
 """Growth is told from this size on: in shorter calls the beginning and the end count."""
 
-LEAST_CHUNKS = 5_000
-"""A short text is parsed again until this many chunks went through, so that a timing is more than noise."""
+LEAST_CHUNKS = 20_000
+"""A short text is parsed again until this many chunks went through, so that a timing is more than noise, and than the
+memory that each round finds cold."""
+
+SHORT = 3
+"""A text that is parsed again has that many times the rounds: each takes milliseconds, and one of them says little."""
 
 LOOPS = 8
 """The reference is that much quicker than a parser: it runs so often that both take about the same time."""
@@ -177,7 +181,7 @@ def _measure(subject: Subject, chars: int, rounds: int) -> Line:
             "loop": lambda: [reference_loop(chunks) for _ in range(LOOPS * again)],
             "parser": lambda: [parse(grammar, fed, feed) for _ in range(again)],
         },
-        rounds,
+        rounds * (SHORT if again > 1 else 1),
     )
     each = 1e6 / (again * len(chunks))
     return Line(

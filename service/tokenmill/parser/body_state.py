@@ -51,7 +51,7 @@ class TaggedJsonState(JsonState, tag="m", array_like=True, gc=False):
     loose: bool = False
     """Only the next tag is looked for."""
     before: str = ""
-    """The last character that was read."""
+    """The character in front of the last slash or quote with which a chunk began."""
 
 
 class ParamsState(msgspec.Struct, tag="p", array_like=True, gc=False):

@@ -131,12 +131,9 @@ class Scanner(Generic[T]):
 
     def find(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
         """The first marker from `position` on, or what to hold; `final` says that nothing follows the buffer."""
-        while doubt := self.doubt(buffer, position):
-            hit = self.at(buffer, doubt.start(), final=final)
-            if hit is not None:
-                return hit
-            position = doubt.start() + 1
-        return None
+        if final or len(buffer) > TOKEN_CHARS:
+            return _find(self, buffer, position, final=final)
+        return _remembered_find(self, buffer, position)
 
     def at(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
         """The marker that starts exactly at `position`, or what to hold, or None."""
@@ -149,6 +146,15 @@ class Scanner(Generic[T]):
         return Hit(position, full.end(), self._values[full.lastindex - 1])
 
 
+def _find(scanner: Scanner[Any], buffer: str, position: int, *, final: bool = False) -> Hit[Any] | None:
+    while doubt := scanner.doubt(buffer, position):
+        hit = scanner.at(buffer, doubt.start(), final=final)
+        if hit is not None:
+            return hit
+        position = doubt.start() + 1
+    return None
+
+
 def _settled(scanner: Scanner[Any], text: str) -> int:
     doubt = scanner.doubt(text)
     if doubt is None:
@@ -156,6 +162,7 @@ def _settled(scanner: Scanner[Any], text: str) -> int:
     return doubt.start() if scanner.begun(text, doubt.start()) else -1
 
 
+_remembered_find = lru_cache(REMEMBERED)(_find)
 _remembered = lru_cache(REMEMBERED)(_settled)
 """Chunks are tokens, which repeat: to remember what is in one takes a third of the time to look again."""
 

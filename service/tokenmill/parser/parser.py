@@ -93,22 +93,17 @@ class Parser:
         grammar, state = self.grammar, self.state
         if state.finished:
             return []
-        run, most = Run(grammar, state), grammar.message_chars
+        run = Run(grammar, state)
         if not state.started:
             run.out = self.start()
         if text and not self.chars:
             text = grammar.prompt + text
-        room = most - self.chars
+        room = grammar.message_chars - self.chars
         self.chars = state.chars = self.chars + len(text)
         if len(text) <= room:
             _read(run, text)
-            return run.out
-        room = max(0, room)
-        _read(run, text[:room])
-        _settle(run)
-        if state.mode != UNPARSED:
-            limit(run, f"the message is longer than {most} characters")
-        _read(run, text[room:])
+        else:
+            _read_to(run, text, max(0, room))
         return run.out
 
     def reasoning(self, text: str) -> list[AnyEvent]:
@@ -177,6 +172,15 @@ def _read(run: Run, text: str) -> None:
     position, size = 0, len(buffer)
     while position < size:
         position = modes[state.mode].step(run, buffer, position)
+
+
+def _read_to(run: Run, text: str, room: int) -> None:
+    """The same for text that is longer than the message may be: behind what fits it is not parsed."""
+    _read(run, text[:room])
+    _settle(run)
+    if run.state.mode != UNPARSED:
+        limit(run, f"the message is longer than {run.grammar.message_chars} characters")
+    _read(run, text[room:])
 
 
 def _settle(run: Run) -> None:

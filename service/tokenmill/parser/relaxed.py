@@ -18,45 +18,42 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.?)|\"", re.DOTALL)
 _read_literal = msgspec.json.Decoder(str).decode
 _KNOWN = frozenset('"\\/bfnrt')
 
-_TOKEN = re.compile(
-    r"""
-    (?:(?P<skipped>\s++|//[^\n\r]*+|/\*.*?\*/)
-    |(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+')
-    |(?P<key>[A-Za-z_$][\w$-]*+)(?=\s*+:)
-    |(?P<word>[A-Za-z]++)
-    |(?P<number>[-+.\d][-+.\w]*+)
-    |(?P<sign>[\[\]{},:]))\s*+
-    """,
-    re.DOTALL | re.VERBOSE,
-)
 _WORDS = {"True": "true", "False": "false", "None": "null"}
-
-
-_WORD = re.compile(r"[A-Za-z_$][\w$\-+.*?!|&%^/#\\]*+")
-"""A value without quotes; slashes in it begin no comment."""
 _CONSTANTS = frozenset({"true", "false", "null"})
+
+
+def _tokens(word: str) -> re.Pattern[str]:
+    """The tokens of relaxed JSON with this pattern for a word; every character is in one."""
+    return re.compile(
+        rf"""
+        (?:(?P<skipped>\s++|//[^\n\r]*+|/\*.*?\*/)
+        |(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+')
+        |(?P<key>[A-Za-z_$][\w$-]*+)(?=\s*+:)
+        |(?P<word>{word})
+        |(?P<number>[-+.\d][-+.\w]*+)
+        |(?P<sign>[\[\]{{}},:])
+        |(?P<none>.))\s*+
+        """,
+        re.DOTALL | re.VERBOSE,
+    )
+
+
+_TOKEN = _tokens(r"[A-Za-z]++")
+_WORD_OR_TOKEN = _tokens(r"[A-Za-z_$][\w$\-+.*?!|&%^/\#\\]*+")
+"""With values without quotes; slashes in them begin no comment."""
 
 
 def to_json(text: str, *, words: bool = False) -> str:
     """The text as JSON, which may still be wrong. Raises `ValueError` at what no token of JSON is."""
     out: list[str] = []
-    position = 0
-    while position < len(text):
-        token = _TOKEN.match(text, position)
-        kind = token.lastgroup if token else None
-        if words and kind in (None, "word") and (word := _WORD.match(text, position)):
-            source = _WORDS.get(word.group(), word.group())
-            out.append(source if source in _CONSTANTS else json.dumps(source))
-            position = word.end()
-            continue
-        if token is None:
-            raise ValueError(f"this is no JSON: {text[position : position + 20]!r}")
-        position = token.end()
-        source = token.group(token.lastindex or 0)
+    for token in (_WORD_OR_TOKEN if words else _TOKEN).finditer(text):
+        kind = token.lastgroup
         if kind == "sign":
-            _add_sign(out, source)
+            _add_sign(out, token["sign"])
+        elif kind == "none":
+            raise ValueError(f"this is no JSON: {text[token.start() : token.start() + 20]!r}")
         elif kind != "skipped":
-            out.append(_written(kind, source, words=words))
+            out.append(_written(kind, token[kind or 0], words=words))
     return " ".join(out)
 
 
@@ -71,7 +68,10 @@ def _written(kind: str | None, source: str, *, words: bool) -> str:
         return f'"{escaped(source[1:-1], dropping=words)}"'
     if kind == "key":
         return f'"{source}"'
-    return _WORDS.get(source, source) if kind == "word" else source
+    if kind == "number":
+        return source
+    source = _WORDS.get(source, source)
+    return json.dumps(source) if words and source not in _CONSTANTS else source
 
 
 def escaped(content: str, *, dropping: bool = False) -> str:

@@ -6,13 +6,16 @@ What was read leniently is marked, and only the final `arguments` are affected: 
 import json
 import math
 import re
-from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from tokenmill.limits import JSON_DEPTH
 from tokenmill.parser.relaxed import escaped, to_json
+
+_BARE_KEY = re.compile(r"\s*+\{\s*+[^\"}\s]")
+"""An object whose first key is none of JSON's."""
 
 HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair in a JSON text: producers that cut their text by UTF-16 units write it alone."""
@@ -29,10 +32,10 @@ def decode_json(text: str, *, words: bool = False) -> tuple[Any, bool]:
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         pass
     try:
-        try:
-            return whole_characters(_lenient(text)), True
-        except ValueError:
-            return _read(to_json(text, words=words)), True
+        if not _BARE_KEY.match(text):
+            with suppress(ValueError):
+                return whole_characters(_lenient(text)), True
+        return _read(to_json(text, words=words)), True
     except RecursionError:
         raise ValueError("nesting is too deep") from None
 
@@ -74,16 +77,17 @@ def _has_half(text: str) -> bool:
 
 def nested_too_deep(value: Any) -> bool:
     """Whether a value is nested deeper than readers bear."""
-    level, depth = [value], 0
-    while level := [item for part in level for item in _parts(part)]:
-        depth += 1
-        if depth > JSON_DEPTH:
-            return True
-    return False
-
-
-def _parts(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    level = [value]
+    for _ in range(JSON_DEPTH + 1):
+        level = [
+            item
+            for part in level
+            if isinstance(part, dict | list)
+            for item in (part.values() if isinstance(part, dict) else part)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def decode_string(raw: str) -> str:

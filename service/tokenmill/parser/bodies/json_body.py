@@ -70,7 +70,7 @@ class JsonReader:
     def begin(self, call: OpenCall) -> JsonState:  # noqa: ARG002 # other bodies note where they begin
         return JsonState()
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
+    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: JsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         if state.capture:
             return self._quick_captured(grammar, call, state, text)
@@ -78,8 +78,12 @@ class JsonReader:
         if not quote or quote in text or text[-1] == "\\" or state.escaped or (quote == "\n" and "\r" in text):
             scan = self._watching if grammar.watches_arguments else self._shallow
             if not scan.stays(state, text):
-                return None
+                return self._quick_end(parser, state, text)
         return [ToolInputDelta(call.id, text)] if state.sending else []
+
+    def _quick_end(self, parser: State, state: JsonState, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
+        """The events of a chunk that is more than content; None if it must be read with care."""
+        return None
 
     def _quick_captured(self, grammar: "Grammar", call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
         """The events of more of a string that is wanted: of a key or a name, or one that is decoded while it grows."""

@@ -67,10 +67,12 @@ class _PythonReader:
     def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: PythonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         quote = state.quote
-        if state.text or not (quote or state.stack) or (state.growing and grammar.options.min_delta_chars):
+        if not call.begun or not (quote or state.stack):
             return None
-        if state.tail and len(state.tail) + len(text) > grammar.limits.delta_chars:
-            return None
+        if state.growing:
+            limit, waiting = grammar.limits.delta_chars, grammar.options.min_delta_chars
+            if waiting or len(state.tail) + len(text) > limit:
+                return None
         if quote[0] in text or "\\" in text or state.escaped if quote else self.signs.search(text):
             read = self._follow(state, text)
             if read < 0:
@@ -79,13 +81,10 @@ class _PythonReader:
                 text, parser.held = text[:read], text[read:]
                 if not text:
                     return []
-        sent = grammar.streams_input and call.begun and not call.dropped
+        sent = grammar.streams_input and not call.dropped
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sent else []
-        if state.growing:
-            if state.tail or "\\" in text:
-                text = _certain(state, text)
-            if text:
-                events.append(ArgumentDelta(call.id, state.key, text))
+        if state.growing and (grown := _certain(state, text) if state.tail or "\\" in text else text):
+            events.append(ArgumentDelta(call.id, state.key, grown))
         return events
 
     def _follow(self, state: PythonState, text: str) -> int:
@@ -97,9 +96,11 @@ class _PythonReader:
             state.quote, state.escaped, state.stack, end = nested
             return end
         if len(text) <= QUICK_CHARS:  # escapes are as in JSON, as far as where the string ends
-            inside = content_move(f"{state.quote[0]}\\{text}" if state.escaped else state.quote[0] + text)
+            escaped = state.escaped
+            inside = content_move(f"{state.quote[0]}\\{text}" if escaped else state.quote[0] + text)
             if inside is not None:
-                state.escaped = inside
+                if inside is not escaped:
+                    state.escaped = inside
                 return len(text)
         end, escaped = content_end(state.quote, text, 0, escaped=state.escaped)
         if end < len(text) and string_closes(state.quote, text, end, "", self.endings, final=False) is not None:
@@ -108,8 +109,10 @@ class _PythonReader:
         return end
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
-        reading = _Reading(self, run, call, buffer, position)
-        state, first, verdict = reading.state, position, Verdict.MORE
+        state = call.body
+        assert isinstance(state, PythonState)
+        reading = _Reading(self, run, call, state, buffer, call.source.size - position, run.final)
+        first, verdict = position, Verdict.MORE
         while position < len(reading.buffer) and verdict is Verdict.MORE:
             before = position
             if state.text:
@@ -133,24 +136,20 @@ class _PythonReader:
         return {key: value for key, (value, _) in read.items()}, any(repaired for _, repaired in read.values())
 
 
-class _Reading:
+class _Reading(msgspec.Struct, gc=False):  # faster to make than other objects
     """The context of one `step`; lives only as long as it. Offsets into the source are `base` + a position.
 
     Its methods read on from a position: the position read to, which is the same if the rest must wait, and a verdict.
     """
 
-    __slots__ = ("base", "buffer", "call", "capped", "final", "reader", "run", "state")
-
-    def __init__(self, reader: _PythonReader, run: Run, call: OpenCall, buffer: str, position: int) -> None:
-        assert isinstance(call.body, PythonState)
-        self.reader = reader
-        self.run = run
-        self.call = call
-        self.state = call.body
-        self.buffer = buffer
-        self.base = call.source.size - position
-        self.final = run.final
-        self.capped = False
+    reader: _PythonReader
+    run: Run
+    call: OpenCall
+    state: PythonState
+    buffer: str
+    base: int
+    final: bool
+    capped: bool = False
 
     def cap(self) -> None:
         """Let go of text that only looks like a call; whatever the chunks, the cap falls on the same character."""

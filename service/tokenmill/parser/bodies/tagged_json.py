@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tokenmill.events import AnyEvent
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_body import JsonCall, JsonReader
@@ -30,7 +31,7 @@ from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.quotes import read_unescaped
 from tokenmill.parser.repair import decode_json, nested_too_deep
 from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, Source
+from tokenmill.parser.state import OpenCall, Source, State
 
 _TAIL = re.compile(r"\s*+\}?\s*+(?:</[\w:.-]++>\s*+)?\Z")
 """What may follow the object: one bracket too many, and the closing of something else."""
@@ -72,11 +73,20 @@ class _TaggedReader(JsonReader):
     def begin(self, call: OpenCall) -> TaggedJsonState:
         return TaggedJsonState(first=call.source.size)
 
+    def _quick_end(self, parser: State, state: JsonState, text: str) -> list[AnyEvent] | None:
+        assert isinstance(state, TaggedJsonState)
+        tags = self._behind if state.whole >= 0 else self._instead
+        if not state.loose or state.quote or not tags.scanner.begun(text):
+            return None
+        parser.held = text
+        return []
+
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
         assert isinstance(state, TaggedJsonState)
         first, base = position, call.source.size - position
-        state.before = call.source.last
+        if buffer.startswith(("/", "'"), position):  # in a word they mean nothing
+            state.before = call.source.last
         if not state.loose:
             verdict = Verdict.MORE
             if state.root or (behind := buffer[position:].lstrip())[:1] in ("", "{"):
@@ -112,19 +122,19 @@ class _TaggedReader(JsonReader):
                 if hit.value is None:
                     return position, Verdict.MORE
                 state.stop = call.source.size + position - first
-                source = call.source.text() + buffer[first:position]
-                return (hit.end, self._closed(run, call, source)) if hit.value else (position, _cut(run, call, source))
+                read = buffer[first:position]
+                return (hit.end, self._closed(run, call, read)) if hit.value else (position, _cut(run, call, read))
             if sign in "\"'/" and (sign == '"' or not is_word(state, buffer, position)):
                 state.quote, state.escaped = sign, sign == "/"
             position += 1
         return len(buffer), Verdict.MORE
 
-    def _closed(self, run: Run, call: OpenCall, source: str) -> Verdict:
-        """The closing tag is there: calls whose names were not followed begin now."""
+    def _closed(self, run: Run, call: OpenCall, read: str) -> Verdict:
+        """The closing tag is there: calls whose names were not followed begin now. `read` is what was read since."""
         if call.begun:
             return Verdict.DONE
         try:
-            entries, repaired = _entries(call, source)
+            entries, repaired = _entries(call, call.source.text() + read)
         except ValueError:
             return Verdict.DONE  # the result will say why not
         grammar = run.grammar
@@ -162,11 +172,11 @@ def _tags(live: Sequence[tuple[Marker, bool]]) -> _Tags:
     return _Tags(scanner, re.compile(f"[\"'/{re.escape(scanner.firsts)}]"))
 
 
-def _cut(run: Run, call: OpenCall, source: str) -> Verdict:
+def _cut(run: Run, call: OpenCall, read: str) -> Verdict:
     """Another call begins in front of the closing tag."""
     state = call.body
     assert isinstance(state, TaggedJsonState)
-    complete = state.whole >= 0 and not source[state.whole :].strip()
+    complete = state.whole >= 0 and not (call.source.text() + read)[state.whole :].strip()
     return Verdict.DONE if complete and call.begun and run.grammar.declares(call.name) else Verdict.FAILED
 
 
@@ -227,6 +237,8 @@ def _entry(entry: Any) -> tuple[str, dict[str, Any]]:
     arguments = entry.get("arguments", {})
     if isinstance(arguments, str):
         arguments = decode_json(arguments, words=True)[0]
-    if not isinstance(arguments, dict) or nested_too_deep(arguments):
+        if nested_too_deep(arguments):
+            raise ValueError("nesting is too deep")
+    if not isinstance(arguments, dict):
         raise ValueError("the arguments are no JSON object")
     return name, arguments

@@ -10,6 +10,8 @@
 import re
 from typing import Any
 
+import msgspec
+
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.coerce import read_typed
 from tokenmill.parser.markup import unescaped
@@ -32,20 +34,17 @@ _TOKEN = re.compile(
 _KEY = re.compile(r"\sname\s*=\s*(\"[^\"]*\"|'[^']*')", re.IGNORECASE)
 
 
-class _Element:
+class _Element(msgspec.Struct, gc=False):  # faster to make than other objects; it holds no circles
     """An open element, or a complete one."""
 
-    __slots__ = ("begin", "children", "end", "key", "opening", "tag", "text")
-
-    def __init__(self, tag: str, key: str, opening: str, begin: int) -> None:
-        self.tag = tag
-        self.key = key
-        self.opening = opening
-        """Source of its opening tag."""
-        self.begin = begin
-        self.end = begin
-        self.text: list[str] = []
-        self.children: list[_Element] = []
+    tag: str
+    key: str
+    opening: str
+    """Source of its opening tag, as long as it is open."""
+    begin: int
+    end: int
+    text: list[str] = []
+    children: "list[_Element]" = []
 
     def dissolve(self, into: "_Element") -> None:
         """It was never closed: its tag was text."""
@@ -63,33 +62,43 @@ def arguments_of(source: str, shape: Shape) -> tuple[dict[str, Any], bool]:
 
 def _read(source: str) -> _Element:
     """The elements of a text, in one that is around them all."""
-    stack, position = [_Element("", "", "", 0)], 0
+    top = _Element("", "", "", 0, 0)
+    stack, position = [top], 0
     for token in _TOKEN.finditer(source):
         begin, end = token.span()
         if begin > position:
-            stack[-1].text.append(unescaped(source[position:begin]))
+            top.text.append(unescaped(source[position:begin]))
         position = end
-        raw, close, tag, attributes, empty, leaf = token.groups()
-        if raw is not None:
-            stack[-1].text.append(raw)
-        elif close is not None:
-            _close(stack, close.lower(), token)
-        elif tag is not None:
-            found = _KEY.search(attributes) if attributes else None  # most have none
-            key = unescaped(found[1][1:-1]) if found else ""
-            element = _Element(tag.lower(), key or tag, token.group(), end)
-            if leaf is not None:  # in one go: in a file with markup these are most
-                element.begin, element.end = token.span("leaf")
-                element.text.append(unescaped(leaf))
-            _open(stack, element, whole=bool(empty) or leaf is not None)
+        kind = token.lastgroup
+        if kind == "leaf":  # in one go: in a file with markup these are most
+            tag, attributes, leaf = token.group("tag", "attributes", "leaf")
+            key = (_key(attributes) if attributes else "") or tag
+            begin, end = token.span("leaf")
+            top.children.append(_Element(tag.lower(), key, "", begin, end, [unescaped(leaf)]))
+            continue
+        if kind in ("attributes", "empty"):
+            tag, attributes, opening = token.group("tag", "attributes", 0)
+            element = _Element(tag.lower(), _key(attributes) or tag, opening, end, end)
+            _open(stack, element, empty=kind == "empty")
+        elif kind == "close":
+            _close(stack, token["close"].lower(), token)
+        elif kind == "raw":
+            top.text.append(token["raw"])
+        top = stack[-1]
     stack[0].text.append(source[position:])
     if len(stack) > 1:
         raise ValueError(f"<{stack[-1].tag}> is not closed")
     return stack[0]
 
 
-def _open(stack: list[_Element], element: _Element, *, whole: bool) -> None:
-    if whole:
+def _key(attributes: str) -> str:
+    """The attribute that names an element; empty if none does."""
+    found = _KEY.search(attributes)
+    return unescaped(found[1][1:-1]) if found else ""
+
+
+def _open(stack: list[_Element], element: _Element, *, empty: bool) -> None:
+    if empty:
         stack[-1].children.append(element)
     elif len(stack) <= JSON_DEPTH:
         stack.append(element)
