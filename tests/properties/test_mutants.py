@@ -63,8 +63,8 @@ MUTANTS = (
     Mutant(
         "the message's cap is one too high",
         "parser/parser.py",
-        "room = most - self.chars",
-        "room = most - self.chars + 1",
+        "room = grammar.message_chars - self.chars",
+        "room = grammar.message_chars - self.chars + 1",
     ),
     Mutant(
         "a snapshot without the open block",

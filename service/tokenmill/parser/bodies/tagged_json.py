@@ -240,5 +240,5 @@ def _entry(entry: Any) -> tuple[str, dict[str, Any]]:
         if nested_too_deep(arguments):
             raise ValueError("nesting is too deep")
     if not isinstance(arguments, dict):
-        raise ValueError("the arguments are no JSON object")
+        raise ValueError("the arguments are no JSON object")  # noqa: TRY004 -- as above
     return name, arguments
