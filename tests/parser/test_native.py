@@ -194,9 +194,12 @@ def test_a_limit_gives_back_the_opening_of_a_section() -> None:
     assert text_of(events) == "<tool_call>\n"
 
 
-def test_text_after_calls_is_dropped_from_an_open_block() -> None:
+@pytest.mark.parametrize(
+    ("name", "options"), [("plain", {"text_after_calls": "drop"}), ("qwen_web_xml", {})], ids=["asked for", "format's"]
+)
+def test_text_after_calls_is_dropped_from_an_open_block(name: str, options: dict[str, Any]) -> None:
     """A block that began while the call was open gets no more text once the call is complete."""
-    parser = Parser.of(grammar("plain", text_after_calls="drop"), "identity")
+    parser = Parser.of(grammar(name, **options), "identity")
     events = parser.tool_calls([delta(0, "c1", "f")]) + parser.feed("before")
     events += parser.tool_calls([delta(0, arguments="{}")]) + parser.feed("after") + parser.feed("wards")
     assert text_of(events + parser.finish()) == "before"

@@ -125,7 +125,7 @@ def complete(
     run.state.complete += 1
     source = call.source.text()
     run.note("call", source)
-    if run.grammar.options.text_after_calls == "drop":
+    if run.grammar.drops_text_after_calls:
         run.close_block()  # more of an open block takes a short path that drops nothing
     if call.dropped:
         run.state.dropped += 1
