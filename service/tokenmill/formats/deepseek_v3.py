@@ -48,6 +48,7 @@ DEEPSEEK_V3 = Format(
                 ),
             ),
             framing=(marker("```"), marker("<｜tool▁call▁end｜>")),
+            bare="declared",
         ),
     ),
 )

@@ -32,6 +32,7 @@ DEEPSEEK_V31 = Format(
                 ),
             ),
             framing=(_CLOSE,),
+            bare="declared",
         ),
     ),
 )

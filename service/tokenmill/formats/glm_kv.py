@@ -1,13 +1,14 @@
 """A name and pairs of tags for keys and values in a `<tool_call>` pair; the tool's schema gives the values their types.
 
 GLM-4.5 writes each on a line of its own, later models without new lines; some write a backslash and an n instead.
-The name ends there, at the first key or at the end of the call.
+The name ends there, at the first key or at the end of the call. The opening may be written twice.
 """
 
 from tokenmill.formats.pairs import NAME, pairs
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
 
+_OPENINGS = ("<tool_call>", "<iquest_tool_call>", "<tool_call><tool_call>", "<tool_call>\n<tool_call>")
 _ENDS = ("</tool_call>", "</iquest_tool_call>")
 
 GLM_KV = Format(
@@ -29,7 +30,7 @@ GLM_KV = Format(
             close=None,
             calls=(
                 Call(
-                    open=marker("<tool_call>", "<tool_call>\n", "<iquest_tool_call>", "<iquest_tool_call>\n"),
+                    open=marker(*_OPENINGS, *(f"{opening}\n" for opening in _OPENINGS)),
                     header=Header(until=marker("\n", "\\n"), before=marker("<arg_key>", *_ENDS), pattern=NAME),
                     body=pairs(*_ENDS),
                 ),

@@ -148,8 +148,9 @@ def _section_mode(layout: _Layout, number: int, section: Section, outside: Seque
 
 
 def _reads_on(section: Section) -> bool:
-    """Whether a section goes on behind what it can't hold: its calls are none outside of it, and well marked."""
-    return section.bare == "never" and section.close is not None and all(call.header for call in section.calls)
+    """Whether a section goes on behind what it can't hold: its calls are well marked, and not all are some outside."""
+    needed = section.bare in ("never", "declared")
+    return needed and section.close is not None and all(call.header for call in section.calls)
 
 
 def _closes(layout: _Layout) -> list[Marker]:
