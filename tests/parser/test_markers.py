@@ -119,3 +119,11 @@ def test_settled_is_what_finding_says(text: str) -> None:
         hit = OVERLAPPING.find(text[:end], 0, final=False)
         expected = end if hit is None else hit.start if hit.end < 0 else -1
         assert OVERLAPPING.settled(text[:end]) == expected
+
+
+def test_patterns_are_made_once() -> None:
+    """Scanners of the same markers share them, and each has values of its own: many messages bring their own tools."""
+    one, other = (Scanner([(marker("<a>"), value)]) for value in ("one", "other"))
+    assert one.doubt == other.doubt
+    found = [scanner.find("<a>", 0, final=False) for scanner in (one, other)]
+    assert [hit and hit.value for hit in found] == ["one", "other"]

@@ -9,9 +9,9 @@
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -28,6 +28,9 @@ TOKEN_CHARS = 32
 
 REMEMBERED = 4096
 """Chunks with a sign of a marker that are remembered, about a megabyte in all."""
+
+SCANS = 1024
+"""Sets of markers whose patterns are kept, more than all formats have: a message with tools of its own costs little."""
 
 INNER_CHARS = 256
 """Signs that vary inside a marker, as the numbers in a citation's closing do: more is no marker."""
@@ -106,21 +109,14 @@ class Scanner(Generic[T]):
     __slots__ = ("_full", "_values", "begun", "doubt", "first", "firsts")
 
     def __init__(self, live: Sequence[tuple[Marker, T]], *, leading_space: bool = False) -> None:
-        spelled = [
-            (atoms, mark, value) for mark, value in live for atoms in _spelled(mark, leading_space=leading_space)
-        ]
-        spelled.sort(key=lambda entry: -len(entry[0]))
-        self._values = [value for _, _, value in spelled]
-        whole = [f"({''.join(atoms)}){_follows(mark)}" for atoms, mark, _ in spelled]
-        sequences = [[*atoms, *after] for atoms, mark, _ in spelled for after in mark.ahead or [()]]
-        self._full = re.compile("|".join(whole) or r"(?!)")
-        self.begun = re.compile("|".join(map(_prefixes, sequences)) or r"(?!)").match
+        patterns = _patterns(tuple(mark for mark, _ in live), leading_space)
+        self._full = patterns.full
+        self._values = [live[number][1] for number in patterns.numbers]
+        self.begun = patterns.begun
         """Whether all of a text, or all from a position on, can become a marker."""
-        self.doubt = re.compile(_begun(sequences) or r"(?!)").search
+        self.doubt = patterns.doubt
         """Where a text or the rest of it first is a marker or can become one, if anywhere."""
-        self.firsts = "".join(
-            sorted({sign for mark, _ in live for text in mark.spellings for sign in _firsts(mark, text)})
-        )
+        self.firsts = patterns.firsts
         """The signs that markers begin with, white space in front of them aside."""
         self.first = self.firsts if len(self.firsts) == 1 and not leading_space else ""
         """As any finder has it."""
@@ -165,6 +161,37 @@ def _settled(scanner: Scanner[Any], text: str) -> int:
 _remembered_find = lru_cache(REMEMBERED)(_find)
 _remembered = lru_cache(REMEMBERED)(_settled)
 """Chunks are tokens, which repeat: to remember what is in one takes a third of the time to look again."""
+
+
+class _Patterns(NamedTuple):
+    """What finds some markers. See `Scanner` for `begun`, `doubt` and `firsts`."""
+
+    full: re.Pattern[str]
+    """A group for each spelling, the longest first."""
+    numbers: tuple[int, ...]
+    """Which marker each group belongs to."""
+    begun: Callable[..., re.Match[str] | None]
+    doubt: Callable[..., re.Match[str] | None]
+    firsts: str
+
+
+@lru_cache(SCANS)
+def _patterns(marks: tuple[Marker, ...], leading_space: bool) -> _Patterns:  # noqa: FBT001 -- a part of the key
+    spelled = [
+        (atoms, mark, number)
+        for number, mark in enumerate(marks)
+        for atoms in _spelled(mark, leading_space=leading_space)
+    ]
+    spelled.sort(key=lambda entry: -len(entry[0]))
+    whole = [f"({''.join(atoms)}){_follows(mark)}" for atoms, mark, _ in spelled]
+    sequences = [[*atoms, *after] for atoms, mark, _ in spelled for after in mark.ahead or [()]]
+    return _Patterns(
+        full=re.compile("|".join(whole) or r"(?!)"),
+        numbers=tuple(number for _, _, number in spelled),
+        begun=re.compile("|".join(map(_prefixes, sequences)) or r"(?!)").match,
+        doubt=re.compile(_begun(sequences) or r"(?!)").search,
+        firsts="".join(sorted({sign for mark in marks for text in mark.spellings for sign in _firsts(mark, text)})),
+    )
 
 
 def _spelled(mark: Marker, *, leading_space: bool) -> list[list[str]]:
