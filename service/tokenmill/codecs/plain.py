@@ -12,19 +12,38 @@ from tokenmill.parser.repair import HALF_PAIR, whole_characters
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 64) - 1
 
 
-def check_plain(value: Any, name: str, depth: int = 0) -> None:
+def check_plain(value: Any, name: str) -> None:
     """Raise `Undecodable`, naming the field, for what is nested too deep, too large an integer, or no JSON value."""
-    if depth == JSON_DEPTH and isinstance(value, dict | list):
-        raise Undecodable(f"`{name}` is nested more than {JSON_DEPTH} deep")
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise Undecodable(f"`{name}` has a key that is no string: {key!r:.50}")
-            check_plain(item, name, depth + 1)
-    elif isinstance(value, list):
-        for item in value:
-            check_plain(item, name, depth + 1)
-    elif isinstance(value, int):
+    level = [value]
+    for _ in range(JSON_DEPTH):
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, str):  # most are
+                continue
+            if isinstance(item, dict):
+                _check_keys(item, name)
+                inner += item.values()
+            elif isinstance(item, list):
+                inner += item
+            else:
+                _check_scalar(item, name)
+        if not inner:
+            return
+        level = inner
+    for item in level:
+        if isinstance(item, dict | list):
+            raise Undecodable(f"`{name}` is nested more than {JSON_DEPTH} deep")
+        _check_scalar(item, name)
+
+
+def _check_keys(value: dict[Any, Any], name: str) -> None:
+    for key in value:
+        if not isinstance(key, str):
+            raise Undecodable(f"`{name}` has a key that is no string: {key!r:.50}")
+
+
+def _check_scalar(value: Any, name: str) -> None:
+    if isinstance(value, int):
         if not _LOWEST <= value <= _HIGHEST:
             raise Undecodable(f"`{name}` has an integer of more than 64 bits")
     elif not isinstance(value, str | float | None):
