@@ -1,7 +1,8 @@
 """Bare keys and strings between `<|"|>` marks; reasoning in a channel.
 
 A string has no escape and needs none. The word in front of the name may be missing, and so may the closing mark of a
-call; one that is closed without brackets takes no arguments. What is not quoted gets its type from the tool's schema.
+call; one that is closed without brackets takes no arguments. What is not quoted gets its type from the tool's schema,
+where that says nothing from its look; without the tool it is text.
 """
 
 from tokenmill.parser.bodies import Literals
@@ -28,7 +29,7 @@ GEMMA4 = Format(
                     header=Header(
                         until=marker("{"), before=marker("<tool_call|>"), pattern=r"\s*(?P<name>\S(?:.*\S)?)\s*"
                     ),
-                    body=Literals(quote=marker('<|"|>')),
+                    body=Literals(quote=marker('<|"|>'), untyped="declared"),
                 ),
             ),
         ),

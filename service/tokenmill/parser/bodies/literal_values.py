@@ -19,24 +19,23 @@ _COLON = re.compile(r"\s*:")
 
 
 class Syntax(NamedTuple):
-    """How strings are written and what gives values their types."""
+    """How strings are written."""
 
     quote: str
     typed: bool
     """Quoted values have types like the others; otherwise they are text."""
-    untyped: AbstractSet[str]
-    """Types of a value of which the schema says nothing."""
 
 
-def read_arguments(text: str, syntax: Syntax, shape: Shape) -> dict[str, Any]:
+def read_arguments(text: str, syntax: Syntax, shape: Shape, untyped: AbstractSet[str]) -> dict[str, Any]:
     """The arguments that stand between the outermost brackets; `shape` is their schema.
 
-    Inside of what the schema describes, what it does not is read by its look. Raises `ValueError` with what is wrong.
+    `untyped` are the types of a value of which it says nothing. Inside of what it describes, such a one is read by its
+    look. Raises `ValueError` with what is wrong.
     """
     values = _Values(text, syntax)
     arguments = {}
     while (key := values.key("")) is not None:
-        arguments[key] = values.value(shape.child(key), syntax.untyped)
+        arguments[key] = values.value(shape.child(key), untyped)
     return arguments
 
 
