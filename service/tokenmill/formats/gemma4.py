@@ -25,7 +25,8 @@ GEMMA4 = Format(
             close=marker("<tool_call|>"),
             calls=(
                 Call(
-                    open=marker("call:", ":"),
+                    open=marker("call:"),
+                    short=marker(":"),
                     header=Header(
                         until=marker("{"), before=marker("<tool_call|>"), pattern=r"\s*(?P<name>\S(?:.*\S)?)\s*"
                     ),

@@ -144,7 +144,12 @@ def _section_mode(layout: _Layout, number: int, section: Section, outside: Seque
     beyond = [(mark, Move(To.BEYOND)) for mark, _ in outside if _begins_like(mark, live)]
     again = [(mark, move) for mark, move in live if move.to is not To.FRAMING]
     again += [(mark, Move(To.BEYOND)) for mark in (*(mark for mark, _ in outside), *_closes(layout))]
-    return SectionMode(number, [*live, *beyond], again if _reads_on(section) else ())
+    short = [
+        (call.short, Move(To.CALL, mode))
+        for call, mode in zip(section.calls, layout.calls[number], strict=True)
+        if call.short
+    ]
+    return SectionMode(number, [*live, *short, *beyond], again if _reads_on(section) else ())
 
 
 def _reads_on(section: Section) -> bool:

@@ -63,6 +63,8 @@ class Call(msgspec.Struct, frozen=True):
     """What names the tool. None: the opening is the first character of the body, which does so itself."""
     tag: bool = False
     """Without a header, too, the opening is a marker of its own, behind which the body begins."""
+    short: Marker | None = None
+    """Begins it, too, but only where nothing but a call can stand: in the text of a broken section it is a sign."""
 
 
 Bare: TypeAlias = Literal["never", "declared", "always", "alone"]
