@@ -26,7 +26,7 @@ GEMMA4 = Format(
             calls=(
                 Call(
                     open=marker("call:"),
-                    short=marker(":"),
+                    short=marker(":", ":call:"),
                     header=Header(
                         until=marker("{"), before=marker("<tool_call|>"), pattern=r"\s*(?P<name>\S(?:.*\S)?)\s*"
                     ),
