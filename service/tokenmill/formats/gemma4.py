@@ -6,8 +6,11 @@ where that says nothing from its look; without the tool it is text.
 """
 
 from tokenmill.parser.bodies import Literals
-from tokenmill.parser.markers import marker
+from tokenmill.parser.markers import literal, marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
+
+_NOTHING = (literal("<channel|>"), (r"\Z",))
+"""Behind a label that ends without a new line: there is no reasoning."""
 
 GEMMA4 = Format(
     name="gemma4",
@@ -18,7 +21,7 @@ GEMMA4 = Format(
     ),
     models=("Gemma-4",),
     regions=(Region(marker("<|channel>thought\n", "<|channel>"), marker("<channel|>")),),
-    strays=(marker("<channel|>"),),
+    strays=(marker("<channel|>"), marker("<|channel>thought", ahead=_NOTHING)),
     sections=(
         Section(
             open=marker("<|tool_call>"),
