@@ -20,7 +20,13 @@ GEMMA4 = Format(
         '<|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>'
     ),
     models=("Gemma-4",),
-    regions=(Region(marker("<|channel>thought\n", "<|channel>"), marker("<channel|>")),),
+    regions=(
+        Region(
+            marker("<|channel>thought\n", "<|channel>"),
+            marker("<channel|>"),
+            label=(marker("thought\n"), marker("thought", ahead=_NOTHING)),
+        ),
+    ),
     strays=(marker("<channel|>"), marker("<|channel>thought", ahead=_NOTHING)),
     sections=(
         Section(

@@ -14,6 +14,7 @@ from tokenmill.limits import Limits
 from tokenmill.parser.answer_mode import AnswerMode, LeadMode
 from tokenmill.parser.call_mode import CallMode
 from tokenmill.parser.channel_compiler import CompiledChannels, compile_channels
+from tokenmill.parser.label_mode import LabelMode
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.modes import TEXT, Mode, Move, SectionMode, TextMode, To
 from tokenmill.parser.options import Options
@@ -74,6 +75,9 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
         modes += compiled.modes
     answer = formats[0].answer if options.parse in ("all", "tools") and options.tool_choice != "none" else None
     start = _start(options, formats, layout)
+    if start in layout.regions and (label := layout.regions[start][1].label):
+        modes.append(LabelMode(label, start))
+        start = len(modes) - 1
     if isinstance(answer, WholeCall) and start == TEXT:
         start = len(modes)
         modes.append(WholeCallMode(start, limits.call_chars))

@@ -35,6 +35,9 @@ class Region(msgspec.Struct, frozen=True):
     """Ends it; visible text follows."""
     before: Marker | None = None
     """Ends the region, too, and belongs to the text that follows."""
+    label: tuple[Marker, ...] = ()
+    """What the region may begin with where the stream begins inside of it: the end of an opening that the prompt has
+    the beginning of."""
 
 
 class Header(msgspec.Struct, frozen=True):
