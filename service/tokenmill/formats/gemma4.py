@@ -28,6 +28,7 @@ GEMMA4 = Format(
         ),
     ),
     strays=(marker("<channel|>"), marker("<|channel>thought", ahead=_NOTHING)),
+    noise=(marker("<turn|>", "<eos>", "<|tool_response>"),),
     sections=(
         Section(
             open=marker("<|tool_call>"),
