@@ -14,8 +14,9 @@ SCHEMA = {
         "o": {"type": "object", "properties": {"i": {"type": "integer"}}},
     }
 }
-TYPED = Syntax(quote="'", typed=True)
-MARKED = Syntax(quote="'", typed=False)
+TYPED = Syntax(quote="'", typed=True, loose=False)
+MARKED = Syntax(quote="'", typed=False, loose=False)
+LOOSE = Syntax(quote="'", typed=False, loose=True)
 JSON = frozenset({"json"})
 
 
@@ -49,6 +50,31 @@ def test_what_no_schema_describes(untyped: frozenset[str], value: Any) -> None:
         "l": [value],
         "o": {"z": 7},
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a:'x'b:'y'", {"a": "x", "b": "y"}),
+        ("a:'x' b : 1", {"a": "x", "b": 1}),
+        ("a:'x''b':'y'", {"a": "x", "b": "y"}),
+        ("a:{b:'x'c:2}", {"a": {"b": "x", "c": 2}}),
+    ],
+)
+def test_a_comma_may_be_missing_behind_a_string(text: str, expected: dict[str, Any]) -> None:
+    """Where the syntax is loose; the key that follows tells."""
+    assert read_arguments(text, LOOSE, NO_SHAPE, JSON) == expected
+    with pytest.raises(ValueError, match="no comma"):
+        read_arguments(text, MARKED, NO_SHAPE, JSON)
+
+
+@pytest.mark.parametrize(
+    "text", ["a:'x''y'", "a:'x':'y'", "a:'x' y", "a:[1]b:2", "a:['x''y']", "a:['x'y:1]", "a:{'k':1}b:2"]
+)
+def test_what_follows_without_a_comma_must_be_a_key(text: str) -> None:
+    """Otherwise it is not the grammar."""
+    with pytest.raises(ValueError, match=r"no comma|a key"):
+        read_arguments(text, LOOSE, NO_SHAPE, JSON)
 
 
 @pytest.mark.parametrize("text", ["a", "a:'x", "a:1 b:'x'", "a:{b}", ":'x' y", "a'b:1"])

@@ -56,6 +56,8 @@ class Literals(msgspec.Struct, frozen=True):
     untyped: Literal["text", "declared", "json"] = "text"
     """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any; or that only in
     a call of a declared tool, else its text."""
+    loose: bool = False
+    """The comma between a string and the next key may be missing."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """The reader of this body."""
@@ -66,10 +68,11 @@ class _LiteralReader:
     encoding: Encoding = "text"
 
     def __init__(self, literals: Literals, stops: Sequence[Marker]) -> None:
-        self._syntax = Syntax(literals.quote.spellings[0], literals.quoted == "typed")
+        self._syntax = Syntax(literals.quote.spellings[0], literals.quoted == "typed", literals.loose)
         self._untyped = _JSON if literals.untyped == "json" else _TEXT
         self._untyped_if_declared = _TEXT if literals.untyped == "text" else _JSON
-        self._scan = literal_scan(literals.quote, tuple(stop for stop in stops if not _is_key(stop)))
+        kept = tuple(stop for stop in stops if not _is_key(stop))
+        self._scan = literal_scan(literals.quote, kept, loose=literals.loose)
         self._first, self._settled = self._scan.string.first, self._scan.string.settled
 
     def begin(self, call: OpenCall) -> LiteralState:
@@ -163,6 +166,8 @@ class _LiteralReader:
         state.quoted = not state.quoted
         if not state.quoted:
             _end_growth(run, call, state)
+            if self._scan.loose and len(state.stack) == 1 and not state.naming:
+                state.naming, state.key = True, ""
         elif len(state.stack) == 1 and not state.naming and wants(run, call, state.key):
             state.growth = self._growth(run.grammar.types(call.name, state.key) or self._types(run, call))
             if state.growth == Growth.YES:
