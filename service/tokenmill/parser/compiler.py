@@ -153,7 +153,8 @@ def _section_mode(layout: _Layout, number: int, section: Section, outside: Seque
         for call, mode in zip(section.calls, layout.calls[number], strict=True)
         if call.short
     ]
-    return SectionMode(number, [*live, *short, *beyond], again if _reads_on(section) else ())
+    bracket = section.framing[0].spellings[0] if section.listed else ""
+    return SectionMode(number, [*live, *short, *beyond], again if _reads_on(section) else (), bracket=bracket)
 
 
 def _reads_on(section: Section) -> bool:

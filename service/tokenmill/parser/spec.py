@@ -91,6 +91,8 @@ class Section(msgspec.Struct, frozen=True):
     """When it is parsed: with tool calls, or whatever `parse` says, as it is no tool call to the model."""
     block: Marker | None = None
     """Ends a block of text that a call turned out to open (`Verdict.BLOCK`)."""
+    listed: bool = False
+    """The first of the framing, the bracket of a list, must stand in front of the first call."""
 
 
 BlockKind: TypeAlias = Literal["text", "reasoning", "drop"]
