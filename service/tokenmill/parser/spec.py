@@ -129,6 +129,8 @@ class Channels(msgspec.Struct, frozen=True):
     """A header may be its end marker alone."""
     reopens: tuple[BlockKind, ...] = ("text", "reasoning", "drop")
     """Blocks that end where a new header begins; in the others it is quoted."""
+    unparsed_framing: bool = False
+    """Reasoning that is not parsed is text without its header and close; otherwise these are text, too."""
 
 
 class Answer(msgspec.Struct, frozen=True):
