@@ -57,4 +57,5 @@ def test_a_marker_is_shown_with_all_spellings_and_what_else_it_takes() -> None:
     assert spelled(marker("<a>", "<a>\n", "\\n", "```", "x ")) == r"`<a>` `<a>\n` `\\n` ```` ``` ```` `x\x20`"
     assert spelled(marker("<a>", spaces=True, inner="[0-9]")) == "`<a>`; white space inside; with `[0-9]` inside"
     assert spelled(marker("[", ahead=(ahead("{"),))) == "`[`; if what follows begins a call"
+    assert spelled(marker("[", ahead=(("]",), (r"\Z",)))) == "`[`; if nothing but its end follows"
     assert spelled(marker(*string.ascii_letters)) == "`a` … `Z`"

@@ -85,7 +85,7 @@ def test_headers(text: str, calls: list[str], out: str, reasoning: str, codes: l
     ("options", "out", "reasoning", "calls"),
     [
         ({}, "so", "why", 1),
-        ({"parse": "tools"}, "whyso", "", 1),
+        ({"parse": "tools"}, "think:why</h>so", "", 1),
         ({"parse": "reasoning"}, "so<h>tof:{}</h>", "why", 0),
         ({"tool_choice": "none"}, "so<h>tof:{}</h>", "why", 0),
         ({"parse": "none"}, "think:why</h><h>text:so</h><h>tof:{}</h>", "", 0),
@@ -94,7 +94,7 @@ def test_headers(text: str, calls: list[str], out: str, reasoning: str, codes: l
     ],
 )
 def test_layers_and_starts(options: dict[str, Any], out: str, reasoning: str, calls: int) -> None:
-    """Reasoning that is not parsed is text, calls that are not are text with their header; a stream starts anywhere."""
+    """What is not parsed is text with its header and close; a stream starts anywhere."""
     events = events_of("think:why</h><h>text:so</h><h>tof:{}</h>", **options)
     assert (text_of(events), reasoning_of(events)) == (out, reasoning)
     assert len(named(events, ToolCall)) == calls

@@ -51,6 +51,15 @@ def test_nothing_is_held_at_the_end_of_the_stream() -> None:
     assert OVERLAPPING.find("x<a", 0, final=True) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "final", "expected"),
+    [("x<a", False, Hit(1, -1, None)), ("x<a", True, Hit(1, 3, "alone")), ("x<ab", False, None), ("x<ab", True, None)],
+)
+def test_a_marker_at_the_end_of_the_stream(text: str, *, final: bool, expected: Hit[str] | None) -> None:
+    """One that nothing may follow is held until something does, or the stream ends."""
+    assert Scanner([(marker("<a", ahead=[[r"\Z"]]), "alone")]).find(text, 0, final=final) == expected
+
+
 def test_white_space_in_a_marker_is_bounded() -> None:
     """Nine spaces are no layout any more, so what is held is bounded."""
     assert OVERLAPPING.find("<" + " " * 8, 0, final=False) == Hit(0, -1, None)

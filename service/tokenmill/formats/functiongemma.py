@@ -1,6 +1,7 @@
 """Bare keys, and every value between `<escape>` marks.
 
-The marks say nothing of a value's type: the tool's schema does, else the value's look.
+The marks say nothing of a value's type: the tool's schema does, else the value's look. The comma behind a mark may be
+missing.
 """
 
 from tokenmill.parser.bodies import Literals
@@ -23,7 +24,7 @@ FUNCTIONGEMMA = Format(
                 Call(
                     open=marker("call:"),
                     header=Header(until=marker("{"), before=marker("<end_function_call>")),
-                    body=Literals(quote=marker("<escape>"), quoted="typed", untyped="json"),
+                    body=Literals(quote=marker("<escape>"), quoted="typed", untyped="json", loose=True),
                 ),
             ),
         ),

@@ -1,12 +1,16 @@
 """Bare keys and strings between `<|"|>` marks; reasoning in a channel.
 
 A string has no escape and needs none. The word in front of the name may be missing, and so may the closing mark of a
-call; one that is closed without brackets takes no arguments. What is not quoted gets its type from the tool's schema.
+call; one that is closed without brackets takes no arguments. What is not quoted gets its type from the tool's schema,
+where that says nothing from its look; without the tool it is text.
 """
 
 from tokenmill.parser.bodies import Literals
-from tokenmill.parser.markers import marker
+from tokenmill.parser.markers import literal, marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
+
+_NOTHING = (literal("<channel|>"), (r"\Z",))
+"""Behind a label that ends without a new line: there is no reasoning."""
 
 GEMMA4 = Format(
     name="gemma4",
@@ -16,19 +20,27 @@ GEMMA4 = Format(
         '<|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>'
     ),
     models=("Gemma-4",),
-    regions=(Region(marker("<|channel>thought\n", "<|channel>"), marker("<channel|>")),),
-    strays=(marker("<channel|>"),),
+    regions=(
+        Region(
+            marker("<|channel>thought\n", "<|channel>"),
+            marker("<channel|>"),
+            label=(marker("thought\n"), marker("thought", ahead=_NOTHING)),
+        ),
+    ),
+    strays=(marker("<channel|>"), marker("<|channel>thought", ahead=_NOTHING)),
+    noise=(marker("<turn|>", "<eos>", "<|tool_response>"),),
     sections=(
         Section(
             open=marker("<|tool_call>"),
             close=marker("<tool_call|>"),
             calls=(
                 Call(
-                    open=marker("call:", ":"),
+                    open=marker("call:"),
+                    short=marker(":", ":call:"),
                     header=Header(
                         until=marker("{"), before=marker("<tool_call|>"), pattern=r"\s*(?P<name>\S(?:.*\S)?)\s*"
                     ),
-                    body=Literals(quote=marker('<|"|>')),
+                    body=Literals(quote=marker('<|"|>'), untyped="declared"),
                 ),
             ),
         ),

@@ -1,6 +1,7 @@
-"""One JSON object to the end of the message, behind the role that announces it."""
+"""One JSON object to the end of the message, behind the role that announces it. Without arguments it is no call."""
 
 from tokenmill.formats.shapes import json_calls
+from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format
 
@@ -17,7 +18,9 @@ GIGACHAT3 = Format(
     noise=(marker("</s>", "<|message_sep|>", "<|message_sep|>\n\n"),),
     sections=(
         json_calls(
-            marker(_ROLE, f"<|message_sep|>\n\n{_ROLE}", "<|function_call|>"), marker("</s>", "<|message_sep|>")
+            marker(_ROLE, f"<|message_sep|>\n\n{_ROLE}", "<|function_call|>"),
+            marker("</s>", "<|message_sep|>"),
+            JsonCall(required=True),
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""A list of calls that its own bracket closes."""
+"""A list of calls that its own bracket closes. An object that stands there without one is text."""
 
 from tokenmill.formats.shapes import THINK, json_list
 from tokenmill.parser.markers import marker
@@ -14,5 +14,5 @@ GRANITE = Format(
     models=("Granite-3.*",),
     regions=(THINK,),
     strays=(THINK.close,),
-    sections=(json_list(marker("<|tool_call|>", "<tool_call>")),),
+    sections=(json_list(marker("<|tool_call|>", "<tool_call>"), listed=True),),
 )

@@ -58,6 +58,7 @@ MUSE = Format(
             ),
         ),
         reopens=("reasoning", "drop"),
+        unparsed_framing=True,
     ),
     start="header",
 )

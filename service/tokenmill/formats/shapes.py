@@ -19,13 +19,17 @@ def json_calls(open: Marker, close: Marker | None, body: Body | None = None) -> 
     )
 
 
-def json_list(open: Marker, body: Body | None = None) -> Section:  # noqa: A002 -- as the field
-    """A list of calls that nothing but its own bracket closes; text may follow at once."""
+def json_list(open: Marker, body: Body | None = None, *, listed: bool = False) -> Section:  # noqa: A002 -- as the field
+    """A list of calls that nothing but its own bracket closes; text may follow at once.
+
+    An object without the list's bracket is a call, too, unless all are `listed`.
+    """
     return Section(
         open=open,
         close=marker("]"),
         calls=(Call(open=marker("{"), body=body or JsonCall()),),
         framing=(marker("["), marker(",")),
+        listed=listed,
     )
 
 

@@ -69,7 +69,7 @@ class _Diagram:
         self._states[name] = "around calls"
         for number, call in enumerate(section.calls):
             body, begins = f"{name}_call{number}", _begins(name, number, call)
-            self._move(name, begins, label(call.open))
+            self._move(name, begins, *(label(mark) for mark in (call.open, call.short) if mark))
             if call.header:
                 self._states[begins] = "header of a call"
                 ends = (call.header.until, call.header.before)

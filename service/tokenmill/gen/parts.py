@@ -15,6 +15,8 @@ from tokenmill.parser.markers import Marker
 SPELLINGS_SHOWN = 10
 """Of a marker that may be any letter the first and the last are enough."""
 
+_AT_END = "if nothing but its end follows"
+
 
 class Part(NamedTuple):
     """One value of a format."""
@@ -72,7 +74,7 @@ def spelled(mark: Marker) -> str:
         *(["white space inside"] if mark.spaces else []),
         *(["in any case"] if mark.any_case else []),
         *([f"with {markdown.code(mark.inner)} inside"] if mark.inner else []),
-        *(["if what follows begins a call"] if mark.ahead else []),
+        *([_AT_END if (r"\Z",) in mark.ahead else "if what follows begins a call"] if mark.ahead else []),
     ]
     return " ".join(text if text == "…" else markdown.literal(text) for text in shown) + "".join(
         f"; {note}" for note in notes

@@ -1,7 +1,7 @@
 """Compiles the channels of a format to modes: its header, and a mode or two for each route.
 
-Layers that `parse` leaves out are still channels: reasoning that is not parsed is text without its header, calls that
-are not parsed are text with it.
+Layers that `parse` leaves out are still channels: reasoning and calls that are not parsed are text, and so are their
+markers, unless the format says that those of reasoning are framing even then.
 """
 
 from typing import NamedTuple
@@ -78,17 +78,19 @@ class _Compiler:
 
     def _block(self, kind: BlockKind) -> Target:
         number, chars = self._next, self._limits.delta_chars
+        if kind == "reasoning":
+            self._reasoning = self._reasoning or number
+        is_reasoning = kind == "reasoning" and self._options.parse != "tools"
+        if kind == "reasoning" and not is_reasoning and not self._channels.unparsed_framing:
+            return self._verbatim()
         live: Live = [(self._channels.close, Move(To.REGION, TEXT))]
         live += self._openings if kind in self._channels.reopens else []
-        is_reasoning = kind == "reasoning" and self._options.parse != "tools"
         if kind == "drop":
             self._modes.append(DropMode(number, live, reasoning=False, delta_chars=chars))
         else:
             self._modes.append(TextMode(number, live, reasoning=is_reasoning, delta_chars=chars))
         if is_reasoning:
             self._reasons.add(number)
-        if kind == "reasoning":
-            self._reasoning = self._reasoning or number
         return ToBlock(number)
 
     def _verbatim(self) -> Target:

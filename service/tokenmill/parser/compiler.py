@@ -14,6 +14,7 @@ from tokenmill.limits import Limits
 from tokenmill.parser.answer_mode import AnswerMode, LeadMode
 from tokenmill.parser.call_mode import CallMode
 from tokenmill.parser.channel_compiler import CompiledChannels, compile_channels
+from tokenmill.parser.label_mode import LabelMode
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.modes import TEXT, Mode, Move, SectionMode, TextMode, To
 from tokenmill.parser.options import Options
@@ -74,6 +75,9 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
         modes += compiled.modes
     answer = formats[0].answer if options.parse in ("all", "tools") and options.tool_choice != "none" else None
     start = _start(options, formats, layout)
+    if start in layout.regions and (label := layout.regions[start][1].label):
+        modes.append(LabelMode(label, start))
+        start = len(modes) - 1
     if isinstance(answer, WholeCall) and start == TEXT:
         start = len(modes)
         modes.append(WholeCallMode(start, limits.call_chars))
@@ -144,7 +148,13 @@ def _section_mode(layout: _Layout, number: int, section: Section, outside: Seque
     beyond = [(mark, Move(To.BEYOND)) for mark, _ in outside if _begins_like(mark, live)]
     again = [(mark, move) for mark, move in live if move.to is not To.FRAMING]
     again += [(mark, Move(To.BEYOND)) for mark in (*(mark for mark, _ in outside), *_closes(layout))]
-    return SectionMode(number, [*live, *beyond], again if _reads_on(section) else ())
+    short = [
+        (call.short, Move(To.CALL, mode))
+        for call, mode in zip(section.calls, layout.calls[number], strict=True)
+        if call.short
+    ]
+    bracket = section.framing[0].spellings[0] if section.listed else ""
+    return SectionMode(number, [*live, *short, *beyond], again if _reads_on(section) else (), bracket=bracket)
 
 
 def _reads_on(section: Section) -> bool:

@@ -51,7 +51,8 @@ class Marker(msgspec.Struct, frozen=True):
     """Pattern of signs that may stand in front of the last character, `INNER_CHARS` of them at most."""
     ahead: tuple[tuple[str, ...], ...] = ()
     """What must follow for it to be one, and is not part of it: alternatives, each a sequence of patterns. A pattern is
-    one character, or a bounded repetition of one, so that its beginnings match it, too. See `ahead`."""
+    one character, or a bounded repetition of one, so that its beginnings match it, too; or `\\Z`, the stream's end. See
+    `ahead`."""
 
 
 def marker(

@@ -58,6 +58,9 @@ class Move(NamedTuple):
     """Of a call: nothing but its content says that it is one."""
 
 
+Live = Sequence[tuple[Marker, Move]]
+
+
 class Mode(Protocol):
     """One mode."""
 
@@ -74,7 +77,7 @@ class Mode(Protocol):
 class TextMode:
     """Visible text or reasoning."""
 
-    def __init__(self, number: int, live: Sequence[tuple[Marker, Move]], *, reasoning: bool, delta_chars: int) -> None:
+    def __init__(self, number: int, live: Live, *, reasoning: bool, delta_chars: int) -> None:
         self._number = number
         self._reasoning = reasoning
         self._scanner = Scanner(live)
@@ -161,10 +164,10 @@ class SectionMode:
     next of those, so that no call is lost with what stands in front of it.
     """
 
-    def __init__(
-        self, number: int, live: Sequence[tuple[Marker, Move]], again: Sequence[tuple[Marker, Move]] = ()
-    ) -> None:
+    def __init__(self, number: int, live: Live, again: Live = (), *, bracket: str = "") -> None:
         self._number = number
+        self._bracket = bracket
+        """What must stand in front of the first call."""
         self._scanner = Scanner(live, leading_space=True)
         self._begun = self._scanner.begun
         self._again = Scanner(again) if again else None
@@ -206,7 +209,7 @@ class SectionMode:
 
     def _follow(self, run: Run, move: Move, source: str, end: int) -> int:
         state = run.state
-        if move.to is To.CALL:
+        if move.to is To.CALL and (state.answered or state.spoiled or self._bracket in state.pending):
             open_call(state, move.mode, state.pending + source[: len(source) - move.kept], bare=False)
             return end - move.kept
         if move.to is To.FRAMING and len(state.pending) + len(source) <= FRAMING_CHARS:

@@ -35,6 +35,9 @@ class Region(msgspec.Struct, frozen=True):
     """Ends it; visible text follows."""
     before: Marker | None = None
     """Ends the region, too, and belongs to the text that follows."""
+    label: tuple[Marker, ...] = ()
+    """What the region may begin with where the stream begins inside of it: the end of an opening that the prompt has
+    the beginning of."""
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -63,6 +66,8 @@ class Call(msgspec.Struct, frozen=True):
     """What names the tool. None: the opening is the first character of the body, which does so itself."""
     tag: bool = False
     """Without a header, too, the opening is a marker of its own, behind which the body begins."""
+    short: Marker | None = None
+    """Begins it, too, but only where nothing but a call can stand: in the text of a broken section it is a sign."""
 
 
 Bare: TypeAlias = Literal["never", "declared", "always", "alone"]
@@ -86,6 +91,8 @@ class Section(msgspec.Struct, frozen=True):
     """When it is parsed: with tool calls, or whatever `parse` says, as it is no tool call to the model."""
     block: Marker | None = None
     """Ends a block of text that a call turned out to open (`Verdict.BLOCK`)."""
+    listed: bool = False
+    """The first of the framing, the bracket of a list, must stand in front of the first call."""
 
 
 BlockKind: TypeAlias = Literal["text", "reasoning", "drop"]
@@ -122,6 +129,8 @@ class Channels(msgspec.Struct, frozen=True):
     """A header may be its end marker alone."""
     reopens: tuple[BlockKind, ...] = ("text", "reasoning", "drop")
     """Blocks that end where a new header begins; in the others it is quoted."""
+    unparsed_framing: bool = False
+    """Reasoning that is not parsed is text without its header and close; otherwise these are text, too."""
 
 
 class Answer(msgspec.Struct, frozen=True):

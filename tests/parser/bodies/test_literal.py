@@ -46,6 +46,7 @@ def call(arguments: str, format_name: str = "functiongemma") -> str:
         ("s:x y", {"s": "x y"}, {"s": "x y"}),
         ("o:{s:'x'},s:'y'", {"o": {"s": "x"}, "s": "y"}, {"s": "y"}),
         ("u:'5'", {"u": 5}, {}),
+        ("s:'x'n:'y'i:'5'", {"s": "x", "n": "y", "i": 5}, {"s": "x", "n": "y"}),
         ("", {}, {}),
     ],
 )

@@ -5,7 +5,8 @@ import pytest
 from tokenmill.parser.bodies.literal_scan import TOKEN_CHARS, LiteralScan, follow, literal_scan
 from tokenmill.parser.markers import marker
 
-SCAN = LiteralScan(marker("<q>"), (marker("<end>"),))
+SCAN = LiteralScan(marker("<q>"), (marker("<end>"),), loose=False)
+LOOSE = LiteralScan(marker("<q>"), (marker("<end>"),), loose=True)
 
 VALUE, KEY, STRING = (False, False), (False, True), (True, False)
 
@@ -29,6 +30,21 @@ def test_what_is_open(text: str, before: tuple[bool, bool, str], after: tuple[ob
 
 
 @pytest.mark.parametrize(
+    ("text", "before", "after"),
+    [
+        ("x<q>k", (*STRING, "{"), (*KEY, "{", 5, "k", True, False)),
+        ("x<q>,k", (*STRING, "{"), (*KEY, "{", 6, "k", True, False)),
+        ("<q>x<q>", (*VALUE, "{["), (*VALUE, "{[", 7, "", False, False)),
+        ("k<q>:", (True, True, "{"), (*VALUE, "{", 5, "k", False, False)),
+    ],
+)
+def test_a_string_may_end_its_value(text: str, before: tuple[bool, bool, str], after: tuple[object, ...]) -> None:
+    """Where commas may be missing, a key is next behind a value of the outermost brackets."""
+    quoted, naming, stack = before
+    assert follow(LOOSE, text, stack, quoted=quoted, naming=naming) == after
+
+
+@pytest.mark.parametrize(
     ("text", "before"),
     [("}", (*VALUE, "{")), ("]", (*VALUE, "{")), ("<end>", (*VALUE, "{")), ("{", (*KEY, "{"))],
 )
@@ -41,7 +57,8 @@ def test_what_must_be_read_with_care(text: str, before: tuple[bool, bool, str]) 
 
 def test_one_scan_for_all_messages() -> None:
     """The same marks are the same scan, so what was found is remembered across messages."""
-    assert literal_scan(marker("<q>"), (marker("<end>"),)) is literal_scan(marker("<q>"), (marker("<end>"),))
+    marks = (marker("<q>"), (marker("<end>"),))
+    assert literal_scan(*marks, loose=True) is literal_scan(*marks, loose=True)
 
 
 def test_what_passes_inside() -> None:

@@ -34,6 +34,8 @@ class JsonCall(msgspec.Struct, frozen=True):
     id: tuple[str, ...] = ()
     typed: bool = False
     """Values written as strings are read as the schema wants them; elsewhere JSON values keep their type."""
+    required: bool = False
+    """Without arguments, or with `null` for them, it is no call."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """The reader of this body."""
@@ -241,6 +243,8 @@ class JsonReader:
             repaired = repaired or again
         if not call.begun:
             raise ValueError("the call names no tool")
+        if self._keys.required and arguments is None:
+            raise ValueError("the call has no arguments")
         read = as_arguments(arguments)
         if self._keys.typed:
             read, changed = run.grammar.coerced(call.name, read)

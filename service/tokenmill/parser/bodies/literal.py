@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 _OPENERS = {"}": "{", "]": "["}
 
+_TEXT: AbstractSet[str] = frozenset()
+_JSON: AbstractSet[str] = frozenset({"json"})
+
 
 @at_hand
 class Growth(IntEnum):
@@ -50,8 +53,11 @@ class Literals(msgspec.Struct, frozen=True):
     """Begins and ends a string; it has one spelling."""
     quoted: Literal["text", "typed"] = "text"
     """Whether what is quoted is always text, or typed like what is not."""
-    untyped: Literal["text", "json"] = "text"
-    """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any."""
+    untyped: Literal["text", "declared", "json"] = "text"
+    """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any; or that only in
+    a call of a declared tool, else its text."""
+    loose: bool = False
+    """The comma between a string and the next key may be missing."""
 
     def compile(self, stops: Sequence[Marker]) -> Reader:
         """The reader of this body."""
@@ -62,9 +68,11 @@ class _LiteralReader:
     encoding: Encoding = "text"
 
     def __init__(self, literals: Literals, stops: Sequence[Marker]) -> None:
-        untyped = frozenset({"json"}) if literals.untyped == "json" else frozenset[str]()
-        self._syntax = Syntax(literals.quote.spellings[0], literals.quoted == "typed", untyped)
-        self._scan = literal_scan(literals.quote, tuple(stop for stop in stops if not _is_key(stop)))
+        self._syntax = Syntax(literals.quote.spellings[0], literals.quoted == "typed", literals.loose)
+        self._untyped = _JSON if literals.untyped == "json" else _TEXT
+        self._untyped_if_declared = _TEXT if literals.untyped == "text" else _JSON
+        kept = tuple(stop for stop in stops if not _is_key(stop))
+        self._scan = literal_scan(literals.quote, kept, loose=literals.loose)
         self._first, self._settled = self._scan.string.first, self._scan.string.settled
 
     def begin(self, call: OpenCall) -> LiteralState:
@@ -158,13 +166,19 @@ class _LiteralReader:
         state.quoted = not state.quoted
         if not state.quoted:
             _end_growth(run, call, state)
+            if self._scan.loose and len(state.stack) == 1 and not state.naming:
+                state.naming, state.key = True, ""
         elif len(state.stack) == 1 and not state.naming and wants(run, call, state.key):
-            state.growth = self._growth(run.grammar.types(call.name, state.key))
+            state.growth = self._growth(run.grammar.types(call.name, state.key) or self._types(run, call))
             if state.growth == Growth.YES:
                 grow(run, call, state.key, "")
 
+    def _types(self, run: Run, call: OpenCall) -> AbstractSet[str]:
+        """The types of values of which the tool's schema says nothing."""
+        return self._untyped_if_declared if run.grammar.declares(call.name) else self._untyped
+
     def _growth(self, types: AbstractSet[str]) -> Growth:
-        text = is_text(types or self._syntax.untyped) if self._syntax.typed else True
+        text = is_text(types) if self._syntax.typed else True
         return Growth.YES if text else Growth.NO if text is False else Growth.UNDECIDED
 
     def _separate(self, state: LiteralState, sign: Sign) -> None:
@@ -178,7 +192,7 @@ class _LiteralReader:
         state = call.body
         assert isinstance(state, LiteralState)
         region = call.source.text()[state.begin : state.end]
-        return read_arguments(region, self._syntax, run.grammar.shape(call.name)), False
+        return read_arguments(region, self._syntax, run.grammar.shape(call.name), self._types(run, call)), False
 
 
 def _is_key(stop: Marker) -> bool:

@@ -56,9 +56,13 @@ _SEPARATORS = str.maketrans("", "", ":,")
 
 
 class LiteralScan:
-    """The signs of one kind of marks, and of what surrounds the call."""
+    """The signs of one kind of marks, and of what surrounds the call.
 
-    def __init__(self, quote: Marker, stops: Sequence[Marker]) -> None:
+    Where it is `loose`, a string ends its value: the comma in front of the next key may be missing.
+    """
+
+    def __init__(self, quote: Marker, stops: Sequence[Marker], *, loose: bool) -> None:
+        self.loose = loose
         signs = [
             (quote, Sign.QUOTE),
             (marker("{", "["), Sign.OPEN),
@@ -101,7 +105,10 @@ def _remembered(scan: LiteralScan, text: str, stack: str, quoted: bool, naming: 
         at = hit.end
         if hit.value is Sign.QUOTE:
             quoted = not quoted
-            strings = strings or (quoted and not naming and len(stack) == 1)
+            outer = not naming and len(stack) == 1
+            strings = strings or (quoted and outer)
+            if scan.loose and outer and not quoted:
+                naming, key, begins = True, "", True
         elif hit.value in (Sign.COLON, Sign.COMMA):
             if len(stack) == 1 and hit.value is Sign.COMMA:
                 naming, key, begins = True, "", True

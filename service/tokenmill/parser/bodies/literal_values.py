@@ -19,24 +19,25 @@ _COLON = re.compile(r"\s*:")
 
 
 class Syntax(NamedTuple):
-    """How strings are written and what gives values their types."""
+    """How strings are written."""
 
     quote: str
     typed: bool
     """Quoted values have types like the others; otherwise they are text."""
-    untyped: AbstractSet[str]
-    """Types of a value of which the schema says nothing."""
+    loose: bool
+    """The comma between a string and the next key may be missing."""
 
 
-def read_arguments(text: str, syntax: Syntax, shape: Shape) -> dict[str, Any]:
+def read_arguments(text: str, syntax: Syntax, shape: Shape, untyped: AbstractSet[str]) -> dict[str, Any]:
     """The arguments that stand between the outermost brackets; `shape` is their schema.
 
-    Inside of what the schema describes, what it does not is read by its look. Raises `ValueError` with what is wrong.
+    `untyped` are the types of a value of which it says nothing. Inside of what it describes, such a one is read by its
+    look. Raises `ValueError` with what is wrong.
     """
     values = _Values(text, syntax)
     arguments = {}
     while (key := values.key("")) is not None:
-        arguments[key] = values.value(shape.child(key), syntax.untyped)
+        arguments[key] = values.value(shape.child(key), untyped)
     return arguments
 
 
@@ -47,6 +48,7 @@ class _Values:
         self._text = text
         self._quote = syntax.quote
         self._typed = syntax.typed
+        self._loose = syntax.loose
         self._at = len(text) - len(text.lstrip())
 
     def key(self, closing: str) -> str | None:
@@ -68,13 +70,14 @@ class _Values:
                 return key.strip()
         raise ValueError(f"a key without a value: {self._text[begin : begin + 80]!r}")
 
-    def value(self, shape: Shape, untyped: AbstractSet[str]) -> Any:
+    def value(self, shape: Shape, untyped: AbstractSet[str], *, listed: bool = False) -> Any:
         """The next value, and the comma behind it; `untyped` are its types if the schema has none."""
         begin = _BEGIN.match(self._text, self._at)
         assert begin is not None  # the pattern matches the empty string, too
         self._at = begin.end()
         types = shape.types
         inner = _JSON if types else untyped
+        ends_itself = self._loose and not (listed or begin.group(1)) and self._text.startswith(self._quote, self._at)
         if begin.group(1) == "{":
             value: Any = {}
             while (key := self.key("}")) is not None:
@@ -82,15 +85,26 @@ class _Values:
         elif begin.group(1):
             value = []
             while not self._ends("]"):
-                value.append(self.value(shape.item(), inner))
+                value.append(self.value(shape.item(), inner, listed=True))
         else:
             value = self._scalar(types or untyped)
         end = _END.match(self._text, self._at)
         assert end is not None  # as above
         self._at = end.end()
-        if not end.group(1) and self._text[self._at : self._at + 1] not in ("", "}", "]"):
+        if (
+            not end.group(1)
+            and self._text[self._at : self._at + 1] not in ("", "}", "]")
+            and not (ends_itself and self._at_key())
+        ):
             raise ValueError(f"no comma between values: {self._text[self._at : self._at + 80]!r}")
         return value
+
+    def _at_key(self) -> bool:
+        """Whether a key follows, or a string that must be one."""
+        if self._text.startswith(self._quote, self._at):
+            return True
+        bare = _KEY.match(self._text, self._at)
+        return bare is not None and bool(bare.group(1))
 
     def _scalar(self, types: AbstractSet[str]) -> Any:
         if self._text.startswith(self._quote, self._at):
