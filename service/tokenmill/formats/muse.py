@@ -3,7 +3,7 @@
 1. The prompt ends in the first header, so a stream begins inside it. `self` is reasoning, `user` is text, `developer`
    is for nobody, everything else is a tool.
 2. Markup of calls is one only in the channel of a tool. In the answer a header is quoted; the reasoning ends at one.
-3. A tool that is named twice, `f.f`, is `f`.
+3. A tool that is named twice, `f.f`, is `f` if the tool list has only that.
 """
 
 from tokenmill.parser.bodies import Params
@@ -40,9 +40,7 @@ MUSE = Format(
                     calls=(
                         Call(
                             open=marker('<atem:invoke name="'),
-                            header=Header(
-                                until=marker('">'), pattern=r'(?:(?P<twice>[^"]+)\.(?=(?P=twice)\Z))?(?P<name>[^"]+)'
-                            ),
+                            header=Header(until=marker('">'), pattern=r'(?P<name>(?P<short>[^"]+)\.(?P=short)|[^"]+)'),
                             body=Params(
                                 open=marker('<atem:parameter name="'),
                                 close=marker("</atem:parameter>"),

@@ -47,7 +47,8 @@ class Header(msgspec.Struct, frozen=True):
     pattern: str = r"\s*(?P<name>\S+)\s*"
     """What the header must look like as a whole: a regular expression with the group `name`.
 
-    Its other groups, if any: `id`, the call's own; `whole`, not empty if the header is the whole call, without a body.
+    Its other groups, if any: `id`, the call's own; `whole`, not empty if the header is the whole call, without a body;
+    `short`, the name if only that is a declared tool's.
     """
     unescape: bool = False
     """The name is an attribute in which quotes and the like are entities."""
