@@ -1,7 +1,7 @@
 """Channels by recipient; tools get their calls as tagged parameters.
 
 1. The prompt ends in the first header, so a stream begins inside it. `self` is reasoning, `user` is text, `developer`
-   is for nobody, everything else is a tool.
+   is for nobody, everything else is a tool. What names no recipient is text.
 2. Markup of calls is one only in the channel of a tool. In the answer a header is quoted; the reasoning ends at one.
 3. A tool that is named twice, `f.f`, is `f` if the tool list has only that.
 """
@@ -10,7 +10,8 @@ from tokenmill.parser.bodies import Params
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Channels, Format, Header, Route, Section
 
-_ROLE = r"(?:<\|start\|>assistant)?\s*to="
+_ROLE = r"(?:<\|start\|>(?:assistant)?)?\s*"
+_TO = _ROLE + "to="
 
 MUSE = Format(
     name="muse",
@@ -29,11 +30,12 @@ MUSE = Format(
         close=marker("<|eom|>", "<|eot|>"),
         shape=r"(?:<\|start\|>[a-z]*)?\s*(?:t(?:o(?:=[\w.:/\-]*)?)?)?",
         routes=(
-            Route(_ROLE + r"self<\|message\|>", "reasoning"),
-            Route(_ROLE + r"(?:user|commentary)<\|message\|>", "text"),
-            Route(_ROLE + r"developer<\|message\|>", "drop"),
+            Route(_TO + r"self<\|message\|>", "reasoning"),
+            Route(_TO + r"(?:user|commentary)<\|message\|>", "text"),
+            Route(_ROLE + r"<\|message\|>", "text"),
+            Route(_TO + r"developer<\|message\|>", "drop"),
             Route(
-                _ROLE + r"[\w.:/\-]+<\|message\|>",
+                _TO + r"[\w.:/\-]+<\|message\|>",
                 Section(
                     open=None,
                     close=None,
