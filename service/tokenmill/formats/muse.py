@@ -2,6 +2,7 @@
 
 1. The prompt ends in the first header, so a stream begins inside it. `self` is reasoning, `user` is text, `developer`
    is for nobody, everything else is a tool. What names no recipient is text.
+   A header may leave out its role.
 2. Markup of calls is one only in the channel of a tool. In the answer a header is quoted; the reasoning ends at one.
 3. A tool that is named twice, `f.f`, is `f` if the tool list has only that.
 """
@@ -28,7 +29,7 @@ MUSE = Format(
         open=marker("<|start|>"),
         until=marker("<|message|>"),
         close=marker("<|eom|>", "<|eot|>"),
-        shape=r"(?:<\|start\|>[a-z]*)?\s*(?:t(?:o(?:=[\w.:/\-]*)?)?)?",
+        shape=r"(?:<\|start\|>(?:(?!to=)[a-z])*)?\s*(?:t(?:o(?:=[\w.:/\-]*)?)?)?",
         routes=(
             Route(_TO + r"self<\|message\|>", "reasoning"),
             Route(_TO + r"(?:user|commentary)<\|message\|>", "text"),
