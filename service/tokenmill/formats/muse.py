@@ -3,12 +3,13 @@
 1. The prompt ends in the first header, so a stream begins inside it. `self` is reasoning, `user` is text, `developer`
    is for nobody, everything else is a tool. What names no recipient is text.
    A header may leave out its role.
-2. Markup of calls is one only in the channel of a tool. In the answer a header is quoted; the reasoning ends at one.
+2. Markup of calls is one only in the channel of a tool. In the answer a header is quoted; the reasoning ends at one,
+   even if nothing but the recipient is left of it.
 3. A tool that is named twice, `f.f`, is `f` if the tool list has only that.
 """
 
 from tokenmill.parser.bodies import Params
-from tokenmill.parser.markers import marker
+from tokenmill.parser.markers import literal, marker
 from tokenmill.parser.spec import Call, Channels, Format, Header, Route, Section
 
 _ROLE = r"(?:<\|start\|>(?:assistant)?)?\s*"
@@ -59,6 +60,7 @@ MUSE = Format(
             ),
         ),
         reopens=("reasoning", "drop"),
+        alone=marker(" to=", "\nto=", ahead=((r"[\w.:/\-]", r"[\w.:/\-]{0,128}", *literal("<|message|>")),)),
     ),
     start="header",
 )

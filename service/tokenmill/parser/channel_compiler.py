@@ -55,6 +55,8 @@ class _Compiler:
         self._openings: Live = [(channels.open, Move(To.HEADER, first))]
         if channels.unopened:
             self._openings.append((channels.until, Move(To.HEADER, first, WHOLE)))
+        alone: Live = [(channels.alone, Move(To.HEADER, first))] if channels.alone else []
+        self._reopenings: Live = [*self._openings, *alone]
 
     def compiled(self) -> CompiledChannels:
         """All modes; the header's comes first, though it is made last."""
@@ -79,7 +81,7 @@ class _Compiler:
     def _block(self, kind: BlockKind) -> Target:
         number, chars = self._next, self._limits.delta_chars
         live: Live = [(self._channels.close, Move(To.REGION, TEXT))]
-        live += self._openings if kind in self._channels.reopens else []
+        live += self._reopenings if kind in self._channels.reopens else []
         is_reasoning = kind == "reasoning" and self._options.parse != "tools"
         if kind == "drop":
             self._modes.append(DropMode(number, live, reasoning=False, delta_chars=chars))

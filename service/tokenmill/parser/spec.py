@@ -123,6 +123,8 @@ class Channels(msgspec.Struct, frozen=True):
     """A header may be its end marker alone."""
     reopens: tuple[BlockKind, ...] = ("text", "reasoning", "drop")
     """Blocks that end where a new header begins; in the others it is quoted."""
+    alone: Marker | None = None
+    """Begins a header, too, but only inside of those blocks: what the model leaves when it forgets to end one."""
 
 
 class Answer(msgspec.Struct, frozen=True):
