@@ -106,7 +106,7 @@ class _Compiler:
         number = self._next
         calls = list(enumerate(section.calls, number + 1))
         live: Live = [(self._channels.close, Move(To.CLOSED))]
-        live += [(framing, Move(To.FRAMING)) for framing in section.framing]
+        live += [(framing, Move(To.FRAMING)) for framing in (*section.leads, *section.framing)]
         live += [(call.open, Move(To.CALL, mode, 0 if call.header else 1)) for mode, call in calls]
         self._modes.append(SectionMode(number, live))
         stops = [*self._stops(), *(call.open for call in section.calls if call.header)]

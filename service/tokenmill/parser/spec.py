@@ -80,6 +80,8 @@ class Section(msgspec.Struct, frozen=True):
     calls: tuple[Call, ...]
     framing: tuple[Marker, ...] = ()
     """What may stand around calls besides white space: brackets and commas of a list."""
+    leads: tuple[Marker, ...] = ()
+    """Framing that begins a call: behind what the section can't hold it is read on from there."""
     bare: Bare = "never"
     """Whether a call is also recognised without the section's opening: if it names a declared tool, or always; or each
     stands alone, so that what is between two of them is text."""
