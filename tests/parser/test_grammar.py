@@ -53,7 +53,9 @@ def test_wanted_arguments(asked: list[str], wanted: bool) -> None:  # a paramete
 
 def test_formats_by_name_and_alias() -> None:
     """Other servers' names for a parser find the format; unknown ones are refused with the known ones."""
-    assert find_format("qwen3_coder").name == "qwen3_xml"
+    names = ("qwen3_coder", "granite_thinking_parser", "nemotron_3", "holo2", "deepseek-v4", "kimi_k25")
+    found = [find_format(name).name for name in names]
+    assert found == ["qwen3_xml", "qwen3_xml", "qwen3_xml", "think", "deepseek_dsml", "kimi_k2"]
     with pytest.raises(BadOpen, match=r"unknown format 'nope'; known are plain, .*hermes"):
         compile_grammar(Options(format=["hermes", "nope"]))
     with pytest.raises(BadOpen, match="empty"):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, reasoning_of, source_of, text_of
@@ -121,6 +122,22 @@ def test_a_cap_inside_a_header() -> None:
     """The message's cap makes one error, and the header comes out as text."""
     events = parse(grammar(TOY, Limits(message_chars=4)), ["<h>text:x"])
     assert (codes_of(events), text_of(events)) == (["limit"], "<h>text:x")
+
+
+def test_a_header_without_its_opening_counts_where_headers_are_not_quoted() -> None:
+    """What is left of one ends a block that a header ends, and is text or reasoning everywhere else."""
+    alone = marker(" to", ahead=((r"[a-z]", r"[a-z]{0,8}", ":"),))
+    assert TOY.channels is not None
+    shape = TOY.channels.shape.replace("?[", "? ?[", 1)
+    routes = (*TOY.channels.routes, Route(r" to(?P<name>[a-z]+):", JsonArguments(optional=True)))
+    channels = msgspec.structs.replace(TOY.channels, shape=shape, routes=routes, alone=alone)
+    toy = msgspec.structs.replace(TOY, channels=channels)
+    text = "<h>think:go tof tog:{}</h> tof:{}<h>text:a tof:{}</h>"
+    whole = parse(grammar(toy), [text])
+    assert [call.name for call in named(whole, ToolCall)] == ["g"]
+    assert (reasoning_of(whole), text_of(whole)) == ("go tof", " tof:{}a tof:{}")
+    for chunks in all_cuts(text):
+        assert merged(parse(grammar(toy), chunks)) == merged(whole)
 
 
 def test_each_block_is_one() -> None:

@@ -45,6 +45,24 @@ def test_types_at_a_path(path: str, types: set[str]) -> None:
     assert shape.types == types
 
 
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (("int", "int8", "UInt32", "uint64", "unsigned", "unsigned int", "long", "short", "bigint"), "integer"),
+        (("float64", "double", "decimal(10, 2)", "num", "numeric"), "number"),
+        (("bool", "binary"), "boolean"),
+        (("dict", "dict[str, int]", "Dict[str, list[int]]", "map<string, int>"), "object"),
+        (("arr", "sequence", "set", "list[str]", "List[dict[str, int]]", "tuple", "array<string>"), "array"),
+        (("str", "varchar(255)", "char", "enum", "text"), "string"),
+        (("date", "int | str", "list[int] | str", "string[]", "internal", ""), ""),
+    ],
+)
+def test_names_of_other_type_systems(names: tuple[str, ...], kind: str) -> None:
+    """A type means the same whatever its bits, its length or the types inside of it; an unknown name says nothing."""
+    for name in names:
+        assert Shape({"type": name}, {}).types == ({kind} if kind else set()), name
+
+
 def test_a_schema_that_says_nothing() -> None:
     """No types, and nothing inside."""
     assert not any((NO_SHAPE.types, NO_SHAPE.child("a").types, NO_SHAPE.item().types))

@@ -21,7 +21,7 @@ DEEPSEEK_DSML = Format(
         '<｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>'
     ),
     models=("DeepSeek-V3.2", "DeepSeek-V4*"),
-    aliases=("deepseek_v32", "deepseekv32", "deepseek_v4", "deepseekv4", "deepseek_v41", "deepseekv41"),
+    aliases=("deepseek_v32", "deepseekv32", "deepseek_v4", "deepseekv4", "deepseek-v4", "deepseek_v41", "deepseekv41"),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     noise=(marker("<｜end▁of▁sentence｜>"),),

@@ -18,6 +18,7 @@ KIMI_K2 = Format(
         '{"city": "Paris", "days": 3}<|tool_call_end|><|tool_calls_section_end|>'
     ),
     models=("Kimi-K2*",),
+    aliases=("kimi_k25",),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(

@@ -12,7 +12,7 @@ MIMO = Format(
         "<tool_call><function=get_weather><parameter=city>Paris</parameter>"
         "<parameter=days>3</parameter></function></tool_call>"
     ),
-    models=("MiMo",),
+    models=("MiMo-V2*",),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(functions("tool_call", trim="none"),),

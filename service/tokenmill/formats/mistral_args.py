@@ -18,7 +18,7 @@ MISTRAL_ARGS = Format(
         "[THINK]I need the forecast.[/THINK]I'll look it up."
         '[TOOL_CALLS]get_weather[ARGS]{"city": "Paris", "days": 3}[TOOL_CALLS]get_weather[ARGS]{"city": "Rome"}'
     ),
-    models=("Ministral", "Devstral", "Magistral", "Mistral"),
+    models=("Ministral", "Devstral", "Magistral", "Mistral", "Voxtral"),
     aliases=("mistral",),
     regions=(Region(marker("[THINK]", "<think>"), marker("[/THINK]", "</think>")),),
     strays=(marker("[/THINK]", "</think>"),),

@@ -1,16 +1,19 @@
 """Channels by recipient; tools get their calls as tagged parameters.
 
 1. The prompt ends in the first header, so a stream begins inside it. `self` is reasoning, `user` is text, `developer`
-   is for nobody, everything else is a tool.
-2. Markup of calls is one only in the channel of a tool. In the answer a header is quoted; the reasoning ends at one.
-3. A tool that is named twice, `f.f`, is `f`.
+   is for nobody, everything else is a tool. What names no recipient is text.
+   A header may leave out its role.
+2. Markup of calls is one only in the channel of a tool. In the answer a header is quoted; the reasoning ends at one,
+   even if nothing but the recipient is left of it.
+3. A tool that is named twice, `f.f`, is `f` if the tool list has only that.
 """
 
 from tokenmill.parser.bodies import Params
-from tokenmill.parser.markers import marker
+from tokenmill.parser.markers import literal, marker
 from tokenmill.parser.spec import Call, Channels, Format, Header, Route, Section
 
-_ROLE = r"(?:<\|start\|>assistant)?\s*to="
+_ROLE = r"(?:<\|start\|>(?:assistant)?)?\s*"
+_TO = _ROLE + "to="
 
 MUSE = Format(
     name="muse",
@@ -27,22 +30,21 @@ MUSE = Format(
         open=marker("<|start|>"),
         until=marker("<|message|>"),
         close=marker("<|eom|>", "<|eot|>"),
-        shape=r"(?:<\|start\|>[a-z]*)?\s*(?:t(?:o(?:=[\w.:/\-]*)?)?)?",
+        shape=r"(?:<\|start\|>(?:(?!to=)[a-z])*)?\s*(?:t(?:o(?:=[\w.:/\-]*)?)?)?",
         routes=(
-            Route(_ROLE + r"self<\|message\|>", "reasoning"),
-            Route(_ROLE + r"(?:user|commentary)<\|message\|>", "text"),
-            Route(_ROLE + r"developer<\|message\|>", "drop"),
+            Route(_TO + r"self<\|message\|>", "reasoning"),
+            Route(_TO + r"(?:user|commentary)<\|message\|>", "text"),
+            Route(_ROLE + r"<\|message\|>", "text"),
+            Route(_TO + r"developer<\|message\|>", "drop"),
             Route(
-                _ROLE + r"[\w.:/\-]+<\|message\|>",
+                _TO + r"[\w.:/\-]+<\|message\|>",
                 Section(
                     open=None,
                     close=None,
                     calls=(
                         Call(
                             open=marker('<atem:invoke name="'),
-                            header=Header(
-                                until=marker('">'), pattern=r'(?:(?P<twice>[^"]+)\.(?=(?P=twice)\Z))?(?P<name>[^"]+)'
-                            ),
+                            header=Header(until=marker('">'), pattern=r'(?P<name>(?P<short>[^"]+)\.(?P=short)|[^"]+)'),
                             body=Params(
                                 open=marker('<atem:parameter name="'),
                                 close=marker("</atem:parameter>"),
@@ -58,6 +60,7 @@ MUSE = Format(
             ),
         ),
         reopens=("reasoning", "drop"),
+        alone=marker(" to=", "\nto=", ahead=((r"[\w.:/\-]", r"[\w.:/\-]{0,128}", *literal("<|message|>")),)),
         unparsed_framing=True,
     ),
     start="header",

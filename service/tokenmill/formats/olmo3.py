@@ -1,6 +1,9 @@
-"""Python calls, one a line, between two tags. Values are Python literals; JSON's words for them are known as well."""
+"""Python calls, one a line, between two tags. Values are Python literals; JSON's words for them are known as well.
 
-from tokenmill.formats.python_shapes import python_call
+Calls on one line with commas between them are read, too.
+"""
+
+from tokenmill.formats.python_shapes import BETWEEN, python_call
 from tokenmill.formats.shapes import THINK
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Section
@@ -15,5 +18,12 @@ OLMO3 = Format(
     models=("OLMo-3*",),
     regions=(THINK,),
     strays=(THINK.close,),
-    sections=(Section(open=marker("<function_calls>"), close=marker("</function_calls>"), calls=(python_call("\n"),)),),
+    sections=(
+        Section(
+            open=marker("<function_calls>"),
+            close=marker("</function_calls>"),
+            calls=(python_call("\n"),),
+            framing=(BETWEEN,),
+        ),
+    ),
 )

@@ -19,7 +19,7 @@ PLAMO3 = Format(
         '{"city": "Paris", "days": 3}<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>'
         "<|plamo:end_tool_requests:plamo|><|plamo:tag|>"
     ),
-    models=("PLaMo-3",),
+    models=("PLaMo-3", "PLaMo-3.*"),
     regions=(Region(marker("<|plamo:begin_think:plamo|>"), marker("<|plamo:end_think:plamo|>")),),
     strays=(marker("<|plamo:end_think:plamo|>"),),
     noise=(marker("<|plamo:tag|>"),),

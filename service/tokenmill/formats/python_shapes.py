@@ -13,7 +13,9 @@ _KEYWORD = (r"[^\W\d]", r"\w{0,128}", INNER_SPACE, "=")
 CALL_AHEAD = ((*_CALL, r"\)"), (*_CALL, *_KEYWORD))
 """A name and a bracket, and then the end of the call or a keyword: what makes a bracket in running text a call's."""
 
-_LIST = (marker("["), marker(","), marker("]"))
+BETWEEN = marker(",", ";")
+"""What stands between two calls; a semicolon or a new line instead of a comma is clear enough."""
+_LIST = (marker("["), BETWEEN, marker("]"))
 
 
 def python_call(separator: Separator = ",") -> Call:
@@ -28,6 +30,4 @@ def marked_calls(open: Marker, close: Marker, *others: Call) -> Section:  # noqa
 
 def bare_calls() -> Section:
     """A list of calls in running text: nothing but its bracket and the first call tell that it is one."""
-    return Section(
-        open=marker("[", ahead=CALL_AHEAD), close=marker("]"), calls=(python_call(),), framing=(marker(","),)
-    )
+    return Section(open=marker("[", ahead=CALL_AHEAD), close=marker("]"), calls=(python_call(),), framing=(BETWEEN,))

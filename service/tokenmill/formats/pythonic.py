@@ -11,7 +11,7 @@ PYTHONIC = Format(
     name="pythonic",
     summary="`[f(a=1), g()]` in running text.",
     sample='I\'ll look it up.\n[get_weather(city="Paris", days=3)]',
-    models=("ToolACE",),
+    models=("ToolACE", "watt-tool"),
     sections=(marked_calls(marker("<|python_start|>"), marker("<|python_end|>")), bare_calls()),
     unknown_tool="text",
 )

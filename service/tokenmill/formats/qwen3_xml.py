@@ -16,7 +16,16 @@ QWEN3_XML = Format(
         "<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
     ),
     models=("Qwen3-Coder", "Qwen3.*", "Nemotron-3", "Granite-4.2", "Step-3.5", "Step-3.7", "MiniCPM-V", "Nanbeige"),
-    aliases=("qwen3_coder", "nemotron_v3", "step3p5", "step5", "minicpmv", "nanbeige"),
+    aliases=(
+        "qwen3_coder",
+        "nemotron_v3",
+        "nemotron_3",
+        "granite_thinking_parser",
+        "step3p5",
+        "step5",
+        "minicpmv",
+        "nanbeige",
+    ),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(functions("tool_call"),),

@@ -1,6 +1,6 @@
 """`<steptml:invoke>` elements, each between two tokens of its own, in one section.
 
-The tool's kind, `function`, may stand in front of the invoke or be left out.
+The tool's kind, `function`, may stand in front of the invoke or be left out; so may its name, on a line of its own.
 """
 
 from tokenmill.formats.tagged import invoke
@@ -24,10 +24,10 @@ STEP3 = Format(
             open=marker("<｜tool_calls_begin｜>"),
             close=marker("<｜tool_calls_end｜>"),
             calls=(invoke("steptml:", trim="strip"),),
+            leads=(marker("<｜tool_call_begin｜>"),),
             framing=(
-                marker("<｜tool_call_begin｜>"),
-                marker("function<｜tool_sep｜>"),
-                marker("<｜tool_sep｜>"),
+                marker("function<｜tool_sep｜>", "<｜tool_sep｜>"),
+                marker("function<｜tool_sep｜>\n", "<｜tool_sep｜>\n", inner=r"[\w.\-]"),
                 marker("<｜tool_call_end｜>"),
             ),
         ),

@@ -11,7 +11,7 @@ THINK = Format(
     summary="Reasoning in `<think>`, no calls.",
     sample="<think>The capital is asked for.</think>The capital of France is Paris.",
     models=("Holo2", "Phi-4*reasoning"),
-    aliases=("deepseek_r1", "deepseek-r1", "qwen3", "qwen3-thinking", "olmo3_think"),
+    aliases=("deepseek_r1", "deepseek-r1", "qwen3", "qwen3-thinking", "olmo3_think", "holo2"),
     regions=(
         Region(
             marker("<think>"),

@@ -102,7 +102,7 @@ class _Diagram:
             self._states[name] = _BLOCKS[route.to]
             self._move(name, TEXT, label(channels.close))
             if route.to in channels.reopens:
-                self._move(name, "header", label(channels.open))
+                self._move(name, "header", *(label(mark) for mark in (channels.open, channels.alone) if mark))
             return name
         name = f"channel{number}"
         if isinstance(route.to, Section):

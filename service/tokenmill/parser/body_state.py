@@ -165,6 +165,8 @@ class PythonState(msgspec.Struct, tag="y", array_like=True, gc=False):
     """Half an escape at its end."""
     values: list[tuple[str, int, int]] = []
     """Keyword, begin and end of each value."""
+    torn: bool = False
+    """The open string has had a bare quote that did not end it."""
 
 
 class TagState(msgspec.Struct, tag="g", array_like=True, gc=False):

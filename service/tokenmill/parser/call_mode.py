@@ -133,6 +133,9 @@ class CallMode:
         if call.bare and self._declared_only and not run.grammar.declares(name):
             return Verdict.TEXT
         groups = found.groupdict()
+        short = self._unescape(groups.get("short") or "")
+        if short and run.grammar.declares(short) and not run.grammar.declares(name):
+            name = short
         verdict = begin(run, call, name, groups.get("id") or "", self._reader.encoding)
         return Verdict.DONE if verdict is Verdict.MORE and groups.get("whole") else verdict
 

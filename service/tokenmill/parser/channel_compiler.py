@@ -55,6 +55,8 @@ class _Compiler:
         self._openings: Live = [(channels.open, Move(To.HEADER, first))]
         if channels.unopened:
             self._openings.append((channels.until, Move(To.HEADER, first, WHOLE)))
+        alone: Live = [(channels.alone, Move(To.HEADER, first))] if channels.alone else []
+        self._reopenings: Live = [*self._openings, *alone]
 
     def compiled(self) -> CompiledChannels:
         """All modes; the header's comes first, though it is made last."""
@@ -84,7 +86,7 @@ class _Compiler:
         if kind == "reasoning" and not is_reasoning and not self._channels.unparsed_framing:
             return self._verbatim()
         live: Live = [(self._channels.close, Move(To.REGION, TEXT))]
-        live += self._openings if kind in self._channels.reopens else []
+        live += self._reopenings if kind in self._channels.reopens else []
         if kind == "drop":
             self._modes.append(DropMode(number, live, reasoning=False, delta_chars=chars))
         else:
@@ -106,7 +108,7 @@ class _Compiler:
         number = self._next
         calls = list(enumerate(section.calls, number + 1))
         live: Live = [(self._channels.close, Move(To.CLOSED))]
-        live += [(framing, Move(To.FRAMING)) for framing in section.framing]
+        live += [(framing, Move(To.FRAMING)) for framing in (*section.leads, *section.framing)]
         live += [(call.open, Move(To.CALL, mode, 0 if call.header else 1)) for mode, call in calls]
         self._modes.append(SectionMode(number, live))
         stops = [*self._stops(), *(call.open for call in section.calls if call.header)]

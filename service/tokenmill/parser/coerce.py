@@ -1,7 +1,8 @@
 """One ladder from the text of a tagged parameter to a value of a type that its schema allows.
 
 1. No type known, or only `string`: the text itself, untouched. The kind `json` stands for any JSON value.
-2. Otherwise the first that fits of null, integer, number, boolean, object, array; where none does, the text.
+2. Otherwise the first that fits of null, integer, number, boolean, object, array; where none does, the text. Python's
+   `None` is null, too, where no string is allowed that it could be.
 3. An object or array that nothing else could be is read leniently, which is marked.
 4. Numbers keep their value: integers of any size stay exact, and what is not finite stays text.
 """
@@ -79,6 +80,8 @@ def read_typed(text: str, types: AbstractSet[str]) -> tuple[Any, bool]:
     if types == {"string", "null"}:  # white space is part of a text, and a text may be on its way already
         return (None if text.lower() == "null" else text), False
     trimmed = text.strip()
+    if trimmed == "None" and "null" in types and "string" not in types:
+        return None, False
     for kind, read in _LADDER:
         if kind in types and (value := read(trimmed)) is not _NO:
             return value, False

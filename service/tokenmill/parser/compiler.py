@@ -139,14 +139,15 @@ def _left_out(options: Options, format_: Format) -> list[tuple[Marker, Move]]:
 
 
 def _section_mode(layout: _Layout, number: int, section: Section, outside: Sequence[tuple[Marker, Move]]) -> Mode:
-    live = [(framing, Move(To.FRAMING)) for framing in section.framing]
+    leads = [(lead, Move(To.FRAMING)) for lead in section.leads]
+    live = [*leads, *((framing, Move(To.FRAMING)) for framing in section.framing)]
     live += [(section.close, Move(To.CLOSED))] if section.close else []
     live += [(section.open, Move(To.SECTION, number))] if section.open else []
     if section.bare == "alone":
         return SectionMode(number, live, ())
     live += _calls(section, layout.calls[number])
     beyond = [(mark, Move(To.BEYOND)) for mark, _ in outside if _begins_like(mark, live)]
-    again = [(mark, move) for mark, move in live if move.to is not To.FRAMING]
+    again = [*leads, *((mark, move) for mark, move in live if move.to is not To.FRAMING)]
     again += [(mark, Move(To.BEYOND)) for mark in (*(mark for mark, _ in outside), *_closes(layout))]
     short = [
         (call.short, Move(To.CALL, mode))

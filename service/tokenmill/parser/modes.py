@@ -205,6 +205,8 @@ class SectionMode:
         if hit.value is None:
             run.state.held = buffer[stop:]
             return len(buffer)
+        if hit.value.to is To.FRAMING:
+            run.state.spoiled = False  # another call begins, and what is wrong with it is its own
         return self._follow(run, hit.value, buffer[stop : hit.end], hit.end)
 
     def _follow(self, run: Run, move: Move, source: str, end: int) -> int:

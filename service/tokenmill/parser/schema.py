@@ -3,6 +3,7 @@
 A schema comes from the producer and may be anything; what can't be understood says nothing, and nothing here raises.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -10,13 +11,16 @@ from typing import Any
 _KINDS: dict[str, str] = {
     **{kind: kind for kind in ("null", "integer", "number", "boolean", "object", "array", "string")},
     **dict.fromkeys(("str", "text", "varchar", "char", "enum"), "string"),
-    **dict.fromkeys(("int", "int8", "int16", "int32", "int64", "uint", "long", "short", "bigint"), "integer"),
-    **dict.fromkeys(("float", "float32", "float64", "double", "decimal", "num"), "number"),
-    "bool": "boolean",
+    **dict.fromkeys(("int", "uint", "unsigned", "long", "short", "bigint"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal", "num", "numeric"), "number"),
+    **dict.fromkeys(("bool", "binary"), "boolean"),
     **dict.fromkeys(("dict", "map"), "object"),
-    **dict.fromkeys(("list", "tuple"), "array"),
+    **dict.fromkeys(("list", "tuple", "arr", "sequence", "set"), "array"),
 }
 """JSON types by their names, and by names that other type systems give them."""
+
+_TYPE = re.compile(r"([a-z]+)(?:\d+| int|\s?[\[<(].+[\])>])?\Z", re.DOTALL)
+"""The name of a type, and what says more of it: its bits, its length, the types inside of it."""
 
 
 WRAPPER = "jsonSchema"
@@ -102,12 +106,18 @@ def _own_types(schema: Mapping[str, Any]) -> set[str]:
     """The types that `type` names, else those of the values in `enum` and `const`."""
     declared = schema.get("type")
     names = declared if isinstance(declared, list) else [declared]
-    found = {_KINDS[name.lower()] for name in names if isinstance(name, str) and name.lower() in _KINDS}
+    found = {kind for name in names if isinstance(name, str) and (kind := _named(name))}
     if not found:
         values = schema.get("enum")
         found = {_kind(value) for value in values} if isinstance(values, list) else set()
         found |= {_kind(schema["const"])} if "const" in schema else set()
     return found
+
+
+def _named(name: str) -> str:
+    """The JSON type of this name; empty if there is none."""
+    found = _TYPE.match(name.strip().lower())
+    return _KINDS.get(found[1], "") if found else ""
 
 
 def _kind(value: Any) -> str:

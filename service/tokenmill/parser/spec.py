@@ -50,7 +50,8 @@ class Header(msgspec.Struct, frozen=True):
     pattern: str = r"\s*(?P<name>\S+)\s*"
     """What the header must look like as a whole: a regular expression with the group `name`.
 
-    Its other groups, if any: `id`, the call's own; `whole`, not empty if the header is the whole call, without a body.
+    Its other groups, if any: `id`, the call's own; `whole`, not empty if the header is the whole call, without a body;
+    `short`, the name if only that is a declared tool's.
     """
     unescape: bool = False
     """The name is an attribute in which quotes and the like are entities."""
@@ -84,6 +85,8 @@ class Section(msgspec.Struct, frozen=True):
     calls: tuple[Call, ...]
     framing: tuple[Marker, ...] = ()
     """What may stand around calls besides white space: brackets and commas of a list."""
+    leads: tuple[Marker, ...] = ()
+    """Framing that begins a call: behind what the section can't hold it is read on from there."""
     bare: Bare = "never"
     """Whether a call is also recognised without the section's opening: if it names a declared tool, or always; or each
     stands alone, so that what is between two of them is text."""
@@ -131,6 +134,8 @@ class Channels(msgspec.Struct, frozen=True):
     """Blocks that end where a new header begins; in the others it is quoted."""
     unparsed_framing: bool = False
     """Reasoning that is not parsed is text without its header and close; otherwise these are text, too."""
+    alone: Marker | None = None
+    """Begins a header, too, but only inside of those blocks: what the model leaves when it forgets to end one."""
 
 
 class Answer(msgspec.Struct, frozen=True):

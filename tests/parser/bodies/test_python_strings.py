@@ -30,13 +30,41 @@ def test_a_quote_ends_its_string_if_what_follows_can_follow_one(behind: str, aro
 def test_what_stands_between_calls_decides_too(separator: str, ends: bool) -> None:
     """A new line ends a call only where calls stand on lines of their own."""
     endings = Endings("\n") if separator == "\n" else Endings()
-    assert endings.ends("')\ng(", 1, "", final=False) is ends
+    assert endings.ends("')\ng(1)", 1, "", final=False) is ends
+
+
+@pytest.mark.parametrize(
+    ("behind", "ends"),
+    [
+        ("); g(b=", True),
+        (")g( b = ", True),
+        (") \n g(); h(b=", True),
+        ("); a.b-c()]", True),
+        ("); g(), ", True),
+        ("); g()", None),
+        ("); g(b", None),
+        ("); g", None),
+        (") ;", None),
+        ("); g(1", False),
+        ("); g()'", False),
+        (").g(b=", False),
+        (") and g(b=", False),
+        ("); g (b=", False),
+        (f"); {'g' * 130}(b=", False),
+        ("); " + "g(); " * 5 + "h(b=", False),
+    ],
+)
+def test_another_call_ends_the_string_and_its_call(behind: str, ends: bool | None) -> None:
+    """Whatever stands between them, but not in a string that has had a bare quote already."""
+    assert Endings().ends(f"'{behind}", 1, "", final=False) is ends
+    assert Endings(torn=True).ends(f"'{behind}", 1, "", final=False) is False
 
 
 def test_at_the_end_everything_is_decided() -> None:
     """What is undecided in a stream is not a quote's end in the complete text."""
     assert Endings().ends("', b", 1, "", final=False) is None
     assert Endings().ends("', b", 1, "", final=True) is False
+    assert Endings().ends("'); g()", 1, "", final=True) is True
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,12 @@ from tokenmill.parser.bodies.python_values import read_value
         ("(1,)", [1]),
         ("{1, 2}", [1, 2]),
         ("{'a': {None: 1, True: [], 2: {}}}", {"a": {"null": 1, "true": [], "2": {}}}),
-        ("1e999", "1e999"),
         ("NaN", "NaN"),
         ("9" * 1001, "9" * 1001),
     ],
 )
 def test_literals(text: str, value: Any) -> None:
-    """Python's, and JSON's words; numbers that JSON can't write stay text."""
+    """Python's, and JSON's words, also for what is not finite; integers that are too long stay text."""
     assert read_value(f" {text} ") == (value, False)
 
 
@@ -47,7 +46,24 @@ def test_what_is_meant_is_read_and_marked(text: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "f(1)", "1 + 1", "a.b", "'a' 'b", "[1 2]", "{'a': 1, 2}", "{[]: 1}", "__import__('os')", "1; 2"]
+    "text",
+    [
+        "",
+        "f(1)",
+        "1 + 1",
+        "a.b",
+        "1e999",
+        "[-1e999]",
+        "inf",
+        "-inf",
+        "nan",
+        "'a' 'b",
+        "[1 2]",
+        "{'a': 1, 2}",
+        "{[]: 1}",
+        "__import__('os')",
+        "1; 2",
+    ],
 )
 def test_what_is_no_literal_is_refused(text: str) -> None:
     """Nothing is evaluated."""

@@ -33,6 +33,8 @@ _KEY = re.compile(r"\w*\s*")
 _SPACE = re.compile(r"\s*")
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 _PREFIXES = ("", "r", "R", "u", "U")
+_PYTHON = frozenset("()[]{},")
+"""Signs that Python has, too: a marker of nothing else can't end a call."""
 _LEAD_CHARS = max(len(prefix) for prefix in _PREFIXES) + 1
 """Text in front of a string that is kept: one character more than can be a prefix."""
 
@@ -54,8 +56,8 @@ class _PythonReader:
     encoding: Encoding = "python"
 
     def __init__(self, separator: Separator, stops: Sequence[Marker]) -> None:
-        beyond = [stop for stop in stops if not _is_python(stop)]
-        self.endings = Endings(separator, beyond)
+        beyond = [stop for stop in stops if not set("".join(stop.spellings)) <= _PYTHON]
+        self.endings = Endings(separator, beyond), Endings(separator, beyond, torn=True)
         self.stops = Scanner([(stop, None) for stop in beyond])
         firsts = re.escape(self.stops.firsts)
         self.signs = re.compile(rf"[\"'()\[\]{{}}{firsts}]")
@@ -103,7 +105,8 @@ class _PythonReader:
                     state.escaped = inside
                 return len(text)
         end, escaped = content_end(state.quote, text, 0, escaped=state.escaped)
-        if end < len(text) and string_closes(state.quote, text, end, "", self.endings, final=False) is not None:
+        endings = self.endings[state.torn]
+        if end < len(text) and string_closes(state.quote, text, end, "", endings, final=False) is not None:
             return -1
         state.escaped = escaped
         return end
@@ -258,9 +261,10 @@ class _Reading(msgspec.Struct, gc=False):  # faster to make than other objects
     def _string(self, at: int) -> tuple[int, Verdict]:
         state, buffer = self.state, self.buffer
         stop, state.escaped = content_end(state.quote, buffer, at, escaped=state.escaped)
-        closes = string_closes(state.quote, buffer, stop, state.stack[-1:], self.reader.endings, final=self.final)
+        endings = self.reader.endings[state.torn]
+        closes = string_closes(state.quote, buffer, stop, state.stack[-1:], endings, final=self.final)
         if closes is False and stop < len(buffer):
-            stop += 1
+            stop, state.torn = stop + 1, True
         self._grow(buffer[at:stop])
         if closes:
             stop += len(state.quote)
@@ -276,7 +280,7 @@ class _Reading(msgspec.Struct, gc=False):  # faster to make than other objects
         if state.growing:
             grow(self.run, self.call, state.key, decode_python(state.tail))
             end_growth(self.run, self.call)
-        state.quote, state.growing, state.tail = "", False, ""
+        state.quote, state.growing, state.tail, state.torn = "", False, "", False
 
 
 def _matched(pattern: re.Pattern[str], text: str, at: int) -> str:
@@ -292,8 +296,3 @@ def _certain(state: PythonState, raw: str) -> str:
         return raw
     text, state.tail = decode_certain(state.tail + raw)
     return text
-
-
-def _is_python(stop: Marker) -> bool:
-    """Whether a marker is only signs that Python has, too: such a one can't end a call."""
-    return set("".join(stop.spellings)) <= set("()[]{},")

@@ -3,6 +3,9 @@
 Models forget to escape quotes. So a quote ends its string only if what follows can follow a string there: a comma and
 the next argument, or the end of the call. Where the source is valid Python, the first bare quote always does; strings
 side by side, which Python would join, are not in the grammar.
+
+Models forget what stands between calls, too. So a quote in front of the call's bracket and another call also ends its
+string, but only the first bare one in it: behind others this may as well be code in the string.
 """
 
 import re
@@ -16,6 +19,11 @@ from tokenmill.parser.markers import Marker
 
 _SPACE = r"\s{0,64}"
 _NAME = r"[^\W\d]\w{0,255}"
+_GAP = rf"{_SPACE}+[;,]?{_SPACE}+"
+_OPENING = rf"[A-Za-z_][\w.\-]{{0,128}}+(?:\Z|\({_SPACE}+)"
+"""A tool's name and its bracket, or as much of it as there is: what must follow tells which."""
+_EMPTY = rf"(?:{_OPENING}\){_GAP}){{0,4}}"
+"""Calls without arguments, in front of one that shows that they are some."""
 
 CONTENT = {
     quote: re.compile(rf"(?:[^{quote[0]}\\]++|\\.{inner})*+", re.DOTALL)
@@ -42,14 +50,18 @@ Separator = Literal[",", "\n"]
 class Endings:
     """Which quotes end their string."""
 
-    def __init__(self, separator: Separator = ",", stops: Sequence[Marker] = ()) -> None:
-        """`stops` are markers that may follow the call."""
+    def __init__(self, separator: Separator = ",", stops: Sequence[Marker] = (), *, torn: bool = False) -> None:
+        """`stops` are markers that may follow the call; a `torn` string has had a bare quote that did not end it."""
         firsts = re.escape("".join(sorted({spelling[0] for stop in stops for spelling in stop.spellings})))
         space, behind = (_SPACE, r",\]") if separator == "," else (r"[ \t]{0,64}", r"\n")
-        argument = rf"{_SPACE}(?:,{_SPACE}(?:\)|{_NAME}{_SPACE}=)|\){space}(?:[{behind}{firsts}]"
-        self._argument = re.compile(rf"{argument}))")
-        self._last = re.compile(rf"{argument}|\Z))")
-        self._begun = re.compile(rf"{_SPACE}(?:\Z|,{_SPACE}(?:\Z|{_NAME}{_SPACE}\Z)|\){space}\Z)")
+
+        def ending(after: str) -> re.Pattern[str]:
+            call = "" if torn else rf"|{_GAP}{_EMPTY}{_OPENING}(?:{_NAME}{_SPACE}=|\){space}{after})"
+            return re.compile(rf"{_SPACE}(?:,{_SPACE}(?:\)|{_NAME}{_SPACE}=)|\)(?:{space}{after}{call}))")
+
+        self._argument, self._last = ending(f"[{behind}{firsts}]"), ending(rf"(?:[{behind}{firsts}]|\Z)")
+        call = "" if torn else rf"|{_GAP}{_EMPTY}(?:\Z|{_OPENING}(?:\Z|{_NAME}{_SPACE}\Z|\){space}\Z))"
+        self._begun = re.compile(rf"{_SPACE}(?:\Z|,{_SPACE}(?:\Z|{_NAME}{_SPACE}\Z)|\)(?:{space}\Z{call}))")
 
     def ends(self, text: str, behind: int, around: str, *, final: bool) -> bool | None:
         """Whether a quote in front of `behind` ends its string; None if that can't be told yet.

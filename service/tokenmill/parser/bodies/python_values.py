@@ -1,5 +1,7 @@
 """Values written as Python literals, with JSON's words for them too, read from the complete text. Nothing is evaluated.
 
+A number too large for a float is none, and Python has no words for what is not finite; JSON's stay text.
+
 The reader that streams has checked that brackets match and how deep they are, so recursion is safe here.
 """
 
@@ -24,7 +26,7 @@ _WORDS: dict[str, Any] = {
     **dict.fromkeys(("None", "null"), None),
     **dict.fromkeys(("True", "true"), True),
     **dict.fromkeys(("False", "false"), False),
-    **{word: word for word in ("NaN", "nan", "Infinity", "-Infinity", "inf", "-inf")},
+    **{word: word for word in ("NaN", "Infinity", "-Infinity")},
 }
 _CLOSERS = {"[": "]", "(": ")", "{": "}"}
 _DIGITS = 1000
@@ -138,9 +140,8 @@ class _Values:
             return int(word.replace("_", "")) if len(word) <= _DIGITS else word
         if _BASED.match(word) and len(word) <= _DIGITS:
             return int(word, 0)
-        if _NUMBER.match(word):
-            number = float(word.replace("_", ""))
-            return number if math.isfinite(number) else word
+        if _NUMBER.match(word) and math.isfinite(number := float(word.replace("_", ""))):
+            return number
         raise ValueError(f"not a literal: {word[:80]!r}")
 
     def _comma(self, closer: str) -> bool:
