@@ -1,9 +1,10 @@
 """Arguments as nested elements whose tags are their keys: `<city>Paris</city>`, each tag behind a token of its own.
 
 1. An element is a value, or the object or array of the elements in it, as the tool's schema says; where it says
-   nothing, what repeats is an array. The schema is followed down the tree.
-2. Where the schema allows text, an element is its text as it stands, tags in it included. Only outermost elements that
-   are certain to be text are sent as they grow.
+   nothing, what repeats is an array. The schema is followed down the tree. Text beside an object's elements has a key
+   of its own.
+2. Where the schema allows text, an element is its text as it stands, tags in it included, but for an array that it
+   allows as well. Only outermost elements that are certain to be text are sent as they grow.
 3. What the end of the call leaves open is left out, but for what was sent already: that can't be taken back. A closing
    that fits nothing else breaks the call.
 """
@@ -160,7 +161,8 @@ class _TreeReader:
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state = call.body
         assert isinstance(state, TreeState)
-        return arguments_of(call.source.text(), state.marks, run.grammar.shape(call.name))
+        shape, known = run.grammar.shape(call.name), run.grammar.knows(call.name)
+        return arguments_of(call.source.text(), state.marks, shape, known=known)
 
 
 def _moved(state: TreeState, tags: Tags, text: str, base: int) -> bool:
