@@ -6,7 +6,7 @@
 2. Where the schema allows text, an element is its text as it stands, tags in it included, but for an array that it
    allows as well. Only outermost elements that are certain to be text are sent as they grow.
 3. What the end of the call leaves open is left out, but for what was sent already: that can't be taken back. A closing
-   that fits nothing else breaks the call.
+   that fits nothing breaks the call; behind a complete parameter it is text of the element around it.
 """
 
 from collections.abc import Sequence
@@ -134,19 +134,32 @@ class _TreeReader:
     def _follow(self, run: Run, call: OpenCall, state: TreeState, edge: Edge, source: str, begin: int) -> bool:
         """A marker of an element was read; False if it breaks the call."""
         end = begin + len(source)
+        if edge is Edge.NAMED:
+            return self._named(run, call, state, source, end)
         if edge is Edge.END:
-            fits = _close(state, self._end_name, begin, end)
-        elif edge is Edge.NAMED:
-            if state.growing and not self._leaves(state):
-                grow(run, call, state.stack[0], source)
-            fits = _move(state, edge, begin, end)
-        else:
-            fits = _move(state, edge, begin, end)
-            if state.growing and not self._leaves(state):
-                grow(run, call, state.stack[0], source)
-        if fits and edge in (Edge.NAMED, Edge.END):
+            _close(state, self._end_name, begin, end)
             self._turn(run, call, state)
-        return fits
+            return True
+        _move(state, edge, begin, end)
+        leaves = state.growing and self._leaves(state)
+        state.closer = source if leaves else ""
+        if state.growing and not leaves:
+            grow(run, call, state.stack[0], source)
+        return True
+
+    def _named(self, run: Run, call: OpenCall, state: TreeState, source: str, end: int) -> bool:
+        """A tag was read to its end; False if it breaks the call."""
+        closes = state.in_tag == Edge.CLOSE
+        if state.growing and not self._leaves(state):
+            grow(run, call, state.stack[0], source)
+        if _move(state, Edge.NAMED, end - len(source), end):
+            self._turn(run, call, state)
+            return True
+        if not (closes and state.complete and state.stack):
+            return False
+        if state.growing and state.closer:
+            grow(run, call, state.stack[0], state.closer + state.tag + source)
+        return True
 
     def _turn(self, run: Run, call: OpenCall, state: TreeState) -> None:
         """A tag was read: with that of an outermost element, what grows begins or ends."""
@@ -167,12 +180,12 @@ class _TreeReader:
 
 def _moved(state: TreeState, tags: Tags, text: str, base: int) -> bool:
     """Follow all tags in a chunk; False if one breaks the call, and then nothing is changed."""
-    before = (state.in_tag, state.tag, state.token, state.stack.copy(), len(state.marks))
+    before = (state.in_tag, state.tag, state.token, state.stack.copy(), state.complete, len(state.marks))
     at = 0
     for edge, begin, end in tags.edges:
         state.tag += text[at:begin] if state.in_tag else ""
         if not _move(state, edge, base + begin, base + end):
-            state.in_tag, state.tag, state.token, state.stack, marks = before
+            state.in_tag, state.tag, state.token, state.stack, state.complete, marks = before
             del state.marks[marks:]
             return False
         at = end
@@ -200,5 +213,6 @@ def _close(state: TreeState, name: str, begin: int, end: int) -> bool:
     if state.stack[-1:] != [name]:
         return False
     state.stack.pop()
+    state.complete = state.complete or not state.stack
     state.marks.append((False, name, begin, end))
     return True
