@@ -53,6 +53,7 @@ K2_HORIZON = Format(
                         close=marker("</ifm|arg_value>"),
                         end=marker("</ifm|tool_call>"),
                         closed=True,
+                        paired=True,
                         trim="none",
                         wire_types={
                             kind: kind for kind in ("string", "integer", "number", "boolean", "object", "array", "null")
