@@ -38,7 +38,7 @@ K2_HORIZON = Format(
                 Call(
                     open=marker(*(f"<ifm|tool_call>{begin}" for begin in _JSON), spaces=True), body=JsonCall(typed=True)
                 ),
-                Call(open=marker("{", *_JSON[2:], spaces=True), body=JsonCall(typed=True)),
+                Call(open=marker("{", *_JSON[2:], spaces=True), body=JsonCall(typed=True), inside=True),
                 Call(
                     open=marker("<ifm|tool_call>"),
                     header=Header(
@@ -62,6 +62,7 @@ K2_HORIZON = Format(
                 ),
             ),
             framing=(marker("</ifm|tool_call>"), marker("}"), marker("]"), marker(",")),
+            bare="declared",
         ),
     ),
     unknown_tool="text",

@@ -115,12 +115,16 @@ def _openings(layout: _Layout, number: int, *, surest: bool = False) -> list[tup
     """What opens a section, or one of its calls without it; `surest`, where calls are drafted: the section, if any."""
     _, section = layout.sections[number]
     live = [(section.open, Move(To.SECTION, number))] if section.open else []
-    return live if section.bare == "never" or (live and surest) else live + _calls(section, layout.calls[number])
+    if section.bare == "never" or (live and surest):
+        return live
+    return live + _calls(section, layout.calls[number], outside=True)
 
 
-def _calls(section: Section, modes: Sequence[int]) -> list[tuple[Marker, Move]]:
-    """What opens the calls of a section; without a header the opening is the body's first character."""
-    calls = zip(section.calls, modes, strict=True)
+def _calls(section: Section, modes: Sequence[int], *, outside: bool = False) -> list[tuple[Marker, Move]]:
+    """What opens the calls of a section, or those that may stand `outside` of it; without a header the opening is the
+    body's first character.
+    """
+    calls = [entry for entry in zip(section.calls, modes, strict=True) if not (outside and entry[0].inside)]
     return [(call.open, Move(To.CALL, mode, 0 if call.header or call.tag else 1, not call.tag)) for call, mode in calls]
 
 

@@ -63,6 +63,8 @@ class Call(msgspec.Struct, frozen=True):
     """What names the tool. None: the opening is the first character of the body, which does so itself."""
     tag: bool = False
     """Without a header, too, the opening is a marker of its own, behind which the body begins."""
+    inside: bool = False
+    """It stands only inside of its section, whatever `Section.bare` says of the others."""
 
 
 Bare: TypeAlias = Literal["never", "declared", "always", "alone"]
