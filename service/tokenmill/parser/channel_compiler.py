@@ -80,6 +80,7 @@ class _Compiler:
         number, chars = self._next, self._limits.delta_chars
         live: Live = [(self._channels.close, Move(To.REGION, TEXT))]
         live += self._openings if kind in self._channels.reopens else []
+        live += [(self._channels.repeats, Move(To.SWALLOWED))] if kind == "text" and self._channels.repeats else []
         is_reasoning = kind == "reasoning" and self._options.parse != "tools"
         if kind == "drop":
             self._modes.append(DropMode(number, live, reasoning=False, delta_chars=chars))

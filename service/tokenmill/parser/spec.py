@@ -124,6 +124,8 @@ class Channels(msgspec.Struct, frozen=True):
     """A header may be its end marker alone."""
     reopens: tuple[BlockKind, ...] = ("text", "reasoning", "drop")
     """Blocks that end where a new header begins; in the others it is quoted."""
+    repeats: Marker | None = None
+    """What says once more, inside of a block of text, that it is one: it is swallowed there."""
 
 
 class Answer(msgspec.Struct, frozen=True):
