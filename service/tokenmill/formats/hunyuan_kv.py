@@ -30,7 +30,7 @@ _TAGS = Format(
                     header=Header(
                         until=marker("<tool_sep>", "\n"), before=marker("<arg_key>", "</tool_call>"), pattern=NAME
                     ),
-                    body=pairs("</tool_call>", untyped="json"),
+                    body=pairs("</tool_call>", untyped="json", paired=True),
                 ),
             ),
             bare="declared",
