@@ -27,6 +27,7 @@ K2_HORIZON = Format(
         Region(
             marker("<ifm|think>", "<ifm|think_fast>", "<ifm|think_faster>"),
             marker("</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>"),
+            quotes=True,
         ),
     ),
     strays=(marker("</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>"),),

@@ -94,7 +94,7 @@ class _Compiler:
 
     def _verbatim(self) -> Target:
         number = self._next
-        live: Live = [(self._channels.close, Move(To.ENDS_REASONING)), *self._openings]
+        live: Live = [(self._channels.close, Move(To.VERBATIM)), *self._openings]
         self._modes.append(TextMode(number, live, reasoning=False, delta_chars=self._limits.delta_chars))
         return ToVerbatim(number)
 

@@ -4,7 +4,8 @@
    formats' regions, sections and calls, so that the same options always give the same numbers.
 2. Where several formats live at once, their markers are live at once: the earliest wins.
 3. Layers that `parse` leaves out are not compiled, so their markers are never found. Only where calls are left out but
-   end the reasoning, their opening still does, and stays text.
+   end the reasoning, their opening still does, and stays text; and only where calls may be quoted in reasoning that is
+   left out, its markers are found, and stay text, too.
 """
 
 from collections.abc import Sequence
@@ -44,26 +45,29 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     layout = _lay_out(options, formats, limits)
     tools = [entry for number in layout.sections for entry in _openings(layout, number)]
     in_reasoning = [entry for number in layout.sections for entry in _openings(layout, number, surest=True)]
-    strays = [(stray, Move(To.SWALLOWED)) for format_ in formats if layout.regions for stray in format_.strays]
+    is_parsed = options.parse != "tools"
+    side = To.REGION if is_parsed else To.VERBATIM
+    regions = layout.regions if is_parsed else {}
+    strays = [(stray, Move(To.SWALLOWED)) for format_ in formats if regions for stray in format_.strays]
     noise: list[tuple[Marker, Move]] = []
     if options.parse != "none":
         noise = [(token, Move(To.SWALLOWED)) for format_ in formats for token in format_.noise]
     headers = [entry for compiled in layout.channels for entry in compiled.outside]
     delta_chars = limits.delta_chars
-    in_text = [(region.open, Move(To.REGION, number)) for number, (_, region) in layout.regions.items() if region.open]
+    in_text = [(region.open, Move(side, number)) for number, (_, region) in layout.regions.items() if region.open]
     outside = [*in_text, *strays, *noise, *tools, *headers]
     modes: list[Mode] = [
         TextMode(TEXT, outside, reasoning=False, delta_chars=delta_chars),
         TextMode(1, (), reasoning=False, delta_chars=delta_chars),
     ]
     for number, (format_, region) in layout.regions.items():
-        live = [(region.close, Move(To.REGION, TEXT))]
-        live += [(region.before, Move(To.ENDS_REASONING))] if region.before else []
-        live += [(region.open, Move(To.SWALLOWED))] if region.open else []
+        live = [(region.close, Move(side, TEXT))]
+        live += [(region.before, Move(To.VERBATIM))] if region.before else []
+        live += [(region.open, Move(To.SWALLOWED))] if region.open and is_parsed else []
         live += noise
         if (options.calls_in_reasoning or format_.calls_in_reasoning) == "honour":
             live += in_reasoning or _left_out(options, format_)
-        modes.append(TextMode(number, live, reasoning=True, delta_chars=delta_chars))
+        modes.append(TextMode(number, live, reasoning=is_parsed, delta_chars=delta_chars))
     for number, (_, section) in layout.sections.items():
         modes.append(_section_mode(layout, number, section, outside))
         modes += [_call_mode(number, section, at, limits) for at in range(len(section.calls))]
@@ -81,7 +85,7 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
         start = len(modes)
         call = CallMode(start + 1, answer.body.compile(()), None, limits, bare="never")
         modes += [LeadMode(answer, start + 1), AnswerMode(answer, start + 2, delta_chars), call]
-    reasoning = frozenset(layout.regions).union(*(compiled.reasons for compiled in layout.channels))
+    reasoning = frozenset(regions).union(*(compiled.reasons for compiled in layout.channels))
     return Compiled(modes, start, reasoning)
 
 
@@ -89,7 +93,7 @@ def _lay_out(options: Options, formats: Sequence[Format], limits: Limits) -> _La
     layout = _Layout({}, {}, {}, [])
     number = 2
     for format_ in formats:
-        for region in format_.regions if options.parse in ("all", "reasoning") else ():
+        for region in _regions(options, format_):
             layout.regions[number] = (format_, region)
             number += 1
     for format_ in formats:
@@ -104,6 +108,13 @@ def _lay_out(options: Options, formats: Sequence[Format], limits: Limits) -> _La
             layout.channels.append(compiled)
             number += len(compiled.modes)
     return layout
+
+
+def _regions(options: Options, format_: Format) -> Sequence[Region]:
+    """The regions of a format that mean something under these options."""
+    if options.parse == "tools":
+        return [region for region in format_.regions if region.quotes]
+    return format_.regions if options.parse in ("all", "reasoning") else ()
 
 
 def _block(number: int, section: Section) -> int:
@@ -135,7 +146,7 @@ def _left_out(options: Options, format_: Format) -> list[tuple[Marker, Move]]:
     openings = [
         [section.open] if section.open else [call.open for call in section.calls] for section in format_.sections
     ]
-    return [(opening, Move(To.ENDS_REASONING)) for several in openings for opening in several]
+    return [(opening, Move(To.VERBATIM)) for several in openings for opening in several]
 
 
 def _section_mode(layout: _Layout, number: int, section: Section, outside: Sequence[tuple[Marker, Move]]) -> Mode:

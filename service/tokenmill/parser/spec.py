@@ -35,6 +35,8 @@ class Region(msgspec.Struct, frozen=True):
     """Ends it; visible text follows."""
     before: Marker | None = None
     """Ends the region, too, and belongs to the text that follows."""
+    quotes: bool = False
+    """Calls that stand alone in it are quoted also where the reasoning is not parsed: its markers are text then."""
 
 
 class Header(msgspec.Struct, frozen=True):
