@@ -46,7 +46,7 @@ MUTANTS = (
         "a stray closer is kept",
         "parser/compiler.py",
         "(stray, Move(To.SWALLOWED))",
-        "(stray, Move(To.ENDS_REASONING))",
+        "(stray, Move(To.VERBATIM))",
     ),
     Mutant(
         "held text is lost at the end",

@@ -1,10 +1,14 @@
-"""A name and pairs of tags for keys and values; calls in one section. Checkpoints may add a suffix to all tags."""
+"""A name and pairs of tags for keys and values; calls in one section.
+
+Checkpoints may add a suffix to all tags: that of the public ones is known, others are told by `markers_suffix`.
+"""
 
 from tokenmill.formats.pairs import NAME, pairs
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
+from tokenmill.parser.suffix import with_suffix_or_not
 
-HUNYUAN_KV = Format(
+_TAGS = Format(
     name="hunyuan_kv",
     summary="NAME and `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>` pairs in a `<tool_calls>` section.",
     sample=(
@@ -26,7 +30,7 @@ HUNYUAN_KV = Format(
                     header=Header(
                         until=marker("<tool_sep>", "\n"), before=marker("<arg_key>", "</tool_call>"), pattern=NAME
                     ),
-                    body=pairs("</tool_call>", untyped="json"),
+                    body=pairs("</tool_call>", untyped="json", paired=True),
                 ),
             ),
             bare="declared",
@@ -35,3 +39,5 @@ HUNYUAN_KV = Format(
     unknown_tool="text",
     calls_in_reasoning="honour",
 )
+
+HUNYUAN_KV = with_suffix_or_not(_TAGS, ":opensource")

@@ -44,6 +44,7 @@ INKLING = Format(
         ),
         unopened=True,
         reopens=("reasoning", "drop"),
+        repeats=marker("<|content_text|>"),
     ),
     start="header",
 )

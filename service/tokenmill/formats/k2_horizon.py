@@ -27,6 +27,7 @@ K2_HORIZON = Format(
         Region(
             marker("<ifm|think>", "<ifm|think_fast>", "<ifm|think_faster>"),
             marker("</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>"),
+            quotes=True,
         ),
     ),
     strays=(marker("</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>"),),
@@ -38,7 +39,7 @@ K2_HORIZON = Format(
                 Call(
                     open=marker(*(f"<ifm|tool_call>{begin}" for begin in _JSON), spaces=True), body=JsonCall(typed=True)
                 ),
-                Call(open=marker("{", *_JSON[2:], spaces=True), body=JsonCall(typed=True)),
+                Call(open=marker("{", *_JSON[2:], spaces=True), body=JsonCall(typed=True), inside=True),
                 Call(
                     open=marker("<ifm|tool_call>"),
                     header=Header(
@@ -53,6 +54,7 @@ K2_HORIZON = Format(
                         close=marker("</ifm|arg_value>"),
                         end=marker("</ifm|tool_call>"),
                         closed=True,
+                        paired=True,
                         trim="none",
                         wire_types={
                             kind: kind for kind in ("string", "integer", "number", "boolean", "object", "array", "null")
@@ -61,6 +63,7 @@ K2_HORIZON = Format(
                 ),
             ),
             framing=(marker("</ifm|tool_call>"), marker("}"), marker("]"), marker(",")),
+            bare="declared",
         ),
     ),
     unknown_tool="text",

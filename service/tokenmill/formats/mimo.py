@@ -1,4 +1,7 @@
-"""Tagged function and parameters, all on one line, so that white space at the sides of a value is its own."""
+"""Tagged function and parameters, all on one line, so that white space at the sides of a value is its own.
+
+Where tools are declared, one that is not is no call.
+"""
 
 from tokenmill.formats.functions import functions
 from tokenmill.parser.markers import marker
@@ -16,5 +19,6 @@ MIMO = Format(
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(functions("tool_call", trim="none"),),
+    unknown_tool="text",
     calls_in_reasoning="honour",
 )

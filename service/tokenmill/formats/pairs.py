@@ -11,7 +11,7 @@ from tokenmill.parser.markers import marker
 NAME = r"\s*(?P<name>[^\s\\<]+)\s*"
 
 
-def pairs(*ends: str, trim: Trim = "none", untyped: Untyped = "text") -> Params:
+def pairs(*ends: str, trim: Trim = "none", untyped: Untyped = "text", paired: bool = False) -> Params:
     """`<arg_key>K</arg_key><arg_value>V</arg_value>`, new lines between the tags or none, up to one of `ends`."""
     return Params(
         open=marker("<arg_key>"),
@@ -19,6 +19,7 @@ def pairs(*ends: str, trim: Trim = "none", untyped: Untyped = "text") -> Params:
         close=marker("</arg_value>"),
         end=marker(*ends),
         closed=True,
+        paired=paired,
         trim=trim,
         untyped=untyped,
     )

@@ -85,9 +85,10 @@ class _Diagram:
             if section.open:
                 self._move(source, name, label(section.open))
             if section.bare != "never" and (source == TEXT or not section.open):
+                known = " of a declared tool" if section.bare == "declared" else ""
                 for number, call in enumerate(section.calls):
-                    known = " of a declared tool" if section.bare == "declared" else ""
-                    self._move(source, _begins(name, number, call), f"{label(call.open)}{known}")
+                    if not call.inside:
+                        self._move(source, _begins(name, number, call), f"{label(call.open)}{known}")
 
     def _channels(self, channels: Channels) -> None:
         self._states["header"] = "header of a channel"

@@ -135,6 +135,10 @@ class TreeState(msgspec.Struct, tag="t", array_like=True, gc=False):
     """Of each tag: whether it opens, its name, begin and end."""
     growing: bool = False
     """The outermost open element is sent as it grows."""
+    complete: bool = False
+    """An outermost element is complete."""
+    closer: str = ""
+    """Source of the marker that began the open tag, while it may turn out to be text that is sent as it grows."""
 
 
 class PythonState(msgspec.Struct, tag="y", array_like=True, gc=False):

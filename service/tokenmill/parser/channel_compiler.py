@@ -87,6 +87,7 @@ class _Compiler:
             return self._verbatim()
         live: Live = [(self._channels.close, Move(To.REGION, TEXT))]
         live += self._reopenings if kind in self._channels.reopens else []
+        live += [(self._channels.repeats, Move(To.SWALLOWED))] if kind == "text" and self._channels.repeats else []
         if kind == "drop":
             self._modes.append(DropMode(number, live, reasoning=False, delta_chars=chars))
         else:
@@ -97,7 +98,7 @@ class _Compiler:
 
     def _verbatim(self) -> Target:
         number = self._next
-        live: Live = [(self._channels.close, Move(To.ENDS_REASONING)), *self._openings]
+        live: Live = [(self._channels.close, Move(To.VERBATIM)), *self._openings]
         self._modes.append(TextMode(number, live, reasoning=False, delta_chars=self._limits.delta_chars))
         return ToVerbatim(number)
 

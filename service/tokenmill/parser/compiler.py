@@ -4,7 +4,8 @@
    formats' regions, sections and calls, so that the same options always give the same numbers.
 2. Where several formats live at once, their markers are live at once: the earliest wins.
 3. Layers that `parse` leaves out are not compiled, so their markers are never found. Only where calls are left out but
-   end the reasoning, their opening still does, and stays text.
+   end the reasoning, their opening still does, and stays text; and only where calls may be quoted in reasoning that is
+   left out, its markers are found, and stay text, too.
 """
 
 from collections.abc import Sequence
@@ -45,26 +46,29 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     layout = _lay_out(options, formats, limits)
     tools = [entry for number in layout.sections for entry in _openings(layout, number)]
     in_reasoning = [entry for number in layout.sections for entry in _openings(layout, number, surest=True)]
-    strays = [(stray, Move(To.SWALLOWED)) for format_ in formats if layout.regions for stray in format_.strays]
+    is_parsed = options.parse != "tools"
+    side = To.REGION if is_parsed else To.VERBATIM
+    regions = layout.regions if is_parsed else {}
+    strays = [(stray, Move(To.SWALLOWED)) for format_ in formats if regions for stray in format_.strays]
     noise: list[tuple[Marker, Move]] = []
     if options.parse != "none":
         noise = [(token, Move(To.SWALLOWED)) for format_ in formats for token in format_.noise]
     headers = [entry for compiled in layout.channels for entry in compiled.outside]
     delta_chars = limits.delta_chars
-    in_text = [(region.open, Move(To.REGION, number)) for number, (_, region) in layout.regions.items() if region.open]
+    in_text = [(region.open, Move(side, number)) for number, (_, region) in layout.regions.items() if region.open]
     outside = [*in_text, *strays, *noise, *tools, *headers]
     modes: list[Mode] = [
         TextMode(TEXT, outside, reasoning=False, delta_chars=delta_chars),
         TextMode(1, (), reasoning=False, delta_chars=delta_chars),
     ]
     for number, (format_, region) in layout.regions.items():
-        live = [(region.close, Move(To.REGION, TEXT))]
-        live += [(region.before, Move(To.ENDS_REASONING))] if region.before else []
-        live += [(region.open, Move(To.SWALLOWED))] if region.open else []
+        live = [(region.close, Move(side, TEXT))]
+        live += [(region.before, Move(To.VERBATIM))] if region.before else []
+        live += [(region.open, Move(To.SWALLOWED))] if region.open and is_parsed else []
         live += noise
         if (options.calls_in_reasoning or format_.calls_in_reasoning) == "honour":
             live += in_reasoning or _left_out(options, format_)
-        modes.append(TextMode(number, live, reasoning=True, delta_chars=delta_chars))
+        modes.append(TextMode(number, live, reasoning=is_parsed, delta_chars=delta_chars))
     for number, (_, section) in layout.sections.items():
         modes.append(_section_mode(layout, number, section, outside))
         modes += [_call_mode(number, section, at, limits) for at in range(len(section.calls))]
@@ -73,27 +77,33 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
             modes.append(TextMode(_block(number, section), live, reasoning=False, delta_chars=delta_chars))
     for compiled in layout.channels:
         modes += compiled.modes
+    start, first = _beginning(options, formats, layout, limits, len(modes))
+    modes += first
+    reasoning = frozenset(regions).union(*(compiled.reasons for compiled in layout.channels))
+    return Compiled(modes, start, reasoning)
+
+
+def _beginning(
+    options: Options, formats: Sequence[Format], layout: _Layout, limits: Limits, number: int
+) -> tuple[int, list[Mode]]:
+    """Where the stream begins, and the modes from `number` on that only its beginning has."""
     answer = formats[0].answer if options.parse in ("all", "tools") and options.tool_choice != "none" else None
     start = _start(options, formats, layout)
     if start in layout.regions and (label := layout.regions[start][1].label):
-        modes.append(LabelMode(label, start))
-        start = len(modes) - 1
+        return number, [LabelMode(label, start)]
     if isinstance(answer, WholeCall) and start == TEXT:
-        start = len(modes)
-        modes.append(WholeCallMode(start, limits.call_chars))
-    elif isinstance(answer, Answer) and start == TEXT:
-        start = len(modes)
-        call = CallMode(start + 1, answer.body.compile(()), None, limits, bare="never")
-        modes += [LeadMode(answer, start + 1), AnswerMode(answer, start + 2, delta_chars), call]
-    reasoning = frozenset(layout.regions).union(*(compiled.reasons for compiled in layout.channels))
-    return Compiled(modes, start, reasoning)
+        return number, [WholeCallMode(number, limits.call_chars)]
+    if isinstance(answer, Answer) and start == TEXT:
+        call = CallMode(number + 1, answer.body.compile(()), None, limits, bare="never")
+        return number, [LeadMode(answer, number + 1), AnswerMode(answer, number + 2, limits.delta_chars), call]
+    return start, []
 
 
 def _lay_out(options: Options, formats: Sequence[Format], limits: Limits) -> _Layout:
     layout = _Layout({}, {}, {}, [])
     number = 2
     for format_ in formats:
-        for region in format_.regions if options.parse in ("all", "reasoning") else ():
+        for region in _regions(options, format_):
             layout.regions[number] = (format_, region)
             number += 1
     for format_ in formats:
@@ -110,6 +120,13 @@ def _lay_out(options: Options, formats: Sequence[Format], limits: Limits) -> _La
     return layout
 
 
+def _regions(options: Options, format_: Format) -> Sequence[Region]:
+    """The regions of a format that mean something under these options."""
+    if options.parse == "tools":
+        return [region for region in format_.regions if region.quotes]
+    return format_.regions if options.parse in ("all", "reasoning") else ()
+
+
 def _block(number: int, section: Section) -> int:
     """The mode behind those of the section's calls: that of its blocks of text, if it has any."""
     return number + 1 + len(section.calls)
@@ -119,12 +136,16 @@ def _openings(layout: _Layout, number: int, *, surest: bool = False) -> list[tup
     """What opens a section, or one of its calls without it; `surest`, where calls are drafted: the section, if any."""
     _, section = layout.sections[number]
     live = [(section.open, Move(To.SECTION, number))] if section.open else []
-    return live if section.bare == "never" or (live and surest) else live + _calls(section, layout.calls[number])
+    if section.bare == "never" or (live and surest):
+        return live
+    return live + _calls(section, layout.calls[number], outside=True)
 
 
-def _calls(section: Section, modes: Sequence[int]) -> list[tuple[Marker, Move]]:
-    """What opens the calls of a section; without a header the opening is the body's first character."""
-    calls = zip(section.calls, modes, strict=True)
+def _calls(section: Section, modes: Sequence[int], *, outside: bool = False) -> list[tuple[Marker, Move]]:
+    """What opens the calls of a section, or those that may stand `outside` of it; without a header the opening is the
+    body's first character.
+    """
+    calls = [entry for entry in zip(section.calls, modes, strict=True) if not (outside and entry[0].inside)]
     return [(call.open, Move(To.CALL, mode, 0 if call.header or call.tag else 1, not call.tag)) for call, mode in calls]
 
 
@@ -135,7 +156,7 @@ def _left_out(options: Options, format_: Format) -> list[tuple[Marker, Move]]:
     openings = [
         [section.open] if section.open else [call.open for call in section.calls] for section in format_.sections
     ]
-    return [(opening, Move(To.ENDS_REASONING)) for several in openings for opening in several]
+    return [(opening, Move(To.VERBATIM)) for several in openings for opening in several]
 
 
 def _section_mode(layout: _Layout, number: int, section: Section, outside: Sequence[tuple[Marker, Move]]) -> Mode:

@@ -43,7 +43,7 @@ class To(Enum):
     FRAMING = "a bracket or comma between calls"
     CLOSED = "the section ends"
     BEYOND = "the section ends in front of the marker"
-    ENDS_REASONING = "a marker that is text, behind which text follows"
+    VERBATIM = "a marker that is text, behind which text or reasoning follows"
     HEADER = "a channel's header begins"
 
 
@@ -133,8 +133,8 @@ class TextMode:
         elif move.to is To.CALL:
             state.origin = self._number
             open_call(state, move.mode, source, bare=move.bare)
-        elif move.to is To.ENDS_REASONING:
-            state.mode = TEXT
+        elif move.to is To.VERBATIM:
+            state.mode = move.mode
             run.put(source, reasoning=False)
         else:
             run.note("marker", source)

@@ -38,6 +38,8 @@ class Region(msgspec.Struct, frozen=True):
     label: tuple[Marker, ...] = ()
     """What the region may begin with where the stream begins inside of it: the end of an opening that the prompt has
     the beginning of."""
+    quotes: bool = False
+    """Calls that stand alone in it are quoted also where the reasoning is not parsed: its markers are text then."""
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -69,6 +71,8 @@ class Call(msgspec.Struct, frozen=True):
     """Without a header, too, the opening is a marker of its own, behind which the body begins."""
     short: Marker | None = None
     """Begins it, too, but only where nothing but a call can stand: in the text of a broken section it is a sign."""
+    inside: bool = False
+    """It stands only inside of its section, whatever `Section.bare` says of the others."""
 
 
 Bare: TypeAlias = Literal["never", "declared", "always", "alone"]
@@ -136,6 +140,8 @@ class Channels(msgspec.Struct, frozen=True):
     """Reasoning that is not parsed is text without its header and close; otherwise these are text, too."""
     alone: Marker | None = None
     """Begins a header, too, but only inside of those blocks: what the model leaves when it forgets to end one."""
+    repeats: Marker | None = None
+    """What says once more, inside of a block of text, that it is one: it is swallowed there."""
 
 
 class Answer(msgspec.Struct, frozen=True):

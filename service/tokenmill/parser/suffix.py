@@ -19,14 +19,21 @@ def with_suffix(format_: Format, suffix: str) -> Format:
     return changed
 
 
-def _suffixed(node: Any, suffix: str) -> Any:
-    """The same data with other markers."""
+def with_suffix_or_not(format_: Format, suffix: str) -> Format:
+    """The format with a second spelling of every marker, in which tags have this suffix."""
+    changed: Format = _suffixed(format_, suffix, keep=True)
+    return changed
+
+
+def _suffixed(node: Any, suffix: str, *, keep: bool = False) -> Any:
+    """The same data with other markers, or with more spellings of them."""
     if isinstance(node, Marker):
-        spellings = tuple(_TAG_END.sub(suffix.replace("\\", r"\\"), text) for text in node.spellings)
-        return msgspec.structs.replace(node, spellings=spellings)
+        kept = node.spellings if keep else ()
+        changed = (_TAG_END.sub(suffix.replace("\\", r"\\"), text) for text in node.spellings)
+        return msgspec.structs.replace(node, spellings=tuple(dict.fromkeys((*kept, *changed))))
     if isinstance(node, msgspec.Struct):
-        fields = {name: _suffixed(getattr(node, name), suffix) for name in node.__struct_fields__}
+        fields = {name: _suffixed(getattr(node, name), suffix, keep=keep) for name in node.__struct_fields__}
         return msgspec.structs.replace(node, **fields)
     if isinstance(node, tuple):
-        return tuple(_suffixed(item, suffix) for item in node)
+        return tuple(_suffixed(item, suffix, keep=keep) for item in node)
     return node

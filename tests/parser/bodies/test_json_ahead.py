@@ -18,6 +18,7 @@ NAMED = '"name": "f", "arguments": {'
         ('{\n  "name" : "f",\n  "parameters" : {\n    "', "call"),
         ("{'name': 'f', 'parameters': {'", "call"),
         ('{"type": "function", ' + NAMED + "}", "call"),
+        (r'{"name": "t\u00e9\\t", "arguments": {"', "call"),
         ("[{" + NAMED + "}", "calls"),
         ('[\n  {"type":"function",' + NAMED + "}", "calls"),
     ],
@@ -38,6 +39,7 @@ def test_calls(text: str, found: str) -> None:
     [
         '{"name": "Bob", "age"',
         '{"name": ""',
+        r'{"name": "a\", "arguments"',
         '{"name": 1',
         '{"name": "f"}',
         '{"name": "f", "arguments": "',

@@ -60,6 +60,11 @@ def call_of(body: str) -> str:
         ("[x][call]y[/call][/x]", {"x": {"call": "y"}}),
         ("[s]x[/s][z]open", {"s": "x"}),
         (" [s]x[/s] stray [i]1[/i]", {"s": "x", "i": 1}),
+        ("[i]1[/i][o][k]a[/o]", {"i": 1}),
+        ("[i]1[/i][o][k]2[/z][/k][/o]", {"i": 1, "o": {"k": "2[/z]"}}),
+        ("[i]1[/i][s]a[/ z ]b[/s]", {"i": 1, "s": "a[/ z ]b"}),
+        ("[i]1[/i][s]a[b]c[/z]d[/b][/s]", {"i": 1, "s": "a[b]c[/z]d[/b]"}),
+        ("[i]1[/i][s][/z][/y][/s][o][/o]", {"i": 1, "s": "[/z][/y]", "o": {}}),
     ],
 )
 def test_arguments(body: str, expected: dict[str, Any]) -> None:
@@ -101,7 +106,7 @@ def test_what_surrounds_a_call_ends_it(ending: str) -> None:
     assert named(events, ToolCall)[0].arguments == {"s": "x"}
 
 
-@pytest.mark.parametrize("inside", ["open", "a[b]c[/b]d", "a[b]c"])
+@pytest.mark.parametrize("inside", ["open", "a[b]c[/b]d", "a[b]c", "a[/z]", "a[/z]b"])
 def test_what_was_sent_of_an_open_element_is_not_taken_back(inside: str) -> None:
     """Who was told of its text finds it in the arguments; elsewhere what is left open is left out."""
     text = call_of(f"[i]1[/i][s]{inside}")

@@ -7,7 +7,16 @@ from tokenmill.parser.coerce import read_typed
 from tokenmill.parser.schema import Shape
 
 ITEM = "item"
-"""Name of the elements of an array of which no schema says that it is one."""
+"""Name of an array's elements, by which it is known where a schema allows other values, too, or does not say.
+
+Of a tool that is not among those declared they are elements as any others.
+"""
+
+TEXT = "$text"
+"""Key of the text that stands beside an object's elements; with more `$` in front if one of them is called so."""
+
+_OTHERS = frozenset(("object", "string"))
+"""What elements may be instead of an array."""
 
 _WORDS = {"true": True, "false": False, "null": None}
 """What a text is where nothing gives its type; all else stays text."""
@@ -16,11 +25,15 @@ _WORDS = {"true": True, "false": False, "null": None}
 class _Element:
     """An open element while the tags are gone through again."""
 
-    __slots__ = ("begin", "children", "name", "repaired", "shape", "types")
+    __slots__ = ("begin", "beside", "children", "name", "read", "repaired", "shape", "types")
 
     def __init__(self, name: str, begin: int, shape: Shape) -> None:
         self.name = name
         self.begin = begin
+        self.read = begin
+        """Where text of its own goes on, behind its last element."""
+        self.beside: list[str] = []
+        """Its own text in front of and between its elements."""
         self.shape = shape
         self.types = shape.types
         self.children: list[tuple[str, Any]] = []
@@ -28,17 +41,31 @@ class _Element:
 
     def inner(self, name: str) -> Shape:
         """The schema of an element in this one."""
-        return self.shape.item() if "array" in self.types and "object" not in self.types else self.shape.child(name)
+        is_item = "array" in self.types and (name == ITEM or "object" not in self.types)
+        return self.shape.item() if is_item else self.shape.child(name)
 
-    def value(self, text: str) -> Any:
-        """What the element is, of which `text` is all that stands between its tags."""
-        if "string" in self.types or not self.children:
+    def value(self, text: str, *, known: bool) -> Any:
+        """What the element is, of which `text` is all that stands between its tags, of a tool that is `known`."""
+        if not self.children:
             return self._leaf(text)
-        if "object" not in self.types and (
-            "array" in self.types or (len(self.children) > 0 and all(name == ITEM for name, _ in self.children))
-        ):
+        beside = "".join([*self.beside, text[self.read - self.begin :]])
+        beside = beside if beside.strip() else ""
+        if self._is_array(known=known, items=not beside and all(name == ITEM for name, _ in self.children)):
             return [value for _, value in self.children]
-        return gathered(self.children, self.shape)
+        if "string" in self.types:
+            return self._leaf(text)
+        return gathered(self.children, self.shape) | ({self._text_key(): beside} if beside else {})
+
+    def _is_array(self, *, known: bool, items: bool) -> bool:
+        """Whether its elements are an array's; `items`, if nothing but those named so is in it."""
+        others = self.types & _OTHERS
+        return items or not others if "array" in self.types else items and known and not others
+
+    def _text_key(self) -> str:
+        names, key = {name for name, _ in self.children}, TEXT
+        while key in names:
+            key = f"${key}"
+        return key
 
     def _leaf(self, text: str) -> Any:
         if not self.types:
@@ -65,15 +92,20 @@ def _items(value: Any, shape: Shape) -> list[Any]:
     return value if isinstance(value, list) and "array" in shape.types else [value]
 
 
-def arguments_of(source: str, marks: Sequence[tuple[bool, str, int, int]], shape: Shape) -> tuple[dict[str, Any], bool]:
-    """The arguments from the tags of a call, and whether a value had to be repaired."""
+def arguments_of(
+    source: str, marks: Sequence[tuple[bool, str, int, int]], shape: Shape, *, known: bool = True
+) -> tuple[dict[str, Any], bool]:
+    """The arguments from the tags of a call, and whether a value had to be repaired; `known` says that of the tool."""
     root = _Element("", 0, shape)
     stack, repaired = [root], False
     for opens, name, begin, end in marks:
+        inmost = stack[-1]
         if opens:
-            stack.append(_Element(name, end, stack[-1].shape.child(name) if len(stack) == 1 else stack[-1].inner(name)))
+            inmost.beside.append(source[inmost.read : begin])
+            stack.append(_Element(name, end, inmost.shape.child(name) if len(stack) == 1 else inmost.inner(name)))
             continue
-        element = stack.pop()
-        stack[-1].children.append((name, element.value(source[element.begin : begin])))
-        repaired = repaired or element.repaired
+        stack.pop()
+        stack[-1].read = end
+        stack[-1].children.append((name, inmost.value(source[inmost.begin : begin], known=known)))
+        repaired = repaired or inmost.repaired
     return gathered(root.children, shape), repaired

@@ -7,14 +7,16 @@ as every model trained to call this way writes them; anything else is released a
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.markers import ahead
 
-_NAME = rf"[^\"'\\]{{1,{NAME_CHARS}}}"
+_NAME = rf"[^\"']{{0,{NAME_CHARS - 1}}}"
+"""A name but for its last character. Escapes may be in it, but none of a quote."""
+_LAST = r"[^\"'\\]"
 _QUOTE = "[\"']"
 
 
 def _object(lead: str, arguments: str) -> tuple[str, ...]:
     """An object that begins with a name; `arguments` is the key that follows it."""
-    pattern = f"{lead} <q>name<q> : <q><name><q> , <q>{arguments}<q> : {{ <first>"
-    return ahead(pattern, q=_QUOTE, name=_NAME, first="[\"'}]")
+    pattern = f"{lead} <q>name<q> : <q><name><last><q> , <q>{arguments}<q> : {{ <first>"
+    return ahead(pattern, q=_QUOTE, name=_NAME, last=_LAST, first="[\"'}]")
 
 
 def _objects(lead: str) -> tuple[tuple[str, ...], ...]:

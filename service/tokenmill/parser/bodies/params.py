@@ -95,6 +95,8 @@ class Params(msgspec.Struct, frozen=True):
     """What the group `type` stands for: JSON types, space between them; `json` for any."""
     closed: bool = False
     """Values are always closed: what looks like the next opening is part of them."""
+    paired: bool = False
+    """A key without a value breaks the call; else it is left out."""
     unescape: bool = False
     """The key is an attribute in which quotes and the like are entities."""
     escapes: Escapes | None = None
@@ -176,7 +178,8 @@ class ParamsReader:
                 self._close(run, call, state, base + stop)
                 state.end = base + stop
                 send_source(run, call, buffer[first:stop])
-                return hit.end if hit.value is Edge.END else stop, Verdict.DONE
+                broken = self._params.paired and state.in_tag
+                return hit.end if hit.value is Edge.END else stop, Verdict.FAILED if broken else Verdict.DONE
             position = hit.end
             if not self._follow(run, call, state, hit.value, buffer[stop:position], base + stop):
                 verdict = Verdict.FAILED
@@ -196,6 +199,8 @@ class ParamsReader:
             return self._open(run, call, state, begin + len(source))
         if edge in (Edge.ESCAPE, Edge.RAW):
             self._escape(run, call, state, source)
+        elif self._params.paired and state.in_tag:
+            return False
         else:
             self._close(run, call, state, begin)
             state.in_tag, state.tag = edge is Edge.OPEN, ""

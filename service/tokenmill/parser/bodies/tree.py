@@ -1,11 +1,12 @@
 """Arguments as nested elements whose tags are their keys: `<city>Paris</city>`, each tag behind a token of its own.
 
 1. An element is a value, or the object or array of the elements in it, as the tool's schema says; where it says
-   nothing, what repeats is an array. The schema is followed down the tree.
-2. Where the schema allows text, an element is its text as it stands, tags in it included. Only outermost elements that
-   are certain to be text are sent as they grow.
+   nothing, what repeats is an array. The schema is followed down the tree. Text beside an object's elements has a key
+   of its own.
+2. Where the schema allows text, an element is its text as it stands, tags in it included, but for an array that it
+   allows as well. Only outermost elements that are certain to be text are sent as they grow.
 3. What the end of the call leaves open is left out, but for what was sent already: that can't be taken back. A closing
-   that fits nothing else breaks the call.
+   that fits nothing breaks the call; behind a complete parameter it is text of the element around it.
 """
 
 from collections.abc import Sequence
@@ -133,19 +134,32 @@ class _TreeReader:
     def _follow(self, run: Run, call: OpenCall, state: TreeState, edge: Edge, source: str, begin: int) -> bool:
         """A marker of an element was read; False if it breaks the call."""
         end = begin + len(source)
+        if edge is Edge.NAMED:
+            return self._named(run, call, state, source, end)
         if edge is Edge.END:
-            fits = _close(state, self._end_name, begin, end)
-        elif edge is Edge.NAMED:
-            if state.growing and not self._leaves(state):
-                grow(run, call, state.stack[0], source)
-            fits = _move(state, edge, begin, end)
-        else:
-            fits = _move(state, edge, begin, end)
-            if state.growing and not self._leaves(state):
-                grow(run, call, state.stack[0], source)
-        if fits and edge in (Edge.NAMED, Edge.END):
+            _close(state, self._end_name, begin, end)
             self._turn(run, call, state)
-        return fits
+            return True
+        _move(state, edge, begin, end)
+        leaves = state.growing and self._leaves(state)
+        state.closer = source if leaves else ""
+        if state.growing and not leaves:
+            grow(run, call, state.stack[0], source)
+        return True
+
+    def _named(self, run: Run, call: OpenCall, state: TreeState, source: str, end: int) -> bool:
+        """A tag was read to its end; False if it breaks the call."""
+        closes = state.in_tag == Edge.CLOSE
+        if state.growing and not self._leaves(state):
+            grow(run, call, state.stack[0], source)
+        if _move(state, Edge.NAMED, end - len(source), end):
+            self._turn(run, call, state)
+            return True
+        if not (closes and state.complete and state.stack):
+            return False
+        if state.growing and state.closer:
+            grow(run, call, state.stack[0], state.closer + state.tag + source)
+        return True
 
     def _turn(self, run: Run, call: OpenCall, state: TreeState) -> None:
         """A tag was read: with that of an outermost element, what grows begins or ends."""
@@ -160,17 +174,18 @@ class _TreeReader:
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state = call.body
         assert isinstance(state, TreeState)
-        return arguments_of(call.source.text(), state.marks, run.grammar.shape(call.name))
+        shape, known = run.grammar.shape(call.name), run.grammar.knows(call.name)
+        return arguments_of(call.source.text(), state.marks, shape, known=known)
 
 
 def _moved(state: TreeState, tags: Tags, text: str, base: int) -> bool:
     """Follow all tags in a chunk; False if one breaks the call, and then nothing is changed."""
-    before = (state.in_tag, state.tag, state.token, state.stack.copy(), len(state.marks))
+    before = (state.in_tag, state.tag, state.token, state.stack.copy(), state.complete, len(state.marks))
     at = 0
     for edge, begin, end in tags.edges:
         state.tag += text[at:begin] if state.in_tag else ""
         if not _move(state, edge, base + begin, base + end):
-            state.in_tag, state.tag, state.token, state.stack, marks = before
+            state.in_tag, state.tag, state.token, state.stack, state.complete, marks = before
             del state.marks[marks:]
             return False
         at = end
@@ -198,5 +213,6 @@ def _close(state: TreeState, name: str, begin: int, end: int) -> bool:
     if state.stack[-1:] != [name]:
         return False
     state.stack.pop()
+    state.complete = state.complete or not state.stack
     state.marks.append((False, name, begin, end))
     return True
