@@ -32,6 +32,9 @@ REMEMBERED = 4096
 SCANS = 1024
 """Sets of markers whose patterns are kept, more than all formats have: a message with tools of its own costs little."""
 
+NO_SIGN = "\uffff"
+"""Where nothing can be found, all that can begins with any sign that texts do not have."""
+
 INNER_CHARS = 256
 """Signs that vary inside a marker, as the numbers in a citation's closing do: more is no marker."""
 
@@ -119,7 +122,8 @@ class Scanner(Generic[T]):
         """Where a text or the rest of it first is a marker or can become one, if anywhere."""
         self.firsts = patterns.firsts
         """The signs that markers begin with, white space in front of them aside."""
-        self.first = self.firsts if len(self.firsts) == 1 and not leading_space else ""
+        single = self.firsts if len(self.firsts) == 1 and not leading_space else ""
+        self.first = single if live else NO_SIGN
         """As any finder has it."""
 
     def settled(self, text: str) -> int:
