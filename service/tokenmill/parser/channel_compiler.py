@@ -11,11 +11,9 @@ from tokenmill.parser.bodies import Body
 from tokenmill.parser.call_mode import CallMode
 from tokenmill.parser.header_mode import HeaderMode, Target, ToBlock, ToCall, ToSection, ToVerbatim
 from tokenmill.parser.markers import Marker
-from tokenmill.parser.modes import TEXT, DropMode, Mode, Move, SectionMode, TextMode, To
+from tokenmill.parser.modes import TEXT, DropMode, Live, Mode, Move, SectionMode, TextMode, To
 from tokenmill.parser.options import Options
 from tokenmill.parser.spec import BlockKind, Channels, Format, Section
-
-Live = list[tuple[Marker, Move]]
 
 WHOLE = 1 << 20
 """`Move.kept` of a marker that belongs to the mode it leads to, all of it."""

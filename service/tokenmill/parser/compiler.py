@@ -17,7 +17,7 @@ from tokenmill.parser.call_mode import CallMode
 from tokenmill.parser.channel_compiler import CompiledChannels, compile_channels
 from tokenmill.parser.label_mode import LabelMode
 from tokenmill.parser.markers import Marker
-from tokenmill.parser.modes import TEXT, Mode, Move, SectionMode, TextMode, To
+from tokenmill.parser.modes import TEXT, Live, Mode, Move, SectionMode, TextMode, To
 from tokenmill.parser.options import Options
 from tokenmill.parser.spec import Answer, Format, Region, Section, WholeCall
 from tokenmill.parser.whole_call import WholeCallMode
@@ -50,7 +50,7 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     side = To.REGION if is_parsed else To.VERBATIM
     regions = layout.regions if is_parsed else {}
     strays = [(stray, Move(To.SWALLOWED)) for format_ in formats if regions for stray in format_.strays]
-    noise: list[tuple[Marker, Move]] = []
+    noise: Live = []
     if options.parse != "none":
         noise = [(token, Move(To.SWALLOWED)) for format_ in formats for token in format_.noise]
     headers = [entry for compiled in layout.channels for entry in compiled.outside]
@@ -59,7 +59,7 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     outside = [*in_text, *strays, *noise, *tools, *headers]
     modes: list[Mode] = [
         TextMode(TEXT, outside, reasoning=False, delta_chars=delta_chars),
-        TextMode(1, (), reasoning=False, delta_chars=delta_chars),
+        TextMode(1, [], reasoning=False, delta_chars=delta_chars),
     ]
     for number, (format_, region) in layout.regions.items():
         live = [(region.close, Move(side, TEXT))]
@@ -132,7 +132,7 @@ def _block(number: int, section: Section) -> int:
     return number + 1 + len(section.calls)
 
 
-def _openings(layout: _Layout, number: int, *, surest: bool = False) -> list[tuple[Marker, Move]]:
+def _openings(layout: _Layout, number: int, *, surest: bool = False) -> Live:
     """What opens a section, or one of its calls without it; `surest`, where calls are drafted: the section, if any."""
     _, section = layout.sections[number]
     live = [(section.open, Move(To.SECTION, number))] if section.open else []
@@ -141,7 +141,7 @@ def _openings(layout: _Layout, number: int, *, surest: bool = False) -> list[tup
     return live + _calls(section, layout.calls[number], outside=True)
 
 
-def _calls(section: Section, modes: Sequence[int], *, outside: bool = False) -> list[tuple[Marker, Move]]:
+def _calls(section: Section, modes: Sequence[int], *, outside: bool = False) -> Live:
     """What opens the calls of a section, or those that may stand `outside` of it; without a header the opening is the
     body's first character.
     """
@@ -149,7 +149,7 @@ def _calls(section: Section, modes: Sequence[int], *, outside: bool = False) -> 
     return [(call.open, Move(To.CALL, mode, 0 if call.header or call.tag else 1, not call.tag)) for call, mode in calls]
 
 
-def _left_out(options: Options, format_: Format) -> list[tuple[Marker, Move]]:
+def _left_out(options: Options, format_: Format) -> Live:
     """Openings of calls that are not parsed but end the reasoning all the same."""
     if options.parse != "reasoning":
         return []
@@ -159,13 +159,13 @@ def _left_out(options: Options, format_: Format) -> list[tuple[Marker, Move]]:
     return [(opening, Move(To.VERBATIM)) for several in openings for opening in several]
 
 
-def _section_mode(layout: _Layout, number: int, section: Section, outside: Sequence[tuple[Marker, Move]]) -> Mode:
+def _section_mode(layout: _Layout, number: int, section: Section, outside: Live) -> Mode:
     leads = [(lead, Move(To.FRAMING)) for lead in section.leads]
     live = [*leads, *((framing, Move(To.FRAMING)) for framing in section.framing)]
     live += [(section.close, Move(To.CLOSED))] if section.close else []
     live += [(section.open, Move(To.SECTION, number))] if section.open else []
     if section.bare == "alone":
-        return SectionMode(number, live, ())
+        return SectionMode(number, live)
     live += _calls(section, layout.calls[number])
     beyond = [(mark, Move(To.BEYOND)) for mark, _ in outside if _begins_like(mark, live)]
     again = [*leads, *((mark, move) for mark, move in live if move.to is not To.FRAMING)]
@@ -176,7 +176,7 @@ def _section_mode(layout: _Layout, number: int, section: Section, outside: Seque
         if call.short
     ]
     bracket = section.framing[0].spellings[0] if section.listed else ""
-    return SectionMode(number, [*live, *short, *beyond], again if _reads_on(section) else (), bracket=bracket)
+    return SectionMode(number, [*live, *short, *beyond], again if _reads_on(section) else None, bracket=bracket)
 
 
 def _reads_on(section: Section) -> bool:
@@ -190,7 +190,7 @@ def _closes(layout: _Layout) -> list[Marker]:
     return [mark for _, region in layout.regions.values() for mark in (region.close, region.before) if mark]
 
 
-def _begins_like(mark: Marker, live: Sequence[tuple[Marker, Move]]) -> bool:
+def _begins_like(mark: Marker, live: Live) -> bool:
     """Whether the marker is longer than one of a section and begins as it: a bracket of a list, and `[TOOL_CALLS]`."""
     known = tuple(spelling for own, _ in live for spelling in own.spellings)
     return any(spelling not in known and spelling.startswith(known) for spelling in mark.spellings)

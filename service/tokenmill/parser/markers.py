@@ -65,6 +65,11 @@ def marker(
     return Marker(spellings, spaces, any_case, inner, tuple(tuple(sequence) for sequence in ahead))
 
 
+def has_only(mark: Marker, signs: str) -> bool:
+    """Whether a marker is written with these signs alone. Where content has them, too, such a one can't end it."""
+    return set("".join(mark.spellings)) <= set(signs)
+
+
 def literal(text: str, *, any_case: bool = False) -> tuple[str, ...]:
     """The patterns of a text's characters."""
     return tuple(f"[{sign.lower()}{sign.upper()}]" if any_case and sign.isalpha() else re.escape(sign) for sign in text)

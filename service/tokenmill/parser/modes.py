@@ -7,9 +7,8 @@
 4. `end` says what becomes of the mode when the stream ends in it.
 """
 
-from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from tokenmill.events import AnyEvent, Error, ErrorCode, ReasoningDelta, TextDelta
 from tokenmill.limits import RAW_CHARS
@@ -58,7 +57,8 @@ class Move(NamedTuple):
     """Of a call: nothing but its content says that it is one."""
 
 
-Live = Sequence[tuple[Marker, Move]]
+Live: TypeAlias = list[tuple[Marker, Move]]
+"""The markers that lead out of a mode, and what each means."""
 
 
 class Mode(Protocol):
@@ -164,7 +164,7 @@ class SectionMode:
     next of those, so that no call is lost with what stands in front of it.
     """
 
-    def __init__(self, number: int, live: Live, again: Live = (), *, bracket: str = "") -> None:
+    def __init__(self, number: int, live: Live, again: Live | None = None, *, bracket: str = "") -> None:
         self._number = number
         self._bracket = bracket
         """What must stand in front of the first call."""

@@ -17,13 +17,17 @@ from tokenmill.parser.bodies.json_reading import Reading, decode_growing
 from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, CONTENT, JsonScan, Phase, Token
 from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.calls import Verdict, begin, grow, wants
-from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.markers import Marker, Scanner, has_only
 from tokenmill.parser.repair import decode_json, decode_string
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
+
+
+_JSON = "[]{},: \n"
+"""Signs that JSON has, too: a marker of nothing else can't end it."""
 
 
 class JsonCall(msgspec.Struct, frozen=True):
@@ -65,7 +69,7 @@ class JsonReader:
         self._keys = keys
         self._optional = optional
         self._level = 0 if keys is None else 1
-        self._stops: Scanner[None] = Scanner([(stop, None) for stop in stops if not _is_json(stop)])
+        self._stops: Scanner[None] = Scanner([(stop, None) for stop in stops if not has_only(stop, _JSON)])
         self._shallow = JsonScan(self._level, self._stops)
         self._watching = JsonScan(self._level + 1, self._stops)
 
@@ -250,11 +254,6 @@ class JsonReader:
             read, changed = run.grammar.coerced(call.name, read)
             repaired = repaired or changed
         return read, repaired
-
-
-def _is_json(stop: Marker) -> bool:
-    """Whether a marker is only signs that JSON has, too: such a one can't end it."""
-    return set("".join(stop.spellings)) <= set("[]{},: \n")
 
 
 def as_arguments(value: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tokenmill.parser.bodies.python_strings import Endings, Separator, decode_ce
 from tokenmill.parser.bodies.python_values import read_value
 from tokenmill.parser.body_state import PythonState
 from tokenmill.parser.calls import Verdict, begin, end_growth, grow, send_source, wants
-from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.markers import Marker, Scanner, has_only
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
 
@@ -33,7 +33,7 @@ _KEY = re.compile(r"\w*\s*")
 _SPACE = re.compile(r"\s*")
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 _PREFIXES = ("", "r", "R", "u", "U")
-_PYTHON = frozenset("()[]{},")
+_PYTHON = "()[]{},"
 """Signs that Python has, too: a marker of nothing else can't end a call."""
 _LEAD_CHARS = max(len(prefix) for prefix in _PREFIXES) + 1
 """Text in front of a string that is kept: one character more than can be a prefix."""
@@ -56,7 +56,7 @@ class _PythonReader:
     encoding: Encoding = "python"
 
     def __init__(self, separator: Separator, stops: Sequence[Marker]) -> None:
-        beyond = [stop for stop in stops if not set("".join(stop.spellings)) <= _PYTHON]
+        beyond = [stop for stop in stops if not has_only(stop, _PYTHON)]
         self.endings = Endings(separator, beyond), Endings(separator, beyond, torn=True)
         self.stops = Scanner([(stop, None) for stop in beyond])
         firsts = re.escape(self.stops.firsts)
