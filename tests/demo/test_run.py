@@ -50,6 +50,15 @@ def test_the_whole_flow_in_plain_lines(temporary: Path) -> None:
     assert ["dead", "letters", "1", "undecodable", "1"] in lines
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A child can be interrupted also if these tests run in the background of a shell, which ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_it_cleans_up_when_it_is_stopped(how: signal.Signals, temporary: Path) -> None:
     """Its worker and its Redis end with it, and so does its folder."""
