@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 
 import click
 
@@ -21,15 +22,23 @@ INTERRUPTED, TERMINATED = 130, 143
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and answer its exit code; an error of ours becomes one plain message on stderr."""
-    # An orderly end: servers that a command has started, and its temporary files, go with it.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    stopped = INTERRUPTED
+
+    def terminate(_signal: int, frame: FrameType | None) -> None:
+        """End as Ctrl-C does: servers that a command has started, its event loop and its files go in order."""
+        nonlocal stopped
+        stopped = TERMINATED
+        interrupt = signal.getsignal(signal.SIGINT)  # an event loop has one of its own
+        (interrupt if callable(interrupt) else signal.default_int_handler)(signal.SIGINT, frame)
+
+    signal.signal(signal.SIGTERM, terminate)
     try:
         return _run(arguments)
     except click.ClickException as problem:
         problem.show()
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
+        return stopped
     except BrokenPipeError:
         _forget_stdout()
         return 0
