@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.parsing import codes_of, grammar, named, text_of
+from tests.support.parsing import codes_of, grammar, named, reasoning_of, text_of
 from tokenmill.events import AnyEvent, ToolCall, ToolInputDelta, ToolInputEnd, ToolInputStart
 from tokenmill.limits import Limits
 from tokenmill.parser import Parser
@@ -203,6 +203,13 @@ def test_text_after_calls_is_dropped_from_an_open_block(name: str, options: dict
     events = parser.tool_calls([delta(0, "c1", "f")]) + parser.feed("before")
     events += parser.tool_calls([delta(0, arguments="{}")]) + parser.feed("after") + parser.feed("wards")
     assert text_of(events + parser.finish()) == "before"
+
+
+def test_the_prompt_is_read_behind_a_call() -> None:
+    """The first text has the prompt's end in front of it, also where a placeholder has opened a block before."""
+    parser = Parser.of(grammar("think_append", text_mode="placeholder", placeholder_text="[call]"), "identity")
+    events = parser.tool_calls([delta(0, "c1", "f", "{}")]) + parser.feed("why</think>so") + parser.finish()
+    assert (text_of(events), reasoning_of(events)) == ("[call]<think>why</think>so", "")
 
 
 def test_nothing_is_kept_of_a_call_that_ended() -> None:

@@ -98,7 +98,7 @@ class HeaderMode:
 
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         settled = self._scanner.settled(text)
-        if settled < 0 or not state.chars:  # the header ends, or it is the message's first text
+        if settled < 0:  # the header ends
             return None
         header = state.pending + text[:settled]
         if self._fitting(header) < len(header):

@@ -3,7 +3,7 @@
 1. A mode is compiled once and keeps no state; all state is in `State`.
 2. `step` reads on from a position and always either reads something or changes the mode.
 3. `quick` answers for a chunk that is content through and through, which nearly all are. What was held stands in front
-   of the chunk, and `held` is empty; a mode that answers may hold again.
+   of the chunk, and `held` is empty; a mode that answers may hold again. It is not asked for the message's first text.
 4. `end` says what becomes of the mode when the stream ends in it.
 """
 
@@ -100,8 +100,8 @@ class TextMode:
         return [self._delta(block, text)]
 
     def _quick_begun(self, state: State, text: str) -> list[AnyEvent] | None:
-        """No events, if all of it can still become a marker, whatever is open. Not for the message's first text."""
-        if not state.chars or state.finished or not self._begun(text):
+        """No events, if all of it can still become a marker, whatever is open."""
+        if state.finished or not self._begun(text):
             return None
         state.held = text
         return []

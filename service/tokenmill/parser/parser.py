@@ -73,10 +73,10 @@ class Parser:
 
     def feed(self, text: str) -> list[AnyEvent]:
         """The events of more model text."""
-        state = self.state
-        if text:
+        state, chars = self.state, self.chars
+        if text and chars:  # the first text has more to it: the message begins, and the prompt's end is read
             grammar = self.grammar
-            chars = self.chars + len(text)
+            chars += len(text)
             if chars <= grammar.message_chars:
                 held = state.held
                 if held:
