@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -73,6 +73,15 @@ def was_left_out(life: Life) -> bool:
     """Whether the group went through a generation without it, so that nothing of it was accepted any more."""
     numbers = [generation.number for generation in generations(life)]
     return any(later - earlier > 1 for earlier, later in pairwise(numbers))
+
+
+def was_fenced(life: Life) -> bool:
+    """Whether the broker refused a transaction of it, as a newer one of the same id was there."""
+    return counted([life], r"is fenced") > 0
+
+
+LOCKED_OUT: Mapping[str, Callable[[Life], bool]] = {"at-least-once": was_left_out, "exactly-once": was_fenced}
+"""By delivery: whether what a zombie had in its hands when it woke up came to nothing."""
 
 
 def became_live(lives: Iterable[Life]) -> Iterator[Live]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import redis
 
 from tests.chaos.crew import Crew, Life
-from tests.chaos.evidence import generations
+from tests.chaos.evidence import LOCKED_OUT, generations
 from tests.chaos.feed import BATCH, Feeder
 from tests.chaos.group import members_of, remove_members
 from tests.chaos.watch import Commits, Heads
@@ -32,6 +32,9 @@ PROGRESS_S = 180.0
 
 MORE = 5 * BATCH
 """Chunks that are some for every partition."""
+
+ZOMBIES = 5
+"""For one of them to be fenced. One may also hear from the group that it is out before it comes to publish anything."""
 
 GRACE_S = 30.0
 """From SIGTERM to the end of a process, as Kubernetes gives by default."""
@@ -136,7 +139,17 @@ async def terminate(scene: Scene, dice: random.Random) -> None:
 
 
 async def zombie(scene: Scene, dice: random.Random) -> None:
-    """One is frozen until the others have its partitions; then it goes on as if nothing had happened."""
+    """One is frozen until the others have its partitions; then it goes on as if nothing had happened.
+
+    It is another one's turn as long as none came to nothing with what it had in its hands.
+    """
+    locked_out = LOCKED_OUT[scene.stage.settings["worker"]["delivery"]]
+    for _ in range(ZOMBIES):
+        if locked_out(await _frozen_for_a_while(scene, dice)):
+            return
+
+
+async def _frozen_for_a_while(scene: Scene, dice: random.Random) -> Life:
     await scene.progress()
     life = await scene._any(dice)
     seen = len(generations(life))
@@ -145,6 +158,7 @@ async def zombie(scene: Scene, dice: random.Random) -> None:
     life.thaw()
     await until(lambda: not life.alive or len(generations(life)) > seen, "the zombie notices", PROGRESS_S)
     life.woke_up()
+    return life
 
 
 async def redis_flush(scene: Scene, dice: random.Random) -> None:

@@ -84,10 +84,7 @@ def _workers(scene: Scene, report: Report) -> None:
     report.ended = dict(ended)
     frozen = [life for life in lives if life.frozen]
     report.zombies = len(frozen)
-    if report.delivery == "exactly-once":
-        report.zombies_fenced = sum(evidence.counted([life], r"is fenced") > 0 for life in frozen)
-    else:
-        report.zombies_fenced = sum(map(evidence.was_left_out, frozen))
+    report.zombies_fenced = sum(map(evidence.LOCKED_OUT[report.delivery], frozen))
     for said in (r"replay gave", r"were gone before they were processed", r"a record of \d+ bytes does not fit"):
         if evidence.counted(lives, said):
             report.problems.append(f"workers say: {said}")

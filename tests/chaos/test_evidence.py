@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.chaos.crew import Life
-from tests.chaos.evidence import became_live, generations, reason_of, sources, takeovers, was_left_out
+from tests.chaos.evidence import became_live, generations, reason_of, sources, takeovers, was_fenced, was_left_out
 from tokenmill.servers.worker import WorkerProcess
 
 FENCED = "tokenmill-g-tokens-3 is fenced: another worker has the partition, or the transaction timed out"
@@ -48,6 +48,12 @@ def test_a_zombie_misses_a_generation(tmp_path: Path, numbers: tuple[int, ...], 
         (second, f"generation {number}: 0 partitions", {"partitions": []}) for second, number in enumerate(numbers)
     ]
     assert was_left_out(_life(tmp_path / "one", *lines)) is expected
+
+
+@pytest.mark.parametrize(("said", "expected"), [(FENCED, True), ("generation 7: 0 partitions", False)])
+def test_a_zombie_is_fenced_where_its_log_says_so(tmp_path: Path, said: str, *, expected: bool) -> None:
+    """Not where the group gave it partitions anew before it came to publish anything."""
+    assert was_fenced(_life(tmp_path / "one", (1, said, {"partitions": []}))) is expected
 
 
 def test_a_takeover_lasts_until_the_partition_is_live_again(tmp_path: Path) -> None:
