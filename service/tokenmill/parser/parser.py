@@ -99,7 +99,7 @@ class Parser:
         if text and not self.chars:
             text = grammar.prompt + text
         room = grammar.message_chars - self.chars
-        self.chars = state.chars = self.chars + len(text)
+        self.chars += len(text)
         if len(text) <= room:
             _read(run, text)
         else:
