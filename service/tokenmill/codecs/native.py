@@ -66,7 +66,7 @@ def _check_free_fields(chunk: Chunk) -> None:
     part = chunk.part.value if chunk.part is not None else None
     fields = {"open": chunk.open, "tool_calls": chunk.tool_calls, "part": part, "usage": chunk.usage}
     for name, value in fields.items():
-        if value is not None:  # most are, and each chunk of a call comes here
+        if value is not None:  # most are None, and each chunk of a call comes here
             check_plain(value, name)
 
 
