@@ -39,8 +39,11 @@ class Reason(NamedTuple):
 
 OUTAGE = frozenset({"broker-kill"})
 
+_FENCED = r"is fenced"
+"""How a worker says that a transaction was refused, as a newer producer of the same id was there."""
+
 REASONS = (
-    Reason("fenced: its partitions had a new owner", r"is fenced", frozenset({"zombie", "broker-kill"})),
+    Reason("fenced: its partitions had a new owner", _FENCED, frozenset({"zombie", "broker-kill"})),
     Reason("a transaction did not end in a broker's outage", r"^a transaction of \S+ failed", OUTAGE),
     Reason("the client's sender died of a broker's outage", r"sending task has ended", OUTAGE),
     Reason("the client's fetcher died of a broker's outage", r"fetching task has ended", OUTAGE),
@@ -77,7 +80,7 @@ def was_left_out(life: Life) -> bool:
 
 def was_fenced(life: Life) -> bool:
     """Whether the broker refused a transaction of it, as a newer one of the same id was there."""
-    return counted([life], r"is fenced") > 0
+    return counted([life], _FENCED) > 0
 
 
 LOCKED_OUT: Mapping[str, Callable[[Life], bool]] = {"at-least-once": was_left_out, "exactly-once": was_fenced}

@@ -86,9 +86,10 @@ class Scene:
 
     async def kill(self, dice: random.Random) -> None:
         """SIGKILL one that works."""
-        (await self._any(dice)).kill()
+        (await self.choose(dice)).kill()
 
-    async def _any(self, dice: random.Random) -> Life:
+    async def choose(self, dice: random.Random) -> Life:
+        """One that works, as soon as there is any."""
         working: list[Life] = await until(self.crew.working, "a worker to choose", PROGRESS_S)
         return dice.choice(working)
 
@@ -141,7 +142,7 @@ async def terminate(scene: Scene, dice: random.Random) -> None:
 async def zombie(scene: Scene, dice: random.Random) -> None:
     """One is frozen until the others have its partitions; then it goes on as if nothing had happened.
 
-    It is another one's turn as long as none came to nothing with what it had in its hands.
+    This is done again until one was locked out: until what it had in its hands when it woke up came to nothing.
     """
     locked_out = LOCKED_OUT[scene.stage.settings["worker"]["delivery"]]
     for _ in range(ZOMBIES):
@@ -151,7 +152,7 @@ async def zombie(scene: Scene, dice: random.Random) -> None:
 
 async def _frozen_for_a_while(scene: Scene, dice: random.Random) -> Life:
     await scene.progress()
-    life = await scene._any(dice)
+    life = await scene.choose(dice)
     seen = len(generations(life))
     life.freeze()
     await scene.progress()
