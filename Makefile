@@ -78,7 +78,7 @@ chart-tools: ## Build the programs that check the chart, once; needs Go
 	@for name in helm kubeconform kube-score; do deploy/tools/go-program $$name >/dev/null || exit 1; done
 
 .PHONY: fuzz
-fuzz: $(INSTALLED) ## Two million random inputs against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
+fuzz: $(INSTALLED) ## Three million random inputs against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
 	$(BIN)/python -m tests.properties.fuzz $(FUZZ_ARGS)
 
 .PHONY: chaos
@@ -121,7 +121,7 @@ COMPILE := uv pip compile --universal --python-version 3.11 --quiet --generate-h
 
 .PHONY: lock
 lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
-	$(COMPILE) pyproject.toml --extra demo --group dev --upgrade --output-file requirements.lock
+	$(COMPILE) pyproject.toml --extra demo --extra templates --group dev --upgrade --output-file requirements.lock
 	$(COMPILE) pyproject.toml --constraint requirements.lock --output-file deploy/requirements.lock
 	$(COMPILE) --group build --constraint requirements.lock --output-file deploy/build.lock
 

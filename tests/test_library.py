@@ -1,10 +1,17 @@
 """The parser as a library."""
 
+import json
+from typing import Any
+
+import msgspec
 import pytest
 
+from tests.support.parsing import merged
 from tokenmill import Parser
-from tokenmill.errors import BadOpen, SnapshotError
+from tokenmill.errors import BadOpen, ConfigError, MessageEnded, SnapshotError
+from tokenmill.events import ToolCall
 from tokenmill.formats.hermes import HERMES
+from tokenmill.library import render
 from tokenmill.limits import Limits
 
 CALL = '<tool_call>{"name":"f","arguments":{"a":1}}</tool_call>'
@@ -33,6 +40,76 @@ def test_snapshot_in_the_middle_of_a_call(own_format: object) -> None:
     assert restored.feed(rest) + restored.finish() == parser.feed(rest) + parser.finish()
 
 
+def ids_of(parser: Parser) -> list[str]:
+    """The id of each call that it reads."""
+    return [event.id for event in parser.feed(CALL + CALL) if isinstance(event, ToolCall)]
+
+
+def test_ids_of_two_parsers_differ() -> None:
+    """Nobody has to think of an identity for calls not to be mixed up."""
+    ids = ids_of(Parser("hermes")) + ids_of(Parser("hermes"))
+    assert len(set(ids)) == 4
+
+
+def test_ids_are_the_same_for_the_same_identity() -> None:
+    """What is parsed again can be compared; an empty identity is one, too."""
+    for identity in ("m1", ""):
+        assert ids_of(Parser("hermes", identity=identity)) == ids_of(Parser("hermes", identity=identity))
+    assert ids_of(Parser("hermes", identity="m1")) != ids_of(Parser("hermes", identity="m2"))
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("feed", ("more",)),
+        ("feed", ("",)),
+        ("reasoning", ("more",)),
+        ("tool_calls", ([],)),
+        ("part", ("kind", {})),
+        ("fail", ("overloaded",)),
+    ],
+)
+def test_what_comes_behind_the_end_raises(method: str, arguments: tuple[Any, ...]) -> None:
+    """It would be lost without a word; the error says what to do. To finish again is no mistake."""
+    parser = Parser("hermes")
+    parser.finish()
+    with pytest.raises(MessageEnded, match="make a new Parser for the next one"):
+        getattr(parser, method)(*arguments)
+    assert parser.finish() == []
+
+
+BROKEN = '<|action_start|><|plugin|>{"name": "f", "parameters": {"a": "\\n\ud800\udc00\udc00\ud800'
+
+
+def test_halves_of_surrogate_pairs_are_replaced_wherever_the_text_is_cut() -> None:
+    """Each becomes U+FFFD, in visible text as in strings that are decoded; two that meet make no character."""
+    texts = ("\udc00\ud800", BROKEN, BROKEN + '"}}<|action_end|>\ud83d\ude00', '\udc00[[SEG_START {"a": "\ud800')
+    for text in texts:
+        whole, pieces = (
+            Parser(
+                ["internlm", "autobyteus_sentinel"],
+                text_mode="smart",
+                max_buffer_chars=10,
+                content_arguments=["*"],
+                identity="m1",
+            )
+            for _ in range(2)
+        )
+        events = whole.feed(text) + whole.finish()
+        assert "\ufffd" in msgspec.json.encode(events).decode()
+        cut = [event for character in text for event in pieces.feed(character)]
+        assert merged(cut + pieces.finish()) == merged(events)
+
+
+def test_halves_of_surrogate_pairs_beside_the_text_are_replaced() -> None:
+    """In a provider's own reasoning, calls, parts and errors, too."""
+    parser = Parser("plain", identity="m1")
+    events = parser.reasoning("\ud800") + parser.part("kind", {"a\udc00": ["\ud800"]}) + parser.fail("\udc00")
+    events += parser.tool_calls([{"index": 0, "function": {"name": "f", "arguments": '{"a": "\ud800"}'}}])
+    told = msgspec.json.encode(events + parser.finish()).decode()
+    assert told.count("\ufffd") >= 5
+
+
 def test_wrong_options_are_refused() -> None:
     """Unknown formats and options raise, by name."""
     with pytest.raises(BadOpen, match="unknown format 'nope'"):
@@ -53,3 +130,16 @@ def test_a_snapshot_of_another_version_is_refused() -> None:
     data = Parser("hermes").snapshot().replace(b"\xa7version\x01", b"\xa7version\x02")
     with pytest.raises(SnapshotError, match="version 2"):
         Parser.restore(data)
+
+
+def test_events_in_a_dialect() -> None:
+    """The payloads are those that a worker publishes of the message."""
+    parser = Parser("hermes", model="m")
+    events = [*parser.feed("Hi"), *parser.finish("stop")]
+    payloads = list(render(events, "openai", "c", "chatcmpl-1", time=1_760_000_000_000))
+    assert payloads[-1] == b"[DONE]"
+    first = json.loads(payloads[0])
+    assert (first["id"], first["created"], first["model"]) == ("chatcmpl-1", 1_760_000_000, "m")
+    assert first["choices"][0]["delta"] == {"role": "assistant", "content": "Hi"}
+    with pytest.raises(ConfigError, match="unknown dialect 'morse'"):
+        list(render(events, "morse", "c", "m"))

@@ -12,6 +12,7 @@
   - `ConfigError`      stop         the configuration is wrong; `problems` says everything that is
   - `FatalError`       stop         the process can't go on safely; exit and let the supervisor restart it
   - `MissingServer`    stop         a server for tests, benchmarks or the demo can't be started; says what to install
+  - `MessageEnded`     stop         a library parser is fed behind `finish`: a mistake in the program that feeds it
   - `Unavailable`      retry        a broker or store does not answer now; try again after a pause
 
 Model output is not in this list: odd text becomes an `error` event, never an exception.
@@ -100,6 +101,12 @@ class FatalError(TokenmillError):
 
 class MissingServer(TokenmillError):
     """A server that tokenmill starts for itself can't be started on this machine."""
+
+    action = "stop"
+
+
+class MessageEnded(TokenmillError):
+    """A parser was given more of a message that has ended; the next one needs a parser of its own."""
 
     action = "stop"
 

@@ -51,6 +51,42 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
         return str(self.__struct_config__.tag)
 
 
+class DeclaredTool(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """What a reader of events has to know of a tool that the request declares.
+
+    Where there was no room for it, nothing is said: then nothing is certain before the call is complete.
+    """
+
+    types: dict[str, list[str]] = {}
+    """JSON types of the parameters by name; an empty list where the schema does not say."""
+    others: bool = False
+    """Arguments may have other names, too."""
+    description: str | UnsetType = UNSET
+    """With the option `describe_tools`, as is the next."""
+    parameters: dict[str, Any] | UnsetType = UNSET
+    """The schema of the arguments, as declared."""
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """What dialects ask of a message's options, so that a message can be rendered from its events alone.
+
+    The names are those of the options; what is as by default is left out.
+    """
+
+    tools: dict[str, DeclaredTool] = {}
+    """The declared tools, by name."""
+    provider: str = ""
+    stream_tool_input: bool | None = None
+    min_delta_chars: int = 0
+    text_mode: str = "immediate"
+    id_prefix: str = ""
+    segment_end_metadata: bool = False
+    segment_tools: dict[str, str] = {}
+    conversation_hash: str = ""
+    payload_bytes: int | UnsetType = UNSET
+    """What a payload of the message may have at most, where it is not what the default limits allow."""
+
+
 class MessageStart(Event, frozen=True, tag="message-start"):
     """First event of a message and choice."""
 
@@ -58,6 +94,8 @@ class MessageStart(Event, frozen=True, tag="message-start"):
     """As the producer called it."""
     format: str | list[str]
     """Name of the format, or of several that live at once."""
+    request: Request | UnsetType = UNSET
+    """What the message was opened with, as far as dialects ask for it."""
 
 
 class TextStart(Event, frozen=True, tag="text-start"):
@@ -66,6 +104,8 @@ class TextStart(Event, frozen=True, tag="text-start"):
     id: str
     call: str | UnsetType = UNSET
     """The block is the source of a call that failed, and nothing else: id of that call, empty if it had none yet."""
+    cut: bool | UnsetType = UNSET
+    """True: the answer was cut off inside of that call, as at a limit of tokens. Clients leave such text out."""
 
 
 class TextDelta(Event, frozen=True, tag="text-delta"):
@@ -189,6 +229,8 @@ class Finish(Event, frozen=True, tag="finish"):
     """The provider's own word, where it is another."""
     usage: dict[str, Any] | UnsetType = UNSET
     """Token counts, as the provider gave them."""
+    choices_left: int = 0
+    """How many other choices of the message are open still: with the last one the message is over."""
 
 
 class ToolResult(Event, frozen=True, tag="tool-result"):

@@ -1,21 +1,34 @@
-"""The parser as a library: no broker, no I/O, no global state."""
+"""The parser as a library: no broker, no I/O, no global state.
 
-from collections.abc import Mapping, Sequence
+1. What the pure parser leaves to its host is decided here, as the worker decides it for records: from what ids are
+   derived, what comes of text that has no bytes, and that a message that has ended is not gone on with.
+2. Here alone a random number is drawn: for the ids of a parser that was given no `identity`.
+"""
+
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from tokenmill import parser
-from tokenmill.errors import BadOpen, SnapshotError
+from tokenmill.dialects import Renderer, find_dialect
+from tokenmill.errors import BadOpen, MessageEnded, SnapshotError
+from tokenmill.events import AnyEvent, Event
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import Limits
 from tokenmill.parser.grammar import Grammar
 from tokenmill.parser.options import Options, read_options
+from tokenmill.parser.repair import single_halves
 from tokenmill.parser.spec import Format
 from tokenmill.parser.state import State
 from tokenmill.plugins import load_plugins
 
 SNAPSHOT_VERSION = 1
+
+IDENTITY_BYTES = 12
+"""Of a random identity: as many as an id made of it has."""
 
 
 class _Snapshot(msgspec.Struct):
@@ -30,8 +43,9 @@ class Parser(parser.Parser):
 
     `format` is a name, several names that live at once, or a `Format` of your own; `tools` is an OpenAI tool list;
     `options` are those of a message (`tokenmill.parser.Options`). `limits` are the caps and `identity` the text from
-    which ids of calls are derived: give each message its own where ids must be unique. Raises `BadOpen` on a wrong
-    option; nothing else here raises, whatever the model writes.
+    which ids of calls are derived: the same text gives the same ids. Without it each parser's ids are its own. Raises
+    `BadOpen` on a wrong option, and `MessageEnded` when it is fed behind `finish`; whatever the model writes raises
+    nothing.
     """
 
     __slots__ = ()
@@ -42,7 +56,7 @@ class Parser(parser.Parser):
         tools: Sequence[Mapping[str, Any]] | None = None,
         *,
         limits: Limits | None = None,
-        identity: str = "",
+        identity: str | None = None,
         **options: Any,
     ) -> None:
         name = format.name if isinstance(format, Format) else format if isinstance(format, str) else list(format)
@@ -51,7 +65,37 @@ class Parser(parser.Parser):
             grammar = Grammar(read, [format], limits or Limits())
         else:
             grammar = _grammar(read, limits or Limits())
-        self.grammar, self.state, self.chars = grammar, State(identity, grammar.start), 0
+        known = secrets.token_hex(IDENTITY_BYTES) if identity is None else identity
+        self.grammar, self.state, self.chars = grammar, State(known, grammar.start), 0
+
+    def feed(self, text: str) -> list[AnyEvent]:
+        """The events of more model text. Half a surrogate pair, which has no bytes, becomes U+FFFD."""
+        self._still_open()
+        return super().feed(text if text.isascii() else single_halves(text))
+
+    def reasoning(self, text: str) -> list[AnyEvent]:
+        """The events of reasoning that the provider separated itself."""
+        self._still_open()
+        return super().reasoning(single_halves(text))
+
+    def tool_calls(self, deltas: Sequence[Mapping[str, Any]]) -> list[AnyEvent]:
+        """The events of OpenAI tool-call deltas."""
+        self._still_open()
+        return super().tool_calls([single_halves(delta) for delta in deltas])
+
+    def part(self, kind: str, value: Any, id: str | UnsetType = UNSET) -> list[AnyEvent]:  # noqa: A002 # the field's name
+        """Other provider content, in its place."""
+        self._still_open()
+        return super().part(kind, single_halves(value), id)
+
+    def fail(self, message: str) -> list[AnyEvent]:
+        """The provider failed: an `error` `upstream`."""
+        self._still_open()
+        return super().fail(single_halves(message))
+
+    def _still_open(self) -> None:
+        if self.state.finished:
+            raise MessageEnded("the message has ended; make a new Parser for the next one")
 
     def snapshot(self) -> bytes:
         """All that is needed to go on elsewhere."""
@@ -73,6 +117,20 @@ class Parser(parser.Parser):
         except (msgspec.DecodeError, BadOpen) as problem:
             raise SnapshotError(f"the snapshot can't be read: {problem}") from problem
         return cast("Parser", cls.of_state(grammar, snapshot.state))
+
+
+def render(
+    events: Iterable[Event], dialect: str, conversation_id: str, message_id: str, choice: int = 0, time: int = 0
+) -> Iterator[bytes]:
+    """The events of one parser as payloads of a dialect, as a worker publishes them of the same message.
+
+    `time` is in milliseconds since the epoch, for the dialects that show one. Raises `ConfigError` if there is no such
+    dialect.
+    """
+    renderer = Renderer(find_dialect(dialect))
+    who = {"conversation_id": conversation_id, "message_id": message_id, "choice": choice, "time": time}
+    for seq, event in enumerate(events):
+        yield from renderer.render(msgspec.structs.replace(event, seq=seq, **who))
 
 
 def _grammar(options: Options, limits: Limits) -> Grammar:

@@ -43,6 +43,9 @@ TRACE_STATE_BYTES = 512
 KEY_BYTES = 1 * KIB
 """A record's key (the conversation id) and a message id: both come back in every output record."""
 
+PAYLOAD_BYTES = Limits().payload_bytes
+"""That of the limits as they are by default."""
+
 RAW_CHARS = 4 * KIB
 """Source text quoted in an `error` event: enough to see what was wrong."""
 

@@ -54,8 +54,19 @@ def _wrong_format(component: Any) -> str:
     return ""
 
 
+_DIALECT = (
+    "name",
+    "summary",
+    "state_type",
+    "streams_tool_input",
+    "streams_arguments",
+    "describes_tools",
+    "encode",
+)
+
+
 def _wrong_dialect(component: Any) -> str:
-    lacking = _lacks(component, "name", "summary", "state_type", "streams_tool_input", "streams_arguments", "encode")
+    lacking = _lacks(component, *_DIALECT)
     state = getattr(component, "state_type", None)
     if lacking or state is None:
         return lacking

@@ -1,6 +1,6 @@
 """The table of ablations as `docs/topics/faults.md` has it."""
 
-from tests.ablations.table import Ablation
+from tests.ablations.ablation import Ablation
 
 
 def row(ablation: Ablation) -> str:

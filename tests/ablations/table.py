@@ -5,28 +5,9 @@
 3. `docs/topics/faults.md` has the same table for readers; a test compares them.
 """
 
-from typing import NamedTuple
-
-
-class Change(NamedTuple):
-    """One replacement in a file of the package."""
-
-    file: str
-    right: str
-    wrong: str
-
-
-class Ablation(NamedTuple):
-    """A part that is switched off."""
-
-    part: str
-    """What makes a promise true."""
-    harm: str
-    """What becomes of it without this part."""
-    test: str
-    """Which test notices, under `tests`."""
-    changes: tuple[Change, ...]
-
+from tests.ablations.ablation import Ablation, Change
+from tests.ablations.logs import LOGS
+from tests.ablations.offsets import OFFSETS
 
 ABLATIONS = (
     Ablation(
@@ -51,9 +32,9 @@ ABLATIONS = (
                 """            await until_available(
                 lambda: self._desk.delivery.take_over(list(lanes.values()), generation), self._patience
             )
-            committed = await until_available(lambda: self._committed(partitions), self._patience)
+            committed = await until_available(lambda: commits(consumer, partitions), self._patience)
 """,
-                """            committed = await until_available(lambda: self._committed(partitions), self._patience)
+                """            committed = await until_available(lambda: commits(consumer, partitions), self._patience)
             await until_available(
                 lambda: self._desk.delivery.take_over(list(lanes.values()), generation), self._patience
             )
@@ -234,11 +215,8 @@ ABLATIONS = (
         "after a rebalance a worker goes on where it was, not where the owner in between came to",
         "worker/test_ownership.py::test_parked_state_is_not_believed_when_the_commit_moved",
         (
-            Change(
-                "worker/ownership.py",
-                "return committed is not None and committed.mark is not None and committed.mark == parked.committed",
-                "return committed is not None",
-            ),
+            Change("worker/restore.py", "return committed.mark == mark", "return True"),
+            Change("worker/restore.py", "if committed is None or committed.mark is None or", "if committed is None or"),
         ),
     ),
     Ablation(
@@ -277,4 +255,6 @@ ABLATIONS = (
         "session/test_recovery.py::TestForeign::test_without_a_snapshot_open_messages_end",
         (Change("session/recovery.py", "self.start <= choice.pinned < self.foreign_until(fingerprint)", "False"),),
     ),
+    *OFFSETS,
+    *LOGS,
 )

@@ -17,8 +17,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.ablations.ablation import Ablation, Change
 from tests.ablations.page import row
-from tests.ablations.table import ABLATIONS, Ablation, Change
+from tests.ablations.table import ABLATIONS
 
 CHECKOUT = Path(__file__).parents[2]
 PACKAGE = CHECKOUT / "service" / "tokenmill"

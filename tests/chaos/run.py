@@ -33,8 +33,10 @@ from tests.chaos.settle import settle
 from tests.chaos.watch import Commits, Heads, Reader, keep_sampling
 from tests.support.stage import Stage, until
 from tests.support.topics import make_topics
+from tokenmill.config import Kafka
 from tokenmill.servers import KafkaServer, RedisServer
 from tokenmill.store import RedisStore
+from tokenmill.worker.topic_log import cluster_id
 
 PARTITIONS = 6
 
@@ -103,7 +105,8 @@ async def _stage(folder: Path, kafka: KafkaServer, redis_server: RedisServer, op
 async def _faults(options: Options, stage: Stage, servers: tuple[KafkaServer, RedisServer], report: Report) -> None:
     commits = Commits(stage.bootstrap, stage.group)
     settings = stage.settings["redis"]
-    store = RedisStore(settings["url"], group=stage.group, prefix=settings["key_prefix"])
+    cluster = await cluster_id(Kafka(bootstrap_servers=stage.bootstrap))
+    store = RedisStore(settings["url"], group=stage.group, cluster=cluster, prefix=settings["key_prefix"])
     heads = Heads(store, stage.topics.tokens, PARTITIONS, commits)
     readers = {kind: Reader(stage.bootstrap, topic) for kind, topic in topics_of(stage).items()}
     feeder = Feeder(stage.bootstrap, stage.topics.tokens, options.seed)

@@ -1,8 +1,10 @@
 """What every codec keeps to."""
 
+import msgspec
 import pytest
 
 from tokenmill.codecs import CODECS, Chunk, Codec, find_codec
+from tokenmill.codecs.native import NATIVE
 from tokenmill.errors import UnknownCodec
 
 EACH = pytest.mark.parametrize("codec", CODECS, ids=[codec.name for codec in CODECS])
@@ -18,6 +20,24 @@ def test_its_sample_is_one_message(codec: Codec) -> None:
     assert state == b""
     assert any(chunk.delta for chunk in chunks)
     assert [chunk.end is True for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
+
+
+@EACH
+@pytest.mark.parametrize("prefix", ["", "sse+"])
+def test_an_empty_value_says_nothing(codec: Codec, prefix: str) -> None:
+    """Clients pass on what they read: a read that brings nothing, the empty lines between events. A null value ends."""
+    try:
+        wrapped = find_codec(prefix + codec.name)
+    except UnknownCodec:  # its records are no events of SSE
+        return
+    state, beside = b"", b""
+    for record in wrapped.sample:
+        state, expected = wrapped.decode(state, record)
+        beside, chunks = wrapped.decode(beside, record)
+        assert chunks == expected
+        if codec is not NATIVE:
+            beside, chunks = wrapped.decode(beside, msgspec.structs.replace(record, value=b""))
+            assert (beside, list(chunks)) == (state, [])
 
 
 @EACH

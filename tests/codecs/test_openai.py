@@ -121,7 +121,6 @@ ENDS: list[tuple[str, list[Any], list[Chunk]]] = [
     ("usage after the finish reason", [usage_only()], [Chunk(message_id="c1", choice=0, usage=USAGE), END]),
     ("usage without the id", [usage_only(None)], [Chunk(message_id="c1", choice=0, usage=USAGE), END]),
     ("null", [None], [END]),
-    ("an empty value", [b""], [END]),
     (
         "another answer",
         [text("b", answer="c2"), None],

@@ -38,10 +38,18 @@ def test_any_bytes_become_text(values: list[bytes]) -> None:
     assert "".join(chunk.delta or "" for chunk in chunks) == b"".join(values).decode(errors="replace")
 
 
-@pytest.mark.parametrize("end", [None, b""])
-def test_an_empty_value_ends_the_message(end: bytes | None) -> None:
+def test_a_null_value_ends_the_message() -> None:
     """And gives what was left of a character."""
-    assert decode([b"a\xe2", end]) == [Chunk(delta="a"), Chunk(delta="\N{REPLACEMENT CHARACTER}", end=True)]
+    assert decode([b"a\xe2", None]) == [Chunk(delta="a"), Chunk(delta="\N{REPLACEMENT CHARACTER}", end=True)]
+
+
+def test_an_empty_value_is_text() -> None:
+    """Of no characters: clients pass on what they read, and a read may bring nothing."""
+    assert decode([b"", b"a\xc3", b"", b"\xafb", None]) == [
+        Chunk(delta="a"),
+        Chunk(delta="\N{LATIN SMALL LETTER I WITH DIAERESIS}b"),
+        Chunk(delta="", end=True),
+    ]
 
 
 def test_a_header_names_the_message() -> None:

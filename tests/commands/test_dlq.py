@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from tests.support.topics import make_topics, read_topic
 from tokenmill.commands.dlq import command
-from tokenmill.errors import FatalError, Orphan, RecordError, Undecodable
+from tokenmill.errors import BadKey, FatalError, Orphan, RecordError, Undecodable
 from tokenmill.records import InputRecord
 from tokenmill.session.dead_letters import dead_letter
 
@@ -196,6 +196,50 @@ def test_a_record_without_its_source_is_refused(letters: Letters) -> None:
     asyncio.run(_write(letters, []))
     assert letters.run("replay").stderr == "refused 0-0: no source\n"
     assert letters.topic(letters.tokens, 0) == []
+
+
+def test_a_record_without_a_key_is_replayed(letters: Letters) -> None:
+    """Alone and among others, by key and where it was, and it is noted as any other is."""
+    keyless = msgspec.structs.replace(letters.record(1, b"keyless"), key=None)
+    empty_key = msgspec.structs.replace(letters.record(2, b"empty key"), key=b"")
+    letters.write(
+        (keyless, BadKey("no key")), (letters.record(3, b"keyed"), Undecodable("no")), (empty_key, BadKey(""))
+    )
+    assert letters.run("replay", "--dry-run").stdout.splitlines()[-1] == "3 would be published again, 0 refused"
+    assert letters.run("replay", "--limit", "1").stdout.splitlines()[-1] == "1 published again, 0 refused"
+    letters.states("replayed", "new", "new")
+    assert letters.run("replay", "--by-key").stdout.splitlines()[-1] == "2 published again, 0 refused"
+    letters.states("replayed", "replayed", "replayed")
+    records = letters.topic(letters.tokens, 3)
+    assert {(record.key, record.value) for record in records} == {
+        (None, b"keyless"),
+        (b"c1", b"keyed"),
+        (b"", b"empty key"),
+    }
+
+
+def test_a_record_without_key_and_value_is_refused(letters: Letters) -> None:
+    """The dry run says it, too, and the others are replayed."""
+    letters.write((letters.record(1), Undecodable("no")))
+    asyncio.run(_write_empty(letters))
+    for arguments, done in ((["--dry-run"], "would be published"), ([], "published")):
+        run = letters.run("replay", *arguments)
+        assert run.stderr == "refused 0-0: empty\n"
+        assert (run.return_value, run.stdout.splitlines()[-1]) == (1, f"1 {done} again, 1 refused")
+
+
+async def _write_empty(letters: Letters) -> None:
+    """A dead letter of a record that had nothing: a worker publishes it in a batch, as the client sends none alone."""
+    record = msgspec.structs.replace(letters.record(1, partition=0), key=None, value=None)
+    output = dead_letter(record, (record.topic, 0), BadKey("no key"), letters.dlq, CAP)
+    producer = AIOKafkaProducer(bootstrap_servers=letters.bootstrap)
+    await producer.start()
+    try:
+        batch = producer.create_batch()
+        batch.append(key=None, value=None, timestamp=None, headers=output.headers)
+        await (await producer.send_batch(batch, letters.dlq, partition=0))
+    finally:
+        await producer.stop()
 
 
 async def _write(letters: Letters, headers: list[tuple[str, bytes]]) -> None:

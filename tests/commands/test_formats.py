@@ -50,3 +50,10 @@ def test_a_model_that_is_not_known_is_an_error_that_says_what_to_try() -> None:
 def test_a_model_and_a_format_are_not_asked_for_together() -> None:
     """Wrong usage."""
     assert CliRunner().invoke(command, ["hermes", "--model", "Qwen3"]).exit_code == 2
+
+
+def test_a_template_is_checked_alone() -> None:
+    """Not with a model or a name, and `--json` is about its report."""
+    here = __file__
+    for arguments in (["hermes", "--check-template", here], ["--model", "m", "--check-template", here], ["--json"]):
+        assert CliRunner().invoke(command, arguments).exit_code == 2

@@ -1,6 +1,8 @@
 """Cases from the tests of other projects, as data outside this repository: what vLLM, SGLang and llama.cpp expect.
 
-They are read from `formats/` in the folder that `TOKENMILL_CASES` names, else from `../shared/reference/cases`.
+They are read from `formats/` and `templates/` in the folder that `TOKENMILL_CASES` names, else in
+`../shared/reference/cases`.
+Random streams are spliced from both.
 Compared are the fields that a case asserts, white space apart, and every cut must give the same. A case in
 `waivers.json` contradicts a decision of the design, which the waiver names; one that passes is stale.
 """
@@ -45,6 +47,22 @@ def shared_cases(format_name: str) -> list[dict[str, Any]]:
     """The cases of one format."""
     path = needed_folder() / f"{format_name}.jsonl"
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def template_cases() -> dict[str, list[dict[str, Any]]]:
+    """Answers that models' own chat templates rendered, by format: the arguments that were put in must come out."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted((needed_folder().parent / "templates").glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            case = json.loads(line)
+            found.setdefault(case["format"], []).append(case)
+    return found
+
+
+def known_cases(format_name: str) -> list[dict[str, Any]]:
+    """The cases of one format and the rendered ones; none where the folder is not there."""
+    found = folder()
+    return [*shared_cases(format_name), *template_cases().get(format_name, ())] if found else []
 
 
 def key_of(case: dict[str, Any]) -> str:

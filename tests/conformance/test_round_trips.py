@@ -70,7 +70,7 @@ def native(text: str, options: Options) -> tuple[list[AnyEvent], Envelope]:
     events = parser.start()
     for at in range(0, len(text), STEP):
         events += parser.feed(text[at : at + STEP])
-    envelope = Envelope("c", "m", 0, 1_760_000_000_000, grammar.options, grammar.tools)
+    envelope = Envelope("c", "m", 0, 1_760_000_000_000, grammar.message_start)
     return events + parser.finish("stop"), envelope
 
 

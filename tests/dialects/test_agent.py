@@ -11,10 +11,10 @@ from tests.support.scenarios import MESSAGE, SCENARIOS, STARTED_MS, WEATHER, Sce
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.agent import AGENT
 from tokenmill.dialects.agent_rows import STREAMED_CALL
-from tokenmill.dialects.agent_state import GATHERED_BYTES, TOOL_BYTES, WAITING_CHARS
+from tokenmill.dialects.agent_state import GATHERED_BYTES, WAITING_CHARS
 from tokenmill.events import Finish, ToolCall
 from tokenmill.limits import Limits
-from tokenmill.parser import Options
+from tokenmill.parser.request import DESCRIBED_BYTES
 
 STREAMING_CALL = STREAMED_CALL.type.decode()
 ON = {"stream_tool_input": True}
@@ -59,7 +59,7 @@ def test_the_worked_example_of_the_source() -> None:
 def test_arguments_may_hold_what_has_no_bytes() -> None:
     """Half a surrogate pair, a number beyond 64 bits: the last rows say them as the call has them."""
     arguments = {"a": "\ud83d", "n": 123456789012345678901234567890}
-    state, envelope = AGENT.state_type(), Envelope("c", "m", 0, 0, Options())
+    state, envelope = AGENT.state_type(), Envelope("c", "m", 0, 0)
     AGENT.encode(state, envelope, ToolCall("k", "f", arguments), 0, 0)
     payloads = AGENT.encode(state, envelope, Finish("tool-calls"), 1, 0)
     (row,) = of("tool_call", [json.loads(payload) for payload in payloads])
@@ -131,14 +131,14 @@ def test_a_cancelled_message_has_no_last_rows(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a broken call", "an unfinished call", "timed out inside a call"])
 def test_a_call_that_fails_is_never_complete(name: str) -> None:
-    """An error row says which and why; its text is content."""
+    """An error row says which and why; its text is content, but for one that was cut off with the answer."""
     done = rendered(SCENARIOS[name], "agent", **ON)
     every = [json.loads(payload) for payload in done.payloads]
     (error,) = of("error", every)
     assert error["toolCallId"] in {row["toolCallId"] for row in of(STREAMING_CALL, every)}
     assert not any(row["isComplete"] for row in of(STREAMING_CALL, every))
     assert of("tool_call", every) == []
-    assert of("assistant_message", every)[0]["content"] == done.text
+    assert of("assistant_message", every)[0]["content"] == done.shown
 
 
 # Calls of a provider's own tool stream
@@ -249,7 +249,7 @@ def test_last_rows_that_are_too_large_are_written_without_the_content() -> None:
 
 def test_a_tool_with_a_huge_schema_does_not_crowd_out_its_call() -> None:
     """The page knows its name; the agent its arguments."""
-    schema = {"type": "object", "properties": {"a": {"enum": [f"{n:064}" for n in range(TOOL_BYTES // 64)]}}}
+    schema = {"type": "object", "properties": {"a": {"enum": [f"{n:064}" for n in range(DESCRIBED_BYTES // 64)]}}}
     tools = [{"type": "function", "function": {"name": "f", "description": "d", "parameters": schema}}]
     call = '<tool_call>{"name": "f", "arguments": {"a": "x"}}</tool_call>'
     every = rows(Scenario([{"delta": call, "finish_reason": "stop"}], {"format": "hermes", "tools": tools}))
@@ -274,7 +274,7 @@ def test_choices_are_messages_of_their_own() -> None:
     """They share the producer's id."""
     shown = []
     for choice in (0, 2):
-        envelope = Envelope("c", "m", choice, STARTED_MS, Options())
+        envelope = Envelope("c", "m", choice, STARTED_MS)
         state = AGENT.state_type()
         state.answer.add("a", 3)
         shown += [json.loads(row) for row in AGENT.encode(state, envelope, Finish("stop"), 0, STARTED_MS)]

@@ -6,12 +6,11 @@ from uuid import UUID
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.agent_rows import COMPLETE_CALL, MADE, STREAMED_CALL, STREAMED_TEXT, TOOL_CALL, Rows
 from tokenmill.dialects.agent_state import AgentState
-from tokenmill.parser import Options
 
 
 def rows(message: str = "m", choice: int = 0, first: int = 5 << 16) -> Rows:
     """Those of one event."""
-    return Rows(AgentState(), Envelope("c", message, choice, 0, Options()), first, 7)
+    return Rows(AgentState(), Envelope("c", message, choice, 0), first, 7)
 
 
 def test_a_row_is_an_object_with_what_is_its_own() -> None:

@@ -9,7 +9,6 @@ from tests.support.scenarios import SCENARIOS, Scenario, rendered
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.ai_sdk_parts import AI_SDK_PARTS, AiSdkPartsState
 from tokenmill.events import Error, Event, Finish, Part, ToolCall, ToolInputStart, ToolResult
-from tokenmill.parser import Options
 
 
 def parts_of(scenario: Scenario, **options: Any) -> list[dict[str, Any]]:
@@ -19,7 +18,7 @@ def parts_of(scenario: Scenario, **options: Any) -> list[dict[str, Any]]:
 
 def encode(*events: Event) -> list[dict[str, Any]]:
     """The parts of single events."""
-    state, envelope = AiSdkPartsState(), Envelope("c", "m", 0, 0, Options())
+    state, envelope = AiSdkPartsState(), Envelope("c", "m", 0, 0)
     return [json.loads(payload) for event in events for payload in AI_SDK_PARTS.encode(state, envelope, event, 0, 0)]
 
 

@@ -30,7 +30,7 @@ TYPED = Format(
 
 def pieces_of(compiled: Grammar, events: Sequence[AnyEvent]) -> Iterator[tuple[list[str], AnyEvent]]:
     """For each begun call its pieces of JSON and how it ended; the state is encoded and decoded at every event."""
-    envelope = Envelope("c", "m", 0, 0, compiled.options, compiled.tools)
+    envelope = Envelope("c", "m", 0, 0, compiled.message_start)
     states: dict[str, bytes] = {}
     pieces: dict[str, list[str]] = {}
     called = {event.id for event in events if isinstance(event, ToolCall)}
@@ -204,7 +204,7 @@ def test_a_call_over_the_cap_is_never_whole() -> None:
 )
 def test_what_waits_is_bounded(source: str) -> None:
     """P8: more than a name or a number is not held; the rest comes at the end."""
-    state, envelope = GrowingArguments("f", json=True), Envelope("c", "m", 0, 0, grammar().options)
+    state, envelope = GrowingArguments("f", json=True), Envelope("c", "m", 0, 0)
     events = parse(grammar("hermes", **STREAMS), list(hermes(source)))
     for event in events:
         state.more(event, envelope)

@@ -7,13 +7,12 @@ from msgspec import UNSET
 
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.chat_completion import FINISH_REASONS, completion_id, error_of, head, usage_of
-from tokenmill.events import Error, FinishReason
-from tokenmill.parser import Options
+from tokenmill.events import Error, FinishReason, MessageStart
 
 
 def envelope(message_id: str = "m", choice: int = 0) -> Envelope:
     """Of a message in the conversation `c`."""
-    return Envelope("c", message_id, choice, 1_760_000_000_999, Options(model="q"))
+    return Envelope("c", message_id, choice, 1_760_000_000_999, MessageStart("q", "plain"))
 
 
 def test_ids_are_derived_from_the_message() -> None:

@@ -7,7 +7,6 @@ from tokenmill.dialects import DIALECTS, Dialect, Envelope, find_dialect
 from tokenmill.dialects.dialect import Handlers, failure_text, handled, voids, warns
 from tokenmill.errors import ConfigError
 from tokenmill.events import Error, Finish, MessageStart, TextDelta
-from tokenmill.parser import Options
 
 EACH = pytest.mark.parametrize("dialect", DIALECTS, ids=[dialect.name for dialect in DIALECTS])
 EVENTS = [MessageStart("", "plain"), TextDelta(id="t0", delta="a"), Finish(reason="stop")]
@@ -16,7 +15,7 @@ EVENTS = [MessageStart("", "plain"), TextDelta(id="t0", delta="a"), Finish(reaso
 @EACH
 def test_it_renders_a_message(dialect: Dialect) -> None:
     """Something comes out, the same for equal states."""
-    envelope = Envelope("c", "m", 0, 1_000, Options())
+    envelope = Envelope("c", "m", 0, 1_000)
     rendered = []
     for _ in range(2):
         state = dialect.state_type() if dialect.state_type else None
@@ -44,7 +43,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
 )
 def test_the_envelope_is_encoded_once(choice: int, native: bytes) -> None:
     """As it stands in JSON, the choice only where it is not 0."""
-    envelope = Envelope('c"', "m", choice, 1_000, Options())
+    envelope = Envelope('c"', "m", choice, 1_000)
     assert envelope.native == native
     assert msgspec.json.decode(b"{" + envelope.native[1:] + b"}")["conversation_id"] == 'c"'
 
@@ -52,7 +51,7 @@ def test_the_envelope_is_encoded_once(choice: int, native: bytes) -> None:
 @pytest.mark.parametrize(("choice", "choice_id"), [(0, "m"), (2, "m-2")])
 def test_a_choice_may_be_an_answer_of_its_own(choice: int, choice_id: str) -> None:
     """Its id is that of the message, with its number where it is not the first."""
-    assert Envelope("c", "m", choice, 1_000, Options()).choice_id == choice_id
+    assert Envelope("c", "m", choice, 1_000).choice_id == choice_id
 
 
 def test_a_warning_voids_no_call() -> None:
@@ -71,7 +70,7 @@ def test_what_has_no_handler_says_nothing() -> None:
     def says(state: list[str], envelope: Envelope, event: TextDelta, out: list[bytes]) -> None:
         out.append(f"{state[0]} {envelope.choice_id} {event.delta}".encode())
 
-    envelope = Envelope("c", "m", 0, 1_000, Options())
+    envelope = Envelope("c", "m", 0, 1_000)
     handlers: Handlers[list[str]] = {TextDelta: says}
     assert handled(handlers, ["s"], envelope, TextDelta("t", "a")) == [b"s m a"]
     assert handled(handlers, ["s"], envelope, Finish("stop")) == []

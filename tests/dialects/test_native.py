@@ -32,7 +32,6 @@ from tokenmill.events import (
     ToolResult,
     decode_event,
 )
-from tokenmill.parser import Options
 
 texts = st.text(st.characters(codec="utf-8"))
 numbers = st.integers(0, 2**53)
@@ -77,21 +76,21 @@ def test_the_bytes_are_those_of_the_whole_struct(kind: type[Event], data: st.Dat
     whole = msgspec.structs.replace(
         event, conversation_id=conversation, message_id=message, choice=choice, seq=seq, time=time
     )
-    payload = encode(event, Envelope(conversation, message, choice, 0, Options()), seq, time)
+    payload = encode(event, Envelope(conversation, message, choice, 0), seq, time)
     assert payload == msgspec.json.encode(whole)
     assert decode_event(payload).type == event.type
 
 
 def test_an_event_of_lost_state_has_no_seq() -> None:
     """There is nothing to count from."""
-    payload = encode(TextDelta(id="t", delta="a"), Envelope("c", "m", 0, 0, Options()), None, 7)
+    payload = encode(TextDelta(id="t", delta="a"), Envelope("c", "m", 0, 0), None, 7)
     assert payload == b'{"type":"text-delta","id":"t","delta":"a","conversation_id":"c","message_id":"m","time":7}'
 
 
 def test_what_msgspec_refuses_is_written_all_the_same() -> None:
     """P7: a model may write any number and any escape into its arguments."""
     event = ToolCall(id="k", name="f", arguments={"a": [2**64, "\ud800"]})
-    payload = json.loads(encode(event, Envelope("c", "m", 0, 0, Options()), 3, 7))
+    payload = json.loads(encode(event, Envelope("c", "m", 0, 0), 3, 7))
     assert payload == {
         "type": "tool-call",
         "id": "k",

@@ -9,9 +9,8 @@ from tests.support.parsing import all_cuts, grammar, parse
 from tests.support.scenarios import SCENARIOS, Scenario, lost, rendered
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.openai_completion import COMPLETION_BYTES, FRAME_BYTES, OPENAI_COMPLETION, CompletionState
-from tokenmill.events import AnyEvent, Finish, ReasoningDelta, TextDelta, ToolCall
+from tokenmill.events import AnyEvent, Finish, MessageStart, ReasoningDelta, Request, TextDelta, ToolCall
 from tokenmill.limits import Limits
-from tokenmill.parser import Options
 
 STREAMED = ("content", "reasoning_content", "refusal")
 
@@ -26,7 +25,8 @@ def completion(scenario: Scenario | str) -> dict[str, Any]:
 
 def of(*events: AnyEvent, room: int = COMPLETION_BYTES) -> tuple[dict[str, Any], bytes]:
     """The object made of these events, and its bytes."""
-    state, envelope = CompletionState(), Envelope("c", "m", 0, 0, Options(model="q"), {}, room)
+    start = MessageStart("q", "plain", Request(payload_bytes=room))
+    state, envelope = CompletionState(), Envelope("c", "m", 0, 0, start)
     payloads = [
         payload
         for seq, event in enumerate((*events, Finish("stop")))

@@ -5,7 +5,7 @@ import json
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.json_text import PIECE_CHARS
 from tokenmill.dialects.segment_payloads import SegmentsState, begin, content, end, start
-from tokenmill.parser import Options
+from tokenmill.events import MessageStart, Request
 
 
 def test_the_shapes() -> None:
@@ -13,7 +13,7 @@ def test_the_shapes() -> None:
     state, out = SegmentsState(), list[bytes]()
     start(state, "c1", "write_file", {"path": "/a"}, out)
     content("c1", "x", out)
-    end(Envelope("c", "m", 0, 0, Options()), "c1", {"path": "/a"}, out)
+    end(Envelope("c", "m", 0, 0), "c1", {"path": "/a"}, out)
     assert [json.loads(payload) for payload in out] == [
         {
             "type": "SEGMENT_START",
@@ -29,7 +29,7 @@ def test_the_shapes() -> None:
 def test_ids_count_starts() -> None:
     """Those of calls, too, which have ids of their own."""
     state, out = SegmentsState(), list[bytes]()
-    envelope = Envelope("c", "m", 0, 0, Options(id_prefix="p:"))
+    envelope = Envelope("c", "m", 0, 0, MessageStart("", "plain", Request(id_prefix="p:")))
     start(state, "c1", "tool_call", {}, out)
     assert begin(state, envelope, "text", {}, out) == "p:seg_2"
 

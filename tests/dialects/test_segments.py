@@ -27,7 +27,7 @@ def grammar_of(**options: Any) -> Grammar:
 
 def rendered(events: Sequence[Event], options: Options) -> list[dict[str, Any]]:
     """The payloads of events, with the state encoded and decoded behind each."""
-    state, envelope, out = SEGMENTS.state_type(), Envelope("c", "m", 0, 0, options), []
+    state, envelope, out = SEGMENTS.state_type(), Envelope("c", "m", 0, 0, compile_grammar(options).message_start), []
     for seq, event in enumerate(events):
         out += [json.loads(payload) for payload in SEGMENTS.encode(state, envelope, event, seq, 0)]
         state = msgspec.msgpack.decode(msgspec.msgpack.encode(state), type=SEGMENTS.state_type)
@@ -225,7 +225,7 @@ def test_reasoning_and_parts() -> None:
 
 def test_a_message_whose_state_is_lost() -> None:
     """There is an error and nothing to end."""
-    envelope = Envelope("c", "m", 0, 0, Options())
+    envelope = Envelope("c", "m", 0, 0)
     (payload,) = SEGMENTS.encode(None, envelope, Error("state-lost", "gone"), None, 0)
     assert json.loads(payload) == {"type": "ERROR", "payload": {"code": "state-lost", "message": "gone"}}
     assert SEGMENTS.encode(None, envelope, Finish("error"), None, 0) == []

@@ -10,12 +10,14 @@ from tokenmill.codecs import qwen_sse
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.session import CREATED, SESSION, SessionState
 from tokenmill.events import Event, Finish, Part, TextDelta
+from tokenmill.formats import compile_grammar
 from tokenmill.parser import Options
 
 
 def record(*events: Event, **options: Any) -> dict[str, Any]:
     """The one record of a message."""
-    state, envelope = SessionState(), Envelope("c", "m", 0, 1_000, Options(**options))
+    start = compile_grammar(Options(**options)).message_start
+    state, envelope = SessionState(), Envelope("c", "m", 0, 1_000, start)
     (payload,) = [p for event in (*events, Finish("stop")) for p in SESSION.encode(state, envelope, event, 0, 2_000)]
     found: dict[str, Any] = json.loads(payload)
     return found

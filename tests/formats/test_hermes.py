@@ -6,7 +6,7 @@ from tokenmill.formats.hermes import HERMES
 
 def test_names_of_other_servers() -> None:
     """The names under which other servers know it."""
-    assert {"qwen25", "qwen3_json", "granite4"} <= set(HERMES.aliases)
+    assert {"qwen25", "granite4"} <= set(HERMES.aliases)
 
 
 def test_reasoning_is_a_layer_of_its_own() -> None:

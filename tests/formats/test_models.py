@@ -44,15 +44,15 @@ REPOSITORIES = {
     "Qwen/Qwen2.5-72B-Instruct": "hermes",
     "unsloth/Qwen2.5-7B-Instruct-bnb-4bit": "hermes",
     "Qwen/Qwen2.5-Coder-32B-Instruct-GPTQ-Int4": "hermes",
-    "Qwen/QwQ-32B": "hermes",
-    "Qwen/Qwen3-30B-A3B-Thinking-2507-FP8": "hermes",
-    "bartowski/Qwen_Qwen3-8B-GGUF": "hermes",
-    "Qwen/Qwen3-Next-80B-A3B-Instruct": "hermes",
+    "Qwen/QwQ-32B": "qwen3_json",
+    "Qwen/Qwen3-30B-A3B-Thinking-2507-FP8": "qwen3_json",
+    "bartowski/Qwen_Qwen3-8B-GGUF": "qwen3_json",
+    "Qwen/Qwen3-Next-80B-A3B-Instruct": "qwen3_json",
     "ibm-granite/granite-4.0-h-small": "hermes",
     "XiaomiMiMo/MiMo-VL-7B-RL": "hermes",
     "XiaomiMiMo/MiMo-7B-RL": "hermes",
     "LGAI-EXAONE/K-EXAONE-236B-A23B": "hermes",
-    "arcee-ai/Trinity-Mini": "hermes",
+    "arcee-ai/Trinity-Mini": "qwen3_json",
     "HuggingFaceTB/SmolLM3-3B": "hermes",
     "tencent/Hunyuan-A13B-Instruct": "hunyuan_a13b",
     "internlm/internlm2_5-7b-chat": "internlm",
@@ -107,6 +107,27 @@ REPOSITORIES = {
     "stepfun-ai/step3-fp8": "step3",
     "microsoft/Phi-4-mini-reasoning": "think",
     "Salesforce/Llama-xLAM-2-8b-fc-r": "xlam",
+    "nvidia/NVIDIA-Nemotron-3.5-Nano-30B-A3B": "qwen3_xml",
+    "deepcogito/cogito-v1-preview-llama-8B": "hermes",
+    "deepcogito/cogito-v2-preview-llama-405B": "hermes",
+    "deepcogito/cogito-v2-preview-deepseek-671B-MoE": "deepseek_v3",
+    "deepcogito/cogito-671b-v2.1-FP8": "deepseek_v3",
+    "ornith-ai/Ornith-1.0-35B-GGUF": "qwen3_xml",
+    "ornith-ai/Ornith-1.5-397B": "qwen3_xml",
+    "inclusionAI/Ling-1T": "hermes",
+    "inclusionAI/Ling-flash-2.0": "hermes",
+    "inclusionAI/Ling-2.6-1T": "hermes",
+    "inclusionAI/Ring-mini-2.0": "hermes",
+    "inclusionAI/Ring-2.5-1T": "hermes",
+    "inclusionAI/Ling-3.0-flash": "glm_kv",
+    "MiniMaxAI/MiniMax-M1-80k": "jamba",
+    "reflection/beam-1.0": "beam",
+    "upstage/Solar-Open-100B": "solar_open",
+    "upstage/Solar-Open2-250B": "solar_open2",
+    "sbintuitions/sarashina2.2-3b-instruct-v0.1": "sarashina",
+    "naver-hyperclovax/HyperCLOVAX-SEED-Think-14B": "hyperclovax",
+    "naver-hyperclovax/HyperCLOVAX-SEED-Think-32B": "glm_kv",
+    "speakleash/Bielik-11B-v3.0-Instruct": "hermes",
 }
 
 
@@ -123,7 +144,7 @@ def test_signs_and_large_letters_mean_nothing(model: str) -> None:
     """A name may be that of a file, or as another server calls the model."""
     suggested = suggest_format(model, FORMATS)
     assert suggested is not None
-    assert suggested.name == "hermes"
+    assert suggested.name == "qwen3_json"
 
 
 @pytest.mark.parametrize(

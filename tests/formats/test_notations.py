@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tokenmill.formats.notations import Elements, Json, Marked, Python, Tags
+from tokenmill.formats.notations import Elements, Json, Literal, Marked, Python, Tags
 from tokenmill.parser.spec import Notation
 
 ARGUMENTS: dict[str, Any] = {"s": 'a "b"', "n": 1, "t": True, "z": None, "l": ["x", 2], "o": {"k": "v"}}
@@ -14,6 +14,7 @@ ARGUMENTS: dict[str, Any] = {"s": 'a "b"', "n": 1, "t": True, "z": None, "l": ["
     ("notation", "written"),
     [
         (Json(), '{"s": "a \\"b\\"", "n": 1, "t": true, "z": null, "l": ["x", 2], "o": {"k": "v"}}'),
+        (Literal(), "{'s': 'a \"b\"', 'n': 1, 't': True, 'z': None, 'l': ['x', 2], 'o': {'k': 'v'}}"),
         (
             Tags("<$key $type $is_text>$value;"),
             (

@@ -17,6 +17,7 @@ from tokenmill.commands.sessions import command
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.servers import RedisServer
 from tokenmill.store.sessions import RedisSessions
+from tokenmill.worker.topic_log import cluster_id
 from tokenmill.worker.topics import create_topics
 
 pytestmark = pytest.mark.integration
@@ -36,15 +37,20 @@ async def keeping(fragile: Stage, unique: str) -> Stage:
     return fragile
 
 
-def _store(stage: Stage) -> RedisSessions:
+async def _store(stage: Stage) -> RedisSessions:
     redis_settings = stage.settings["redis"]
     return RedisSessions(
-        redis_settings["url"], group=stage.group, prefix=redis_settings["key_prefix"], timeout=1, ttl=3_600
+        redis_settings["url"],
+        group=stage.group,
+        cluster=await cluster_id(Kafka(bootstrap_servers=stage.bootstrap)),
+        prefix=redis_settings["key_prefix"],
+        timeout=1,
+        ttl=3_600,
     )
 
 
 async def _session(stage: Stage, conversation: str, *, cached: bool = True) -> Session | None:
-    store = _store(stage) if cached else None
+    store = await _store(stage) if cached else None
     try:
         return await read_session(conversation, Connection(stage.bootstrap), stage.topics.sessions, store)
     finally:
@@ -54,7 +60,7 @@ async def _session(stage: Stage, conversation: str, *, cached: bool = True) -> S
 
 async def _in_redis(stage: Stage, conversation: str) -> int:
     """How many answers of the conversation Redis has, if it says that it has all."""
-    store = _store(stage)
+    store = await _store(stage)
     try:
         return len(await store.load(conversation.encode()) or ())
     finally:

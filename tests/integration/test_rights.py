@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.certificates import Identity, make_identity
+from tests.support.group_tool import reset_offsets
 from tests.support.rights import AUTHORIZER, documented_rights, grant
 from tests.support.stage import Stage, until
 from tokenmill.config import Config, Kafka
@@ -60,6 +61,28 @@ async def test_a_worker_needs_no_more_than_is_documented(
         await until(stage.at_rest, "the message is closed by a control record, and that is committed")
         assert await stage.found() == await stage.expected()
         assert len(await stage.read(stage.topics.dlq)) == 1
+
+
+async def test_without_the_right_to_read_events_a_moved_offset_is_not_known(
+    tmp_path: Path, strict_kafka: SecureKafkaServer, identity: Identity, unique: str
+) -> None:
+    """How far the group had come stands there; the worker says that it can't look, and goes on."""
+    async with Stage(tmp_path, strict_kafka.bootstrap, unique, "memory://", partitions=1) as stage:
+        config = Config(kafka=Kafka(group_id=stage.group), topics=stage.topics)
+        grant(strict_kafka.bootstrap, "mill", config, documented_rights())
+        _log_in(stage, strict_kafka, identity)
+        worker = await stage.start()
+        await stage.send("c", {"message_id": "m", "delta": "one "})
+        await until(stage.caught_up, "everything is committed")
+        await asyncio.to_thread(worker.stop)
+        await reset_offsets(stage.bootstrap, stage.group, stage.topics.tokens, "--to-latest")
+        worker = await stage.start()
+        await stage.send("c", {"message_id": "m", "delta": "two", "end": True})
+        await until(stage.caught_up, "it goes on")
+        said = [line["message"] for line in stage.logged(worker)]
+        assert f"{stage.topics.events} can't be read: what was published before is not known" in said
+        assert 'tokenmill_offsets_moved_total{direction="unknown"} 1.0' in worker.metrics()
+        assert await stage.found() == await stage.expected()
 
 
 async def test_a_right_that_is_missing_is_named(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stage import Stage, asked, until
-from tokenmill.config import Config, Kafka, Topics
+from tests.support.stage import asked, until
+from tokenmill.config import Config, Kafka
 from tokenmill.servers import KafkaServer
 from tokenmill.servers.process import free_port
 from tokenmill.servers.worker import WorkerProcess
@@ -66,18 +66,6 @@ async def test_an_unknown_format_is_refused_by_name(tmp_path: Path) -> None:
     code, log = await _run(WorkerProcess(tmp_path, {"parser": {"format": "hermess"}}))
     assert code == 2
     assert "hermess" in log
-
-
-async def test_outputs_need_as_many_partitions_as_the_input(stage: Stage) -> None:
-    """A record goes to the partition with its input's number; the worker says which topic is too small, and ends."""
-    config = Config(
-        kafka=Kafka(bootstrap_servers=stage.bootstrap),
-        topics=Topics(tokens=stage.topics.tokens, events=f"{stage.group}.e", tool_calls=f"{stage.group}.c"),
-    )
-    await create_topics(config, partitions=3)
-    code, log = await _run(stage.prepare())
-    assert code == 1
-    assert f"{stage.topics.events} has 2 partitions" in log
 
 
 async def _run(worker: WorkerProcess) -> tuple[int, str]:

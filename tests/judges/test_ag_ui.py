@@ -48,7 +48,7 @@ def test_the_client_shows_what_happened(shown: Any, name: str) -> None:
     messages = answer["messages"]
     assert answer["error"] is None
     visible = "".join(message.get("content", "") for message in messages if message["role"] == "assistant")
-    assert visible == done.text + "".join(done.parts("refusal"))
+    assert visible == done.shown + "".join(done.parts("refusal"))
     assert "".join(message["content"] for message in messages if message["role"] == "reasoning") == done.reasoning
     calls = [call for message in messages for call in message.get("toolCalls", ())]
     complete = {call_id for call_id, _, _ in done.calls}

@@ -62,7 +62,7 @@ def test_the_client_shows_what_happened(shown: Any, name: str) -> None:
     done, answer = STREAMS[name], shown[name]
     parts = answer["message"]["parts"]
     assert done.payloads[-1] == b"[DONE]"
-    assert _texts(parts, "text") == done.text + "".join(done.parts("refusal"))
+    assert _texts(parts, "text") == done.shown + "".join(done.parts("refusal"))
     assert _texts(parts, "reasoning") == done.reasoning
     assert all(part["state"] == "done" for part in parts if part["type"] in ("text", "reasoning"))
     problems = _problems(done)

@@ -38,7 +38,7 @@ def blocks(message: Message, kind: str) -> list[Any]:
 
 def check(done: Rendered, message: Message) -> None:
     """What the client shows is what happened."""
-    text = done.text + "".join(done.parts("refusal"))
+    text = done.shown + "".join(done.parts("refusal"))
     assert "".join(block.text for block in blocks(message, "text")) == text
     assert "".join(block.thinking for block in blocks(message, "thinking")) == done.reasoning
     calls = [(block.id, block.name, block.input) for block in blocks(message, "tool_use")]

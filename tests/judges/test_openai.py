@@ -33,7 +33,7 @@ def read(payloads: Sequence[bytes]) -> Any:
 def check(done: Rendered, message: Any) -> None:
     """What the client shows is what happened; text beside calls without its white space."""
     assert message.role == "assistant"
-    assert "".join((message.content or "").split()) == "".join(done.text.split())
+    assert "".join((message.content or "").split()) == "".join(done.shown.split())
     assert getattr(message, "reasoning_content", None) in (done.reasoning, None)
     assert message.refusal in ("".join(done.parts("refusal")), None)
     complete = []

@@ -40,7 +40,7 @@ def read(payloads: Sequence[bytes]) -> list[Any]:
 def check(done: Rendered, response: Response) -> None:
     """What the client shows is what happened."""
     parts = [(item.type, part) for item in response.output for part in getattr(item, "content", None) or ()]
-    assert "".join(part.text for _, part in parts if part.type == "output_text") == done.text
+    assert "".join(part.text for _, part in parts if part.type == "output_text") == done.shown
     assert "".join(part.text for kind, part in parts if kind == "reasoning") == done.reasoning
     assert [part.refusal for _, part in parts if part.type == "refusal"] == done.parts("refusal")
     calls = [item for item in response.output if item.type == "function_call"]
@@ -96,10 +96,10 @@ def test_what_is_said_again_is_bounded() -> None:
     assert max(map(len, done.payloads)) < Limits().output_bytes
     response = read(done.payloads)[-1].response
     assert response.metadata == {"tm-truncated": "1"}
-    assert done.text.startswith(response.output_text)
+    assert done.shown.startswith(response.output_text)
     assert len(response.output_text) == 250_000
     deltas = [json.loads(payload)["delta"] for payload in done.payloads if b"output_text.delta" in payload]
-    assert "".join(deltas) == done.text
+    assert "".join(deltas) == done.shown
 
 
 def test_a_failure_tells_why() -> None:

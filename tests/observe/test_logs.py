@@ -40,6 +40,49 @@ def test_plain_lines_are_for_people() -> None:
     assert stream.getvalue().rstrip().endswith("INFO    tokenmill: hello")
 
 
+def _say(name: str, seconds: list[float], wording: str = "can't reach %s") -> list[str]:
+    """What is said of lines of one wording at these times."""
+    stream = io.StringIO()
+    setup_logs("plain", stream=stream)
+    for number, second in enumerate(seconds):
+        record = logging.LogRecord(name, logging.ERROR, "", 0, wording, (f"broker {number}",), None)
+        record.created = 1_000_000 + second
+        logging.getLogger(name).handle(record)
+    return [line.rsplit(f"{name}: ", 1)[1] for line in stream.getvalue().splitlines()]
+
+
+def test_a_broker_that_is_away_fills_no_log() -> None:
+    """What its client says over and over is said some times a minute, with the number of lines that were left out."""
+    lines = _say("aiokafka.conn", [at / 100 for at in range(6_000)])
+    assert lines[:3] == ["can't reach broker 0", "can't reach broker 1", "can't reach broker 2"]
+    assert lines[3] == "can't reach broker 3000 (and 2,997 more like this before)"
+    assert len(lines) == 6
+
+
+def test_other_lines_are_all_said() -> None:
+    """Those of other wordings, and all of our own but the one for each record that can't be used."""
+    assert len(_say("tokenmill.worker.lane", [0.0] * 10)) == 10
+    assert len(_say("tokenmill.worker.rejected", [0.0] * 10)) == 3
+    stream = io.StringIO()
+    setup_logs("plain", stream=stream)
+    for number in range(10):
+        logging.getLogger("aiokafka").error(f"fact {number}")  # noqa: G004 -- ten wordings
+    assert len(stream.getvalue().splitlines()) == 10
+
+
+def test_the_host_does_not_repeat_a_failure() -> None:
+    """The worker has said why it ends; that line stays the last one of its level."""
+    stream = io.StringIO()
+    setup_logs("plain", stream=stream)
+    logging.getLogger("tokenmill.worker.service").critical("no answer to a fetch")
+    host = logging.getLogger("mode.worker")
+    host.error("[^--WorkerService]: Crashed reason=%r", ValueError(), exc_info=True)
+    logging.getLogger("faust.worker").critical("[^Worker]: We experienced a crash! Reraising original exception...")
+    host.error("[^--Web]: something else")
+    said = [line.rsplit(": ", 1)[-1] for line in stream.getvalue().splitlines()]
+    assert said == ["no answer to a fetch", "something else"]
+
+
 def test_libraries_only_warn() -> None:
     """Their information is about themselves; a level above that holds for them, too."""
     stream = io.StringIO()

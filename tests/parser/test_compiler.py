@@ -18,11 +18,11 @@ from tokenmill.parser.spec import Bare
 @pytest.mark.parametrize(
     ("options", "modes", "reasoning"),
     [
-        ({}, 5, 1),
-        ({"parse": "tools"}, 4, 0),
-        ({"parse": "reasoning"}, 3, 1),
+        ({}, 8, 1),
+        ({"parse": "tools"}, 5, 0),
+        ({"parse": "reasoning"}, 5, 1),
         ({"parse": "none"}, 2, 0),
-        ({"tool_choice": "none"}, 3, 1),
+        ({"tool_choice": "none"}, 5, 1),
     ],
 )
 def test_layers(options: dict[str, Any], modes: int, reasoning: int) -> None:

@@ -65,7 +65,7 @@ def events_of(text: str, **options: Any) -> list[Any]:
         ("<h>think:a<h>nothing b</h>c", [], "c", "a<h>nothing b", []),
         ("tof:{}</h>x", ["f"], "x", "", []),
         ("<h>tof:{}<h>tog:</h>", ["f", "g"], "", "", []),
-        ("<h>tof:[1]</h>x", [], "<h>tof:[1]x", "", ["malformed-call"]),
+        ("<h>tof:[1]</h>x", [], "<h>tof:[1]</h>x", "", ["malformed-call"]),
         ("<h>tof:{", [], "<h>tof:{", "", ["unfinished-call"]),
         ("<h>tools:x</h>y", [], "<h>tools:xy", "", ["malformed-call"]),
         ('<h>tools:{"name":"f"} {"name":"g"}</h>y', ["f", "g"], "y", "", []),

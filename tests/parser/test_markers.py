@@ -2,7 +2,7 @@
 
 import pytest
 
-from tokenmill.parser.markers import INNER_CHARS, Hit, Scanner, ahead, marker
+from tokenmill.parser.markers import INNER_CHARS, SPACE_CHARS, Hit, Scanner, ahead, marker
 
 OVERLAPPING = Scanner([(marker("<a>"), "short"), (marker("<a>b"), "long"), (marker("</ f>", spaces=True), "spaced")])
 
@@ -136,3 +136,36 @@ def test_patterns_are_made_once() -> None:
     assert one.doubt == other.doubt
     found = [scanner.find("<a>", 0, final=False) for scanner in (one, other)]
     assert [hit and hit.value for hit in found] == ["one", "other"]
+
+
+FAR = Scanner([(marker("[", ahead=[ahead(" { x")]), "list"), (marker("<a >", spaces=True), "tag")])
+
+
+@pytest.mark.parametrize("space", [" ", "\n\t", "\u00a0"])
+def test_white_space_between_tokens_is_any(space: str) -> None:
+    """Up to a cap in each place."""
+    most = space * (SPACE_CHARS // len(space))
+    assert FAR.find(f"[{most}{{{most}x", 0, final=False) == Hit(0, 1, "list")
+    assert FAR.find(f"[{most}{{{most}", 0, final=False) == Hit(0, -1, None)
+    assert FAR.find(f"[{most}{{{most} ", 0, final=False) is None
+
+
+@pytest.mark.parametrize(
+    ("held", "room"),
+    [
+        ("[", 0),
+        ("[ ", SPACE_CHARS - 1),
+        ("[  {", 0),
+        ("[  {\n\n\n", SPACE_CHARS - 3),
+        ("[" + " " * SPACE_CHARS, 0),
+        ("<a ", 0),
+    ],
+)
+def test_how_much_white_space_need_not_be_looked_at(held: str, room: int) -> None:
+    """As much as a call's tokens may have between them; a marker's words have hardly any."""
+    assert FAR.room(held) == room
+
+
+def test_where_white_space_leads_a_marker_there_is_room_for_more() -> None:
+    """What is nothing but white space can still become framing."""
+    assert Scanner([(marker("["), None)], leading_space=True).room("\n  ") == SPACE_CHARS - 3

@@ -10,7 +10,8 @@ from tokenmill.events import Error, Finish, MessageStart, Part, ReasoningDelta, 
 from tokenmill.limits import Limits
 from tokenmill.parser import Call, Format, Grammar, Options, Parser, Section
 from tokenmill.parser.bodies import JsonCall
-from tokenmill.parser.markers import marker
+from tokenmill.parser.markers import SPACE_CHARS, marker
+from tokenmill.parser.modes import TextMode
 from tokenmill.parser.state import PIECE_BYTES
 
 CALL = '<tool_call>{"name":"f","arguments":{"a":"bcdefghij"}}</tool_call>'
@@ -63,6 +64,42 @@ def test_nothing_is_held_that_need_not_be() -> None:
         *("a", "", "<b", "", "", "<tool_x", "")
     ]
     assert text_of(parser.finish()) == "<think"
+
+
+@pytest.mark.parametrize("size", [1, 4, 10_000])
+@pytest.mark.parametrize("most", [SPACE_CHARS, SPACE_CHARS + 1])
+@pytest.mark.parametrize(
+    ("format_", "before", "behind"),
+    [
+        ("pythonic", "[", "f(a=1)]"),
+        ("pythonic", "[f(", "a=1)]"),
+        ("xlam", "[", '{"name": "f", "arguments": {"a": 1}}]'),
+        ("llama3_json", '{"name":', '"f", "parameters": {"a": 1}}'),
+        ("hermes", "<tool_call>", '{"name": "f", "arguments": {"a": 1}}</tool_call>'),
+    ],
+)
+def test_white_space_before_a_call_is_sure_has_a_cap(
+    format_: str, before: str, behind: str, most: int, size: int
+) -> None:
+    """It falls on the same character however the text is cut, and a snapshot in between changes nothing."""
+    text = before + " " * most + behind
+    whole = merged(parse(compiled := grammar(format_), [text]))
+    assert len(named(whole, ToolCall)) == (most <= SPACE_CHARS)
+    parser, events = Parser.of(compiled, "identity"), []
+    for at in range(0, len(text), size):
+        events += parser.feed(text[at : at + size])
+        parser = Parser.of_state(compiled, parser.encode_state())
+    assert merged(events + parser.finish()) == whole
+
+
+def test_white_space_that_changes_nothing_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an opening may have any between its tokens, no pattern sees it again for each chunk."""
+    parser = Parser.of(grammar("pythonic"), "identity")
+    parser.feed("so [ ")
+    monkeypatch.setattr(TextMode, "quick", None)
+    assert [parser.feed("  ") for _ in range(100)] == [[]] * 100
+    monkeypatch.undo()
+    assert text_of(parser.feed("1]")) == "[ " + " " * 200 + "1]"
 
 
 def test_a_call_is_complete_with_its_last_character() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tokenmill.parser.relaxed import escaped, to_json
+from tokenmill.parser.relaxed import escaped, printed, to_json
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,27 @@ from tokenmill.parser.relaxed import escaped, to_json
 def test_to_json(text: str, value: Any) -> None:
     """What is meant is plain: it is read so."""
     assert json.loads(to_json(text), strict=False) == value
+
+
+PRINTED = {"a": ["it's \x1b\xa0", 'q"q', {"b'": None, "c": True}], "\U000e0001": [-1, 1e-09, False], "n": "\r\n\\x41"}
+
+
+def test_escapes_of_python() -> None:
+    """What `repr()` prints is read back, by both readers; in JSON's own strings such an escape stands for itself."""
+    for value in (PRINTED, ["it's \x7f"], {"p": ["\x00\\U0001f600"]}):
+        assert json.loads(to_json(repr(value))) == json.loads(printed(repr(value))) == value
+    assert json.loads(to_json("['\\U00110000\\x4']")) == ["\ufffd\\x4"]
+    assert json.loads(to_json('{"p": "\\x41\\U0001f600", b: "it\'s"}')) == {"p": "\\x41\\U0001f600", "b": "it's"}
+    assert json.loads(to_json("{'p': '\\x41'}", words=True)) == {"p": "x41"}
+
+
+@pytest.mark.parametrize(
+    "text", ["{a: 1}", "[1] # x", "{'a': tru}", "[nan]", "[Trueish]", "{'a': it}", "[x for x in y]"]
+)
+def test_what_python_does_not_print(text: str) -> None:
+    """Bare words, comments and code are none of it."""
+    with pytest.raises(ValueError, match=r".+"):
+        json.loads(printed(text))
 
 
 @pytest.mark.parametrize(

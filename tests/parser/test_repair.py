@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tokenmill.limits import JSON_DEPTH
-from tokenmill.parser.repair import decode_json, decode_string, nested_too_deep, whole_characters
+from tokenmill.parser.repair import decode_json, decode_printed, decode_string, nested_too_deep, whole_characters
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,13 @@ def test_depth_of_a_value(depth: int, too_deep: bool) -> None:
     for number in range(depth):
         value = [value, 2] if number % 2 else {"a": value}
     assert nested_too_deep(value) is too_deep
+
+
+def test_decode_printed() -> None:
+    """What Python prints of a JSON value is read back; nesting without end is refused."""
+    value = {"a": [None, True, 1.5, "it's \x1b\U000e0001"], "b\xa0": {}}
+    assert decode_printed(repr(value)) == value
+    assert decode_printed("['\\ud800']") == ["\ufffd"]
+    for text in ("[" * 100_000 + "]" * 100_000, "[1", "{'a'}"):
+        with pytest.raises(ValueError, match=r".+"):
+            decode_printed(text)

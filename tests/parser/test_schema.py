@@ -12,6 +12,15 @@ ROOT: dict[str, Any] = {
         "many": {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/Where"}]}},
         "free": {"type": "object", "additionalProperties": {"type": "boolean"}},
         "loop": {"$ref": "#/properties/loop"},
+        "openapi": {
+            "properties": {
+                "text": {"type": "string", "nullable": True},
+                "one": {"oneOf": [{"type": "integer", "nullable": True}, {"type": "string"}]},
+                "where": {"$ref": "#/$defs/Where/properties/zip", "nullable": True},
+                "any": {"nullable": True},
+                "no": {"type": "string", "nullable": False},
+            }
+        },
         "odd": {"properties": [], "items": 7, "anyOf": "x", "$ref": 5, "type": {}},
     },
     "$defs": {"Where": {"type": ["object", "null"], "properties": {"zip": {"type": "Int64"}}}},
@@ -34,6 +43,11 @@ ROOT: dict[str, Any] = {
         ("odd", set()),
         ("odd x", set()),
         ("odd -", set()),
+        ("openapi text", {"string", "null"}),
+        ("openapi one", {"integer", "string", "null"}),
+        ("openapi where", {"integer", "null"}),
+        ("openapi any", set()),
+        ("openapi no", {"string"}),
         ("nothing", set()),
     ],
 )

@@ -9,12 +9,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tests.properties import record_checks, settings_checks
-from tests.properties.checks import check, check_every_cut
+from tests.properties.checks import DIALECTS_AT_ONCE, check, check_every_cut
+from tests.properties.costs import cost_problem
+from tests.properties.mixtures import mixture_of, mixture_setting_of
 from tests.properties.record_soup import log_of
 from tests.properties.settings_soup import Document, document_of
 from tests.properties.shrink import shrunk, smaller_documents, smaller_logs, smaller_streams
 from tests.properties.soup import Setting, Stream, setting_of, stream_of
 from tests.properties.stuck import in_time
+from tests.support.promises import Broken
 from tokenmill.records import InputRecord
 
 
@@ -29,12 +32,20 @@ class Kind(NamedTuple):
 
 def stream_failure(seed: int) -> str | None:
     """A model's answer, in some format."""
-    setting, stream = setting_of(seed), stream_of(seed)
-    problem = raised(lambda: check(setting, stream, random.Random(f"cuts {seed}")))
-    return stream_report(seed, setting, stream, problem) if problem else None
+    return _of_stream("formats", seed, setting_of(seed), stream_of(seed))
 
 
-def stream_report(seed: int, setting: Setting, stream: Stream, problem: Exception) -> str:
+def mixture_failure(seed: int) -> str | None:
+    """One in several formats. Dialects do not know of which: most of the time goes to the parser."""
+    return _of_stream("mixtures", seed, mixture_setting_of(seed), mixture_of(seed), dialects=seed % 8 == 0)
+
+
+def _of_stream(kind: str, seed: int, setting: Setting, stream: Stream, dialects: int = DIALECTS_AT_ONCE) -> str | None:
+    problem = raised(lambda: check(setting, stream, random.Random(f"cuts {seed}"), dialects))
+    return stream_report(kind, seed, setting, stream, problem) if problem else None
+
+
+def stream_report(kind: str, seed: int, setting: Setting, stream: Stream, problem: Exception) -> str:
     """What broke, under which options, and the smallest stream."""
 
     def again(candidate: Stream) -> Exception | None:
@@ -43,7 +54,7 @@ def stream_report(seed: int, setting: Setting, stream: Stream, problem: Exceptio
     least = shrunk(stream, smaller_streams, again) if again(stream) else stream
     grammar = setting.grammar
     return _told(
-        "formats",
+        kind,
         seed,
         problem,
         [
@@ -90,6 +101,16 @@ def document_failure(seed: int) -> str | None:
         return _told("configuration", seed, problem, [f"smallest: {again(least)!r}", *shown])
 
 
+def cost_failure(seed: int) -> str | None:
+    """A long text of which the cost grows faster than its length."""
+    try:
+        with in_time():
+            problem = cost_problem(seed)
+    except Broken as stuck:
+        problem = str(stuck)
+    return _told("costs", seed, Broken(problem), ()) if problem else None
+
+
 def raised(check_it: Callable[[], Any]) -> Exception | None:
     """What a check raises, whatever it is: that is what is looked for."""
     try:
@@ -107,7 +128,9 @@ def _told(kind: str, seed: int, problem: Exception, lines: Iterable[str]) -> str
 
 KINDS: Mapping[str, Kind] = {
     "formats": Kind(1_000_000, stream_failure),
+    "mixtures": Kind(1_000_000, mixture_failure),
     "codecs": Kind(700_000, log_failure),
     "configuration": Kind(300_000, document_failure),
+    "costs": Kind(60_000, cost_failure),
 }
 """In the order in which they run."""

@@ -1,8 +1,8 @@
 """Many random inputs against the promises: `python -m tests.properties.fuzz`, or `make fuzz`.
 
-Inputs are answers in all formats, records of all codecs, and configurations. Seeds are numbers in a row, so a run can
-be repeated and gone on with: `--first`. The first input that breaks a promise is printed with its seed, as small as it
-can be made, and ends the run with exit code 1.
+Inputs are answers in all formats and in mixtures of them, records of all codecs, configurations, and long texts of
+which the time is taken. Seeds are numbers in a row, so a run can be repeated and gone on with: `--first`. The first
+input that breaks a promise is printed with its seed, as small as it can be made, and ends the run with exit code 1.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from multiprocessing.pool import Pool
 from typing import NamedTuple
 
 from tests.properties.failures import KINDS
+from tests.properties.mixtures import where_from
 from tests.properties.soup import BLOCK
 
 BATCH = 32 * BLOCK
@@ -43,6 +44,7 @@ def run_seeds(kind: str, first: int, inputs: int) -> Batch:
 def main() -> int:
     """Read the options, run, tell."""
     options = _options()
+    _say(f"mixtures are spliced from {where_from()}")
     ends = time.monotonic() + options.minutes * 60
     with multiprocessing.Pool(options.processes, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
         for kind in options.kind or KINDS:
@@ -72,7 +74,7 @@ def _all_kept(pool: Pool, kind: str, first: int, count: int, ends: float) -> boo
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.properties.fuzz", description="Random inputs of all kinds.")
     parser.add_argument("--kind", action="append", choices=KINDS, help="of which inputs; may be repeated (all)")
-    parser.add_argument("--count", type=int, help="how many of each kind (a million formats, a million of the others)")
+    parser.add_argument("--count", type=int, help="how many of each kind (a million; of the last two together)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin nothing after this time")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many (one for each processor)")
@@ -85,7 +87,7 @@ def _run(batch: tuple[str, int, int, float]) -> Batch:
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)  # noqa: T201 -- it talks to people
+    print(line.encode(errors="backslashreplace").decode(), flush=True)  # noqa: T201 -- it talks to people
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def render(
 ) -> list[bytes]:
     """The payloads, of the events that a message's dialect is given."""
     streams = dialect.streams_tool_input or grammar.options.stream_tool_input
-    envelope = Envelope("c", "m", 0, 0, grammar.options, grammar.tools)
+    envelope = Envelope("c", "m", 0, 0, grammar.message_start)
     kind = dialect.state_type
     state = kind() if kind else None
     payloads: list[bytes] = []

@@ -10,7 +10,7 @@
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from tests.conformance.own_cases import own_cases
@@ -63,6 +63,10 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "provider": ("anthropic", "openai", "gemini", "nobody"),
     "id_prefix": ("p_",),
     "segment_end_metadata": (True,),
+    "response_template": (
+        {"fields": {"tool_calls": {"open": "<call>", "close": "</call>", "content": "json"}}},
+        {"fields": {"thinking": {"open_pattern": "^", "close": "]]"}, "content": {"close": "<call>"}}},
+    ),
     "segment_tools": ({"write_file": "f", "run_bash": "g"}, {"patch_file": "f"}),
 }
 LIMITS: dict[str, tuple[int, ...]] = {
@@ -112,7 +116,12 @@ def stream_of(seed: int) -> Stream:
     setting = setting_of(seed)
     text = _text(dice, setting)
     if dice.random() < 0.02:
-        text = _insert(dice, text, dice.choice(HALVES))
+        text = inserted(dice, text, dice.choice(HALVES))
+    return with_beside(dice, text)
+
+
+def with_beside(dice: random.Random, text: str) -> Stream:
+    """A whole answer of this text: now and then with content beside it, and with some end."""
     steps = [Step("feed", text)]
     if dice.random() < 0.25:
         places = sorted(dice.randint(0, len(text)) for _ in range(dice.randint(1, 3)))
@@ -150,18 +159,28 @@ def _drawn(block: int) -> Setting:
     options["tools"] = _tools(dice, formats)
     caps = dice.random() < 0.3
     limits = {name: dice.choice(values) for name, values in LIMITS.items() if caps and dice.random() < 0.5}
+    return setting_for(formats, options, Limits(**limits))
+
+
+def setting_for(
+    formats: list[Format],
+    options: dict[str, Any],
+    limits: Limits,
+    answers: Callable[[str], tuple[str, ...]] = answers_of,
+) -> Setting:
+    """What streams of these formats are made of; `answers` knows the good ones by format."""
     names = [format_.name for format_ in formats]
     read = read_options({"placeholder_text": BESIDE, "format": names if len(names) > 1 else names[0], **options})
     own = [(format_, format_.configured(format_, read) if format_.configured else format_) for format_ in formats]
     return Setting(
-        Grammar(read, formats, Limits(**limits), traced=True),
+        Grammar(read, formats, limits, traced=True),
         tuple(
             _suffixed(piece, read) for _, configured in own for piece in (*pieces_of(configured), *read.json_patterns)
         ),
         tuple(
             _suffixed(_renamed(answer, format_, configured), read)
             for format_, configured in own
-            for answer in answers_of(format_.name)
+            for answer in answers(format_.name)
         ),
     )
 
@@ -187,28 +206,30 @@ def _text(dice: random.Random, setting: Setting) -> str:
     kind = dice.random()
     if kind < 0.4:
         return _soup(dice, setting)
-    answer = _spoiled(dice, setting, dice.choice(setting.answers)[:600])
+    answer = spoiled(dice, setting, dice.choice(setting.answers)[:600])
     if kind < 0.75:
         return answer
     return answer + (_soup(dice, setting) if kind < 0.9 else dice.choice(setting.answers)[:300])
 
 
-def _piece(dice: random.Random, setting: Setting) -> str:
+def piece_of(dice: random.Random, setting: Setting) -> str:
+    """Something that answers of these formats are made of, or the beginning of it."""
     source = dice.choices((setting.pieces, JSON, PYTHON, XML, TEXT), (10, 3, 1, 2, 3))[0]
     piece: str = dice.choice(source)
     return piece[: dice.randint(0, len(piece))] if dice.random() < 0.08 else piece
 
 
 def _soup(dice: random.Random, setting: Setting) -> str:
-    return "".join(_piece(dice, setting) for _ in range(dice.randint(1, 24)))
+    return "".join(piece_of(dice, setting) for _ in range(dice.randint(1, 24)))
 
 
-def _insert(dice: random.Random, text: str, piece: str) -> str:
+def inserted(dice: random.Random, text: str, piece: str) -> str:
+    """The text with this piece somewhere in it."""
     at = dice.randint(0, len(text))
     return text[:at] + piece + text[at:]
 
 
-def _spoiled(dice: random.Random, setting: Setting, text: str) -> str:
+def spoiled(dice: random.Random, setting: Setting, text: str) -> str:
     """A good answer after up to four mistakes: something left out, doubled, put in, cut off."""
     for _ in range(dice.randint(0, 4)):
         begin = dice.randint(0, len(text))
@@ -219,7 +240,7 @@ def _spoiled(dice: random.Random, setting: Setting, text: str) -> str:
         elif kind < 0.45:
             text = text[:end] + text[begin:]
         elif kind < 0.9:
-            text = text[:begin] + _piece(dice, setting) + text[begin:]
+            text = text[:begin] + piece_of(dice, setting) + text[begin:]
         else:
             text = text[:begin]
     return text

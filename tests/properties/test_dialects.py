@@ -25,8 +25,9 @@ GROWING = [pytest.param({}, id="default"), pytest.param({"stream_tool_input": Tr
 
 def encoded(dialect: Dialect, scenario: Scenario, events: Sequence[AnyEvent], **options: Any) -> list[bytes]:
     """The payloads of events; the state is encoded and decoded at each, as a snapshot does."""
-    grammar = compile_grammar(read_options({**scenario.open, "model": "some-model", **options}))
-    envelope = Envelope(KEY, MESSAGE, 0, STARTED_MS, grammar.options, grammar.tools)
+    described = {"describe_tools": dialect.describes_tools}
+    grammar = compile_grammar(read_options({**scenario.open, "model": "some-model", **described, **options}))
+    envelope = Envelope(KEY, MESSAGE, 0, STARTED_MS, grammar.message_start)
     kind = dialect.state_type
     state = kind() if kind else None
     payloads: list[bytes] = []
@@ -64,7 +65,7 @@ def test_payloads_are_json_on_one_line_that_fits(dialect: Dialect, name: str, op
 def test_a_lost_message_raises_nothing(dialect: Dialect) -> None:
     """Where the state is gone, an error and the end still come through as far as the shape can say them."""
     grammar = compile_grammar(read_options({}))
-    envelope = Envelope(KEY, MESSAGE, 0, STARTED_MS, grammar.options, grammar.tools)
+    envelope = Envelope(KEY, MESSAGE, 0, STARTED_MS, grammar.message_start)
     events = msgspec.json.decode(
         b'[{"type":"error","code":"state-lost","message":"m"},{"type":"finish","reason":"error"}]',
         type=list[AnyEvent],

@@ -1,23 +1,29 @@
-"""Some thousand random inputs of every kind against the promises; `make fuzz` checks two million."""
+"""Some thousand random inputs of every kind against the promises; `make fuzz` checks three million."""
 
 import random
+from pathlib import Path
 
+import msgspec
 import pytest
 
+from tests.conformance.shared_cases import known_cases
 from tests.properties.checks import check_every_cut
 from tests.properties.failures import document_failure, log_failure, stream_report
 from tests.properties.fuzz import BATCH, run_seeds
+from tests.properties.mixtures import BLOCK as MIXTURES_BLOCK
+from tests.properties.mixtures import WIDER, mixture_of, mixture_setting_of, where_from
 from tests.properties.record_soup import BLOCK as CODECS_BLOCK
 from tests.properties.record_soup import log_of
 from tests.properties.settings_soup import KEYS, SECRET, document_of
 from tests.properties.shrink import shrunk, smaller_streams
-from tests.properties.soup import BESIDE, BLOCK, Setting, Step, Stream, setting_of, stream_of
+from tests.properties.soup import BESIDE, BLOCK, LIMITS, OPTIONS, Setting, Step, Stream, setting_of, stream_of
 from tests.support.promises import Broken
 from tokenmill.codecs import CODECS
 from tokenmill.codecs.sse_stream import PREFIX
 from tokenmill.config.read import _Reader
 from tokenmill.formats import FORMATS
 from tokenmill.parser import Parser
+from tokenmill.parser.repair import single_halves
 from tokenmill.session.intake import Intake
 
 
@@ -26,6 +32,13 @@ from tokenmill.session.intake import Intake
 def test_random_streams_break_no_promise(first: int) -> None:
     """P2, P3, P7, P8 and P9 hold for marker soup and spoiled answers under random options, however they are cut."""
     assert run_seeds("formats", first, BATCH) == (BATCH, None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 2 * BATCH, BATCH))
+def test_random_mixtures_break_no_promise(first: int) -> None:
+    """The same for several formats that live at once, all options at random, with halves of surrogate pairs."""
+    assert run_seeds("mixtures", first, BATCH) == (BATCH, None)
 
 
 @pytest.mark.slow
@@ -49,6 +62,32 @@ def test_a_seed_is_the_same_stream_every_time() -> None:
     assert first == again[::-1]
 
 
+def test_mixtures_are_of_all_formats_and_options() -> None:
+    """Each format lives beside others, each option and cap is set, and streams have halves of surrogate pairs."""
+    settings = [mixture_setting_of(block * MIXTURES_BLOCK).grammar for block in range(3 * len(FORMATS))]
+    together = [grammar.format_names for grammar in settings if len(grammar.format_names) > 1]
+    assert {name for names in together for name in names} == {format_.name for format_ in FORMATS}
+    said = [msgspec.to_builtins(grammar.options) for grammar in settings]
+    assert set(OPTIONS) <= {name for options in said for name in options}
+    assert all(any(getattr(grammar.limits, cap) in WIDER[cap] for grammar in settings) for cap in LIMITS)
+    texts = [mixture_of(seed).text for seed in range(MIXTURES_BLOCK)]
+    assert sum(single_halves(text) != text for text in texts) > len(texts) // 4
+
+
+def test_mixtures_are_spliced_from_the_cases_that_are_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Those of other projects and the rendered ones, where they are; else own cases, and it is said."""
+    folder = tmp_path / "formats"
+    monkeypatch.setenv("TOKENMILL_CASES", str(tmp_path))
+    assert where_from().startswith("own cases alone")
+    assert known_cases("hermes") == []
+    folder.mkdir()
+    (tmp_path / "templates").mkdir()
+    (folder / "hermes.jsonl").write_text('{"format": "hermes", "text": "a"}\n')
+    (tmp_path / "templates" / "some.jsonl").write_text('{"format": "hermes", "text": "b"}\n')
+    assert [case["text"] for case in known_cases("hermes")] == ["a", "b"]
+    assert str(tmp_path) in where_from()
+
+
 def test_streams_are_of_every_kind() -> None:
     """Calls are completed, broken and cut off, limits are hit, reasoning and native calls come between."""
     seen: set[str] = set()
@@ -65,7 +104,7 @@ def test_a_failure_is_told_with_a_small_stream(monkeypatch: pytest.MonkeyPatch) 
     """The report names the seed, how to run it again, and the smallest stream that fails."""
     monkeypatch.setattr(Parser, "encode_state", lambda _parser: b"\x90")
     setting, stream = setting_of(0), Stream((Step("feed", "some text"), Step("reasoning", BESIDE)), "stop")
-    told = stream_report(0, setting, stream, Broken("P3"))
+    told = stream_report("formats", 0, setting, stream, Broken("P3"))
     again = "again: python -m tests.properties.fuzz --kind formats --first 0 --count 1"
     assert told.startswith(f"formats, seed 0: Broken: P3\n  {again}\n")
     assert "feed('some text')" not in told

@@ -57,8 +57,8 @@ MUTANTS = (
     Mutant(
         "hold-back off by one on the short path",
         "parser/modes.py",
-        "state.held = text[settled:]",
-        "state.held = text[settled + 1 :]",
+        "state.hold(text[settled:],",
+        "state.hold(text[settled + 1 :],",
     ),
     Mutant(
         "the message's cap is one too high",
@@ -121,7 +121,7 @@ MUTANTS = (
     Mutant(
         "all is held again and again",
         "parser/parser.py",
-        'if state.held:\n        state.held = ""\n    position',
+        'if state.held:\n        state.held, state.room = "", 0\n    position',
         "position",
     ),
 )

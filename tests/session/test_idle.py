@@ -13,7 +13,7 @@ TIMEOUT = 1_000
 
 def ends(state: Partition, now: int) -> list[dict[str, object]]:
     """The chunks of the records that `idle` asks for."""
-    return [msgspec.json.decode(control.value) for control in state.idle(now, TIMEOUT)]
+    return [msgspec.json.decode(control.value or b"") for control in state.idle(now, TIMEOUT)]
 
 
 def test_a_message_without_chunks_for_the_time_is_named() -> None:
@@ -157,7 +157,7 @@ def test_the_longest_idle_come_first() -> None:
         {"message_id": "d", "delta": "x"},
         {"message_id": "a", "delta": "x"},
     )
-    named = [msgspec.json.decode(control.value)["message_id"] for control in state.longest_idle(2)]
+    named = [msgspec.json.decode(control.value or b"")["message_id"] for control in state.longest_idle(2)]
     assert named == ["b", "d"]
 
 

@@ -100,7 +100,7 @@ def test_an_idle_stream_ends_where_its_writer_saw_the_last_of_it() -> None:
 def test_the_end_of_a_stream_is_stale_if_it_goes_on() -> None:
     """What came between was not idle; nor is there anything to end where nothing is remembered."""
     reads = intake("text")
-    late = record(2, b"", tm_last_offset="0")
+    late = record(2, None, tm_last_offset="0")
     for offset, value in enumerate((b"\xe2", b"\x82")):
         reads.read(record(offset, value))
     assert reads.read(late) == ((), None)
@@ -125,7 +125,7 @@ def test_an_answer_that_says_how_it_ended_did_not_time_out() -> None:
     reads = intake()
     value = b'data: {"message":{"content":"a"},"done":true,"done_reason":"stop"}'
     assert reads.read(record(0, value, tm_codec="sse+ollama")) == ([], None)
-    chunks, _ = reads.read(record(1, b"", tm_codec="sse+ollama", tm_last_offset="0"))
+    chunks, _ = reads.read(record(1, None, tm_codec="sse+ollama", tm_last_offset="0"))
     assert [(chunk.delta, chunk.end, chunk.control) for chunk in chunks] == [("a", UNSET, None), ("", True, None)]
 
 
@@ -185,9 +185,9 @@ def test_the_end_of_an_idle_stream_names_its_last_record() -> None:
     """An offset behind it was another's, who may have written to the same message: the stream is not ended for that."""
     reads = intake("text")
     reads.read(record(0, b"\xe2"))
-    assert reads.read(record(2, b"", tm_last_offset="1")) == ((), None)
+    assert reads.read(record(2, None, tm_last_offset="1")) == ((), None)
     assert reads.tally.dropped == {"stale-timeout": 1}
-    assert reads.read(record(3, b"", tm_last_offset="0"))[0] != ()
+    assert reads.read(record(3, None, tm_last_offset="0"))[0] != ()
 
 
 def test_no_replay_starts_inside_a_stream_that_was_too_old() -> None:
@@ -196,5 +196,5 @@ def test_no_replay_starts_inside_a_stream_that_was_too_old() -> None:
     reads = Intake("text", 1_000, low_water, Tally())
     reads.read(record(0, b"\xe2"))
     low_water.hold(low_water.root(1))  # another's
-    reads.read(record(2, b"", tm_opened_before="2"))
+    reads.read(record(2, None, tm_opened_before="2"))
     assert low_water.at(3) == 0

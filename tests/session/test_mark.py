@@ -3,7 +3,7 @@
 import pytest
 
 from tokenmill.limits import COMMIT_METADATA_BYTES
-from tokenmill.session import Mark
+from tokenmill.session import LogId, Mark
 from tokenmill.session.recovery import ANNOUNCED_SPANS
 
 LARGEST = Mark(
@@ -15,6 +15,8 @@ LARGEST = Mark(
     unseen_until=2**63,
     foreign_until=2**63,
     announced=((2**63, 2**63),) * ANNOUNCED_SPANS,
+    log=LogId("c" * 22, "t" * 22, 2**31),
+    epoch=2**31,
 )
 
 
@@ -22,6 +24,14 @@ LARGEST = Mark(
 def test_a_mark_comes_back(mark: Mark) -> None:
     """Through the string that Kafka keeps."""
     assert Mark.decode(mark.encode()) == mark
+
+
+def test_a_mark_of_before_is_of_an_unknown_log() -> None:
+    """Commits that were made when nobody asked which log it is."""
+    mark = Mark.decode('{"offset":5,"low_water":3,"fingerprint":"abc"}')
+    assert mark is not None
+    assert (mark.log, mark.epoch) == (LogId(), -1)
+    assert not mark.log.is_another(LogId("c", "t"))
 
 
 def test_the_largest_mark_fits() -> None:

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from tests.session.logs import events, log, run
+from tests.support.parsing import text_of
 from tests.support.restoring import restore
 from tokenmill.dialects import Envelope, dialect, native
 from tokenmill.events import ErrorCode, Event
@@ -38,6 +39,7 @@ def test_every_record_says_what_it_is_a_part_of() -> None:
         ("tm-seq", b"0"),
         ("tm-part", b"1/1"),
         ("tm-source-partition", b"3"),
+        ("tm-opened", b"1000"),
     ]
 
 
@@ -137,6 +139,7 @@ class _Twice:
     state_type = _Counted
     streams_tool_input = False
     streams_arguments = False
+    describes_tools = False
 
     def encode(self, state: Any, _envelope: Envelope, event: Event, _seq: int | None, _time: int) -> list[bytes]:
         """Payloads that say how many events there were."""
@@ -233,3 +236,47 @@ def test_payloads_that_fit_no_record_leave_no_hole_in_the_numbers() -> None:
     )
     last = [dict(each.headers) for each in out if each.headers[2] == out[-1].headers[2]]
     assert [headers["tm-part"] for headers in last] == [b"%d/%d" % (n + 1, len(last)) for n in range(len(last))]
+
+
+def test_every_record_leads_to_where_its_message_began() -> None:
+    """By the time of the first record of its message, whatever choice it is of; a new use of the id begins anew."""
+    out = output(
+        {"message_id": "m", "open": {}, "delta": "a"},
+        {"message_id": "m", "choice": 1, "delta": "b"},
+        {"message_id": "m", "control": "cancel"},
+        {"message_id": "m", "open": {}, "delta": "c", "end": True},
+    )
+    opened = [dict(each.headers)["tm-opened"] for each in out]
+    starts = [number for number, each in enumerate(out) if b'"message-start"' in (each.value or b"")]
+    assert [out[number].timestamp for number in starts] == [1_000, 1_001, 1_003]
+    assert [opened[number] for number in starts] == [b"1000", b"1000", b"1003"]
+    assert set(opened[: starts[2]]) == {b"1000"}
+    assert set(opened[starts[2] :]) == {b"1003"}
+
+
+HIDING = ["ag_ui", "agent", "ai_sdk_ui", "anthropic", "openai", "openai_completion", "openai_responses"]
+CUT_CALL: list[dict[str, Any]] = [OPEN | {"delta": "a "}, {"message_id": "m", "delta": CALL[:30]}]
+
+
+@pytest.mark.parametrize("name", HIDING)
+@pytest.mark.parametrize("ending", [{"finish_reason": "length"}, {"control": "cancel"}, {"control": "timeout"}])
+def test_what_clients_see_of_a_call_that_is_cut_off(name: str, ending: dict[str, Any]) -> None:
+    """No markup: they would show it. Of a call that the model left open by itself the source is text."""
+    specs = (OutputSpec("said", dialect=name), OutputSpec("events"))
+    for end, shown in ((ending, False), ({"finish_reason": "stop"}, True)):
+        out = output(*CUT_CALL, {"message_id": "m"} | end, specs=specs)
+        said = [each.value or b"" for each in out if each.topic == "said"]
+        texts = b"".join(value for value in said if b"error" not in value[:60])
+        assert (CALL[:11].encode() in texts) is shown
+    assert CALL[:11] in text_of(events(output(*CUT_CALL, {"message_id": "m"} | ending)))
+
+
+@pytest.mark.parametrize("name", HIDING)
+def test_a_call_that_is_wrong_is_text_whatever_ends_the_answer(name: str) -> None:
+    """It was not cut off, and what follows may speak of it."""
+    out = output(
+        OPEN | {"delta": "a <tool_call>{oops</tool_call> b"},
+        {"message_id": "m", "finish_reason": "length"},
+        specs=(OutputSpec("said", dialect=name),),
+    )
+    assert b"{oops" in b"".join(each.value or b"" for each in out)

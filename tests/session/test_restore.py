@@ -1,6 +1,7 @@
 """From a snapshot back to a partition."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from tests.session.logs import SETTINGS, log, partition, record, run
 from tests.support.restoring import restore
 from tokenmill.errors import SnapshotError
-from tokenmill.session import Mark, Partition, SnapshotWrite
+from tokenmill.session import LogId, Mark, Partition, SnapshotWrite
 from tokenmill.session.snapshot import Meta
 
 
@@ -72,6 +73,28 @@ def test_a_snapshot_of_another_place_is_refused() -> None:
     for topic, number in (("other", 0), ("tokens", 1)):
         with pytest.raises(SnapshotError, match="not of"):
             restored(mark, write, topic, number)
+
+
+def test_the_state_of_another_log_is_none() -> None:
+    """Whatever is like it in topic, partition and offset."""
+    state = busy()
+    state.log = LogId("c", "t")
+    mark = msgspec.structs.replace(state.mark(), log=LogId("c", "made anew"))
+    found = None
+    with suppress(SnapshotError):
+        found = restored(mark, state.changes(full=True))
+    assert found is None
+
+
+@pytest.mark.parametrize("other", [LogId("c", "other"), LogId("other", ""), LogId("c", "t", 3)])
+def test_a_snapshot_of_another_log_is_refused(other: LogId) -> None:
+    """A topic that was made anew, another cluster, or a log that lost its end and went on otherwise."""
+    state = busy()
+    state.log = LogId("c", "t")
+    mark, write = state.mark(), state.changes(full=True)
+    with pytest.raises(SnapshotError, match="of another log"):
+        restored(msgspec.structs.replace(mark, log=other), write)
+    assert restored(mark, write).log == state.log
 
 
 def test_a_snapshot_from_after_the_mark_is_refused() -> None:

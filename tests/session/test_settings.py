@@ -49,6 +49,7 @@ class _Growing:
     summary = "nothing"
     state_type = None
     streams_arguments = True
+    describes_tools = True
 
     def __init__(self, *, streams_tool_input: bool) -> None:
         self.streams_tool_input = streams_tool_input
@@ -99,10 +100,12 @@ def test_the_fingerprint_covers_what_changes_events(changed: dict[str, object]) 
 
 
 def test_the_fingerprint_leaves_out_what_does_not() -> None:
-    """Names of topics, and the order in which a filter lists its types."""
+    """Names of topics, the order in which a filter lists its types, and how long a record of an output may be."""
     settings = SessionSettings(outputs=(OutputSpec("a", events=frozenset(("finish", "error", "text-delta"))),))
     renamed = SessionSettings(outputs=(OutputSpec("b", events=frozenset(("text-delta", "finish", "error"))),), dlq="x")
     assert renamed.fingerprint() == settings.fingerprint()
+    shorter = msgspec.structs.replace(settings, limits=Limits(output_bytes=500_000))
+    assert shorter.fingerprint() == settings.fingerprint()
 
 
 def test_the_fingerprint_is_the_same_in_every_process() -> None:

@@ -1,10 +1,16 @@
 """The source of every call beside what was made of it, for the host's log."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import pytest
 
+from tests.support.parsing import source_of
+from tokenmill.events import AnyEvent, TextDelta
+from tokenmill.formats import compile_grammar
+from tokenmill.parser import Options, Parser
+from tokenmill.parser.spans import Span
 from tokenmill.records import InputRecord, Output
 from tokenmill.session import OutputSpec, Partition, SessionSettings
 from tokenmill.session.traces import Trace
@@ -45,6 +51,25 @@ def test_what_is_published_is_the_same(step: int, dialect: str) -> None:
     plain, none = process(traced=False, step=step, dialect=dialect)
     assert process(traced=True, step=step, dialect=dialect)[0] == plain
     assert none == []
+
+
+@pytest.mark.parametrize("step", [1, 1000])
+def test_text_that_waits_goes_on_waiting(step: int) -> None:
+    """With `text_mode` smart a marker that is no event divides no text, whether it is noted or not."""
+    text = "one <turn|>two <turn|>three. four<channel|> five"
+    options = Options(format="gemma4", text_mode="smart")
+    untold, told = ([*parse_with(options, text, step, traced=noted)] for noted in (False, True))
+    assert [event for event in told if not isinstance(event, Span)] == untold
+    assert [event.delta for event in untold if isinstance(event, TextDelta)] == ["one two three. ", "four five"]
+    assert source_of(told) == text
+
+
+def parse_with(options: Options, text: str, step: int, *, traced: bool) -> Iterator[AnyEvent | Span]:
+    """The events of a text in pieces of this size."""
+    parser = Parser.of(compile_grammar(options, traced=traced), "identity")
+    for at in range(0, len(text), step):
+        yield from parser.feed(text[at : at + step])
+    yield from parser.finish()
 
 
 def test_a_replay_tells_nothing() -> None:

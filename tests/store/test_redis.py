@@ -22,7 +22,7 @@ MANY = {b"%d" % number: b"x" for number in range(2 * SNAPSHOT_PAGE_FIELDS)}
 @pytest.fixture
 async def store(redis_server: RedisServer) -> AsyncIterator[RedisStore]:
     """On a server of the test's own."""
-    found = RedisStore(redis_server.url, group="group", prefix="mill", timeout=0.3, ttl=100)
+    found = RedisStore(redis_server.url, group="group", cluster="kafka", prefix="mill", timeout=0.3, ttl=100)
     yield found
     await found.close()
 
@@ -36,11 +36,14 @@ def client(redis_server: RedisServer) -> redis.Redis:
 async def test_all_keys_of_a_partition_are_in_one_cluster_slot_and_expire(
     store: RedisStore, client: redis.Redis
 ) -> None:
-    """The hash tag names group, topic and partition; a replaced generation is gone."""
-    first = await store.write_full("tokens", 3, None, Place(1, 10), b"", {b"a": b"1"})
-    second = await store.write_full("tokens", 3, first, Place(1, 20), b"", {b"a": b"2"})
+    """The hash tag names cluster, group, topic and partition; a replaced generation is gone, and has the topic's id."""
+    first = await store.write_full("tokens", 3, None, Place(1, 10, "id"), b"", {b"a": b"1"})
+    second = await store.write_full("tokens", 3, first, Place(1, 20, "id"), b"", {b"a": b"2"})
+    assert second.generation.startswith("id-1-20-")
     names = sorted(client.keys())
-    assert names == sorted([b"mill:{group:tokens:3}:head", b"mill:{group:tokens:3}:" + second.generation.encode()])
+    assert names == sorted(
+        [b"mill:{kafka:group:tokens:3}:head", b"mill:{kafka:group:tokens:3}:" + second.generation.encode()]
+    )
     assert all(0 < client.pttl(name) <= 100_000 for name in names)
     client.close()
 
@@ -48,7 +51,7 @@ async def test_all_keys_of_a_partition_are_in_one_cluster_slot_and_expire(
 async def test_a_snapshot_that_lost_fields_is_none(store: RedisStore, client: redis.Redis) -> None:
     """The number of fields is part of the head: what was evicted is noticed."""
     head = await store.write_full("tokens", 0, None, Place(1, 10), b"", MANY)
-    client.hdel("mill:{group:tokens:0}:" + head.generation, b"7")
+    client.hdel("mill:{kafka:group:tokens:0}:" + head.generation, b"7")
     assert await store.load("tokens", 0) is None
     client.close()
 
@@ -56,7 +59,7 @@ async def test_a_snapshot_that_lost_fields_is_none(store: RedisStore, client: re
 async def test_an_interrupted_delta_is_no_snapshot_until_a_full_write(store: RedisStore, client: redis.Redis) -> None:
     """Between its first and last page readers see nothing; a full write on the old head makes it good."""
     head = await store.write_full("tokens", 0, None, Place(1, 10), b"", {b"a": b"1"})
-    client.hset("mill:{group:tokens:0}:head", "writing", "token of a writer that is no more")
+    client.hset("mill:{kafka:group:tokens:0}:head", "writing", "token of a writer that is no more")
     assert await store.load("tokens", 0) is None
     assert await store.head("tokens", 0) == head
     with pytest.raises(Unavailable):
@@ -131,7 +134,7 @@ async def test_a_write_whose_answer_was_lost_does_not_spoil_the_next(
     with pytest.raises(Unavailable):
         await store.write_delta("tokens", 0, head, Place(1, 11), b"", {b"b": b"2"}, [])
     redis_server.thaw()
-    await until(lambda: client.hget("mill:{group:tokens:0}:head", "offset") == b"11", "it is applied after all")
+    await until(lambda: client.hget("mill:{kafka:group:tokens:0}:head", "offset") == b"11", "it is applied after all")
     client.close()
     with pytest.raises(HeadChanged):
         await store.write_delta("tokens", 0, head, Place(1, 12), b"", {b"c": b"3"}, [])
@@ -157,3 +160,11 @@ def test_pages_keep_both_caps() -> None:
     found = list(pages(fields))
     assert [len(page) // 2 for page in found] == [SNAPSHOT_PAGE_FIELDS, SNAPSHOT_PAGE_FIELDS, 1, 1]
     assert [part for page in found for part in page] == [part for item in fields.items() for part in item]
+
+
+async def test_clusters_have_keys_of_their_own(store: RedisStore, redis_server: RedisServer) -> None:
+    """Though group, topic and partition have the same names in both."""
+    other = RedisStore(redis_server.url, group="group", cluster="another", prefix="mill", timeout=0.3, ttl=100)
+    await store.write_full("tokens", 0, None, Place(1, 10, "id"), b"", {b"a": b"1"})
+    assert await other.head("tokens", 0) is None
+    await other.close()

@@ -17,7 +17,7 @@ C = b"conversation \xc3\xa9"
 @pytest.fixture
 async def store(redis_server: RedisServer) -> AsyncIterator[RedisSessions]:
     """On a server of the test's own."""
-    found = RedisSessions(redis_server.url, group="group", prefix="mill", timeout=0.3, ttl=100)
+    found = RedisSessions(redis_server.url, group="group", cluster="kafka", prefix="mill", timeout=0.3, ttl=100)
     yield found
     await found.close()
 
@@ -66,7 +66,7 @@ async def test_hashes_expire(store: RedisSessions, redis_server: RedisServer) ->
     """A conversation that nobody continues is forgotten here; the topic has it."""
     await store.put([Named(C, b"m1/0", b"one")])
     client = redis.Redis(port=redis_server.port)
-    (key,) = client.keys("mill:{group}:session:*")
+    (key,) = client.keys("mill:{kafka:group}:session:*")
     assert 0 < client.pttl(key) <= 100_000
     client.close()
 

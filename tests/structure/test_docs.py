@@ -1,7 +1,9 @@
 """The documentation is true: links lead somewhere, code runs and prints what the page says, settings exist."""
 
 import doctest
+import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,13 @@ import pytest
 
 from tests.structure.pages import Block, blocks, links, pages
 from tests.structure.tree import CHECKOUT, DOCS, PACKAGE
+from tests.support.parsing import parse
 from tokenmill.config import load_config
+from tokenmill.demo.samples import samples
+from tokenmill.formats import FORMATS, compile_grammar
+from tokenmill.parser import read_options
+from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.readable import EventPrinter
 
 RUN_S = 60
 
@@ -50,6 +58,20 @@ def test_every_page_can_be_reached() -> None:
         seen.add(page)
         waiting += [(page.parent / target).resolve() for target in links(page) if target.endswith(".md")]
     assert set(DOCS.rglob("*.md")) <= seen
+
+
+def test_pages_say_how_many_formats_there_are() -> None:
+    """Where a page counts them, the number is right; the changelog counts those of models and those of systems."""
+    counted = re.compile(r"(\d+)(?: such)? \[?formats\b")
+    entry = text_of(CHECKOUT / "CHANGELOG.md")
+    assert sum(map(int, counted.findall(entry))) == len(FORMATS)
+    others = [page for page in pages() if page.name != "CHANGELOG.md"]
+    numbers = {number for page in others for number in counted.findall(text_of(page))}
+    assert numbers == {str(len(FORMATS))}
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", by_page("pycon"), ids=lambda page: str(page[0].page.relative_to(CHECKOUT)))
@@ -109,3 +131,26 @@ def test_settings_are_accepted(block: Block, tmp_path: Path) -> None:
     path = tmp_path / "tokenmill.toml"
     path.write_text(block.text)
     load_config(path, {})
+
+
+SHOWN = [block for block in blocks("text") if block.text.startswith("── ")]
+"""What the demo shows of one of its samples."""
+
+
+@pytest.mark.parametrize("block", SHOWN, ids=name)
+def test_pages_show_what_the_demo_prints(block: Block) -> None:
+    """Title, answer and events of a sample, as they are printed where nobody waits for each delta."""
+    words = block.text.split()
+    sample = next(sample for sample in samples() if sample.name == words[1])
+    printed = io.StringIO()
+    console = Terminal(file=printed, width=120)
+    printer = EventPrinter(console, live=False)
+    for event in parse(compile_grammar(read_options(sample.options)), [sample.text], str(sample.reason)):
+        printer.show(event)
+    shown = f"── {sample.name} {sample.about}\n{sample.text}\n\n{printed.getvalue()}"
+    assert block.text.strip().split("\n") == [line.rstrip() for line in shown.strip().split("\n")]
+
+
+def test_the_tutorial_shows_the_demo() -> None:
+    """A good answer and a broken one."""
+    assert {block.text.split()[1] for block in SHOWN} == {"hermes", "malformed"}

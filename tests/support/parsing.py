@@ -58,14 +58,19 @@ def merged(events: Iterable[AnyEvent | Span]) -> list[Any]:
             continue
         elif isinstance(event, Span) and event.kind == "coded":
             continue  # how much text stands with it depends on the cut
-        elif isinstance(event, Span) and out and isinstance(out[-1], Span) and out[-1].kind == event.kind != "call":
-            out[-1] = Span(event.kind, out[-1].source + event.source)
+        elif isinstance(event, Span) and out and isinstance(out[-1], Span) and _goes_on(out[-1], event):
+            out[-1] = Span(event.kind, out[-1].source + event.source, event.ahead)
             continue
         elif isinstance(event, ToolInputEnd | ToolCall) or (isinstance(event, Error) and event.id):
             out.extend(sorted(growing.pop(str(event.id), {}).items()))
         out.append(event)
     assert not growing, "deltas of a call that never ended"
     return out
+
+
+def _goes_on(before: Span, span: Span) -> bool:
+    """Whether two spans are pieces of one."""
+    return (before.kind, before.ahead) == (span.kind, span.ahead) and span.kind != "call"
 
 
 def text_of(events: Iterable[AnyEvent | Span]) -> str:
@@ -90,16 +95,19 @@ def named(events: Iterable[AnyEvent | Span], kind: type[Event]) -> list[Any]:
 
 def source_of(events: Iterable[AnyEvent | Span]) -> str:
     """The input, put together again from what a traced parser made of it."""
-    pieces = []
+    text, spans = "", list[tuple[int, Span]]()
     for event in events:
         if isinstance(event, TextDelta | ReasoningDelta):
-            pieces.append(event.delta)
-        elif isinstance(event, Span) and event.kind == "coded":  # it stands for the text in front of it
-            read = "".join(pieces)
-            pieces = [read.removesuffix(decode_string(event.source)), event.source]
+            text += event.delta
         elif isinstance(event, Span):
-            pieces.append(event.source)
-    return "".join(pieces)
+            spans.append((len(text) + event.ahead, event))
+    source, read = "", 0
+    for at, span in spans:
+        source, read = source + text[read:at], at
+        if span.kind == "coded":  # it stands for the text in front of it
+            source = source.removesuffix(decode_string(span.source))
+        source += span.source
+    return source + text[read:]
 
 
 def two_cuts(text: str) -> Iterator[list[str]]:

@@ -7,7 +7,7 @@ import msgspec
 
 from tests.support.parsing import reasoning_of, text_of
 from tokenmill.dialects import Envelope, find_dialect
-from tokenmill.events import AnyEvent, Error, Finish, Part, ToolCall, decode_event
+from tokenmill.events import AnyEvent, Error, Finish, Part, TextDelta, TextStart, ToolCall, decode_event
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
@@ -124,6 +124,12 @@ class Rendered(NamedTuple):
         return text_of(self.events)
 
     @property
+    def shown(self) -> str:
+        """What of it a client of a chat is shown: nothing of a call that was cut off with the answer."""
+        cut = {event.id for event in self.events if isinstance(event, TextStart) and event.cut is True}
+        return text_of(event for event in self.events if not (isinstance(event, TextDelta) and event.id in cut))
+
+    @property
     def reasoning(self) -> str:
         """Reasoning."""
         return reasoning_of(self.events)
@@ -166,6 +172,6 @@ def lost(dialect: str) -> Rendered:
     begun = rendered(Scenario(_text("Hel")), dialect)
     last: list[AnyEvent] = [Error("state-lost", "the log no longer holds its beginning"), Finish("error")]
     grammar = compile_grammar(Options())
-    envelope = Envelope(KEY, MESSAGE, 0, STARTED_MS, grammar.options, grammar.tools)
+    envelope = Envelope(KEY, MESSAGE, 0, STARTED_MS, grammar.message_start)
     payloads = [payload for event in last for payload in find_dialect(dialect).encode(None, envelope, event, None, 0)]
     return Rendered(begun.events + last, begun.payloads + payloads)

@@ -16,7 +16,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPa
 from aiokafka.admin import NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from tests.support.topics import admin_of, known, read_topic
+from tests.support.topics import admin_of, grow_topics, known, read_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.kafka import NO_COORDINATOR
 from tokenmill.records import InputRecord
@@ -114,10 +114,16 @@ class Stage:
             setting = {"max.message.bytes": str(size)}
             await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, setting)])
 
-    async def delete_records(self, number: int, before: int) -> None:
-        """Let a partition of the input begin at this offset, as retention does."""
+    async def grow(self, partitions: int, *names: str) -> None:
+        """Add partitions to topics, and have the stage's producer know them."""
+        assert self._producer is not None
+        await grow_topics(self.bootstrap, *names, partitions=partitions)
+        await self._producer.client.force_metadata_update()
+
+    async def delete_records(self, number: int, before: int, topic: str = "") -> None:
+        """Let a partition of the input, or of another topic, begin at this offset, as retention does."""
         async with admin_of(self.bootstrap) as admin:
-            await admin.delete_records({TopicPartition(self.topics.tokens, number): RecordsToDelete(before)})
+            await admin.delete_records({TopicPartition(topic or self.topics.tokens, number): RecordsToDelete(before)})
 
     # Workers
 

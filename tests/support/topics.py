@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 
 PARTITIONS = 4
 
@@ -32,6 +32,29 @@ async def make_topics(bootstrap: str, *names: str, partitions: int = PARTITIONS)
         await known(admin, names)
 
 
+async def grow_topics(bootstrap: str, *names: str, partitions: int) -> None:
+    """Add partitions, and wait until they can be used."""
+    async with admin_of(bootstrap) as admin:
+        await admin.create_partitions({name: NewPartitions(total_count=partitions) for name in names})
+        async with asyncio.timeout(KNOWN_S):
+            while any(len(topic["partitions"]) < partitions for topic in await admin.describe_topics(list(names))):  # noqa: ASYNC110 -- the broker tells nobody
+                await asyncio.sleep(LOOK_S)
+        await known(admin, names)
+
+
+async def make_anew(bootstrap: str, name: str, partitions: int) -> None:
+    """Delete a topic and make another one of the same name, as fast as the broker lets one."""
+    async with admin_of(bootstrap) as admin:
+        await admin.delete_topics([name])
+        async with asyncio.timeout(KNOWN_S):
+            while True:
+                answer = await admin.create_topics([NewTopic(name, partitions, 1)])
+                if not any(code for _, code, *_ in answer.topic_errors):
+                    break
+                await asyncio.sleep(LOOK_S)
+        await known(admin, [name])
+
+
 async def known(admin: AIOKafkaAdminClient, names: Collection[str]) -> None:
     """Wait until the broker, too, has heard of new topics from its controller."""
     async with asyncio.timeout(KNOWN_S):
@@ -45,14 +68,17 @@ def _wrong(topic: dict[str, Any]) -> bool:
 
 
 async def write_topic(
-    bootstrap: str, topic: str, records: Iterable[tuple[bytes, bytes | None, list[tuple[str, bytes]]]]
+    bootstrap: str,
+    topic: str,
+    records: Iterable[tuple[bytes, bytes | None, list[tuple[str, bytes]]]],
+    partition: int | None = None,
 ) -> None:
     """Key, value and headers of each record, in order."""
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
     await producer.start()
     try:
         for key, value, headers in records:
-            await producer.send_and_wait(topic, value, key=key, headers=headers)
+            await producer.send_and_wait(topic, value, key=key, headers=headers, partition=partition)
     finally:
         await producer.stop()
 

@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import socket
 import threading
 from pathlib import Path
 
@@ -45,6 +46,18 @@ def test_names_that_do_not_exist_are_refused_before_anything_starts() -> None:
     """The command's exit code is 2 then."""
     with pytest.raises(ConfigError, match="hermess"):
         run_worker(Config(parser=ParserSection(format="hermess")))
+
+
+def test_a_port_that_is_taken_is_said_in_one_line(capfd: pytest.CaptureFixture[str]) -> None:
+    """With what to change, before Kafka is asked for anything; the exit code is 1."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert run_worker(Config(worker=Worker(port=port, bind="127.0.0.1"))) == 1
+    [line] = capfd.readouterr().err.splitlines()
+    assert f"can't listen on 127.0.0.1 port {port}: " in line
+    assert line.endswith("set another TOKENMILL_WORKER__PORT, or 0 for any that is free")
 
 
 def test_the_garbage_collector_looks_less_often() -> None:

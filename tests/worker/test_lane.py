@@ -8,6 +8,7 @@ import pytest
 from tokenmill.observe import Numbers
 from tokenmill.records import Headers, InputRecord
 from tokenmill.session import Partition, SessionSettings
+from tokenmill.session.tally import REJECTED_KEPT
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.snapshots import SnapshotLine
 
@@ -191,6 +192,20 @@ def test_another_state_is_adopted_with_its_line() -> None:
     fresh = Partition(SETTINGS, "tokens", 0, 9)
     lane.adopt(fresh)
     assert line.partition is fresh
+
+
+def test_records_that_cant_be_used_leave_a_trace(caplog: pytest.LogCaptureFixture) -> None:
+    """With code, place and where to look, and no word of theirs; only some of one slice, as all are counted."""
+    lane = _lane(SETTINGS)
+    bad = [InputRecord("tokens", 0, offset, 5, b"c", b"{\x1b") for offset in range(50)]
+    lane.process(bad)
+    [first, *others] = caplog.messages
+    assert first.startswith("dead letter, undecodable: tokens/0@0; ")
+    assert first.endswith("`tokenmill dlq list` shows what is wrong with it")
+    assert first.isprintable()
+    assert {record.name for record in caplog.records} == {"tokenmill.worker.rejected.undecodable"}  # own repeats
+    assert len(others) == REJECTED_KEPT - 1
+    assert lane._numbers.value("tokenmill_dead_letters_total", "undecodable") == 50
 
 
 def test_the_debug_log_shows_calls_beside_their_source(caplog: pytest.LogCaptureFixture) -> None:

@@ -83,7 +83,7 @@ async def test_parked_state_is_not_believed_when_the_commit_moved(stage: Stage) 
         rig.engine.ownership.on_partitions_assigned([place])
         await _restored(rig)
         assert rig.engine.lanes[place].partition is not before
-        assert rig.hooks.restores[-1] == (0, "empty", 1)
+        assert rig.hooks.restores[-1] == (0, "replay", 1)
 
 
 async def test_a_snapshot_and_the_records_after_it_give_the_state(stage: Stage) -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 import redis
 
+from tests.support.group_tool import reset_offsets
 from tests.support.rig import configuration
 from tests.support.stage import Stage, until
 from tokenmill.config import Config, ParserSection
@@ -15,6 +16,7 @@ from tokenmill.errors import FatalError
 from tokenmill.servers import RedisServer
 from tokenmill.store import RedisStore
 from tokenmill.worker.recover import Recovery, recoveries, sentences
+from tokenmill.worker.topic_log import cluster_id
 
 
 async def _left_behind(stage: Stage, records: int = 10) -> None:
@@ -26,12 +28,14 @@ async def _left_behind(stage: Stage, records: int = 10) -> None:
     await asyncio.to_thread(worker.stop)
 
 
-def _store(stage: Stage, server: RedisServer) -> RedisStore:
-    return RedisStore(server.url, group=stage.group, prefix=stage.settings["redis"]["key_prefix"], timeout=5)
+async def _store(stage: Stage, server: RedisServer) -> RedisStore:
+    cluster = await cluster_id(configuration(stage).kafka)
+    prefix = stage.settings["redis"]["key_prefix"]
+    return RedisStore(server.url, group=stage.group, cluster=cluster, prefix=prefix, timeout=5)
 
 
 async def _recovery(stage: Stage, server: RedisServer, config: Config | None = None) -> Recovery:
-    store = _store(stage, server)
+    store = await _store(stage, server)
     try:
         [found] = await recoveries(config or configuration(stage), store, 0)
         return found
@@ -144,3 +148,24 @@ def test_people_read_it_in_sentences() -> None:
         "  state:    2 open messages, as committed",
         "  lost:     1 messages, 0 records",
     ]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("offset", "told", "lost"),
+    [
+        (4, "what was published from 4 on is published again", 0),
+        (11, "records 10 to 10 are skipped, with 1 events that nobody gets; 1 messages that were open end as lost", 1),
+    ],
+)
+async def test_an_offset_that_was_set_by_hand_is_understood(
+    wiped: Stage, redis_server: RedisServer, offset: int, told: str, lost: int
+) -> None:
+    """What would be skipped, or published again, is said before any worker does it."""
+    await _left_behind(wiped)
+    await wiped.send("c", {"message_id": "m", "seq": 10, "delta": "x"}, partition=0)
+    await reset_offsets(wiped.bootstrap, wiped.group, f"{wiped.topics.tokens}:0", "--to-offset", str(offset))
+    found = await _recovery(wiped, redis_server)
+    assert (found.committed, found.moved, found.lost_messages) == (offset, told, lost)
+    assert f"  moved:    {told}" in sentences(found)
+    assert found.sound is not bool(lost)

@@ -2,16 +2,20 @@
 
 import asyncio
 import gc
+from typing import Any
 
+import msgspec
 import pytest
 
 from tokenmill.records import InputRecord
-from tokenmill.session import Mark, Partition, SessionSettings
+from tokenmill.session import LogId, Mark, Partition, SessionSettings
 from tokenmill.session import restore as session_restore
 from tokenmill.store import Head, Snapshot
 from tokenmill.worker.restore import Committed, Extent, Plan, collector_at_rest, plan, rebuild
 
+LOG = LogId("cluster", "topic")
 MARK = Mark(offset=100, low_water=60, fingerprint="ours", count=2, digest=7)
+KNOWN = msgspec.structs.replace(MARK, log=LOG, epoch=4)
 WHOLE = Extent(0, 200)
 
 MESSAGES = 10
@@ -19,6 +23,10 @@ MESSAGES = 10
 
 def _plan(mark: Mark | None = MARK, extent: Extent = WHOLE, snapshot: int | None = None, offset: int = 100) -> Plan:
     return plan(Committed(offset, mark), extent, snapshot, "ours")
+
+
+def _planned(source: str, start: int, **more: Any) -> Plan:
+    return Plan(source, start, MARK, check=True, **more)
 
 
 def test_without_a_commit_everything_is_new() -> None:
@@ -29,13 +37,13 @@ def test_without_a_commit_everything_is_new() -> None:
 
 def test_without_a_snapshot_the_replay_begins_at_the_low_water_mark() -> None:
     """With nothing; up to the committed offset."""
-    assert _plan() == Plan("replay", 60, MARK, check=True)
+    assert _plan() == _planned("replay", 60)
 
 
 @pytest.mark.parametrize("offset", [60, 80, 100])
 def test_a_snapshot_between_low_water_and_commit_is_used(offset: int) -> None:
     """The replay begins at its offset."""
-    assert _plan(snapshot=offset) == Plan("redis", offset, MARK, check=True)
+    assert _plan(snapshot=offset) == _planned("redis", offset)
 
 
 @pytest.mark.parametrize("offset", [101, 150])
@@ -51,18 +59,18 @@ def test_a_snapshot_below_the_low_water_mark_is_ignored() -> None:
 
 def test_a_snapshot_whose_records_are_gone_is_ignored() -> None:
     """From there to the commit could not be read."""
-    assert _plan(extent=Extent(90, 200), snapshot=80) == Plan("replay", 90, MARK, lossy=True, check=True)
+    assert _plan(extent=Extent(90, 200), snapshot=80) == _planned("replay", 90, lossy=True)
 
 
 def test_a_snapshot_at_the_commit_needs_no_record() -> None:
     """Even if the topic holds none below, or dropped some that were never processed: those are counted."""
-    assert _plan(extent=Extent(100, 200), snapshot=100) == Plan("redis", 100, MARK, check=True)
-    assert _plan(extent=Extent(130, 200), snapshot=100) == Plan("redis", 100, MARK, lost=30, check=True)
+    assert _plan(extent=Extent(100, 200), snapshot=100) == _planned("redis", 100)
+    assert _plan(extent=Extent(130, 200), snapshot=100) == _planned("redis", 100, lost=30)
 
 
 def test_a_low_water_mark_that_the_topic_no_longer_holds_makes_the_replay_lossy() -> None:
     """What is there is read; messages without their beginning will be announced."""
-    assert _plan(extent=Extent(70, 200)) == Plan("replay", 70, MARK, lossy=True, check=True)
+    assert _plan(extent=Extent(70, 200)) == _planned("replay", 70, lossy=True)
 
 
 def test_nothing_open_is_nothing_to_restore() -> None:
@@ -78,10 +86,42 @@ def test_a_commit_without_a_mark_knows_of_no_open_message() -> None:
     assert _plan(None, snapshot=30) == Plan("redis", 30, bare)
 
 
-def test_a_commit_beyond_the_end_is_of_another_log() -> None:
-    """The topic was made anew or lost its end: begin at its first record and count what is missing."""
+def test_a_commit_beyond_the_end_of_a_log_without_id() -> None:
+    """Made anew or short of its end, which nobody can tell: begin at its first record, count what is missing."""
     chosen = _plan(extent=Extent(5, 40))
+    assert chosen.change == "unknown"
     assert (chosen.source, chosen.start, chosen.mark.offset, chosen.lost) == ("empty", 5, 5, 60)
+
+
+def test_a_commit_of_another_log_means_nothing() -> None:
+    """The topic was made anew, longer than before or not: it begins at its first record, without the snapshot."""
+    for other in (LogId("cluster", "made anew"), LogId("other")):
+        chosen = _plan(KNOWN, Extent(5, 400, other, epoch=0), snapshot=80)
+        fresh = Mark(offset=5, low_water=5, fingerprint="ours")
+        assert chosen == Plan("empty", 5, fresh, log=other, change="another")
+
+
+def test_a_log_that_lost_its_end_is_gone_on_with_from_there() -> None:
+    """With a snapshot from before that place nothing of the state is lost; without one, beginnings may be missing."""
+    extent = Extent(0, 80, LOG, epoch=7)
+    cut = LogId("cluster", "topic", 7)
+    left = msgspec.structs.replace(KNOWN, offset=80)
+    assert _plan(KNOWN, extent, 70) == Plan("redis", 70, left, lost=20, log=cut, epoch=7, change="cut")
+    assert _plan(KNOWN, extent, 90) == Plan("replay", 60, left, lossy=True, lost=20, log=cut, epoch=7, change="cut")
+    assert _plan(KNOWN, extent, 50).source == "redis"
+
+
+def test_a_log_that_has_other_records_there_lost_its_end_too() -> None:
+    """It is longer again than what was committed: the leaders' epochs tell where the two part."""
+    chosen = _plan(KNOWN, Extent(0, 400, LOG, epoch=7, shared=90))
+    assert (chosen.start, chosen.mark.offset, chosen.lost, chosen.change) == (60, 90, 10, "cut")
+
+
+def test_the_branch_goes_on() -> None:
+    """What was cut once stays known by it, whoever leads."""
+    cut = LogId("cluster", "topic", 7)
+    chosen = _plan(msgspec.structs.replace(KNOWN, log=cut), Extent(0, 400, LOG, epoch=9, shared=100))
+    assert (chosen.log, chosen.epoch, chosen.change) == (cut, 4, "")
 
 
 def test_records_that_were_never_processed_are_counted_when_gone() -> None:

@@ -81,9 +81,9 @@ async def test_a_failure_is_told_once_and_nothing_is_drained(scene: Scene) -> No
 async def test_the_store_is_what_the_configuration_names(stage: Stage) -> None:
     """Memory for a machine without Redis; a Redis that is not there is counted, not waited for."""
     config = configuration(stage)
-    assert await Scene(config).service._store().head("tokens", 0) is None
+    assert await Scene(config).service._store("cluster").head("tokens", 0) is None
     scene = Scene(msgspec.structs.replace(config, redis=Redis(url=f"redis://127.0.0.1:{free_port()}/0")))
-    store = scene.service._store()
+    store = scene.service._store("cluster")
     with pytest.raises(Exception, match="snapshot store: head"):
         await store.head("tokens", 0)
     assert scene.numbers.value("tokenmill_redis_errors_total", "head") == 1

@@ -64,7 +64,7 @@ def encode(dialect: Dialect, grammar: Grammar, events: Sequence[Event], messages
     payloads = 0
     for number in range(messages):
         state = dialect.state_type() if dialect.state_type is not None else None
-        envelope = Envelope("conversation", f"message-{number}", 0, STARTED_MS, grammar.options, grammar.tools)
+        envelope = Envelope("conversation", f"message-{number}", 0, STARTED_MS, grammar.message_start)
         for seq, event in enumerate(events):
             payloads += len(dialect.encode(state, envelope, event, seq, STARTED_MS))
     return payloads

@@ -102,7 +102,7 @@ class Subject(msgspec.Struct, frozen=True):
 
 def subjects() -> list[Subject]:
     """Running text, and a call in each grammar."""
-    native = Sample("plain", '{"city": "', '"}', escaped=True, calls=1)
+    native = Sample("plain", '{"city": "', '"}', quote='"', calls=1)
     found = [Subject("none", "hermes", name, partial(running_text, line)) for name, line in RUNNING.items()]
     for grammar, sample in samples().items():
         found += [

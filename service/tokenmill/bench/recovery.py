@@ -21,12 +21,14 @@ from tokenmill.bench.load import PARTITIONS, Load, Record, shape_of
 from tokenmill.bench.stand import AT_LEAST_ONCE, Stand, new_group
 from tokenmill.bench.texts import PLAIN, TOOLS, chunks_of
 from tokenmill.bench.throughput import run_side
+from tokenmill.config import Kafka
 from tokenmill.errors import FatalError
 from tokenmill.parser import Options
 from tokenmill.servers import KafkaServer, RedisServer
 from tokenmill.servers.process import Server
 from tokenmill.session import SessionSettings
 from tokenmill.store import RedisStore
+from tokenmill.worker.topic_log import cluster_id
 
 POLL_S = 0.2
 
@@ -147,7 +149,8 @@ async def _restores(stand: Stand, load: OpenMessages, rounds: int, progress: Pro
 
 async def _snapshot_bytes(stand: Stand, group: str) -> int:
     """Wait until all that is committed is in Redis; answers what it takes there."""
-    store = RedisStore(stand.redis_url, group=group, prefix=group, timeout=STORE_S)
+    cluster = await cluster_id(Kafka(bootstrap_servers=stand.bootstrap))
+    store = RedisStore(stand.redis_url, group=group, cluster=cluster, prefix=group, timeout=STORE_S)
     try:
         async with asyncio.timeout(OPENED_S):
             wanted = {tp.partition: end for tp, end in (await ends(stand.bootstrap, [stand.tokens])).items()}

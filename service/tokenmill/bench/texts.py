@@ -65,8 +65,8 @@ class Sample(NamedTuple):
     format_name: str
     before: str
     after: str
-    escaped: bool
-    """The argument is a quoted string, in which quotes, backslashes and new lines are escaped."""
+    quote: str
+    """Stands around the argument, and is escaped in it, as are backslashes and new lines; empty if there is none."""
     calls: int
     """Calls that the sample makes."""
 
@@ -103,19 +103,21 @@ def samples() -> dict[str, Sample]:
 
 def sample_of(format_: Format) -> Sample:
     """A format's sample, open in the middle of its first text argument."""
-    parser = Parser(format_.name, TOOLS)
+    parser = Parser(format_.name, TOOLS, identity="")
     events = parser.feed(format_.sample) + parser.finish()
     calls = [event for event in events if isinstance(event, ToolCall)]
     value = next(value for value in calls[0].arguments.values() if isinstance(value, str))
     source = "".join(event.delta for event in events if isinstance(event, ToolInputDelta) and event.id == calls[0].id)
     at = format_.sample.index(source) + source.index(value) + 1
-    return Sample(format_.name, format_.sample[:at], format_.sample[at:], format_.sample[at - 2] in "\"'", len(calls))
+    sign = format_.sample[at - 2]
+    quote = sign if sign in "\"'" else ""
+    return Sample(format_.name, format_.sample[:at], format_.sample[at:], quote, len(calls))
 
 
 def call_text(sample: Sample, page: str, chars: int) -> str:
     """The sample with an argument that has at least so many characters of source text more, whole pages."""
-    if sample.escaped:
-        page = page.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    if sample.quote:
+        page = page.replace("\\", "\\\\").replace(sample.quote, f"\\{sample.quote}").replace("\n", "\\n")
     return sample.before + page * -(-chars // len(page)) + sample.after
 
 

@@ -10,7 +10,8 @@ Rules of a replay:
    topic, in the dead letter's partition; its header `tm-receipt` holds the dead letter's offset. A dead letter that has
    one is not replayed again, for as long as the topic holds both. One replay of a topic runs at a time: the next one
    fences it, and only then reads the receipts.
-4. A dead letter whose value was left out, because it was too large, is refused.
+4. A dead letter whose value was left out, because it was too large, is refused, and so is one with neither key nor
+   value: the client sends no such record, and there is nothing in it to be read.
 """
 
 import asyncio
@@ -44,7 +45,10 @@ BATCH = 100
 TRANSACTION_S = 60.0
 """For one transaction, its acknowledgements included."""
 
-State: TypeAlias = Literal["new", "failed again", "replayed", "truncated", "no source"]
+State: TypeAlias = Literal["new", "failed again", "replayed", "truncated", "empty", "no source"]
+
+REFUSED: Sequence[State] = ("truncated", "empty", "no source")
+"""States of dead letters that can't be replayed, whatever is asked for."""
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -137,6 +141,8 @@ def _letter(record: PlacedRecord, code: bytes, *, replayed: bool) -> DeadLetter:
         state = "replayed"
     elif record.value is None and header(record.headers, "tm-truncated") is not None:
         state = "truncated"
+    elif record.value is None and record.key is None:
+        state = "empty"
     elif source is None:
         state = "no source"
     return DeadLetter(record, code.decode(errors="replace"), error.decode(errors="replace"), source, state)
@@ -216,7 +222,8 @@ class Replayer:
         to_input = await producer.send(topic, record.value, key=record.key, headers=headers, partition=partition)
         receipt = [(RECEIPT, b"%d" % record.offset)]
         to_input.add_done_callback(_heard)
-        noted = await producer.send(self._topic, None, key=record.key, headers=receipt, partition=record.partition)
+        key = record.key or letter.name.encode()  # the client sends none without key and value
+        noted = await producer.send(self._topic, None, key=key, headers=receipt, partition=record.partition)
         noted.add_done_callback(_heard)
         return [to_input, noted]
 

@@ -5,7 +5,7 @@
    unified one; else the unified one is.
 3. Every other part, reasoning and the provider's own calls included, becomes a `part` event in its place, unchanged.
 
-The header `tm-message-id` may name the message. A null or empty value ends it.
+The header `tm-message-id` may name the message. A null value ends it; an empty one says nothing.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class AiSdkPartsCodec:
         """The chunk of one part, if it says anything."""
         identity = message_id(record)
         if not record.value:
-            return state, (Chunk(message_id=identity, end=True),)
+            return state, (Chunk(message_id=identity, end=True),) if record.value is None else ()
         part = read_object(record.value, "a stream part of the AI SDK")
         kind = part.get("type")
         if not isinstance(kind, str):

@@ -9,7 +9,7 @@ Rules of this file:
    What else has `input_json_delta`s is a part when it is complete, other blocks are parts as they begin.
 4. Counts of tokens are cumulative: later ones go over earlier ones.
 5. `message_stop` ends the message; so do an error, a `message_start` that comes before, `[DONE]` that a proxy adds, and
-   a null or empty value, which says that nothing follows.
+   a null value, which says that nothing follows.
 """
 
 from collections.abc import Callable, Sequence

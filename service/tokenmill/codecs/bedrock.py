@@ -7,7 +7,7 @@ Rules of this file:
    `messageStart` opens it, and content does if that is missing. Blocks of text need no start.
 3. A block of `toolUse` is a call, whose input comes in pieces; other blocks are parts as they begin.
 4. `messageStop` tells the reason; `metadata`, which comes last, the counts of tokens, and it ends the message. So do an
-   exception, another `messageStart`, and a null or empty value, which says that nothing follows.
+   exception, another `messageStart`, and a null value, which says that nothing follows.
 """
 
 from collections.abc import Sequence
@@ -51,10 +51,10 @@ class BedrockCodec:
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of a record; whole or not at all. Raises `Undecodable`."""
         answer = Answer(message_id(record) or "", is_open=bool(state))
-        if record.value and record.value.strip():
-            _Event(answer).read(read_object(record.value, "an event of ConverseStream"))
-        else:
+        if record.value is None:
             answer.end()
+        elif record.value.strip():
+            _Event(answer).read(read_object(record.value, "an event of ConverseStream"))
         return _OPEN if answer.open else b"", answer.chunks
 
 

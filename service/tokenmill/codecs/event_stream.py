@@ -3,7 +3,8 @@
 Rules of this file:
 
 1. A record is one event, as JSON or as lines of SSE; its `type` says what it is.
-2. `[DONE]`, which proxies add to any protocol, and a null or empty value end the open message.
+2. `[DONE]`, which proxies add to any protocol, and a null value end the open message. An empty value,
+   as a line between two events, says nothing.
 3. What is remembered is remembered while a message is open.
 """
 
@@ -38,7 +39,7 @@ class EventStream(Generic[StateT]):
 
     def read_record(self, value: bytes | None, what: str) -> None:
         """All events of a record, each of which is `what`. Raises `Undecodable`."""
-        for data in payloads(value or DONE):
+        for data in payloads(DONE if value is None else value):
             if data == DONE:
                 self.end()
             else:

@@ -10,7 +10,7 @@ Rules of this file:
    when they are complete. Every other kind of part, and a signature, is a part of the message.
 4. A candidate is finished by its `finishReason`, and the message ends when all are, if counts of tokens came with it,
    as they do on every response; else with those that follow. It also ends when the prompt is blocked, with an error,
-   with the first response of another message, with `[DONE]` that a proxy adds, and with a null or empty value.
+   with the first response of another message, with `[DONE]` that a proxy adds, and with a null value.
 """
 
 from collections.abc import Iterator, Sequence
@@ -92,7 +92,7 @@ class GeminiCodec:
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of a record; whole or not at all. Raises `Undecodable`."""
         stream = _Stream(_decode_state(state) if state else _State(), message_id(record) or "")
-        for data in _responses(record.value or DONE):
+        for data in _responses(DONE if record.value is None else record.value):
             if data == DONE:
                 stream.end()
             else:

@@ -5,7 +5,7 @@ Rules of this file:
 1. A record is one JSON object, or several, a line each.
 2. There are no ids: the message is the conversation's unnamed one, or that of the header `tm-message-id`.
 3. Calls come whole, with their arguments as an object.
-4. `done` ends the message; so do an error, which is looked at first, and a null or empty value. A line that only says
+4. `done` ends the message; so do an error, which is looked at first, and a null value. A line that only says
    that a model was loaded opens none.
 """
 
@@ -64,7 +64,7 @@ class OllamaCodec:
         lines = [line for line in (record.value or b"").splitlines() if line.strip()]
         for line in lines:
             known = _read(read_object(line, "a line of Ollama's"), known, answer)
-        if not lines:
+        if record.value is None:
             answer.end()
             known = None
         return _encode_state(known) if known is not None else b"", answer.chunks

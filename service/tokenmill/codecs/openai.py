@@ -7,7 +7,7 @@ Rules of this file:
    never send one make the conversation's unnamed message, or the one that the header `tm-message-id` names.
 3. A `finish_reason` finishes a choice, but its usage may follow. So a message ends with the first of: a chunk of usage
    with empty `choices` once all its choices are finished; `[DONE]`; a chunk of another message, if it is finished; an
-   error; a null or empty value, which says that nothing follows. Where none of them comes it ends when it is idle. An
+   error; a null value, which says that nothing follows. Where none of them comes it ends when it is idle. An
    answer that was not streamed is all there is of its message.
 4. `[DONE]` ends what is finished, or if nothing is, the last message: one stream carries one answer, but answers that
    share a stream by mistake do not cut each other off.
@@ -91,7 +91,7 @@ class OpenAICodec:
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of a record; whole or not at all. Raises `Undecodable`."""
         answers = _Answers(_decode_state(state) if state else [], message_id(record))
-        if not record.value:
+        if record.value is None:
             answers.end_all()
         else:
             for data in payloads(record.value):

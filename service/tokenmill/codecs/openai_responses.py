@@ -9,7 +9,7 @@ Rules of this file:
 3. Function calls are calls. Items that are neither text nor reasoning nor calls are parts when they are complete.
 4. What came in deltas is not read again from the event that ends it; what came in none is.
 5. The message ends with `response.completed`, `.incomplete` or `.failed`, with `error`, with the `response.created` of
-   another, with `[DONE]` that a proxy adds, and with a null or empty value, which says that nothing follows.
+   another, with `[DONE]` that a proxy adds, and with a null value, which says that nothing follows.
 """
 
 from collections.abc import Callable, Sequence

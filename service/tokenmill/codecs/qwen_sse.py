@@ -8,7 +8,7 @@ Rules of this file:
    sessions are kept. Without it content opens the unnamed message, or the one that `tm-message-id` names.
 3. `content` is reasoning in the phase `think`, else text. Of several `usage`s the last counts.
 4. `status` `finished` finishes the message, but not that of a phase before the answer. It ends with the first of: this
-   marker, or what follows it, with usage known; `[DONE]`; an error; the next `response.created`; a null or empty value,
+   marker, or what follows it, with usage known; `[DONE]`; an error; the next `response.created`; a null value,
    which says that nothing follows, so that the last line is read without its line end.
 """
 
@@ -56,7 +56,7 @@ class QwenSseCodec:
     """Qwen's web chat; the state is the beginning of an event, and which message is open."""
 
     name = "qwen_sse"
-    summary = "bytes of the SSE stream of Qwen's web chat, cut anywhere; [DONE] or an empty value ends the message"
+    summary = "bytes of the SSE stream of Qwen's web chat, cut anywhere; [DONE] or a null value ends the message"
     sample: Sequence[InputRecord] = tuple(
         InputRecord("tokens", 0, offset, 1_760_000_000_000 + offset, b"c1", value)
         for offset, value in enumerate(
@@ -72,10 +72,10 @@ class QwenSseCodec:
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of the events that the record completes."""
         answer = _Answer(_decode_state(state) if state else _State(), message_id(record))
-        value = record.value or b""
-        for frame in answer.state.framing.feed(value, whole=_is_event, last=not value):
+        over = record.value is None
+        for frame in answer.state.framing.feed(record.value or b"", whole=_is_event, last=over):
             answer.read(frame)
-        if not value:
+        if over:
             answer.end()
         kept = _encode_state(answer.state)
         return b"" if kept == _EMPTY else kept, answer.chunks

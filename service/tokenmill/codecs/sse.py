@@ -60,6 +60,8 @@ class Framing(msgspec.Struct, array_like=True, gc=False):
 
     def feed(self, more: bytes, *, whole: Callable[[str], bool] = _never, last: bool = False) -> Iterator[Frame]:
         """The events that more bytes complete; `last` says that nothing follows."""
+        if not more and not last:
+            return
         if self.returned and more:
             more, self.returned = more.removeprefix(b"\n"), False
         *lines, rest = (self.line + more).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")

@@ -6,7 +6,7 @@ Rules of this file:
 2. A line that is JSON as it stands is an event, too: what servers answer in place of a stream, and lines of NDJSON.
 3. What the other codec can't read fails its message, as no record can be blamed for it alone: an `error` `upstream`.
    The stream goes on.
-4. A null or empty value says that nothing follows. So it does where the other codec has no such word.
+4. A null value says that nothing follows. So it does where the other codec has no such word.
 """
 
 import contextlib
@@ -52,10 +52,10 @@ class SseCodec:
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of the events that the record completes."""
-        known, chunks, value = _decode_state(state) if state else _State(), list[Chunk](), record.value or b""
-        for frame in known.framing.feed(value, whole=_is_event, last=not value):
+        known, chunks, value = _decode_state(state) if state else _State(), list[Chunk](), record.value
+        for frame in known.framing.feed(value or b"", whole=_is_event, last=value is None):
             chunks += self._read(frame, known, record)
-        if not value:
+        if value is None:
             with contextlib.suppress(RecordError):
                 chunks += self._decode(None, known, record)
         known.id = next((chunk.message_id for chunk in reversed(chunks)), known.id) if known.inner else None

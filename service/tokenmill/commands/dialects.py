@@ -28,9 +28,9 @@ def command(names: tuple[str, ...]) -> None:
 
 
 def _sample(dialect: Dialect) -> Iterator[bytes]:
-    options = Options(format="hermes")
-    parser = Parser.of(compile_grammar(options), "sample")
-    envelope = Envelope("c1", "m1", 0, TIME_MS, options)
+    grammar = compile_grammar(Options(format="hermes"))
+    parser = Parser.of(grammar, "sample")
+    envelope = Envelope("c1", "m1", 0, TIME_MS, grammar.message_start)
     state = dialect.state_type() if dialect.state_type else None
     for seq, event in enumerate(parser.feed(find_format("hermes").sample) + parser.finish()):
         yield from dialect.encode(state, envelope, event, seq, TIME_MS)

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from tokenmill.client import Connection
-from tokenmill.client.dead_letters import BATCH, DeadLetter, Replayer, Selection, Target, read_letters
+from tokenmill.client.dead_letters import BATCH, REFUSED, DeadLetter, Replayer, Selection, Target, read_letters
 from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
 from tokenmill.errors import RECORD_ERRORS
 from tokenmill.limits import KIB
@@ -68,7 +68,8 @@ def list_letters(
     """List the records that could not be used: where they came from, and what is wrong with them.
 
     The topic is read without a consumer group, so nobody is disturbed. A state other than `new`: `replayed` by
-    `tokenmill dlq replay`; `failed again` after that; `truncated`, the value was too large to be kept.
+    `tokenmill dlq replay`; `failed again` after that; `truncated`, the value was too large to be kept;
+    `empty`, there is neither key nor value; `no source`, nothing says where it came from.
     """
     quiet_kafka()
     config = configuration(config_path, bootstrap)
@@ -107,7 +108,8 @@ def replay(  # noqa: PLR0913 -- one for each option
 
     Each goes to the topic and partition that it came from, with its own headers and `tm-replayed`. What was replayed
     is noted on the dead-letter topic in the same transaction, so a command that is repeated, or was interrupted,
-    publishes no record twice. Records whose value was truncated are refused; the exit code is 1 then.
+    publishes no record twice. Records that are truncated, empty or without a source are refused; the exit code is
+    1 then.
     """
     quiet_kafka()
     config = configuration(config_path, bootstrap)
@@ -118,7 +120,7 @@ def replay(  # noqa: PLR0913 -- one for each option
     letters = read_letters(connection, topic, selection)
     met = asyncio.run(_replay(letters, None if dry_run else replayer, states, limit))
     done = sum(met[state] for state in states)
-    refused = met["truncated"] + met["no source"]
+    refused = sum(met[state] for state in REFUSED)
     click.echo(f"{done} {'would be published' if dry_run else 'published'} again, {refused} refused")
     return 1 if refused else 0
 
@@ -136,7 +138,7 @@ async def _replay(
     batch: list[DeadLetter] = []
     async with replayer or nullcontext(), aclosing(letters):
         async for letter in letters:
-            if letter.state in {"truncated", "no source"}:
+            if letter.state in REFUSED:
                 click.echo(f"refused {letter.name}: {letter.state}", err=True)
             met[letter.state] += 1
             if letter.state in states:

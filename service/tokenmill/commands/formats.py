@@ -1,7 +1,10 @@
 """`tokenmill formats`."""
 
+from pathlib import Path
+
 import click
 
+from tokenmill.commands.check_template import check
 from tokenmill.commands.samples import choose, print_source, print_title
 from tokenmill.demo.tools import TOOLS
 from tokenmill.formats import REGISTRY, compile_grammar
@@ -14,12 +17,24 @@ from tokenmill.terminal.readable import EventPrinter
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--model", metavar="NAME", help="Say only which format this model writes: its name on Hugging Face.")
-def command(names: tuple[str, ...], model: str | None) -> None:
+@click.option(
+    "--check-template",
+    "template",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Say which formats read back what this chat template of a model writes (needs the extra `templates`).",
+)
+@click.option("--json", "as_json", is_flag=True, help="With --check-template: all that came of it, as one JSON object.")
+def command(names: tuple[str, ...], model: str | None, template: Path | None, *, as_json: bool) -> None:
     """The formats models write in, with a sample of each and the events that come of it."""
     console = Terminal()
+    if sum(map(bool, (names, model is not None, template))) > 1:
+        raise click.UsageError("--model and --check-template find a format, NAME shows one; give one of them")
+    if as_json and template is None:
+        raise click.UsageError("--json says what came of --check-template")
+    if template is not None:
+        raise SystemExit(0 if check(template, console, as_json=as_json) else 1)
     if model is not None:
-        if names:
-            raise click.UsageError("--model finds a format, NAME shows one; give one of them")
         print_title(console, *_suggested(model))
         return
     for format_ in choose(REGISTRY, names):
@@ -31,7 +46,7 @@ def _suggested(model: str) -> tuple[str, str]:
     if format_ is None:
         raise click.ClickException(
             f"no format names the model {model!r}. A tuned model mostly writes as the one it was made of: try its"
-            " name. Else compare the calls in the model's chat template with the samples of `tokenmill formats`."
+            " name. Else try its chat template: `tokenmill formats --check-template FILE`."
         )
     return format_.name, format_.summary
 

@@ -10,6 +10,7 @@ from tokenmill.commands.settings import configuration, kafka_options, quiet_kafk
 from tokenmill.config import Config
 from tokenmill.store import RedisStore
 from tokenmill.worker.recover import Recovery, recoveries, sentences
+from tokenmill.worker.topic_log import cluster_id
 
 
 @click.command()
@@ -43,7 +44,12 @@ async def _find(config: Config, partition: int | None) -> list[Recovery]:
     if redis.url.startswith("memory://"):
         return await recoveries(config, None, partition)
     store = RedisStore(
-        redis.url, group=config.kafka.group_id, prefix=redis.key_prefix, timeout=redis.timeout_s, ttl=redis.ttl_s
+        redis.url,
+        group=config.kafka.group_id,
+        cluster=await cluster_id(config.kafka),
+        prefix=redis.key_prefix,
+        timeout=redis.timeout_s,
+        ttl=redis.ttl_s,
     )
     try:
         return await recoveries(config, store, partition)

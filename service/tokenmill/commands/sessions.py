@@ -12,6 +12,7 @@ from tokenmill.commands.settings import configuration, kafka_options, quiet_kafk
 from tokenmill.config import Config
 from tokenmill.errors import ConfigError, FatalError
 from tokenmill.store.sessions import RedisSessions
+from tokenmill.worker.topic_log import cluster_id
 
 
 @click.group()
@@ -44,6 +45,7 @@ async def _read(config: Config, conversation: str) -> Session | None:
         store = RedisSessions(
             redis.url,
             group=config.kafka.group_id,
+            cluster=await cluster_id(config.kafka),
             prefix=redis.key_prefix,
             timeout=redis.timeout_s,
             ttl=redis.ttl_s,

@@ -11,12 +11,13 @@ from tokenmill.dialects.native import NATIVE
 from tokenmill.dialects.openai import OPENAI
 from tokenmill.dialects.openai_completion import OPENAI_COMPLETION
 from tokenmill.dialects.openai_responses import OPENAI_RESPONSES
+from tokenmill.dialects.rendering import Renderer
 from tokenmill.dialects.segments import SEGMENTS
 from tokenmill.dialects.session import SESSION
 from tokenmill.errors import ConfigError
 from tokenmill.registry import Registry
 
-__all__ = ["DIALECTS", "REGISTRY", "Dialect", "Envelope", "find_dialect"]
+__all__ = ["DIALECTS", "REGISTRY", "Dialect", "Envelope", "Renderer", "find_dialect"]
 
 DIALECTS: tuple[Dialect, ...] = (
     NATIVE,

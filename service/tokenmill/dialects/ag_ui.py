@@ -59,6 +59,8 @@ class AgUiState(msgspec.Struct, array_like=True, gc=False):
     """A refusal is shown."""
     failure: str = ""
     """What the provider said when it failed."""
+    cut: bool = False
+    """The block of text is of a call that was cut off."""
 
 
 class AgUiDialect:
@@ -69,6 +71,7 @@ class AgUiDialect:
     state_type = AgUiState
     streams_tool_input = True
     streams_arguments = True
+    describes_tools = False
 
     def encode(
         self, state: AgUiState | None, envelope: Envelope, event: Event, _seq: int | None, time: int
@@ -127,16 +130,21 @@ def _run_owner(envelope: Envelope) -> bytes:
 
 
 def _text_start(state: AgUiState, envelope: Envelope, event: TextStart, said: Said) -> None:
+    state.cut = event.cut is True
+    if state.cut:
+        return
     state.parent = _message(envelope, event.id)
     said.say("TEXT_MESSAGE_START", messageId=state.parent, role="assistant")
 
 
-def _text(_state: AgUiState, envelope: Envelope, event: TextDelta, said: Said) -> None:
-    said.say_more(b"TEXT_MESSAGE_CONTENT", _owner(envelope, event.id), event.delta)
+def _text(state: AgUiState, envelope: Envelope, event: TextDelta, said: Said) -> None:
+    if not state.cut:
+        said.say_more(b"TEXT_MESSAGE_CONTENT", _owner(envelope, event.id), event.delta)
 
 
-def _text_end(_state: AgUiState, envelope: Envelope, event: TextEnd, said: Said) -> None:
-    said.say("TEXT_MESSAGE_END", messageId=_message(envelope, event.id))
+def _text_end(state: AgUiState, envelope: Envelope, event: TextEnd, said: Said) -> None:
+    if not state.cut:
+        said.say("TEXT_MESSAGE_END", messageId=_message(envelope, event.id))
 
 
 def _reasoning_start(state: AgUiState, envelope: Envelope, event: ReasoningStart, said: Said) -> None:
@@ -159,7 +167,7 @@ def _reasoning_end(state: AgUiState, _envelope: Envelope, _event: ReasoningEnd, 
 
 
 def _begin(state: AgUiState, envelope: Envelope, event: ToolInputStart, said: Said) -> None:
-    if envelope.options.stream_tool_input is not False:
+    if envelope.request.stream_tool_input is not False:
         state.calls[event.id] = GrowingArguments(event.name, event.encoding == "json")
         _start_call(state, event.id, event.name, said)
 
@@ -246,7 +254,7 @@ def _usage(state: AgUiState, envelope: Envelope, event: Finish) -> dict[str, Any
         "cachedInputTokens": counts.cached,
         "cacheWriteInputTokens": counts.cache_written,
     }
-    names = {"provider": envelope.options.provider, "model": state.model}
+    names = {"provider": envelope.request.provider, "model": state.model}
     return {"usage": [{**{key: name for key, name in names.items() if name}, **usage}]}
 
 

@@ -42,6 +42,7 @@ from tokenmill.events import (
     Finish,
     ReasoningDelta,
     TextDelta,
+    TextStart,
     ToolCall,
     ToolInputDelta,
     ToolInputEnd,
@@ -67,6 +68,7 @@ class AgentDialect:
     state_type = AgentState
     streams_tool_input = False
     streams_arguments = False
+    describes_tools = True
 
     def encode(
         self, state: AgentState | None, envelope: Envelope, event: Event, seq: int | None, time: int
@@ -81,8 +83,14 @@ class AgentDialect:
         return rows.payloads
 
 
+def _text_start(rows: Rows, event: TextStart) -> None:
+    rows.state.cut = event.cut is True
+
+
 def _text(rows: Rows, event: TextDelta) -> None:
     state = rows.state
+    if state.cut:
+        return
     if state.thinking_since >= 0:
         _end_thinking(rows)
     content = json_bytes(event.delta)
@@ -120,21 +128,21 @@ def _end_thinking(rows: Rows) -> None:
 
 def _started(rows: Rows, event: ToolInputStart) -> None:
     _end_thinking(rows)
-    provider = event.provider or rows.envelope.options.format == PLAIN
+    provider = event.provider or rows.envelope.format == PLAIN
     rows.state.calls.append(Called(event.id, event.name, rows.time, provider))
     if _streams(rows):
         _piece(rows, rows.state.calls[-1], "")
 
 
 def _grown(rows: Rows, event: ToolInputDelta) -> None:
-    options, call = rows.envelope.options, rows.state.call(event.id)
-    if call is None or options.stream_tool_input is not True:
+    request, call = rows.envelope.request, rows.state.call(event.id)
+    if call is None or request.stream_tool_input is not True:
         return
-    if not call.waiting.size and len(event.delta) >= options.min_delta_chars:
+    if not call.waiting.size and len(event.delta) >= request.min_delta_chars:
         _piece(rows, call, event.delta)
         return
     call.waiting.add(event.delta)
-    if call.waiting.size >= min(options.min_delta_chars, WAITING_CHARS):
+    if call.waiting.size >= min(request.min_delta_chars, WAITING_CHARS):
         _flush(rows, call)
 
 
@@ -155,7 +163,7 @@ def _called(rows: Rows, event: ToolCall) -> None:
     state = rows.state
     call = state.call(event.id)
     if call is None:  # tool input is not streamed at all
-        call = Called(event.id, event.name, rows.time, provider=rows.envelope.options.format == PLAIN)
+        call = Called(event.id, event.name, rows.time, provider=rows.envelope.format == PLAIN)
         state.calls.append(call)
     call.complete, call.unknown = True, event.problem == "unknown-tool"
     arguments = json_bytes(event.arguments)
@@ -169,7 +177,7 @@ def _called(rows: Rows, event: ToolCall) -> None:
 
 
 def _streams(rows: Rows) -> bool:
-    return rows.envelope.options.stream_tool_input is True
+    return rows.envelope.request.stream_tool_input is True
 
 
 def _piece(rows: Rows, call: Called, delta: str) -> None:
@@ -183,7 +191,7 @@ def _tool_call(rows: Rows, call: Called, arguments: Mapping[str, Any]) -> None:
         name=call.name,
         arguments=arguments,
         startTime=call.time,
-        tool=call.tool(rows.envelope.options.tools),
+        tool=call.tool(rows.envelope.request.tools),
     )
 
 
@@ -247,6 +255,7 @@ def _truncated(*, cut: bool) -> dict[str, bool]:
 
 
 _RENDERERS: dict[type[Event], Callable[[Rows, Any], None]] = {
+    TextStart: _text_start,
     TextDelta: _text,
     ReasoningDelta: _reasoning,
     ToolInputStart: _started,

@@ -1,11 +1,13 @@
 """What the dialect `agent` remembers of a message: what its last rows say again as a whole, and what waits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from tokenmill.dialects.json_text import json_bytes
+from tokenmill.events import DeclaredTool
 from tokenmill.limits import KIB
 from tokenmill.parser.state import BLOCK_PIECES, Source
 
@@ -14,9 +16,6 @@ GATHERED_BYTES = 768 * KIB
 
 WAITING_CHARS = 32 * KIB
 """Of a call's arguments before they are sent whatever `min_delta_chars` says: with the longest delta they fit a row."""
-
-TOOL_BYTES = 64 * KIB
-"""Of a tool's description and schema, which stand beside a call's arguments: more is left out, the call is not."""
 
 
 class Gathered(msgspec.Struct, array_like=True, gc=False):
@@ -80,20 +79,18 @@ class Called(msgspec.Struct, array_like=True, gc=False):
             names = json_bytes(self.id), json_bytes(self.name)
             self.who = b'"toolCallId":%b,"toolName":%b,"arguments":' % names
 
-    def tool(self, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """What is known of the tool that it names, if that is not too large."""
+    def tool(self, tools: Mapping[str, DeclaredTool]) -> dict[str, Any]:
+        """What `message-start` says of the tool that it names."""
         unknown: dict[str, Any] = {
             "name": self.name,
             "description": "Unknown tool" if self.unknown else "",
             "schema": {},
         }
-        for entry in tools:
-            function = entry.get("function", entry)
-            if isinstance(function, Mapping) and function.get("name") == self.name:
-                described = {"description": function.get("description"), "schema": function.get("parameters")}
-                known = {key: value for key, value in described.items() if value is not None}
-                return unknown | known if len(json_bytes(known)) <= TOOL_BYTES else unknown
-        return unknown
+        tool = tools.get(self.name)
+        if tool is None:
+            return unknown
+        said = {"description": tool.description, "schema": tool.parameters}
+        return unknown | {key: value for key, value in said.items() if value is not UNSET}
 
 
 class AgentState(msgspec.Struct, array_like=True, gc=False):
@@ -106,6 +103,8 @@ class AgentState(msgspec.Struct, array_like=True, gc=False):
     calls: list[Called] = []
     finished: bool = False
     """The last rows were written once: if they are asked for again, they were too large."""
+    cut: bool = False
+    """The block of text is of a call that was cut off."""
 
     def call(self, call_id: str) -> Called | None:
         """The call of that id, if it has begun."""

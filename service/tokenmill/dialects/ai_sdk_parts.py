@@ -62,6 +62,7 @@ class AiSdkPartsDialect:
     state_type = AiSdkPartsState
     streams_tool_input = True
     streams_arguments = True
+    describes_tools = False
 
     def encode(
         self, state: AiSdkPartsState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

@@ -60,6 +60,8 @@ class AiSdkUiState(msgspec.Struct, array_like=True, gc=False):
     """A refusal is shown."""
     failure: str = ""
     """What the provider said when it failed."""
+    cut: bool = False
+    """The block of text is of a call that was cut off."""
 
 
 class AiSdkUiDialect:
@@ -70,6 +72,7 @@ class AiSdkUiDialect:
     state_type = AiSdkUiState
     streams_tool_input = True
     streams_arguments = True
+    describes_tools = False
 
     def encode(
         self, state: AiSdkUiState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
@@ -100,10 +103,15 @@ def _block(
         state.reasoning = event.id
     elif isinstance(event, ReasoningEnd):
         state.reasoning = ""
-    _say(out, event.type, id=event.id)
+    elif isinstance(event, TextStart):
+        state.cut = event.cut is True
+    if not state.cut:
+        _say(out, event.type, id=event.id)
 
 
-def _text(_state: AiSdkUiState, _envelope: Envelope, event: TextDelta, out: Payloads) -> None:
+def _text(state: AiSdkUiState, _envelope: Envelope, event: TextDelta, out: Payloads) -> None:
+    if state.cut:
+        return
     out.append(b'{"type":"text-delta","id":%b,"delta":%b}' % (json_bytes(event.id), json_bytes(event.delta)))
 
 
@@ -116,11 +124,11 @@ def _reasoning(_state: AiSdkUiState, _envelope: Envelope, event: ReasoningDelta,
 
 def _tool(envelope: Envelope, call_id: str, name: str) -> dict[str, Any]:
     """The fields that all chunks of a call have."""
-    return {"toolCallId": call_id, "toolName": name} | ({} if name in envelope.tools else {"dynamic": True})
+    return {"toolCallId": call_id, "toolName": name} | ({} if name in envelope.request.tools else {"dynamic": True})
 
 
 def _begin(state: AiSdkUiState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
-    if envelope.options.stream_tool_input is not False:
+    if envelope.request.stream_tool_input is not False:
         state.calls[event.id] = GrowingArguments(event.name, event.encoding == "json")
         _say(out, "tool-input-start", **_tool(envelope, event.id, event.name))
 
@@ -171,7 +179,7 @@ def _part(state: AiSdkUiState, envelope: Envelope, event: Part, out: Payloads) -
         state.refused = True
         _say(out, "text-delta", id=REFUSAL, delta=event.value)
     elif event.kind == "signature" and state.reasoning:
-        metadata = {envelope.options.provider or PROVIDER: {"signature": event.value}}
+        metadata = {envelope.request.provider or PROVIDER: {"signature": event.value}}
         _say(out, "reasoning-delta", id=state.reasoning, delta="", providerMetadata=metadata)
     else:
         named = {"id": event.id} if isinstance(event.id, str) else {}

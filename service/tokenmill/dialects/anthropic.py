@@ -34,6 +34,7 @@ from tokenmill.events import (
     ReasoningEnd,
     TextDelta,
     TextEnd,
+    TextStart,
     ToolCall,
     ToolInputDelta,
     ToolInputStart,
@@ -79,6 +80,8 @@ class AnthropicState(msgspec.Struct, array_like=True, gc=False):
     call: GrowingCall | None = None
     failure: str = ""
     """What the provider said when it failed."""
+    cut: bool = False
+    """The block of text is of a call that was cut off."""
 
 
 class AnthropicDialect:
@@ -89,6 +92,7 @@ class AnthropicDialect:
     state_type = AnthropicState
     streams_tool_input = False
     streams_arguments = True
+    describes_tools = False
 
     def encode(
         self, state: AnthropicState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
@@ -127,8 +131,13 @@ def _stop_block(index: int, out: Payloads) -> None:
     out.append(b'{"type":"content_block_stop","index":%d}' % index)
 
 
+def _text_start(state: AnthropicState, _envelope: Envelope, event: TextStart, _out: Payloads) -> None:
+    state.cut = event.cut is True
+
+
 def _text(state: AnthropicState, _envelope: Envelope, event: TextDelta, out: Payloads) -> None:
-    _show(state, _TEXT, event.delta, out)
+    if not state.cut:
+        _show(state, _TEXT, event.delta, out)
 
 
 def _reasoning(state: AnthropicState, _envelope: Envelope, event: ReasoningDelta, out: Payloads) -> None:
@@ -161,7 +170,7 @@ def _end_block(state: AnthropicState, out: Payloads) -> None:
 
 
 def _begin_call(state: AnthropicState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
-    if state.call is None and envelope.options.stream_tool_input:
+    if state.call is None and envelope.request.stream_tool_input:
         index = _begin_use(state, event.id, event.name, out)
         state.call = GrowingCall(event.id, index, GrowingArguments(event.name, event.encoding == "json"))
 
@@ -250,6 +259,7 @@ def _lost(event: Event) -> Payloads:
 
 _HANDLERS: Handlers[AnthropicState] = {
     MessageStart: _start,
+    TextStart: _text_start,
     TextDelta: _text,
     TextEnd: _end,
     ReasoningDelta: _reasoning,

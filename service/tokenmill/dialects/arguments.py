@@ -33,10 +33,9 @@ import msgspec
 
 from tokenmill.dialects.dialect import Envelope
 from tokenmill.dialects.json_text import json_bytes
-from tokenmill.events import ArgumentDelta, Event, ToolInputDelta
+from tokenmill.events import ArgumentDelta, DeclaredTool, Event, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.state import Source
-from tokenmill.parser.tools import Tool
 
 HELD_CHARS = 2 * NAME_CHARS
 """Source that waits to become certain, at most: a key with its quotes and the beginning of its value, or a number."""
@@ -101,7 +100,7 @@ class GrowingArguments(msgspec.Struct, array_like=True, gc=False):
     def more(self, event: Event, envelope: Envelope) -> str:
         """The next piece of JSON that a delta of the call brings; empty if it brings none yet."""
         if self.json:
-            piece = self._read(event.delta, envelope.tools) if isinstance(event, ToolInputDelta) else ""
+            piece = self._read(event.delta, envelope.request.tools) if isinstance(event, ToolInputDelta) else ""
         else:
             piece = self._grow(event.argument, event.delta) if isinstance(event, ArgumentDelta) else ""
         if piece:
@@ -134,7 +133,7 @@ class GrowingArguments(msgspec.Struct, array_like=True, gc=False):
 
     # Passed on
 
-    def _read(self, delta: str, tools: Mapping[str, Tool]) -> str:
+    def _read(self, delta: str, tools: Mapping[str, DeclaredTool]) -> str:
         if self.stopped:
             return ""
         if self.string and not self.held and _STRING.fullmatch(delta):  # nearly all of a long argument
@@ -159,7 +158,7 @@ class GrowingArguments(msgspec.Struct, array_like=True, gc=False):
         self.stopped = len(text) - stop >= ESCAPE_CHARS or text[stop : stop + 1] not in ("", "\\")
         return stop if stop > position else -1
 
-    def _structure(self, text: str, position: int, tools: Mapping[str, Tool]) -> int:
+    def _structure(self, text: str, position: int, tools: Mapping[str, DeclaredTool]) -> int:
         """Where the next member, value or bracket ends; -1 if it is not certain, or all is complete."""
         found = _NEXT[self.stack[-1:], self.fresh].match(text, position)
         if found is None or self.stopped:
@@ -180,14 +179,13 @@ class GrowingArguments(msgspec.Struct, array_like=True, gc=False):
         self.stack += value if self.fresh else ""
         return found.end()
 
-    def _fits(self, key: str, value: str, tools: Mapping[str, Tool]) -> bool:
-        """Whether an argument is what the tool's schema, if it says anything, has of that name."""
+    def _fits(self, key: str, value: str, tools: Mapping[str, DeclaredTool]) -> bool:
+        """Whether an argument is what the tool declares, if it is one that the message declares."""
         tool = tools.get(self.name)
         if tool is None:
             return True
-        name = json.loads(key)
-        types = tool.types(name)
-        return tool.has(name) and (not types or not types.isdisjoint(_TYPES[value[0]]))
+        types = tool.types.get(json.loads(key))
+        return tool.others if types is None else not types or not _TYPES[value[0]].isdisjoint(types)
 
 
 def whole(value: Any) -> str:

@@ -38,7 +38,7 @@ def head(envelope: Envelope, kind: str) -> dict[str, Any]:
         "id": completion_id(envelope),
         "object": kind,
         "created": envelope.created // 1000,
-        "model": envelope.options.model,
+        "model": envelope.model,
     }
 
 

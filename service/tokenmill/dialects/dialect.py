@@ -5,10 +5,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar, get_args
 
 import msgspec
 
-from tokenmill.events import Error, Event, FinishReason, Problem
-from tokenmill.limits import Limits
-from tokenmill.parser import Options
-from tokenmill.parser.tools import Tool
+from tokenmill.events import Error, Event, FinishReason, MessageStart, Problem, Request
+from tokenmill.limits import PAYLOAD_BYTES
 
 Payloads: TypeAlias = list[bytes]
 
@@ -17,24 +15,28 @@ FAILURES: frozenset[FinishReason] = frozenset({"error", "timeout"})
 
 _WITH_CALL = frozenset(get_args(Problem))
 
-_NO_TOOLS: Mapping[str, Tool] = {}
-_PAYLOAD_BYTES = Limits().payload_bytes
+_NOTHING_ASKED = Request()
+_UNSAID = MessageStart("", "")
 
 
 class Envelope:
-    """What all events of one message and choice share, with the bytes of it that never change made once."""
+    """What all events of one message and choice share, with the bytes of it that never change made once.
+
+    All of it stands in the native events: who they are about in each, the rest in `message-start`, whose time is
+    `created`. So a dialect writes the same wherever it has them from.
+    """
 
     __slots__ = (
         "_made",
         "choice",
         "conversation_id",
         "created",
-        "last",
+        "format",
         "message_id",
+        "model",
         "native",
-        "options",
         "payload_bytes",
-        "tools",
+        "request",
     )
 
     def __init__(
@@ -43,22 +45,20 @@ class Envelope:
         message_id: str,
         choice: int,
         created: int,
-        options: Options,
-        tools: Mapping[str, Tool] = _NO_TOOLS,
-        payload_bytes: int = _PAYLOAD_BYTES,
+        start: MessageStart = _UNSAID,
     ) -> None:
+        """`start` is the first event of the message, where it is known."""
         self.conversation_id = conversation_id
         self.message_id = message_id
         self.choice = choice
         self.created = created
         """Milliseconds since the epoch: timestamp of the record that opened the message."""
-        self.options = options
-        self.tools = tools
-        """The declared tools, by name."""
-        self.payload_bytes = payload_bytes
+        self.model = start.model
+        self.format = start.format
+        self.request = start.request or _NOTHING_ASKED
+        """What the message asks of dialects."""
+        self.payload_bytes = self.request.payload_bytes or PAYLOAD_BYTES
         """What a payload may have at most."""
-        self.last = True
-        """At a choice's `finish`: no other choice of the message is open."""
         self._made: dict[str, bytes] | None = None
         self.native = _native_fields(conversation_id, message_id, choice)
         """The envelope's constant fields as they stand in a JSON object of the native dialect."""
@@ -118,6 +118,10 @@ class Dialect(Protocol):
     @property
     def streams_arguments(self) -> bool:
         """Whether it then writes arguments as JSON (see `arguments`), for which it needs every `argument-delta`."""
+
+    @property
+    def describes_tools(self) -> bool:
+        """Whether it shows what a tool is for, which `message-start` then has to say."""
 
     def encode(self, state: Any, envelope: Envelope, event: Event, seq: int | None, time: int) -> Sequence[bytes]:
         """The payloads of one event, none to several.

@@ -56,6 +56,7 @@ class InterceptorDialect:
     state_type = InterceptorState
     streams_tool_input = True
     streams_arguments = False
+    describes_tools = False
 
     def encode(
         self, state: InterceptorState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
@@ -64,7 +65,7 @@ class InterceptorDialect:
         state = state or InterceptorState()
         if isinstance(event, ToolCall):
             source = _source(_take(state, event.id), event)
-            return () if envelope.options.text_mode == "placeholder" else (_token("tool_call", text=source),)
+            return () if envelope.request.text_mode == "placeholder" else (_token("tool_call", text=source),)
         if isinstance(event, TextStart | TextDelta | TextEnd):
             return _text(state, event)
         _note(state, event)

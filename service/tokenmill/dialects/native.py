@@ -24,6 +24,7 @@ class NativeDialect:
     state_type = None
     streams_tool_input = True
     streams_arguments = False
+    describes_tools = False
 
     def encode(self, _state: Any, envelope: Envelope, event: Event, seq: int | None, time: int) -> Sequence[bytes]:
         """The event as one JSON object."""

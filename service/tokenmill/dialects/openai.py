@@ -5,7 +5,8 @@
 2. A call is a chunk with its id and name, and no arguments yet, then its arguments: whole once the call is complete,
    or, where the message says `stream_tool_input`, as they grow: see `arguments`. Calls have indexes from 0.
 3. A client of this shape can't be told that a call it was shown is void. So arguments grow only where that is asked
-   for; the arguments of a call that breaks off are then no complete JSON. Its text follows as content.
+   for; the arguments of a call that breaks off are then no complete JSON. Its text follows as content, unless
+   the answer was cut off with it.
 4. Errors that do not end the answer are not part of this shape. One that does, a time-out too, is an `error` in place
    of the finish chunk.
 5. Choices are rendered each for itself, with their index. Counts of tokens, in a chunk without choices, follow the
@@ -30,6 +31,7 @@ from tokenmill.events import (
     Part,
     ReasoningDelta,
     TextDelta,
+    TextStart,
     ToolCall,
     ToolInputDelta,
     ToolInputStart,
@@ -56,6 +58,8 @@ class OpenAIState(msgspec.Struct, array_like=True, gc=False):
     """Calls that grow, by id."""
     failure: Error | None = None
     """What the provider said when it failed."""
+    cut: bool = False
+    """The block of text is of a call that was cut off."""
 
 
 class OpenAIDialect:
@@ -66,6 +70,7 @@ class OpenAIDialect:
     state_type = OpenAIState
     streams_tool_input = False
     streams_arguments = True
+    describes_tools = False
 
     def encode(
         self, state: OpenAIState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
@@ -94,8 +99,14 @@ def _chunk(state: OpenAIState, envelope: Envelope, delta: bytes, out: Payloads, 
     out.append(envelope.constant("openai", _head) + choice)
 
 
+def _text_start(state: OpenAIState, _envelope: Envelope, event: TextStart, _out: Payloads) -> None:
+    state.cut = event.cut is True
+
+
 def _text(state: OpenAIState, envelope: Envelope, event: TextDelta, out: Payloads) -> None:
-    if text := state.margins.text(event.delta, tools=bool(envelope.tools)):
+    if state.cut:
+        return
+    if text := state.margins.text(event.delta, tools=bool(envelope.request.tools)):
         _chunk(state, envelope, b'"content":' + json_bytes(text), out)
 
 
@@ -113,7 +124,7 @@ def _part(state: OpenAIState, envelope: Envelope, event: Part, out: Payloads) ->
 
 
 def _begin_call(state: OpenAIState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
-    if envelope.options.stream_tool_input:
+    if envelope.request.stream_tool_input:
         index = _begin(state, envelope, event.id, event.name, out)
         state.open[event.id] = OpenCall(index, GrowingArguments(event.name, event.encoding == "json"))
 
@@ -175,7 +186,7 @@ def _finish(state: OpenAIState, envelope: Envelope, event: Finish, out: Payloads
         _chunk(state, envelope, b"", out, reason)
         if event.usage is not UNSET:
             out.append(envelope.constant("openai", _head) + b'[],"usage":%b}' % json_bytes(usage_of(event.usage)))
-    if envelope.last:
+    if not event.choices_left:
         out.append(DONE)
 
 
@@ -185,6 +196,7 @@ def _lost(envelope: Envelope, event: Event) -> Payloads:
 
 
 _HANDLERS: Handlers[OpenAIState] = {
+    TextStart: _text_start,
     TextDelta: _text,
     ReasoningDelta: _reasoning,
     ToolInputStart: _begin_call,

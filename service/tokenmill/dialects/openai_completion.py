@@ -19,7 +19,7 @@ from tokenmill.dialects.chat_completion import FAILED_CALLS, FINISH_REASONS, err
 from tokenmill.dialects.dialect import Envelope
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.dialects.margins import Margins
-from tokenmill.events import Error, Event, Finish, Part, ReasoningDelta, TextDelta, ToolCall
+from tokenmill.events import Error, Event, Finish, Part, ReasoningDelta, TextDelta, TextStart, ToolCall
 from tokenmill.limits import KIB, MIB
 from tokenmill.parser.state import PIECE_BYTES, Source
 
@@ -44,6 +44,8 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
     truncated: bool = False
     margins: Margins = msgspec.field(default_factory=Margins)
     failure: Error | None = None
+    cut: bool = False
+    """The block of text is of a call that was cut off."""
 
     @property
     def memory(self) -> int:
@@ -86,7 +88,7 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
 
 def _room(envelope: Envelope) -> int:
     """What the content may take."""
-    return min(COMPLETION_BYTES, envelope.payload_bytes) - FRAME_BYTES - _size(envelope.options.model)
+    return min(COMPLETION_BYTES, envelope.payload_bytes) - FRAME_BYTES - _size(envelope.model)
 
 
 def _size(text: str) -> int:
@@ -102,6 +104,7 @@ class CompletionDialect:
     state_type = CompletionState
     streams_tool_input = False
     streams_arguments = False
+    describes_tools = False
 
     def encode(
         self, state: CompletionState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
@@ -116,8 +119,13 @@ class CompletionDialect:
         return ()
 
 
+def _text_start(state: CompletionState, _envelope: Envelope, event: TextStart) -> None:
+    state.cut = event.cut is True
+
+
 def _text(state: CompletionState, envelope: Envelope, event: TextDelta) -> None:
-    state.add("content", state.margins.text(event.delta, tools=bool(envelope.tools)), envelope)
+    if not state.cut:
+        state.add("content", state.margins.text(event.delta, tools=bool(envelope.request.tools)), envelope)
 
 
 def _reasoning(state: CompletionState, envelope: Envelope, event: ReasoningDelta) -> None:
@@ -163,6 +171,7 @@ def _completion(state: CompletionState, envelope: Envelope, event: Finish) -> by
 
 
 _HANDLERS: dict[type[Event], Callable[[CompletionState, Envelope, Any], None]] = {
+    TextStart: _text_start,
     TextDelta: _text,
     ReasoningDelta: _reasoning,
     ToolCall: _called,

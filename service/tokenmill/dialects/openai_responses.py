@@ -46,6 +46,7 @@ from tokenmill.events import (
     ReasoningEnd,
     TextDelta,
     TextEnd,
+    TextStart,
     ToolCall,
     ToolInputDelta,
     ToolInputStart,
@@ -73,6 +74,8 @@ class ResponsesState(msgspec.Struct, array_like=True, gc=False):
     items: Items = msgspec.field(default_factory=Items)
     failure: str = ""
     """What the provider said when it failed."""
+    cut: bool = False
+    """The block of text is of a call that was cut off."""
 
 
 class ResponsesDialect:
@@ -83,6 +86,7 @@ class ResponsesDialect:
     state_type = ResponsesState
     streams_tool_input = True
     streams_arguments = True
+    describes_tools = False
 
     def encode(
         self, state: ResponsesState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
@@ -133,8 +137,13 @@ def _start(state: ResponsesState, envelope: Envelope, event: MessageStart, out: 
 # Items of text
 
 
+def _text_start(state: ResponsesState, _envelope: Envelope, event: TextStart, _out: Payloads) -> None:
+    state.cut = event.cut is True
+
+
 def _text(state: ResponsesState, _envelope: Envelope, event: TextDelta, out: Payloads) -> None:
-    _show(state, TEXT, event.delta, out)
+    if not state.cut:
+        _show(state, TEXT, event.delta, out)
 
 
 def _reasoning(state: ResponsesState, _envelope: Envelope, event: ReasoningDelta, out: Payloads) -> None:
@@ -187,7 +196,7 @@ def _end_item(state: ResponsesState, index: int, item: Json, out: Payloads) -> N
 
 
 def _begin_call(state: ResponsesState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
-    if envelope.options.stream_tool_input is not False:
+    if envelope.request.stream_tool_input is not False:
         _open_call(state, event.id, event.name, json=event.encoding == "json", out=out)
 
 
@@ -270,6 +279,7 @@ def _lost(event: Event) -> Payloads:
 
 _HANDLERS: Handlers[ResponsesState] = {
     MessageStart: _start,
+    TextStart: _text_start,
     TextDelta: _text,
     TextEnd: _end,
     ReasoningDelta: _reasoning,

@@ -65,12 +65,12 @@ def content(segment: str, text: str, out: Payloads) -> None:
 
 def end(envelope: Envelope, segment: str, metadata: dict[str, Any], out: Payloads) -> None:
     """A segment ends; its metadata is said again where the message asks for it."""
-    payload = {"metadata": metadata} if metadata and envelope.options.segment_end_metadata else {}
+    payload = {"metadata": metadata} if metadata and envelope.request.segment_end_metadata else {}
     out.append(json_bytes({"type": "SEGMENT_END", "segment_id": segment, "payload": payload}))
 
 
 def begin(state: SegmentsState, envelope: Envelope, kind: str, metadata: dict[str, Any], out: Payloads) -> str:
     """A segment that is no call starts: its id."""
-    segment = f"{envelope.options.id_prefix}seg_{state.started + 1}"
+    segment = f"{envelope.request.id_prefix}seg_{state.started + 1}"
     start(state, segment, kind, metadata, out)
     return segment

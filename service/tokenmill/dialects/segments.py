@@ -47,7 +47,7 @@ MEDIA = frozenset({"audio", "file", "image", "media", "video"})
 """Kinds of parts that are segments."""
 
 _TOOL_CALL = "tool_call"
-_JSON = re.compile(r"\s*\[?\s*\{")
+_JSON = re.compile(r"\s*+\[?+\s*+\{")
 
 
 class SegmentsDialect:
@@ -58,6 +58,7 @@ class SegmentsDialect:
     state_type = SegmentsState
     streams_tool_input = True
     streams_arguments = True
+    describes_tools = False
 
     def encode(
         self, state: SegmentsState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
@@ -124,7 +125,7 @@ def _call_start(state: SegmentsState, envelope: Envelope, event: ToolInputStart,
 
 def _kind_of(envelope: Envelope, tool: str, *, provider: bool) -> str:
     """The kind of a call that does not say it: by its tool. A provider's are files or else nothing special."""
-    tools = {envelope.options.segment_tools.get(kind, kind): kind for kind in CONTENT_OF}
+    tools = {envelope.request.segment_tools.get(kind, kind): kind for kind in CONTENT_OF}
     kind = tools.get(tool, _TOOL_CALL)
     return kind if kind in PATHED or not provider else _TOOL_CALL
 

@@ -66,6 +66,7 @@ class SessionDialect:
     state_type = SessionState
     streams_tool_input = False
     streams_arguments = False
+    describes_tools = False
 
     def encode(
         self, state: SessionState | None, envelope: Envelope, event: Event, _seq: int | None, time: int
@@ -94,10 +95,10 @@ def _record(state: SessionState, envelope: Envelope, event: Finish, time: int) -
         conversation_id=envelope.conversation_id,
         message_id=envelope.message_id,
         choice=envelope.choice,
-        conversation_hash=envelope.options.conversation_hash,
+        conversation_hash=envelope.request.conversation_hash,
         chat_id=state.chat_id,
         parent_id=state.parent_id or envelope.message_id,
-        model=envelope.options.model,
+        model=envelope.model,
         reason=event.reason,
         opened=envelope.created,
         ended=time,

@@ -9,6 +9,7 @@ from tokenmill.formats.autobyteus_json import AUTOBYTEUS_JSON
 from tokenmill.formats.autobyteus_sentinel import AUTOBYTEUS_SENTINEL
 from tokenmill.formats.autobyteus_xml import AUTOBYTEUS_XML
 from tokenmill.formats.bare_json import BARE_JSON
+from tokenmill.formats.beam import BEAM
 from tokenmill.formats.cohere_action import COHERE_ACTION
 from tokenmill.formats.command_r_action import COMMAND_R_ACTION
 from tokenmill.formats.deepseek_dsml import DEEPSEEK_DSML
@@ -29,8 +30,10 @@ from tokenmill.formats.granite20b_fc import GRANITE20B_FC
 from tokenmill.formats.granite_prose_think import GRANITE_PROSE_THINK
 from tokenmill.formats.harmony import HARMONY
 from tokenmill.formats.hermes import HERMES
+from tokenmill.formats.hf import HF
 from tokenmill.formats.hunyuan_a13b import HUNYUAN_A13B
 from tokenmill.formats.hunyuan_kv import HUNYUAN_KV
+from tokenmill.formats.hyperclovax import HYPERCLOVAX
 from tokenmill.formats.inkling import INKLING
 from tokenmill.formats.internlm import INTERNLM
 from tokenmill.formats.jamba import JAMBA
@@ -59,9 +62,13 @@ from tokenmill.formats.phi4mini import PHI4MINI
 from tokenmill.formats.plain import PLAIN
 from tokenmill.formats.plamo3 import PLAMO3
 from tokenmill.formats.pythonic import PYTHONIC
+from tokenmill.formats.qwen3_json import QWEN3_JSON
 from tokenmill.formats.qwen3_xml import QWEN3_XML
 from tokenmill.formats.qwen_web_xml import QWEN_WEB_XML
+from tokenmill.formats.sarashina import SARASHINA
 from tokenmill.formats.seed_oss import SEED_OSS
+from tokenmill.formats.solar_open import SOLAR_OPEN
+from tokenmill.formats.solar_open2 import SOLAR_OPEN2
 from tokenmill.formats.step3 import STEP3
 from tokenmill.formats.structured_output import STRUCTURED_OUTPUT
 from tokenmill.formats.think import THINK
@@ -83,6 +90,7 @@ FORMATS: tuple[Format, ...] = (
     AUTOBYTEUS_SENTINEL,
     AUTOBYTEUS_XML,
     BARE_JSON,
+    BEAM,
     COHERE_ACTION,
     COMMAND_R_ACTION,
     DEEPSEEK_DSML,
@@ -103,8 +111,10 @@ FORMATS: tuple[Format, ...] = (
     GRANITE_PROSE_THINK,
     HARMONY,
     HERMES,
+    HF,
     HUNYUAN_A13B,
     HUNYUAN_KV,
+    HYPERCLOVAX,
     INKLING,
     INTERNLM,
     JAMBA,
@@ -132,9 +142,13 @@ FORMATS: tuple[Format, ...] = (
     PHI4MINI,
     PLAMO3,
     PYTHONIC,
+    QWEN3_JSON,
     QWEN3_XML,
     QWEN_WEB_XML,
+    SARASHINA,
     SEED_OSS,
+    SOLAR_OPEN,
+    SOLAR_OPEN2,
     STEP3,
     STRUCTURED_OUTPUT,
     THINK,

@@ -14,7 +14,7 @@ APERTUS = Format(
     ),
     models=("Apertus",),
     aliases=("apertus2509",),
-    regions=(Region(marker("<|inner_prefix|>"), marker("<|inner_suffix|>")),),
+    regions=(Region(marker("<|inner_prefix|>"), marker("<|inner_suffix|>"), again="reasoning"),),
     strays=(marker("<|inner_suffix|>"),),
     sections=(json_calls(marker("<|tools_prefix|>"), marker("<|tools_suffix|>"), JsonKeyed()),),
     calls_in_reasoning="honour",

@@ -21,7 +21,7 @@ COHERE_ACTION = Format(
     ),
     models=("Command-R7B", "Command-A", "Cohere2MoE"),
     aliases=("cohere_command3", "cohere_command4"),
-    regions=(Region(marker("<|START_THINKING|>"), _CLOSE),),
+    regions=(Region(marker("<|START_THINKING|>"), _CLOSE, again="reasoning"),),
     strays=(_CLOSE,),
     noise=(
         marker("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"),

@@ -29,7 +29,7 @@ DEEPSEEK_DSML = Format(
         Section(
             open=marker(*(f"<｜DSML｜{name}>" for name in _NAMES), spaces=True),
             close=marker(*(f"</｜DSML｜{name}>" for name in _NAMES), spaces=True),
-            calls=(invoke("｜DSML｜", untyped="json"),),
+            calls=(invoke("｜DSML｜", untyped="json", forgets="always"),),
             bare="always",
         ),
     ),

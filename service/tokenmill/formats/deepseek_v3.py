@@ -27,7 +27,7 @@ DEEPSEEK_V3 = Format(
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n"
         '```json\n{"city": "Paris", "days": 3}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
     ),
-    models=("DeepSeek-V3", "DeepSeek-R1"),
+    models=("DeepSeek-V3", "DeepSeek-R1", "Cogito*671B"),
     aliases=("deepseekv3", "deepseek-v3"),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),

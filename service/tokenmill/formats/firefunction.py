@@ -1,7 +1,7 @@
-"""A list of calls behind a word; its own bracket closes it."""
+"""A list of calls behind a word; its own bracket closes it. One object may stand there without its list."""
 
-from tokenmill.formats.shapes import json_list
-from tokenmill.parser.markers import marker
+from tokenmill.formats.shapes import json_list, json_object
+from tokenmill.parser.markers import ahead, marker
 from tokenmill.parser.spec import Format
 
 FIREFUNCTION = Format(
@@ -9,5 +9,5 @@ FIREFUNCTION = Format(
     summary="A JSON list of calls behind ` functools`.",
     sample='I\'ll look it up. functools[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]',
     models=("FireFunction-v2",),
-    sections=(json_list(marker("functools[")),),
+    sections=(json_list(marker("functools[")), json_object(marker("functools", ahead=(ahead(" {"),)))),
 )

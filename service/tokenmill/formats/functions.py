@@ -1,7 +1,7 @@
 """Calls written as `<function=F>` with `<parameter=K>` values, which several formats have in tags of their own.
 
 Not a format by itself. A call may stand without the tags around it if it names a declared tool: `#include <functional>`
-is prose. Values have no escape; a missing `</parameter>` is made good by whatever comes next.
+is prose. Values have no escape: see `bodies.closings`.
 """
 
 from tokenmill.parser.bodies import Params
@@ -16,8 +16,9 @@ KEY = r"""\s*["']?(?P<key>.*?)["']?\s*"""
 
 def functions(tag: str, *, trim: Trim = "line") -> Section:
     """Calls in pairs of `tag`, one or several in each."""
+    opening = marker("<function=", spaces=True)
     call = Call(
-        open=marker("<function=", spaces=True),
+        open=opening,
         header=Header(until=marker(">"), before=marker("\n", "<"), pattern=NAME),
         body=Params(
             open=marker("<parameter=", spaces=True),
@@ -25,6 +26,8 @@ def functions(tag: str, *, trim: Trim = "line") -> Section:
             end=marker("</function>", spaces=True),
             key=KEY,
             trim=trim,
+            calls=opening,
+            forgets="declared" if trim == "line" else "unknown",
         ),
     )
     return Section(open=marker(f"<{tag}>"), close=marker(f"</{tag}>"), calls=(call,), bare="declared")

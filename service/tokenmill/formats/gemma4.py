@@ -2,7 +2,7 @@
 
 A string has no escape and needs none. The word in front of the name may be missing, and so may the closing mark of a
 call; one that is closed without brackets takes no arguments. What is not quoted gets its type from the tool's schema,
-where that says nothing from its look; without the tool it is text.
+where that says nothing from its look: the model quotes what is text.
 """
 
 from tokenmill.parser.bodies import Literals
@@ -25,6 +25,7 @@ GEMMA4 = Format(
             marker("<|channel>thought\n", "<|channel>"),
             marker("<channel|>"),
             label=(marker("thought\n"), marker("thought", ahead=_NOTHING)),
+            again="reasoning",
         ),
     ),
     strays=(marker("<channel|>"), marker("<|channel>thought", ahead=_NOTHING)),
@@ -40,7 +41,7 @@ GEMMA4 = Format(
                     header=Header(
                         until=marker("{"), before=marker("<tool_call|>"), pattern=r"\s*(?P<name>\S(?:.*\S)?)\s*"
                     ),
-                    body=Literals(quote=marker('<|"|>'), untyped="declared"),
+                    body=Literals(quote=marker('<|"|>'), untyped="json"),
                 ),
             ),
         ),

@@ -21,7 +21,7 @@ GIGACHAT35 = Format(
         Section(
             open=marker("<｜GCML｜tool_calls>", spaces=True),
             close=marker("</｜GCML｜tool_calls>", spaces=True),
-            calls=(invoke("｜GCML｜", untyped="json"),),
+            calls=(invoke("｜GCML｜", untyped="json", forgets="always"),),
             bare="always",
         ),
     ),

@@ -19,8 +19,18 @@ GLM_KV = Format(
         "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n"
         "<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>"
     ),
-    models=("GLM-4.5", "GLM-4.6", "GLM-4.7", "GLM-5*", "Ling-3*", "Spark-2.5", "Laguna", "IQuest"),
-    aliases=("glm", "glm45", "glm47", "ling3", "spark25", "poolside_v1", "iquest_q1"),
+    models=(
+        "GLM-4.5",
+        "GLM-4.6",
+        "GLM-4.7",
+        "GLM-5*",
+        "Ling-3*",
+        "Spark-2.5",
+        "Laguna",
+        "IQuest",
+        "HyperCLOVAX-SEED-Think-32B",
+    ),
+    aliases=("glm", "glm45", "glm47", "ling3", "spark25", "poolside_v1", "iquest_q1", "hyperclovax_seed_think"),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     noise=(marker("<|role_end|>"),),

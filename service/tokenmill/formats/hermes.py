@@ -1,7 +1,8 @@
 """One JSON object a call, in a pair of tags; reasoning in a layer of its own.
 
 The object may stand on lines of its own, and several in a list. The closing tag may be missing at the end of the
-stream: a complete object is a complete call. Models of this family close one bracket too many now and then.
+stream: a complete object is a complete call. Models of this family close one bracket too many now and then. A call
+inside the reasoning is a draft; models that call there write `qwen3_json`.
 """
 
 from tokenmill.formats.shapes import json_calls
@@ -21,18 +22,25 @@ HERMES = Format(
         "Hermes-4*",
         "DeepHermes-3",
         "Qwen2.5",
-        "QwQ",
-        "Qwen3",
         "Granite-4*",
         "MiMo",
         "Reka-Edge",
-        "Trinity",
         "SmolLM3",
         "EXAONE-4*",
         "K-EXAONE",
         "Jan-nano",
+        "Bielik",
+        "Cogito",
+        "Ling-1T",
+        "Ling-2.*",
+        "Ling-flash-2.*",
+        "Ling-mini-2.*",
+        "Ring-1T",
+        "Ring-2.*",
+        "Ring-flash-2.*",
+        "Ring-mini-2.*",
     ),
-    aliases=("qwen", "qwen25", "qwen3_json", "granite4", "trinity"),
+    aliases=("qwen", "qwen25", "granite4"),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(json_calls(marker("<tool_call>"), marker("</tool_call>")),),

@@ -1,6 +1,6 @@
 """One line for each format: how a call and its result are written."""
 
-from tokenmill.formats.notations import Elements, Json, Marked, Python, Tags
+from tokenmill.formats.notations import Elements, Json, Literal, Marked, Python, Tags
 from tokenmill.parser.spec import History
 
 _NAME_ARGUMENTS = '{"name": $quoted, "arguments": $arguments}'
@@ -39,6 +39,10 @@ HISTORY: dict[str, History] = {
         '<tool name="$name"><arguments>$arguments</arguments></tool>', '<arg name="$key">$value</arg>'
     ),
     "bare_json": _json('{"tool": $quoted, "params": $arguments}'),
+    "beam": _tags(
+        "<|start|>assistant to=$name<|channel|>analysis <|constrain|>xml<|message|>$arguments<|call|>",
+        '<rfl:parameter name="$key">\n$value\n</rfl:parameter>\n',
+    ),
     "cohere_action": _json(
         '<|START_ACTION|>[\n    {"tool_call_id": "$id", "tool_name": $quoted, "parameters": $arguments}\n]'
         "<|END_ACTION|>",
@@ -91,11 +95,16 @@ HISTORY: dict[str, History] = {
         "<|start|>functions.$name to=assistant<|channel|>commentary<|message|>$result<|end|>",
     ),
     "hermes": _json(f"<tool_call>\n{_NAME_ARGUMENTS}\n</tool_call>", _RESPONSE),
+    "hf": _json(f"<tool_call>\n{_NAME_ARGUMENTS}\n</tool_call>", _RESPONSE),
     "hunyuan_a13b": _json(f"<tool_calls>[{_NAME_ARGUMENTS}]</tool_calls>", "<tool_response>$result</tool_response>"),
     "hunyuan_kv": _tags(
         "<tool_calls>\n<tool_call>$name<tool_sep>\n$arguments</tool_call>\n</tool_calls>",
         _PAIR,
         "<tool_responses>\n<tool_response>$result</tool_response>\n</tool_responses>",
+    ),
+    "hyperclovax": _json(
+        f"<|im_start|>assistant -> tool/function_call\n[{_NAME_ARGUMENTS}]<|im_end|><|stop|>",
+        "<|im_start|>tool/function_call\n$result<|im_end|>",
     ),
     "inkling": _json(
         '<|message_model|>$name<|content_invoke_tool_json|>{"name": $quoted, "args": $arguments}<|end_message|>'
@@ -169,15 +178,26 @@ HISTORY: dict[str, History] = {
         "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|><|plamo:end_tool_requests:plamo|>"
     ),
     "pythonic": _python("[$name($arguments)]"),
+    "qwen3_json": _json(f"<tool_call>\n{_NAME_ARGUMENTS}\n</tool_call>", _RESPONSE),
     "qwen3_xml": _tags(
         "<tool_call>\n<function=$name>\n$arguments</function>\n</tool_call>",
         "<parameter=$key>\n$value\n</parameter>\n",
         _RESPONSE,
     ),
     "qwen_web_xml": _tags("<$name>\n$arguments</$name>", "<$key>$value</$key>\n"),
+    "sarashina": History(
+        "<|tool_calls|>[{'id': '$id', 'name': '$name', 'arguments': $arguments}]", _ROLE, Literal()
+    ),
     "seed_oss": _tags(
         "<seed:tool_call>\n<function=$name>\n$arguments</function>\n</seed:tool_call>",
         "<parameter=$key>$value</parameter>\n",
+    ),
+    "solar_open": _json(
+        "<|tool_calls|><|tool_call:begin|>$id<|tool_call:name|>$name<|tool_call:args|>$arguments<|tool_call:end|><|calls|>"
+    ),
+    "solar_open2": _tags(
+        "<|tool_call:start|>$name\n$arguments<|tool_call:end|>",
+        "<|tool_arg:start|>$key<|tool_arg:value|>$value<|tool_arg:end|>\n",
     ),
     "step3": _tags(
         '<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="$name">$arguments'

@@ -1,6 +1,6 @@
-"""A list of calls in a pair of tags."""
+"""A list of calls in a pair of tags; MiniMax-M1 writes its calls there one on a line, without the list's brackets."""
 
-from tokenmill.formats.shapes import json_calls
+from tokenmill.formats.shapes import THINK, json_calls
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format
 
@@ -8,9 +8,11 @@ JAMBA = Format(
     name="jamba",
     summary="A JSON list of calls in `<tool_calls>`.",
     sample=(
-        "I'll look it up."
+        "<think>I need the forecast.</think>I'll look it up."
         '<tool_calls>[\n    {"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n]</tool_calls>'
     ),
-    models=("Jamba*1.5", "Jamba*1.6", "Jamba*1.7"),
+    models=("Jamba*1.5", "Jamba*1.6", "Jamba*1.7", "MiniMax-M1"),
+    regions=(THINK,),
+    strays=(THINK.close,),
     sections=(json_calls(marker("<tool_calls>"), marker("</tool_calls>")),),
 )

@@ -1,6 +1,7 @@
 """Calls in a section, each with its id as the header: `functions.NAME:NUMBER`, which must be echoed as it is.
 
-The number counts over the whole conversation. A section inside the reasoning ends it, and a call may stand without one.
+The number counts over the whole conversation; it may stand alone where only one tool can be meant. A section inside the
+reasoning ends it, and a call may stand without one.
 """
 
 from tokenmill.parser.bodies import JsonArguments
@@ -30,13 +31,14 @@ KIMI_K2 = Format(
                     open=marker("<|tool_call_begin|>"),
                     header=Header(
                         until=marker("<|tool_call_argument_begin|>"),
-                        pattern=r"\s*(?P<id>(?:functions\.)?(?P<name>[^\s:]+):\d+)\s*",
+                        pattern=r"\s*(?P<id>(?:(?:functions\.)?(?P<name>[^\s:]+):)?\d+)\s*",
                     ),
                     body=JsonArguments(optional=True, close=_CLOSE),
                 ),
             ),
             framing=(_CLOSE,),
             bare="always",
+            in_reasoning="calls",
         ),
     ),
     calls_in_reasoning="honour",

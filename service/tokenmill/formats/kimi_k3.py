@@ -4,11 +4,16 @@
 2. Only attributes are escaped; the value of an argument is verbatim. Its type stands in its tag.
 3. One JSON object may stand in place of the arguments, in an element of its own.
 4. A separator may be missing behind the tag that closes the reasoning. A section inside the reasoning ends it.
+5. Servers may put a blank between two tokens of the model's own. A call may stand without its section.
 """
+
+from functools import partial
 
 from tokenmill.parser.bodies import Params
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
+
+_mark = partial(marker, spaces=True)
 
 KIMI_K3 = Format(
     name="kimi_k3",
@@ -24,36 +29,39 @@ KIMI_K3 = Format(
     models=("Kimi-K3",),
     regions=(
         Region(
-            marker("<|open|>think<|sep|>"), marker("<|close|>think<|sep|>", "<|close|>think", "<|open|>response<|sep|>")
+            _mark("<|open|>think<|sep|>"),
+            _mark("<|close|>think<|sep|>", "<|close|>think", "<|open|>response<|sep|>"),
+            again="reasoning",
         ),
     ),
-    strays=(marker("<|close|>think<|sep|>", "<|close|>think"),),
+    strays=(_mark("<|close|>think<|sep|>", "<|close|>think"),),
     noise=(
-        marker("<|open|>response<|sep|>", "<|open|>response"),
-        marker("<|close|>response<|sep|>", "<|close|>response"),
-        marker("<|open|>message<|sep|>"),
-        marker("<|close|>message<|sep|>", "<|close|>message"),
+        _mark("<|open|>response<|sep|>", "<|open|>response"),
+        _mark("<|close|>response<|sep|>", "<|close|>response"),
+        _mark("<|open|>message<|sep|>"),
+        _mark("<|close|>message<|sep|>", "<|close|>message"),
     ),
     sections=(
         Section(
-            open=marker("<|open|>tools<|sep|>"),
-            close=marker("<|close|>tools<|sep|>"),
+            open=_mark("<|open|>tools<|sep|>"),
+            close=_mark("<|close|>tools<|sep|>"),
             calls=(
                 Call(
-                    open=marker("<|open|>call "),
+                    open=_mark("<|open|>call "),
                     header=Header(
-                        until=marker("<|sep|>"),
+                        until=_mark("<|sep|>"),
                         pattern=r'.*?\btool="(?P<name>[^"]+)"[^"]*(?:"[^"]*"[^"]*)*',
                         unescape=True,
                     ),
                     body=Params(
-                        open=marker("<|open|>argument ", "<|open|>json"),
-                        close=marker("<|close|>argument<|sep|>", "<|close|>json<|sep|>"),
-                        end=marker("<|close|>call<|sep|>"),
-                        tag_end=marker("<|sep|>"),
+                        open=_mark("<|open|>argument ", "<|open|>json"),
+                        close=_mark("<|close|>argument<|sep|>", "<|close|>json<|sep|>"),
+                        end=_mark("<|close|>call<|sep|>"),
+                        tag_end=_mark("<|sep|>"),
                         key=r'(?:(?=.*?\bkey="(?P<key>[^"]*)"))?(?=.*?\btype="(?P<type>[^"]*)")?.*',
                         trim="none",
                         unescape=True,
+                        calls=marker("<|open|>call "),
                         wire_types={
                             "string": "string",
                             "null": "json",
@@ -66,6 +74,8 @@ KIMI_K3 = Format(
                     ),
                 ),
             ),
+            bare="always",
+            in_reasoning="calls",
         ),
     ),
     calls_in_reasoning="honour",

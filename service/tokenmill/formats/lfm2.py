@@ -1,8 +1,10 @@
 """A list of Python calls, or of JSON objects, between two marks.
 
 Values are Python literals; JSON's words for them are known as well. Quotes and new lines that should have been escaped,
-and numbers that begin with zeros, are read as they were meant.
+and numbers that begin with zeros, are read as they were meant. Small models write the list once more behind its end.
 """
+
+import msgspec
 
 from tokenmill.formats.python_shapes import marked_calls
 from tokenmill.formats.shapes import THINK
@@ -21,8 +23,11 @@ LFM2 = Format(
     regions=(THINK,),
     strays=(THINK.close,),
     sections=(
-        marked_calls(
-            marker("<|tool_call_start|>"), marker("<|tool_call_end|>"), Call(open=marker("{"), body=JsonCall())
+        msgspec.structs.replace(
+            marked_calls(
+                marker("<|tool_call_start|>"), marker("<|tool_call_end|>"), Call(open=marker("{"), body=JsonCall())
+            ),
+            again="body",
         ),
     ),
 )

@@ -1,18 +1,42 @@
-"""As hermes, with tags of its own."""
+"""As hermes, with tags of its own; newer models write a name and pairs of tags for keys and values there.
 
+Which of them a call is, its first sign says. Values of the pairs get their types from the tool's schema, else they are
+the JSON that they are, if any.
+"""
+
+from tokenmill.formats.pairs import NAME, pairs
 from tokenmill.formats.shapes import json_calls
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Format, Region
+from tokenmill.parser.spec import Call, Format, Header, Region, Section
+
+_OPEN = "<longcat_tool_call>"
+_CLOSE = "</longcat_tool_call>"
 
 LONGCAT = Format(
     name="longcat",
-    summary="One JSON object with name and arguments in each `<longcat_tool_call>` pair.",
+    summary="One JSON object, or NAME and `<longcat_arg_key>` pairs, in each `<longcat_tool_call>` pair.",
     sample=(
         "<longcat_think>I need the forecast.</longcat_think>I'll look it up.\n"
-        '<longcat_tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</longcat_tool_call>'
+        '<longcat_tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</longcat_tool_call>\n'
+        "<longcat_tool_call>get_weather\n<longcat_arg_key>city</longcat_arg_key>\n"
+        "<longcat_arg_value>Rome</longcat_arg_value>\n</longcat_tool_call>"
     ),
     models=("LongCat",),
     regions=(Region(marker("<longcat_think>", "<think>"), marker("</longcat_think>", "</think>")),),
     strays=(marker("</longcat_think>", "</think>"),),
-    sections=(json_calls(marker("<longcat_tool_call>"), marker("</longcat_tool_call>")),),
+    sections=(
+        Section(
+            open=None,
+            close=None,
+            calls=(
+                Call(
+                    open=marker(_OPEN, f"{_OPEN}\n", ahead=[[r"\w"]]),
+                    header=Header(until=marker("\n", "\\n"), before=marker("<longcat_arg_key>", _CLOSE), pattern=NAME),
+                    body=pairs(_CLOSE, prefix="longcat_", untyped="json"),
+                ),
+            ),
+            bare="always",
+        ),
+        json_calls(marker(_OPEN), marker(_CLOSE)),
+    ),
 )

@@ -36,6 +36,7 @@ MINICPM5_XML = Format(
                         trim="none",
                         escapes=XML,
                         declared=True,
+                        calls=marker("<function name=", spaces=True),
                     ),
                 ),
             ),

@@ -52,6 +52,8 @@ MUSE = Format(
                                 tag_end=marker('">'),
                                 trim="none",
                                 untyped="json",
+                                calls=marker('<atem:invoke name="'),
+                                framing=marker("</atem:function_calls>"),
                             ),
                         ),
                     ),

@@ -32,6 +32,14 @@ class Json(msgspec.Struct, frozen=True):
         return as_json(arguments)
 
 
+class Literal(msgspec.Struct, frozen=True):
+    """One dictionary, as Python writes it."""
+
+    def write(self, arguments: Mapping[str, Any]) -> str:
+        """The dictionary."""
+        return repr(dict(arguments))
+
+
 class Tags(msgspec.Struct, frozen=True):
     """One after the other, each in its tags."""
 

@@ -11,14 +11,19 @@ from tokenmill.parser.markers import marker
 NAME = r"\s*(?P<name>[^\s\\<]+)\s*"
 
 
-def pairs(*ends: str, trim: Trim = "none", untyped: Untyped = "text", paired: bool = False) -> Params:
-    """`<arg_key>K</arg_key><arg_value>V</arg_value>`, new lines between the tags or none, up to one of `ends`."""
+def pairs(*ends: str, prefix: str = "", trim: Trim = "none", untyped: Untyped = "text", paired: bool = False) -> Params:
+    """`<arg_key>K</arg_key><arg_value>V</arg_value>`, new lines between the tags or none, up to one of `ends`.
+
+    The names of the tags may have a prefix.
+    """
+    key_end, value = f"</{prefix}arg_key>", f"<{prefix}arg_value>"
     return Params(
-        open=marker("<arg_key>"),
-        tag_end=marker("</arg_key><arg_value>", "</arg_key>\\n<arg_value>", spaces=True),
-        close=marker("</arg_value>"),
+        open=marker(f"<{prefix}arg_key>"),
+        tag_end=marker(f"{key_end}{value}", f"{key_end}\\n{value}", spaces=True),
+        close=marker(f"</{prefix}arg_value>", f"</{prefix}arg_value>\\n"),
         end=marker(*ends),
-        closed=True,
+        forgets="never",
+        calls=marker(f"<{prefix}tool_call>"),
         paired=paired,
         trim=trim,
         untyped=untyped,

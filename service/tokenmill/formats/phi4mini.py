@@ -1,7 +1,7 @@
-"""A list of calls behind a word; its own bracket closes it."""
+"""A list of calls behind a word; its own bracket closes it. One object may stand there without its list."""
 
-from tokenmill.formats.shapes import json_list
-from tokenmill.parser.markers import marker
+from tokenmill.formats.shapes import json_list, json_object
+from tokenmill.parser.markers import ahead, marker
 from tokenmill.parser.spec import Format
 
 PHI4MINI = Format(
@@ -10,5 +10,5 @@ PHI4MINI = Format(
     sample='I\'ll look it up.\nfunctools[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]',
     models=("Phi-4-mini",),
     aliases=("phi4_mini_json",),
-    sections=(json_list(marker("functools[", "functools [")),),
+    sections=(json_list(marker("functools[", "functools [")), json_object(marker("functools", ahead=(ahead(" {"),)))),
 )

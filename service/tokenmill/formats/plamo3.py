@@ -20,7 +20,7 @@ PLAMO3 = Format(
         "<|plamo:end_tool_requests:plamo|><|plamo:tag|>"
     ),
     models=("PLaMo-3", "PLaMo-3.*"),
-    regions=(Region(marker("<|plamo:begin_think:plamo|>"), marker("<|plamo:end_think:plamo|>")),),
+    regions=(Region(marker("<|plamo:begin_think:plamo|>"), marker("<|plamo:end_think:plamo|>"), again="reasoning"),),
     strays=(marker("<|plamo:end_think:plamo|>"),),
     noise=(marker("<|plamo:tag|>"),),
     sections=(

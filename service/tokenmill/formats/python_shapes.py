@@ -4,12 +4,12 @@ from string import ascii_letters
 
 from tokenmill.parser.bodies import PyCalls
 from tokenmill.parser.bodies.python_strings import Separator
-from tokenmill.parser.markers import INNER_SPACE, Marker, marker
+from tokenmill.parser.markers import LEADING_SPACE, Marker, marker
 from tokenmill.parser.spec import Call, Section
 
 _NAME_BEGINS = marker(*ascii_letters, "_")
-_CALL = (INNER_SPACE, "[A-Za-z_]", r"[\w.\-]{0,128}", r"\(", INNER_SPACE)
-_KEYWORD = (r"[^\W\d]", r"\w{0,128}", INNER_SPACE, "=")
+_CALL = (LEADING_SPACE, "[A-Za-z_]", r"[\w.\-]{0,128}", r"\(", LEADING_SPACE)
+_KEYWORD = (r"[^\W\d]", r"\w{0,128}", LEADING_SPACE, "=")
 CALL_AHEAD = ((*_CALL, r"\)"), (*_CALL, *_KEYWORD))
 """A name and a bracket, and then the end of the call or a keyword: what makes a bracket in running text a call's."""
 

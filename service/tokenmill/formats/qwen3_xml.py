@@ -15,7 +15,18 @@ QWEN3_XML = Format(
         "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n"
         "<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
     ),
-    models=("Qwen3-Coder", "Qwen3.*", "Nemotron-3", "Granite-4.2", "Step-3.5", "Step-3.7", "MiniCPM-V", "Nanbeige"),
+    models=(
+        "Qwen3-Coder",
+        "Qwen3.*",
+        "Nemotron-3",
+        "Nemotron-3.*",
+        "Granite-4.2",
+        "Step-3.5",
+        "Step-3.7",
+        "MiniCPM-V",
+        "Nanbeige",
+        "Ornith",
+    ),
     aliases=(
         "qwen3_coder",
         "nemotron_v3",

@@ -33,6 +33,11 @@ def json_list(open: Marker, body: Body | None = None, *, listed: bool = False) -
     )
 
 
+def json_object(open: Marker, body: Body | None = None) -> Section:  # noqa: A002 -- as the field
+    """One call behind a marker, which nothing closes: what a list is if the model forgets its bracket."""
+    return Section(open=open, close=None, calls=(Call(open=marker("{"), body=body or JsonCall()),))
+
+
 def bare_json_list() -> Section:
     """A list of calls in running text, without markers."""
     return json_list(marker("[", ahead=CALLS_AHEAD))

@@ -23,7 +23,7 @@ STEP3 = Format(
         Section(
             open=marker("<｜tool_calls_begin｜>"),
             close=marker("<｜tool_calls_end｜>"),
-            calls=(invoke("steptml:", trim="strip"),),
+            calls=(invoke("steptml:", trim="strip", framing=marker("<｜tool_call_end｜>")),),
             leads=(marker("<｜tool_call_begin｜>"),),
             framing=(
                 marker("function<｜tool_sep｜>", "<｜tool_sep｜>"),

@@ -5,19 +5,28 @@ arguments. A parameter may say of itself whether it is text: `string="true"`.
 """
 
 from tokenmill.parser.bodies import Params
+from tokenmill.parser.bodies.closings import Forgets
 from tokenmill.parser.bodies.params import Untyped
 from tokenmill.parser.bodies.trim import Trim
-from tokenmill.parser.markers import marker
+from tokenmill.parser.markers import Marker, marker
 from tokenmill.parser.spec import Call, Header
 
 NAME = r"""\s*["']?(?P<name>[^"'\s]+?)["']?\s*(?P<whole>/?)"""
 KEY = r"""\s*["']?(?P<key>[^"']*?)["']?(?:\s+string\s*=\s*["']?(?P<type>\w+)["']?)?\s*"""
 
 
-def invoke(prefix: str = "", *, trim: Trim = "none", untyped: Untyped = "text") -> Call:
+def invoke(
+    prefix: str = "",
+    *,
+    trim: Trim = "none",
+    untyped: Untyped = "text",
+    forgets: Forgets = "unknown",
+    framing: Marker | None = None,
+) -> Call:
     """One call with tags that begin with `prefix`: `<PREFIXinvoke name=…>`."""
+    opening = marker(f"<{prefix}invoke name=", spaces=True)
     return Call(
-        open=marker(f"<{prefix}invoke name=", spaces=True),
+        open=opening,
         header=Header(until=marker(">"), before=marker("<"), pattern=NAME),
         body=Params(
             open=marker(f"<{prefix}parameter name=", spaces=True),
@@ -27,5 +36,8 @@ def invoke(prefix: str = "", *, trim: Trim = "none", untyped: Untyped = "text") 
             trim=trim,
             untyped=untyped,
             wire_types={"true": "string", "false": "json"},
+            forgets=forgets,
+            calls=opening,
+            framing=framing,
         ),
     )

@@ -20,6 +20,7 @@ TOOL_CALL_JSON = Format(
             open=marker("<tool_call>"),
             close=marker("</tool_call>"),
             calls=(Call(open=marker("{"), body=ClosedJsonCall()),),
+            again="nothing",
         ),
     ),
 )

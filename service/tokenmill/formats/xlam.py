@@ -4,7 +4,7 @@ In a fence and without any wrapping a list is one of calls only if a name and ar
 """
 
 from tokenmill.formats.shapes import THINK, bare_json_list, json_calls
-from tokenmill.parser.bodies.json_ahead import CALLS_AHEAD
+from tokenmill.parser.bodies.json_ahead import FENCED_AHEAD
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format
 
@@ -21,7 +21,7 @@ XLAM = Format(
     sections=(
         json_calls(marker("<tool_call>"), marker("</tool_call>")),
         json_calls(marker("[TOOL_CALLS]"), None),
-        json_calls(marker("```json\n[", "```\n[", "```[", ahead=CALLS_AHEAD), marker("```")),
+        json_calls(marker("```json", "```", ahead=FENCED_AHEAD), marker("```")),
         bare_json_list(),
     ),
 )

@@ -8,7 +8,6 @@ from tokenmill.events import (
     Error,
     Event,
     Finish,
-    MessageStart,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -73,10 +72,10 @@ def page() -> str:
 def _shows(dialect: Dialect, shown: Shown) -> str:
     """Whether the word of the events comes out."""
     streams = dialect.streams_tool_input or None
-    options = compile_grammar(Options(stream_tool_input=streams)).options
-    envelope = Envelope("c1", "m1", 0, 0, options)
+    start = compile_grammar(Options(model="m", stream_tool_input=streams)).message_start
+    envelope = Envelope("c1", "m1", 0, 0, start)
     state = dialect.state_type() if dialect.state_type else None
-    events: list[Event] = [MessageStart("m", "plain"), *shown.events]
+    events: list[Event] = [start, *shown.events]
     if not isinstance(events[-1], Finish) and shown.events != _CALL[:2]:
         events.append(Finish("stop"))
     payloads = [

@@ -56,10 +56,11 @@ SERVED = Row(
         ),
         Panel(
             title="Lost",
-            text="Messages that ended as lost, and records that were gone before they were read, in the time shown.",
+            text="Messages that ended as lost, and records gone too early or skipped by hand, in the time shown.",
             queries=(
                 Query(within("tokenmill_parse_errors_total", 'stage="recovery"'), "messages"),
                 Query(within("tokenmill_records_lost_total"), "records"),
+                Query(within("tokenmill_records_skipped_total"), "records skipped by hand"),
             ),
             kind="stat",
             width=4,
@@ -194,13 +195,16 @@ RECOVERY = Row(
         ),
         Panel(
             title="Replay",
-            text="Partitions that wait for their state, messages that were brought back and records read for it, and "
+            text="Partitions that wait for their state or are held, messages brought back, records read for it, and "
             "replays that gave another state.",
             queries=(
                 Query(total("tokenmill_replaying_partitions"), "partitions"),
+                Query(total("tokenmill_held_partitions"), "partitions held"),
                 Query(rate("tokenmill_messages_restored_total"), "messages a second"),
                 Query(rate("tokenmill_records_replayed_total"), "records a second"),
                 Query(rate("tokenmill_replay_mismatches_total"), "mismatches a second"),
+                Query(rate("tokenmill_offsets_moved_total", "direction"), "offsets moved {{direction}}"),
+                Query(rate("tokenmill_log_changes_total", "change"), "other logs a second, {{change}}"),
             ),
             width=6,
         ),

@@ -84,7 +84,8 @@ class _Diagram:
         for source in sources:
             if section.open:
                 self._move(source, name, label(section.open))
-            if section.bare != "never" and (source == TEXT or not section.open):
+            alone = source == TEXT or not section.open or section.in_reasoning == "calls"
+            if section.bare != "never" and alone:
                 known = " of a declared tool" if section.bare == "declared" else ""
                 for number, call in enumerate(section.calls):
                     if not call.inside:

@@ -25,9 +25,9 @@ def page() -> str:
 
 
 def _payloads(dialect: Dialect) -> str:
-    parser = Parser(HERMES.name)
+    parser = Parser(HERMES.name, identity="")
     events: list[Event] = [*parser.feed(HERMES.sample), *parser.finish()]
-    envelope = Envelope("c1", "m1", 0, TIME, parser.grammar.options)
+    envelope = Envelope("c1", "m1", 0, TIME, parser.grammar.message_start)
     state = dialect.state_type() if dialect.state_type else None
     payloads = [
         payload for seq, event in enumerate(events) for payload in dialect.encode(state, envelope, event, seq, TIME)

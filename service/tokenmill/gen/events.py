@@ -6,8 +6,13 @@ from typing import Any
 import msgspec
 
 from tokenmill.codecs import Chunk
-from tokenmill.events import EVENT_TYPES, AnyEvent, Event
+from tokenmill.events import EVENT_TYPES, AnyEvent, DeclaredTool, Event, MessageStart, Request
 from tokenmill.gen import describe, markdown
+
+PARTS: dict[type[Event], tuple[tuple[str, type[msgspec.Struct]], ...]] = {
+    MessageStart: (("request", Request), ("request.tools.NAME", DeclaredTool))
+}
+"""Objects inside of events."""
 
 ENVELOPE = {field.name for field in describe.fields(Event)}
 
@@ -19,6 +24,8 @@ def page() -> str:
         blocks += [f"## `{event.__struct_config__.tag}`", _text(event)]
         if own := [field for field in describe.fields(event) if field.name not in ENVELOPE]:
             blocks.append(_table(own))
+        for name, inner in PARTS.get(event, ()):
+            blocks += [f"`{name}`: {_text(inner)}", _table(describe.fields(inner))]
     return markdown.page(
         "Events",
         "What the topic `events` holds in the dialect `native`: one JSON object a record.\n"
@@ -54,7 +61,7 @@ def _schema(kind: Any, title: str) -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
-def _text(event: type[Event]) -> str:
+def _text(event: type[msgspec.Struct]) -> str:
     return " ".join((event.__doc__ or "").split())
 
 

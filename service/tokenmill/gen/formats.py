@@ -6,7 +6,6 @@ from functools import partial
 import msgspec
 
 from tokenmill.demo.tools import TOOLS
-from tokenmill.events import Event
 from tokenmill.formats import FORMATS
 from tokenmill.gen import markdown
 from tokenmill.gen.diagram import diagram
@@ -25,7 +24,6 @@ def page() -> str:
         "Formats",
         "A format is the grammar in which a model writes reasoning and tool calls.\n"
         "`parser.format` names the default, a message's `open` may name another or a list of several.\n"
-        "`tokenmill formats --model NAME` says which one a model writes in.\n"
         "Names that other servers give their parsers work as the format's own.",
         markdown.table(
             ("format", "what it looks like", "models", "also called"),
@@ -39,6 +37,7 @@ def page() -> str:
                 for format_ in FORMATS
             ],
         ),
+        "Which one a model writes in: [by its name or its chat template](../howto/find-the-format-of-a-model.md).\n"
         "A model that writes in none of them: [add a format](../howto/add-a-format.md).",
     )
 
@@ -105,6 +104,7 @@ def _value(value: object) -> str:
 
 
 def _events(format_: Format) -> list[str]:
-    parser = Parser(format_.name, TOOLS)
-    events: list[Event] = [*parser.feed(format_.sample), *parser.finish()]
+    parser = Parser(format_.name, TOOLS, identity="")
+    start, *rest = [*parser.feed(format_.sample), *parser.finish()]
+    events = [msgspec.structs.replace(start, request=msgspec.UNSET), *rest]  # it is the same on all pages
     return [msgspec.json.encode(event).decode() for event in events]

@@ -3,6 +3,16 @@
 from tokenmill.observe.hooks import Hooks
 from tokenmill.observe.logs import setup_logs
 from tokenmill.observe.numbers import Histogram, Numbers, exposition
-from tokenmill.observe.table import METRICS, RESTORE_SOURCES, Metric
+from tokenmill.observe.table import LOG_CHANGES, METRICS, RESTORE_SOURCES, Metric
 
-__all__ = ["METRICS", "RESTORE_SOURCES", "Histogram", "Hooks", "Metric", "Numbers", "exposition", "setup_logs"]
+__all__ = [
+    "LOG_CHANGES",
+    "METRICS",
+    "RESTORE_SOURCES",
+    "Histogram",
+    "Hooks",
+    "Metric",
+    "Numbers",
+    "exposition",
+    "setup_logs",
+]

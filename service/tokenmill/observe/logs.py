@@ -1,4 +1,8 @@
-"""Logs: one line a fact, as JSON where machines read them, plain where people do."""
+"""Logs: one line a fact, as JSON where machines read them, plain where people do.
+
+What is said over and over while something goes on, as by a client that can't reach its broker, is said some times a
+minute. A line that comes after others were left out says how many.
+"""
 
 import logging
 import sys
@@ -11,6 +15,18 @@ LogFormat: TypeAlias = Literal["json", "plain"]
 
 NOISY = ("aiokafka", "faust", "mode", "aiohttp", "asyncio")
 """Libraries whose own information is about themselves; their warnings are about us."""
+
+REPEATED = (*NOISY, "tokenmill.worker.rejected")
+"""Loggers that may say the same thousands of times a minute."""
+
+ECHOES = (("mode.worker", "Crashed reason="), ("faust.worker", "We experienced a crash"))
+"""Logger and words of what the host says behind a failure. The worker has said it by then, with the trace if it is not
+known: its line is the last one that is critical."""
+
+SAID_AT_ONCE = 3
+"""Lines of one wording in each of these stretches of time: enough to see that it goes on, and of which broker."""
+
+STRETCH_S = 30.0
 
 _STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {"message", "asctime", "taskName"}
 
@@ -36,6 +52,35 @@ class JsonFormatter(logging.Formatter):
         return f"{seconds}.{int(record.msecs):03d}Z"
 
 
+class Repeats(logging.Filter):
+    """Lets through a few lines of each wording in each stretch of time, of loggers that are known to repeat."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[tuple[str, str], tuple[float, int]] = {}
+        """By logger and wording: when the stretch began, and how many lines came since."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether this line is said; one that begins a stretch says how many of the last were not."""
+        if not any(record.name == name or record.name.startswith(f"{name}.") for name in REPEATED):
+            return True
+        wording = (record.name, str(record.msg))
+        began, lines = self._said.get(wording, (0.0, 0))
+        if record.created - began < STRETCH_S:
+            self._said[wording] = (began, lines + 1)
+            return lines < SAID_AT_ONCE
+        self._said[wording] = (record.created, 1)
+        if left_out := max(0, lines - SAID_AT_ONCE):
+            record.msg, record.args = f"{record.getMessage()} (and {left_out:,} more like this before)", None
+        return True
+
+
+def not_an_echo(record: logging.LogRecord) -> bool:
+    """Whether a line says more than that the host has heard of a failure: a trace of its own does."""
+    traced = record.exc_info is not None and record.exc_info[0] is not None
+    return traced or not any(record.name == name and words in str(record.msg) for name, words in ECHOES)
+
+
 def setup_logs(style: LogFormat = "plain", level: str = "INFO", stream: IO[str] | None = None) -> None:
     """Send everything to standard error, once. Safe to call again."""
     handler = logging.StreamHandler(stream or sys.stderr)
@@ -43,6 +88,8 @@ def setup_logs(style: LogFormat = "plain", level: str = "INFO", stream: IO[str] 
         handler.setFormatter(JsonFormatter())
     else:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
+    handler.addFilter(not_an_echo)
+    handler.addFilter(Repeats())
     logging.basicConfig(handlers=[handler], level=level, force=True)
     for name in NOISY:
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLevelName(level)))

@@ -22,6 +22,14 @@ WORK_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 3
 RESTORE_SOURCES = ("memory", "redis", "replay", "empty")
 """Where a partition's state came from: kept through a rebalance, the store, the log alone, or there was none."""
 
+LOG_CHANGES = ("another", "cut", "unknown")
+"""What a topic is that is not simply what was committed: another log under the same name, the same log without its end,
+or one of the two where nobody can tell."""
+
+
+MOVES = ("forward", "back", "none", "unknown")
+"""What an offset that was set by hand meant: records are skipped, or published again, or neither."""
+
 
 class Metric(msgspec.Struct, frozen=True):
     """One row: `name` as it is exposed, its labels in order, and what it says."""
@@ -123,6 +131,11 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("tokenmill_assigned_partitions", "gauge", "Input partitions that this worker owns."),
     Metric("tokenmill_replaying_partitions", "gauge", "Owned partitions whose state is not restored yet."),
+    Metric(
+        "tokenmill_held_partitions",
+        "gauge",
+        "Owned partitions that are not read because an output topic has fewer partitions than the input.",
+    ),
     # ---------------------------------------------------------------------------------------------------- recovery
     Metric(
         "tokenmill_restores_total",
@@ -146,6 +159,26 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("tokenmill_replay_mismatches_total", "counter", "Replays whose state is not the one that was committed."),
     Metric("tokenmill_records_lost_total", "counter", "Records that the topic dropped before they were processed."),
+    Metric(
+        "tokenmill_offsets_moved_total",
+        "counter",
+        "Partitions whose committed offset was not set by a worker, by what that meant.",
+        ("direction",),
+        known=_each(MOVES),
+    ),
+    Metric(
+        "tokenmill_records_skipped_total",
+        "counter",
+        "Records that no worker processed because the committed offset was set behind them.",
+    ),
+    Metric(
+        "tokenmill_log_changes_total",
+        "counter",
+        "Partitions that are not simply the log that was committed: `another` has its name, its end is `cut`, or which "
+        "of them is `unknown`.",
+        ("change",),
+        known=_each(LOG_CHANGES),
+    ),
     Metric("tokenmill_rebalances_total", "counter", "Times that the group gave this worker its partitions."),
     # --------------------------------------------------------------------------------------------- Kafka and Redis
     Metric(

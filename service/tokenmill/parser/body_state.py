@@ -82,6 +82,24 @@ class ParamsState(msgspec.Struct, tag="p", array_like=True, gc=False):
     """Inside a section of the open value in which nothing is a marker but its end."""
     tail: str = ""
     """Its end, which may be layout; or all of it while it can still be `null`."""
+    given: dict[str, bool] = {}
+    """The parameters that came, as keys."""
+    lined: bool = False
+    """The open value begins on a line of its own."""
+    led: bool = False
+    """The last marker in it was the opening of a call."""
+    calls: int = 0
+    """Calls that are open in it."""
+    within: int = 0
+    """Parameters that are."""
+    quoted: bool = False
+    """A value has what looks like a marker."""
+    forgot: bool = False
+    """A closing was forgotten."""
+    repeats: bool = False
+    """A parameter came twice."""
+    unclear: bool = False
+    """What is a marker, and what only looks like one, can't be told."""
 
 
 class ChildrenState(ParamsState, tag="c", array_like=True, gc=False):
@@ -139,6 +157,8 @@ class TreeState(msgspec.Struct, tag="t", array_like=True, gc=False):
     """An outermost element is complete."""
     closer: str = ""
     """Source of the marker that began the open tag, while it may turn out to be text that is sent as it grows."""
+    torn: bool = False
+    """The open elements hold a closing that fits nothing."""
 
 
 class PythonState(msgspec.Struct, tag="y", array_like=True, gc=False):

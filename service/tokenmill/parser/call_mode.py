@@ -2,17 +2,18 @@
 
 import re
 from html import unescape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tokenmill.events import AnyEvent, ErrorCode
-from tokenmill.limits import NAME_CHARS, Limits
+from tokenmill.limits import KIB, NAME_CHARS, Limits
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.calls import Verdict, begin, complete, fail
 from tokenmill.parser.markers import INNER_CHARS, Marker, Scanner
 from tokenmill.parser.modes import TEXT, UNPARSED, give_back, limit
+from tokenmill.parser.repeat_mode import keep_body
 from tokenmill.parser.run import Run
 from tokenmill.parser.spec import Bare, Header
-from tokenmill.parser.state import BLOCK_PIECES, OpenCall, State
+from tokenmill.parser.state import BLOCK_PIECES, OpenCall, Rest, State
 
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
@@ -20,30 +21,56 @@ if TYPE_CHECKING:
 HEADER_CHARS = 2 * NAME_CHARS
 """A header before it stops being one: a name, an id, and words around them."""
 
+PART_CHARS = 16 * KIB
+"""Of a long text that a body gets at once: one that gives up early has not had all of it in its hands."""
+
+_WORD = r"""[^\s<>{}()\[\]"'`,;=|\\]+"""
+_NAME = re.compile(rf"{_WORD}(?: {_WORD})*")
+"""What a name looks like that stands bare between markers: no JSON, no call and no lines of text, unless a tool is
+called so."""
+
 MARKER_CHARS = 2 * INNER_CHARS
 """More than the longest marker with all that may stand inside of it."""
+
+
+Ends: TypeAlias = Literal["unmarked", "section", "marked"]
+"""What closes a call that can't be read: nothing that could not stand in it, or what closes its section, or a marker of
+its own. Up to there goes its source."""
 
 
 class CallMode:
     """Inside one kind of call."""
 
     def __init__(
-        self, section: int, reader: Reader, header: Header | None, limits: Limits, *, bare: Bare, block: int = TEXT
+        self,
+        section: int,
+        reader: Reader,
+        header: Header | None,
+        limits: Limits,
+        *,
+        bare: Bare,
+        block: int = TEXT,
+        again: Marker | None = None,
+        closed_by: Ends = "unmarked",
     ) -> None:
         self._section = section
         self._block = block
         """The mode of a block of text that a call turned out to open."""
+        self._closed_by = closed_by
+        """What closes a call that fails."""
         self._declared_only = bare == "declared"
         """Outside of its section, a call must name a declared tool."""
+        self._again = again
+        """What opens a section that may come again as a whole."""
         self._reader = reader
         self._quick_body = reader.quick
         self._call_chars = limits.call_chars
         self._delta_chars = limits.delta_chars
         self._pattern = re.compile(header.pattern, re.DOTALL) if header else None
-        ends: list[tuple[Marker, bool]] = []
+        until: list[tuple[Marker, bool]] = []
         if header:
-            ends = [(header.until, True), *([(header.before, False)] if header.before else ())]
-        self._header_end = Scanner(ends)
+            until = [(header.until, True), *([(header.before, False)] if header.before else ())]
+        self._header_end = Scanner(until)
         self._unescape = unescape if header and header.unescape else str
 
     def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:
@@ -84,18 +111,39 @@ class CallMode:
             if self._pattern is not None:
                 return self._header(run, call, buffer, position)
             call.body = self._reader.begin(call)
-        room = self._call_chars - call.source.size
+        room = max(0, self._call_chars - call.source.size)
+        if len(buffer) > PART_CHARS:
+            return position + self._part(run, call, buffer, position, room)
+        return self._rest(run, call, buffer, position, room)
+
+    def _part(self, run: Run, call: OpenCall, buffer: str, position: int, room: int) -> int:
+        """Read on in a long text, of which `room` characters may be the call's: how many were read."""
+        size = PART_CHARS
+        while size < min(len(buffer) - position, room):
+            read = self._beginning(run, call, buffer[position : position + size])
+            if read or run.state.call is not call:
+                return read
+            size *= 2  # all of it waits for what follows
+        return self._rest(run, call, buffer[position:], 0, room)
+
+    def _rest(self, run: Run, call: OpenCall, buffer: str, position: int, room: int) -> int:
+        """Read on to the end of the buffer, or as far as the call may go: the position read to."""
         if len(buffer) - position <= room:
             return self._body(run, call, buffer, position)
-        room = max(0, room)
-        final, run.final = run.final, False  # there is more of it: the cap is no end that a body may take for its own
-        stop = self._body(run, call, buffer[: position + room], position)
+        read = self._beginning(run, call, buffer[position : position + room])
+        if run.state.call is call:
+            limit(run, f"a call is longer than {self._call_chars} characters")
+        return position + read
+
+    def _beginning(self, run: Run, call: OpenCall, text: str) -> int:
+        """Read text that more follows: how much of it; its end is none that a body may take for its own."""
+        final, run.final = run.final, False
+        read = self._body(run, call, text, 0)
         run.final = final
         if run.state.call is call:
-            stop -= len(run.state.held)
+            read -= len(run.state.held)
             run.state.held = ""
-            limit(run, f"a call is longer than {self._call_chars} characters")
-        return stop
+        return read
 
     def _header(self, run: Run, call: OpenCall, buffer: str, position: int) -> int:
         room = HEADER_CHARS - len(call.header)
@@ -128,8 +176,12 @@ class CallMode:
             self._end(run, call, verdict)
 
     def _name(self, run: Run, call: OpenCall, found: re.Match[str] | None) -> Verdict:
-        if found is None or len(name := self._unescape(found["name"])) > NAME_CHARS:
-            return Verdict.FAILED if not call.bare else Verdict.TEXT
+        name = self._unescape(found["name"] or run.grammar.only_tool) if found else ""
+        if found is None or not name or len(name) > NAME_CHARS:
+            meant = not call.bare or (not self._declared_only and call.header.lstrip().startswith("{"))
+            return Verdict.FAILED if meant else Verdict.TEXT
+        if self._unescape is str and not _NAME.fullmatch(name) and not run.grammar.declares(name):
+            return Verdict.TEXT if call.bare and self._declared_only else Verdict.FAILED
         if call.bare and self._declared_only and not run.grammar.declares(name):
             return Verdict.TEXT
         groups = found.groupdict()
@@ -169,14 +221,20 @@ class CallMode:
                 problem = str(error)
             else:
                 complete(run, call, arguments, repaired=repaired)
-                state.answered, state.spoiled, state.origin = True, False, TEXT
+                if self._again:
+                    keep_body(state, call.source.text(), self._again)
+                state.answered, state.spoiled, state.origin = True, False, run.grammar.behind(state.origin)
                 state.mode = UNPARSED if run.grammar.first_call_only else state.mode
                 return
         if verdict is not Verdict.TEXT:
             fail(run, call, "malformed-call", problem)
         state.spoiled = True
+        if verdict is not Verdict.TEXT and (
+            self._closed_by == "marked" or (self._closed_by == "section" and not call.bare)
+        ):
+            state.rest = Rest(call.bare, whole=verdict is Verdict.DONE)
         give_back(run, call.source.text(), None if verdict is Verdict.TEXT else "malformed-call", call)
-        if call.bare:
+        if call.bare and state.rest is None:
             state.mode = state.origin
 
     def end(self, run: Run) -> None:

@@ -11,8 +11,9 @@ from tokenmill.parser.bodies import Body
 from tokenmill.parser.call_mode import CallMode
 from tokenmill.parser.header_mode import HeaderMode, Target, ToBlock, ToCall, ToSection, ToVerbatim
 from tokenmill.parser.markers import Marker
-from tokenmill.parser.modes import TEXT, DropMode, Live, Mode, Move, SectionMode, TextMode, To
+from tokenmill.parser.modes import TEXT, DropMode, Live, Mode, Move, TextMode, To
 from tokenmill.parser.options import Options
+from tokenmill.parser.section_mode import SectionMode, closes_calls
 from tokenmill.parser.spec import BlockKind, Channels, Format, Section
 
 WHOLE = 1 << 20
@@ -107,17 +108,23 @@ class _Compiler:
         number = self._next
         calls = list(enumerate(section.calls, number + 1))
         live: Live = [(self._channels.close, Move(To.CLOSED))]
-        live += [(framing, Move(To.FRAMING)) for framing in (*section.leads, *section.framing)]
-        live += [(call.open, Move(To.CALL, mode, 0 if call.header else 1)) for mode, call in calls]
-        self._modes.append(SectionMode(number, live))
+        framing = [(mark, Move(To.ENDED if closes_calls(mark) else To.FRAMING)) for mark in section.framing]
+        live += [*((lead, Move(To.FRAMING)) for lead in section.leads), *framing]
+        opened = [(call.open, Move(To.CALL, mode, 0 if call.header else 1)) for mode, call in calls]
+        rest = [entry for entry in (*framing, *opened) if closes_calls(entry[0]) and not entry[1].kept]
+        self._modes.append(SectionMode(number, [*live, *opened], rest=[*rest, *self._rest()]))
         stops = [*self._stops(), *(call.open for call in section.calls if call.header)]
         for call in section.calls:
             reader = call.body.compile(stops)
-            self._modes.append(CallMode(number, reader, call.header, self._limits, bare="never"))
+            self._modes.append(CallMode(number, reader, call.header, self._limits, bare="never", closed_by="section"))
         return ToSection(number)
+
+    def _rest(self) -> Live:
+        """What ends the source of a call that failed: the block's end, or the next header."""
+        return [(self._channels.close, Move(To.CLOSED)), (self._channels.open, Move(To.BEYOND))]
 
     def _call(self, body: Body) -> Target:
         number = self._next
-        mode = CallMode(number, body.compile(self._stops()), None, self._limits, bare="never")
-        self._modes += [SectionMode(number, [(self._channels.close, Move(To.CLOSED))]), mode]
+        mode = CallMode(number, body.compile(self._stops()), None, self._limits, bare="never", closed_by="section")
+        self._modes += [SectionMode(number, [(self._channels.close, Move(To.CLOSED))], rest=self._rest()), mode]
         return ToCall(number + 1, mode)

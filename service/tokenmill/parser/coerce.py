@@ -1,9 +1,11 @@
 """One ladder from the text of a tagged parameter to a value of a type that its schema allows.
 
-1. No type known, or only `string`: the text itself, untouched. The kind `json` stands for any JSON value.
+1. No type known, or only `string`: the text itself, untouched. The kind `json` stands for any JSON value, and for what
+   Python prints of one.
 2. Otherwise the first that fits of null, integer, number, boolean, object, array; where none does, the text. Python's
    `None` is null, too, where no string is allowed that it could be.
-3. An object or array that nothing else could be is read leniently, which is marked.
+3. An object or array that nothing else could be is read leniently; where it could be text, too, it may be as Python
+   prints it. Either is marked.
 4. Numbers keep their value: integers of any size stay exact, and what is not finite stays text.
 """
 
@@ -15,12 +17,13 @@ from typing import Any
 
 import msgspec
 
-from tokenmill.parser.repair import decode_json, decode_string
+from tokenmill.parser.repair import decode_json, decode_printed, decode_string
 
 _INTEGER = re.compile(r"[+-]?\d{1,1000}\Z")
 """Python refuses to read integers of more than 4,300 digits; a thousand are more than any tool takes."""
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
+_NUMBER = re.compile(r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?\Z")
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+_WORDS = {"None": None, "True": True, "False": False}
 
 _NO = object()
 
@@ -46,6 +49,10 @@ def _boolean(text: str) -> Any:
     return _BOOLEANS.get(text.lower(), _NO)
 
 
+def _word(text: str) -> Any:
+    return _WORDS.get(text, _NO)
+
+
 def _json(kind: type) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         try:
@@ -65,6 +72,7 @@ _LADDER: tuple[tuple[str, Callable[[str], Any]], ...] = (
     ("object", _json(dict)),
     ("array", _json(list)),
     ("json", _json(object)),
+    ("json", _word),
 )
 
 
@@ -85,19 +93,21 @@ def read_typed(text: str, types: AbstractSet[str]) -> tuple[Any, bool]:
     for kind, read in _LADDER:
         if kind in types and (value := read(trimmed)) is not _NO:
             return value, False
-    wanted = tuple(_CONTAINERS[kind] for kind in types if kind in _CONTAINERS)
-    if wanted and "string" not in types and (value := _repaired(trimmed, wanted)) is not _NO:
+    wanted = tuple(made for kind, made in _CONTAINERS if kind in types)
+    lenient = _repaired if types.isdisjoint(_MAYBE_TEXT) else _printed
+    if wanted and trimmed.startswith(("{", "[")) and (value := lenient(trimmed, wanted)) is not _NO:
         return value, True
     return text, False
 
 
-_CONTAINERS: dict[str, type] = {"object": dict, "array": list}
+_CONTAINERS: tuple[tuple[str, type], ...] = (("object", dict), ("array", list), ("json", dict), ("json", list))
+_MAYBE_TEXT = frozenset({"string", "json"})
 
 
 def _repaired(text: str, wanted: tuple[type, ...]) -> Any:
     """An object or array whose JSON is not quite valid, or is escaped as if it stood inside a string."""
     for candidate in (text, decode_string(text) if '\\"' in text else ""):
-        if candidate.startswith(("{", "[")):
+        if candidate:
             try:
                 value, _ = decode_json(candidate)
             except ValueError:
@@ -105,6 +115,15 @@ def _repaired(text: str, wanted: tuple[type, ...]) -> Any:
             if isinstance(value, wanted):
                 return value
     return _NO
+
+
+def _printed(text: str, wanted: tuple[type, ...]) -> Any:
+    """An object or array as Python prints it."""
+    try:
+        value = decode_printed(text)
+    except ValueError:
+        return _NO
+    return value if isinstance(value, wanted) else _NO
 
 
 def is_text(types: AbstractSet[str]) -> bool | None:

@@ -3,7 +3,9 @@
 1. Mode 0 is visible text, mode 1 is text in which nothing is parsed any more. The others follow in the order of the
    formats' regions, sections and calls, so that the same options always give the same numbers.
 2. Where several formats live at once, their markers are live at once: the earliest wins.
-3. Layers that `parse` leaves out are not compiled, so their markers are never found. Only where calls are left out but
+3. Reasoning stands once in an answer, unless its region says otherwise: behind it follow modes of their own for visible
+   text, in which its opening is text, and so is what closes that.
+4. Layers that `parse` leaves out are not compiled, so their markers are never found. Only where calls are left out but
    end the reasoning, their opening still does, and stays text; and only where calls may be quoted in reasoning that is
    left out, its markers are found, and stay text, too.
 """
@@ -13,13 +15,15 @@ from typing import NamedTuple
 
 from tokenmill.limits import Limits
 from tokenmill.parser.answer_mode import AnswerMode, LeadMode
-from tokenmill.parser.call_mode import CallMode
+from tokenmill.parser.call_mode import CallMode, Ends
 from tokenmill.parser.channel_compiler import CompiledChannels, compile_channels
 from tokenmill.parser.label_mode import LabelMode
 from tokenmill.parser.markers import Marker
-from tokenmill.parser.modes import TEXT, Live, Mode, Move, SectionMode, TextMode, To
+from tokenmill.parser.modes import TEXT, Live, Mode, Move, TextMode, To
 from tokenmill.parser.options import Options
-from tokenmill.parser.spec import Answer, Format, Region, Section, WholeCall
+from tokenmill.parser.repeat_mode import RepeatMode
+from tokenmill.parser.section_mode import SectionMode, closes_calls
+from tokenmill.parser.spec import Answer, Call, Format, Region, Section, WholeCall
 from tokenmill.parser.whole_call import WholeCallMode
 
 
@@ -29,6 +33,8 @@ class Compiled(NamedTuple):
     modes: Sequence[Mode]
     start: int
     reasoning: frozenset[int]
+    answers: frozenset[int]
+    """Modes of the visible text behind the reasoning; where that ends, the least of them follows. None: `TEXT` does."""
 
 
 class _Layout(NamedTuple):
@@ -39,6 +45,9 @@ class _Layout(NamedTuple):
     calls: dict[int, list[int]]
     """Section mode → modes of its calls."""
     channels: list[CompiledChannels]
+    answer: int = TEXT
+    """Mode of the visible text behind the reasoning. One that is not `TEXT` has the text behind another opening next
+    to it."""
 
 
 def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -> Compiled:
@@ -48,26 +57,28 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     in_reasoning = [entry for number in layout.sections for entry in _openings(layout, number, surest=True)]
     is_parsed = options.parse != "tools"
     side = To.REGION if is_parsed else To.VERBATIM
-    regions = layout.regions if is_parsed else {}
-    strays = [(stray, Move(To.SWALLOWED)) for format_ in formats if regions for stray in format_.strays]
     noise: Live = []
     if options.parse != "none":
         noise = [(token, Move(To.SWALLOWED)) for format_ in formats for token in format_.noise]
-    headers = [entry for compiled in layout.channels for entry in compiled.outside]
     delta_chars = limits.delta_chars
-    in_text = [(region.open, Move(side, number)) for number, (_, region) in layout.regions.items() if region.open]
-    outside = [*in_text, *strays, *noise, *tools, *headers]
+    opened = [(region.open, Move(side, number)) for number, (_, region) in layout.regions.items() if region.open]
+    strays = [
+        (stray, Move(To.SWALLOWED)) for format_ in formats if layout.regions and is_parsed for stray in format_.strays
+    ]
+    headers = [entry for compiled in layout.channels for entry in compiled.outside]
+    others = [*noise, *tools, *headers]
+    outside = [*opened, *strays, *others]
     modes: list[Mode] = [
-        TextMode(TEXT, outside, reasoning=False, delta_chars=delta_chars),
+        TextMode(TEXT, outside, reasoning=False, delta_chars=delta_chars, block=False),
         TextMode(1, [], reasoning=False, delta_chars=delta_chars),
     ]
     for number, (format_, region) in layout.regions.items():
-        live = [(region.close, Move(side, TEXT))]
-        live += [(region.before, Move(To.VERBATIM))] if region.before else []
+        live = [(region.close, Move(side, layout.answer))]
+        live += [(region.before, Move(To.VERBATIM, layout.answer))] if region.before else []
         live += [(region.open, Move(To.SWALLOWED))] if region.open and is_parsed else []
         live += noise
         if (options.calls_in_reasoning or format_.calls_in_reasoning) == "honour":
-            live += in_reasoning or _left_out(options, format_)
+            live += in_reasoning or _left_out(options, format_, layout.answer)
         modes.append(TextMode(number, live, reasoning=is_parsed, delta_chars=delta_chars))
     for number, (_, section) in layout.sections.items():
         modes.append(_section_mode(layout, number, section, outside))
@@ -75,12 +86,35 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
         if section.block:
             live = [(section.block, Move(To.REGION))]
             modes.append(TextMode(_block(number, section), live, reasoning=False, delta_chars=delta_chars))
+        modes += [RepeatMode(section.close)] if section.close and _repeats(section) else []
     for compiled in layout.channels:
         modes += compiled.modes
+    answers = _answers(layout, strays, others, delta_chars)
+    modes += answers
     start, first = _beginning(options, formats, layout, limits, len(modes))
     modes += first
+    regions = layout.regions if is_parsed else ()
     reasoning = frozenset(regions).union(*(compiled.reasons for compiled in layout.channels))
-    return Compiled(modes, start, reasoning)
+    return Compiled(modes, start, reasoning, frozenset(range(layout.answer, layout.answer + len(answers))))
+
+
+def _answers(layout: _Layout, strays: Live, others: Live, delta_chars: int) -> list[Mode]:
+    """The modes of the visible text behind the reasoning: as it is, and behind an opening that is text."""
+    if layout.answer == TEXT:
+        return []
+    quoted = [region for _, region in layout.regions.values() if region.again == "text"]
+    closes = frozenset(spelling for region in quoted for spelling in region.close.spellings)
+    opened = [
+        (region.open, Move(To.REGION, number) if region.again == "reasoning" else Move(To.VERBATIM, layout.answer + 1))
+        for number, (_, region) in layout.regions.items()
+        if region.open
+    ]
+    closed = [(region.close, Move(To.VERBATIM, layout.answer)) for region in quoted]
+    closed += [(stray, move) for stray, move in strays if closes.isdisjoint(stray.spellings)]
+    return [
+        TextMode(number, [*opened, *live, *others], reasoning=False, delta_chars=delta_chars, block=False)
+        for number, live in ((layout.answer, strays), (layout.answer + 1, closed))
+    ]
 
 
 def _beginning(
@@ -112,11 +146,13 @@ def _lay_out(options: Options, formats: Sequence[Format], limits: Limits) -> _La
                 continue
             layout.sections[number] = (format_, section)
             layout.calls[number] = list(range(number + 1, number + 1 + len(section.calls)))
-            number = _block(number, section) + (section.block is not None)
+            number = _repeat(number, section) + _repeats(section)
     for format_ in formats:
         if compiled := compile_channels(options, format_, limits, number):
             layout.channels.append(compiled)
             number += len(compiled.modes)
+    if options.parse != "tools" and any(region.again == "text" for _, region in layout.regions.values()):
+        return layout._replace(answer=number)
     return layout
 
 
@@ -132,11 +168,23 @@ def _block(number: int, section: Section) -> int:
     return number + 1 + len(section.calls)
 
 
+def _repeat(number: int, section: Section) -> int:
+    """The mode behind those: that of what comes again behind the section, if anything may."""
+    return _block(number, section) + (section.block is not None)
+
+
+def _repeats(section: Section) -> bool:
+    """Whether the section's close may come again: a word can't be what else may stand there, as a bracket can."""
+    if section.again == "nothing":
+        return False
+    return any(sign.isalnum() for text in (section.close.spellings if section.close else ()) for sign in text)
+
+
 def _openings(layout: _Layout, number: int, *, surest: bool = False) -> Live:
-    """What opens a section, or one of its calls without it; `surest`, where calls are drafted: the section, if any."""
+    """What opens a section, or one of its calls without it; `surest`, where calls are drafted: what always does."""
     _, section = layout.sections[number]
     live = [(section.open, Move(To.SECTION, number))] if section.open else []
-    if section.bare == "never" or (live and surest):
+    if section.bare == "never" or (live and surest and section.in_reasoning == "section"):
         return live
     return live + _calls(section, layout.calls[number], outside=True)
 
@@ -149,26 +197,27 @@ def _calls(section: Section, modes: Sequence[int], *, outside: bool = False) -> 
     return [(call.open, Move(To.CALL, mode, 0 if call.header or call.tag else 1, not call.tag)) for call, mode in calls]
 
 
-def _left_out(options: Options, format_: Format) -> Live:
+def _left_out(options: Options, format_: Format, answer: int) -> Live:
     """Openings of calls that are not parsed but end the reasoning all the same."""
     if options.parse != "reasoning":
         return []
     openings = [
         [section.open] if section.open else [call.open for call in section.calls] for section in format_.sections
     ]
-    return [(opening, Move(To.VERBATIM)) for several in openings for opening in several]
+    return [(opening, Move(To.VERBATIM, answer)) for several in openings for opening in several]
 
 
 def _section_mode(layout: _Layout, number: int, section: Section, outside: Live) -> Mode:
     leads = [(lead, Move(To.FRAMING)) for lead in section.leads]
-    live = [*leads, *((framing, Move(To.FRAMING)) for framing in section.framing)]
-    live += [(section.close, Move(To.CLOSED))] if section.close else []
+    live = [*leads, *((mark, Move(To.ENDED if closes_calls(mark) else To.FRAMING)) for mark in section.framing)]
+    behind = _repeat(number, section) if _repeats(section) else TEXT
+    live += [(section.close, Move(To.CLOSED, behind))] if section.close else []
     live += [(section.open, Move(To.SECTION, number))] if section.open else []
     if section.bare == "alone":
         return SectionMode(number, live)
     live += _calls(section, layout.calls[number])
     beyond = [(mark, Move(To.BEYOND)) for mark, _ in outside if _begins_like(mark, live)]
-    again = [*leads, *((mark, move) for mark, move in live if move.to is not To.FRAMING)]
+    again = [*leads, *((mark, move) for mark, move in live if move.to not in (To.FRAMING, To.ENDED))]
     again += [(mark, Move(To.BEYOND)) for mark in (*(mark for mark, _ in outside), *_closes(layout))]
     short = [
         (call.short, Move(To.CALL, mode))
@@ -176,7 +225,25 @@ def _section_mode(layout: _Layout, number: int, section: Section, outside: Live)
         if call.short
     ]
     bracket = section.framing[0].spellings[0] if section.listed else ""
-    return SectionMode(number, [*live, *short, *beyond], again if _reads_on(section) else None, bracket=bracket)
+    rest = _rest(layout, number, section, outside)
+    return SectionMode(
+        number, [*live, *short, *beyond], again if _reads_on(section) else None, rest=rest, bracket=bracket
+    )
+
+
+def _rest(layout: _Layout, number: int, section: Section, outside: Live) -> Live:
+    """What ends the source of a call that failed: what closes it or its section, another call, or what is none of it.
+
+    Signs that calls are made of are none of these, as the source may hold them.
+    """
+    live = [(mark, Move(To.ENDED)) for mark in section.framing]
+    live += [(mark, Move(To.FRAMING)) for mark in section.leads]
+    live += [(section.close, Move(To.CLOSED))] if section.close else []
+    live += [(section.open, Move(To.SECTION, number))] if section.open else []
+    live += [entry for entry in _calls(section, layout.calls[number]) if not entry[1].kept]
+    beyond = [mark for mark, move in outside if not move.kept]
+    live += [(mark, Move(To.BEYOND)) for mark in (*beyond, *_closes(layout))]
+    return [(mark, move) for mark, move in live if closes_calls(mark)]
 
 
 def _reads_on(section: Section) -> bool:
@@ -200,7 +267,21 @@ def _call_mode(number: int, section: Section, at: int, limits: Limits) -> Mode:
     call = section.calls[at]
     stops = [section.close, section.open, *(other.open for other in section.calls if other.header)]
     reader = call.body.compile([stop for stop in stops if stop])
-    return CallMode(number, reader, call.header, limits, bare=section.bare, block=_block(number, section))
+    opening = section.open if section.again == "body" else None
+    block, closed_by = _block(number, section), _ends(section, call)
+    return CallMode(
+        number, reader, call.header, limits, bare=section.bare, block=block, again=opening, closed_by=closed_by
+    )
+
+
+def _ends(section: Section, call: Call) -> Ends:
+    """What says where a call ends that can't be read."""
+    if section.bare == "alone":
+        return "unmarked"
+    of_section = section.close is not None and closes_calls(section.close)
+    if call.header and (any(map(closes_calls, section.framing)) or (of_section and section.open is None)):
+        return "marked"
+    return "section" if of_section else "unmarked"
 
 
 def _start(options: Options, formats: Sequence[Format], layout: _Layout) -> int:

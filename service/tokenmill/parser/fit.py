@@ -28,7 +28,7 @@ from tokenmill.parser.repair import decode_json
 from tokenmill.parser.schema import Shape
 from tokenmill.parser.schema_keys import allows_key, item_shapes, kinds, lists_key, renamed, value_shapes
 
-_NUMBER = re.compile(r"-?\d{1,1000}(?:\.\d+)?(?:[eE][+-]?\d+)?\Z")
+_NUMBER = re.compile(r"-?\d{1,1000}(?:\.\d++)?(?:[eE][+-]?\d++)?\Z")
 _INTEGER = re.compile(r"-?\d+\Z")
 _DIVIDERS = re.compile(r"[,\n]")
 _SPELLING = re.compile(r"[\s\"']+")

@@ -10,12 +10,14 @@ from typing import Any
 
 import msgspec
 
+from tokenmill.events import MessageStart
 from tokenmill.limits import Limits
 from tokenmill.parser.coerce import coerce
 from tokenmill.parser.compiler import compile_modes
 from tokenmill.parser.fit import fit, kept
-from tokenmill.parser.modes import Mode
-from tokenmill.parser.options import Options
+from tokenmill.parser.modes import TEXT, Mode
+from tokenmill.parser.options import Options, chosen_tool
+from tokenmill.parser.request import request_of
 from tokenmill.parser.schema import NO_SHAPE, Shape
 from tokenmill.parser.spec import Format, UnknownTool
 from tokenmill.parser.suffix import with_suffix
@@ -55,6 +57,8 @@ class Grammar:
         self.start: int = compiled.start
         """Number of the mode in which the stream begins."""
         self._reasoning_modes = compiled.reasoning
+        self._answers = compiled.answers
+        self._answer = min(compiled.answers, default=TEXT)
         given = options.start in (None, formats[0].start) and options.parse != "none" and not parsed
         self.prompt = formats[0].prompt if given else ""
         """Text that is read in front of the model's first."""
@@ -63,6 +67,13 @@ class Grammar:
     def key(self) -> str:
         """Content hash of the options: what snapshots intern them by."""
         return options_key(self.options)
+
+    @cached_property
+    def message_start(self) -> MessageStart:
+        """The first event of every message with these options."""
+        names = self.format_names
+        format_ = names[0] if len(names) == 1 else names
+        return MessageStart(self.options.model, format_, request_of(self.options, self._tools, self.limits))
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -76,6 +87,14 @@ class Grammar:
     def declares(self, name: str) -> bool:
         """Whether the tool list names this tool."""
         return name in self._tools
+
+    @cached_property
+    def only_tool(self) -> str:
+        """The one tool that can be meant where a call names none: that of `tool_choice`, else the only one declared.
+
+        Empty if there is none.
+        """
+        return chosen_tool(self.options) or ("".join(self._tools) if len(self._tools) == 1 else "")
 
     def types(self, name: str, parameter: str) -> frozenset[str]:
         """JSON types that a parameter may have; empty if nothing says."""
@@ -135,6 +154,12 @@ class Grammar:
     def is_reasoning(self, mode: int) -> bool:
         """Whether the mode's text is reasoning."""
         return mode in self._reasoning_modes
+
+    def behind(self, mode: int) -> int:
+        """The mode of the text behind a call that was found in this mode: a call ends the reasoning around it."""
+        if mode in self._answers:
+            return mode
+        return self._answer if mode in self._reasoning_modes else TEXT
 
 
 def options_key(options: Options) -> str:

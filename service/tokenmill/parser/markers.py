@@ -3,23 +3,36 @@
 1. A scanner knows the markers that are live in one mode. The earliest wins; of several at one place the longest.
 2. Hold-back is exact: text waits only from the first place at which all that follows is a proper prefix of a live
    marker. A complete marker waits too while a longer one can still follow.
-3. White space inside and before a marker is bounded, and so is what must follow it: what is held is bounded.
+3. White space inside and before a marker is bounded, and so is what must follow it: what is held is bounded. More white
+   space behind some is not looked at (`Scanner.room`).
 4. A sign of everyday prose is a marker only where enough follows it (`ahead`): so a call without markers is found, and
    nothing is held but what can still become one.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from tokenmill.limits import KIB
+
 INNER_SPACE = r"\s{0,8}"
 """White space tolerated between a marker's words: models that write `< parameter = k >` use one or two."""
 
-LEADING_SPACE = r"\s{0,64}"
-"""White space before a marker that is framing: new lines and some indentation."""
+SPACE_CHARS = 1 * KIB
+"""White space in one place before it is decided what it stands in: more is no layout. What makes a call without markers
+one has a dozen such places, so no more than 16 KiB are held."""
+
+LEADING_SPACE = rf"\s{{0,{SPACE_CHARS}}}"
+"""White space before a marker that is framing, and between tokens of JSON or Python, where it means nothing."""
+
+OVER = (LEADING_SPACE, r"\Z")
+"""Nothing else follows in the stream: a sequence for `Marker.ahead`."""
+
+_JSON = frozenset("{}[]:,")
+"""Signs beside which white space means nothing."""
 
 _WORD_OR_SIGN = re.compile(r"\w+|\W")
 
@@ -76,15 +89,29 @@ def literal(text: str, *, any_case: bool = False) -> tuple[str, ...]:
 
 
 def ahead(pattern: str, **parts: str) -> tuple[str, ...]:
-    """A sequence for `Marker.ahead`: words are literal, a space is tolerated white space, `<part>` a given pattern."""
+    """A sequence for `Marker.ahead`: words are literal, a space is any white space, `<part>` a given pattern."""
     pieces = re.split(r"(<\w+>)", pattern)
     sequence: list[str] = []
     for piece in pieces:
         if piece[1:-1] in parts:
             sequence.append(parts[piece[1:-1]])
         else:
-            sequence += [INNER_SPACE if character == " " else re.escape(character) for character in piece]
+            sequence += [LEADING_SPACE if character == " " else re.escape(character) for character in piece]
     return tuple(sequence)
+
+
+def following(*marks: Marker) -> list[tuple[str, ...]]:
+    """The sequences of these markers, one behind the other, with white space in front of each."""
+    sequences: list[tuple[str, ...]] = [()]
+    for mark in marks:
+        behind = spelled(mark, leading_space=True)
+        sequences = [(*before, *atoms) for before in sequences for atoms in behind]
+    return sequences
+
+
+def before(mark: Marker, sequences: Sequence[tuple[str, ...]]) -> Marker:
+    """The marker where one of these sequences follows it."""
+    return msgspec.structs.replace(mark, ahead=tuple(sequences))
 
 
 class Hit(msgspec.Struct, Generic[T_co], frozen=True, gc=False):
@@ -115,11 +142,12 @@ class Finder(Protocol[T_co]):
 class Scanner(Generic[T]):
     """The live markers of one mode, each with a value (what to do, or which it was)."""
 
-    __slots__ = ("_full", "_values", "begun", "doubt", "first", "firsts")
+    __slots__ = ("_full", "_space", "_values", "begun", "doubt", "first", "firsts")
 
     def __init__(self, live: Sequence[tuple[Marker, T]], *, leading_space: bool = False) -> None:
         patterns = _patterns(tuple(mark for mark, _ in live), leading_space)
         self._full = patterns.full
+        self._space = patterns.space
         self._values = [live[number][1] for number in patterns.numbers]
         self.begun = patterns.begun
         """Whether all of a text, or all from a position on, can become a marker."""
@@ -134,6 +162,12 @@ class Scanner(Generic[T]):
     def settled(self, text: str) -> int:
         """How much of the text holds no marker, whatever follows; -1 if a whole one ends that."""
         return (_remembered if len(text) <= TOKEN_CHARS else _settled)(self, text)
+
+    def room(self, held: str) -> int:
+        """How much more white space may follow what is held without anything being decided."""
+        if not held[-1:].isspace() or not self._space(held):
+            return 0
+        return SPACE_CHARS - len(held) + len(held.rstrip())
 
     def find(self, buffer: str, position: int, *, final: bool) -> Hit[T] | None:
         """The first marker from `position` on, or what to hold; `final` says that nothing follows the buffer."""
@@ -182,41 +216,45 @@ class _Patterns(NamedTuple):
     """Which marker each group belongs to."""
     begun: Callable[..., re.Match[str] | None]
     doubt: Callable[..., re.Match[str] | None]
+    space: Callable[..., re.Match[str] | None]
+    """Whether a text ends in white space of which there may be more."""
     firsts: str
 
 
 @lru_cache(SCANS)
 def _patterns(marks: tuple[Marker, ...], leading_space: bool) -> _Patterns:  # noqa: FBT001 -- a part of the key
-    spelled = [
+    written = [
         (atoms, mark, number)
         for number, mark in enumerate(marks)
-        for atoms in _spelled(mark, leading_space=leading_space)
+        for atoms in spelled(mark, leading_space=leading_space)
     ]
-    spelled.sort(key=lambda entry: -len(entry[0]))
-    whole = [f"({''.join(atoms)}){_follows(mark)}" for atoms, mark, _ in spelled]
-    sequences = [[*atoms, *after] for atoms, mark, _ in spelled for after in mark.ahead or [()]]
+    written.sort(key=lambda entry: -len(entry[0]))
+    whole = [f"({''.join(atoms)}){_follows(mark)}" for atoms, mark, _ in written]
+    sequences = [[*atoms, *after] for atoms, mark, _ in written for after in mark.ahead or [()]]
     return _Patterns(
         full=re.compile("|".join(whole) or r"(?!)"),
-        numbers=tuple(number for _, _, number in spelled),
+        numbers=tuple(number for _, _, number in written),
         begun=re.compile("|".join(map(_prefixes, sequences)) or r"(?!)").match,
         doubt=re.compile(_begun(sequences) or r"(?!)").search,
+        space=re.compile("|".join(_spaces(sequences)) or r"(?!)").match,
         firsts="".join(sorted({sign for mark in marks for text in mark.spellings for sign in _firsts(mark, text)})),
     )
 
 
-def _spelled(mark: Marker, *, leading_space: bool) -> list[list[str]]:
+def spelled(mark: Marker, *, leading_space: bool = False) -> list[list[str]]:
     """Each spelling as a list of patterns: single characters, and white space where it is tolerated."""
-    spelled = []
+    written = []
     for text in mark.spellings:
-        atoms = [LEADING_SPACE] if leading_space else []
+        atoms, last = [LEADING_SPACE] if leading_space else [], ""
         for word in _WORD_OR_SIGN.findall(text) if mark.spaces else [text]:
             if mark.spaces and atoms and atoms[-1] != LEADING_SPACE:
-                atoms.append(INNER_SPACE)
+                atoms.append(LEADING_SPACE if "{" in text and {word, last} & _JSON else INNER_SPACE)
+            last = word
             atoms.extend(literal(word, any_case=mark.any_case))
         if mark.inner:
             atoms.insert(-1, f"(?:{mark.inner}){{0,{INNER_CHARS}}}")
-        spelled.append(atoms)
-    return spelled
+        written.append(atoms)
+    return written
 
 
 def _firsts(mark: Marker, text: str) -> str:
@@ -235,6 +273,16 @@ def _begun(sequences: Sequence[Sequence[str]]) -> str:
 def _follows(mark: Marker) -> str:
     """A pattern for what must follow the marker."""
     return f"(?={'|'.join(''.join(sequence) for sequence in mark.ahead)})" if mark.ahead else ""
+
+
+def _spaces(sequences: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Patterns for "the rest of the buffer is the beginning of a sequence, up to some white space in it"."""
+    yield from dict.fromkeys(
+        f"{''.join(atoms[:at])}{atom}\\Z"
+        for atoms in sequences
+        for at, atom in enumerate(atoms)
+        if atom == LEADING_SPACE
+    )
 
 
 def _prefixes(atoms: Sequence[str]) -> str:

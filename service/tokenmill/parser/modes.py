@@ -11,10 +11,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from tokenmill.events import AnyEvent, Error, ErrorCode, ReasoningDelta, TextDelta
-from tokenmill.limits import RAW_CHARS
+from tokenmill.limits import KIB, RAW_CHARS
 from tokenmill.parser.calls import fail
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.members import at_hand
+from tokenmill.parser.repeat_mode import came_again
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, Source, State
 
@@ -27,7 +28,7 @@ TEXT = 0
 UNPARSED = 1
 """Number of the mode in which all is text: behind a limit."""
 
-FRAMING_CHARS = 1024
+FRAMING_CHARS = 4 * KIB
 """Brackets, commas and white space of a section before a call: more is no framing."""
 
 
@@ -40,6 +41,7 @@ class To(Enum):
     SECTION = "a section begins"
     CALL = "a call begins"
     FRAMING = "a bracket or comma between calls"
+    ENDED = "what closes a call that failed"
     CLOSED = "the section ends"
     BEYOND = "the section ends in front of the marker"
     VERBATIM = "a marker that is text, behind which text or reasoning follows"
@@ -77,8 +79,9 @@ class Mode(Protocol):
 class TextMode:
     """Visible text or reasoning."""
 
-    def __init__(self, number: int, live: Live, *, reasoning: bool, delta_chars: int) -> None:
+    def __init__(self, number: int, live: Live, *, reasoning: bool, delta_chars: int, block: bool = True) -> None:
         self._number = number
+        self._block = block  # with an end of its own, and not what stands around such blocks
         self._reasoning = reasoning
         self._scanner = Scanner(live)
         self._first = self._scanner.first
@@ -95,7 +98,7 @@ class TextMode:
             settled = doubt.start()
             if not self._begun(text, settled):
                 return None
-            state.held = text[settled:]
+            state.hold(text[settled:], self._scanner.room)
             return [self._delta(block, text[:settled])] if settled else []
         return [self._delta(block, text)]
 
@@ -103,7 +106,7 @@ class TextMode:
         """No events, if all of it can still become a marker, whatever is open."""
         if state.finished or not self._begun(text):
             return None
-        state.held = text
+        state.hold(text, self._scanner.room)
         return []
 
     def step(self, run: Run, buffer: str, position: int) -> int:
@@ -113,7 +116,7 @@ class TextMode:
         if hit is None:
             return stop
         if hit.value is None:
-            run.state.held = buffer[stop:]
+            run.state.hold(buffer[stop:], self._scanner.room)
             return len(buffer)
         end = max(stop, hit.end - hit.value.kept)
         self._follow(run, hit.value, buffer[stop:end])
@@ -139,7 +142,7 @@ class TextMode:
         else:
             run.note("marker", source)
             if move.to is To.REGION:
-                if self._number != TEXT and state.reasoning is self._reasoning:
+                if self._block and state.reasoning is self._reasoning:
                     run.close_block()
                 state.mode = move.mode
 
@@ -157,84 +160,9 @@ class DropMode(TextMode):
         run.note("dropped", text)
 
 
-class SectionMode:
-    """Between the calls of a section: framing, until a call or the section's close.
-
-    What is none of these is text, and with it the section ends; or, if there are markers `again`, it is text up to the
-    next of those, so that no call is lost with what stands in front of it.
-    """
-
-    def __init__(self, number: int, live: Live, again: Live | None = None, *, bracket: str = "") -> None:
-        self._number = number
-        self._bracket = bracket
-        """What must stand in front of the first call."""
-        self._scanner = Scanner(live, leading_space=True)
-        self._begun = self._scanner.begun
-        self._again = Scanner(again) if again else None
-
-    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
-        if (state.spoiled and self._again is not None) or not self._begun(text):
-            return None
-        state.held = text
-        return []
-
-    def step(self, run: Run, buffer: str, position: int) -> int:
-        state = run.state
-        if state.spoiled and self._again is not None:
-            return self._read_on(run, self._again, buffer, position)
-        hit = self._scanner.at(buffer, position, final=run.final)
-        if hit is None:
-            if run.final and not buffer[position:].strip() and len(buffer) - position < FRAMING_CHARS:
-                state.pending += buffer[position:]
-                return len(buffer)
-            leave_section(run, "malformed-call", "no call follows its opening")
-            if self._again is not None:
-                state.mode, state.spoiled = self._number, True  # `_read_on` from here
-            return position
-        if hit.value is None:
-            state.held = buffer[position:]
-            return len(buffer)
-        return self._follow(run, hit.value, buffer[position : hit.end], hit.end)
-
-    def _read_on(self, run: Run, again: Scanner[Move], buffer: str, position: int) -> int:
-        hit = again.find(buffer, position, final=run.final)
-        stop = len(buffer) if hit is None else hit.start
-        give_back(run, buffer[position:stop], "malformed-call")
-        if hit is None:
-            return stop
-        if hit.value is None:
-            run.state.held = buffer[stop:]
-            return len(buffer)
-        if hit.value.to is To.FRAMING:
-            run.state.spoiled = False  # another call begins, and what is wrong with it is its own
-        return self._follow(run, hit.value, buffer[stop : hit.end], hit.end)
-
-    def _follow(self, run: Run, move: Move, source: str, end: int) -> int:
-        state = run.state
-        if move.to is To.CALL and (state.answered or state.spoiled or self._bracket in state.pending):
-            open_call(state, move.mode, state.pending + source[: len(source) - move.kept], bare=False)
-            return end - move.kept
-        if move.to is To.FRAMING and len(state.pending) + len(source) <= FRAMING_CHARS:
-            state.pending += source
-            return end
-        if move.to is To.CLOSED:
-            state.pending += source
-            leave_section(run, "malformed-call")
-            return end
-        leave_section(run, "malformed-call", "no call follows its opening")
-        if move.to is To.SECTION:
-            open_section(state, move.mode, source)
-            return end
-        return end - len(source)
-
-    def end(self, run: Run) -> None:
-        leave_section(run, "unfinished-call", "the stream ended where a call should follow")
-
-
 def open_section(state: State, mode: int, source: str) -> None:
     """A section begins: its opening waits for the first call."""
-    state.mode = mode
-    state.pending = source
+    state.mode, state.pending = mode, source
     state.answered = state.spoiled = False
 
 
@@ -242,8 +170,7 @@ def open_call(state: State, mode: int, source: str, *, bare: bool) -> None:
     """A call begins; `source` is all of it up to here, framing in front included."""
     state.call = OpenCall(Source(), mode, bare=bare)
     state.call.source.add(source)
-    state.pending = ""
-    state.mode = mode
+    state.pending, state.mode = "", mode
 
 
 def leave_section(run: Run, code: ErrorCode, message: str = "") -> None:
@@ -252,8 +179,7 @@ def leave_section(run: Run, code: ErrorCode, message: str = "") -> None:
     `message` is what is wrong with it if it has had no call; none if nothing is: an empty section is framing.
     """
     state = run.state
-    pending, state.pending = state.pending, ""
-    state.mode = state.origin
+    pending, state.pending, state.mode = state.pending, "", state.origin
     if message and not state.answered and not state.spoiled:
         run.flush()
         run.out.append(Error(code, message, raw=pending[:RAW_CHARS]))
@@ -262,6 +188,7 @@ def leave_section(run: Run, code: ErrorCode, message: str = "") -> None:
         give_back(run, pending, code)
     else:
         run.note("marker", pending)
+    run.end_rest()
 
 
 def give_back(run: Run, source: str, code: ErrorCode | None, call: OpenCall | None = None) -> None:
@@ -271,14 +198,16 @@ def give_back(run: Run, source: str, code: ErrorCode | None, call: OpenCall | No
     one that failed is a block of its own.
     """
     options, state = run.grammar.options, run.state
+    if call is not None and call.begun:
+        state.origin = run.grammar.behind(state.origin)
     policy = options.on_unfinished if code == "unfinished-call" else options.on_broken
     if code is not None and code != "limit" and policy == "drop":
         run.note("dropped", source)
         return
-    if call is not None and call.begun:
-        state.origin = TEXT
     reasoning = run.grammar.is_reasoning(state.origin)
-    if call is None or code is None or reasoning:
+    if call is None and state.rest is not None and state.rest.call is not None:
+        run.put(source, reasoning=False, call=state.rest.call)
+    elif call is None or code is None or reasoning:
         run.put(source, reasoning=reasoning)
     else:
         run.put_source(source, call.id)
@@ -287,9 +216,10 @@ def give_back(run: Run, source: str, code: ErrorCode | None, call: OpenCall | No
 def limit(run: Run, message: str) -> None:
     """A cap of the message was hit: parsing stops here, the rest is text."""
     state = run.state
+    run.end_rest()
     call, state.call = state.call, None
-    pending, state.pending = state.pending, ""
-    state.origin = TEXT
+    pending = came_again(state) or state.pending
+    state.origin, state.pending = TEXT, ""
     if call is None:
         run.flush()
         run.out.append(Error("limit", message))

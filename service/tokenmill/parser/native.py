@@ -18,6 +18,7 @@ from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.calls import Verdict, begin, complete, fail
 from tokenmill.parser.modes import TEXT, UNPARSED, give_back, limit
+from tokenmill.parser.repeat_mode import came_again
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import BLOCK_PIECES, NativeCall, OpenCall, Source, State
 
@@ -152,8 +153,8 @@ def _stop_parsing(run: Run) -> None:
     """Behind the limit of a call beside it, the model's own text is text, an open call of it included."""
     state = run.state
     call, state.call = state.call, None
-    pending, state.pending = state.pending, ""
-    state.mode, state.origin = UNPARSED, TEXT
+    pending = came_again(state) or state.pending
+    state.mode, state.origin, state.pending = UNPARSED, TEXT, ""
     if call is None:
         give_back(run, pending, "limit")
         return

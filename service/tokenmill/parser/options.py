@@ -38,10 +38,12 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """What opens a call, for the formats whose tags are configured: `json_mix`."""
     end_tag: str | None = None
     """What closes it."""
+    response_template: dict[str, Any] = {}
+    """How the checkpoint declares its answers, for the format `hf`: the key of this name in `tokenizer_config.json`."""
     markers_suffix: str = ""
     """Checkpoint suffix inside every marker, as in `<think:6124c78e>`."""
     on_broken: Literal["text", "drop"] = "text"
-    """What becomes of the source of a call that can't be read, after its `error`."""
+    """What becomes of the source of a call that can't be read, up to what closes it, after its `error`."""
     on_unfinished: Literal["text", "drop"] = "text"
     """The same for a call that the stream cuts off."""
     unknown_tool: Literal["call", "text", "drop"] | None = None
@@ -50,6 +52,9 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """Whether a call inside reasoning is one."""
     text_after_calls: Literal["keep", "drop"] | None = None
     """Text after the first complete call: some models only ramble there. None: the format's own, mostly `keep`."""
+    describe_tools: bool = False
+    """`message-start` says of the declared tools also what they are for and what they take, as the dialect `agent`
+    shows it. On if any output has that dialect."""
     stream_tool_input: bool | None = None
     """Whether clients see calls grow. None: in dialects that show it by themselves. True: in all that can."""
     content_arguments: list[str] = []

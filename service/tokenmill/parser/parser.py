@@ -7,11 +7,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tokenmill.errors import SnapshotError
-from tokenmill.events import AnyEvent, Error, Finish, MessageStart, Part
+from tokenmill.events import AnyEvent, Error, Finish, Part
 from tokenmill.parser.grammar import Grammar
 from tokenmill.parser.modes import UNPARSED, TextMode, limit
 from tokenmill.parser.native import end_native, quick_delta, read_delta
-from tokenmill.parser.reasons import finish_reason
+from tokenmill.parser.reasons import CUT, finish_reason
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import WIDE, State, decode_state, encode_state
 
@@ -57,10 +57,10 @@ class Parser:
         """About how many bytes are held: what grows with the message while a call is open."""
         state = self.state
         if state.call is None and not state.native:
-            return len(state.held) + len(state.pending)
+            return len(state.held) + len(state.pending) + len(state.body)
         calls = [native.call for native in state.native or ()]
         calls += [state.call] if state.call else []
-        held = sum(len(text) * (1 if text.isascii() else WIDE) for text in (state.held, state.pending))
+        held = sum(len(text) * (1 if text.isascii() else WIDE) for text in (state.held, state.pending, state.body))
         return held + sum(call.source.memory for call in calls)
 
     def start(self) -> list[AnyEvent]:
@@ -68,8 +68,7 @@ class Parser:
         if self.state.started:
             return []
         self.state.started = True
-        names = self.grammar.format_names
-        return [MessageStart(self.grammar.options.model, names[0] if len(names) == 1 else names)]
+        return [self.grammar.message_start]
 
     def feed(self, text: str) -> list[AnyEvent]:
         """The events of more model text."""
@@ -80,7 +79,10 @@ class Parser:
             if chars <= grammar.message_chars:
                 held = state.held
                 if held:
-                    state.held = ""
+                    if state.room and len(text) <= state.room and text.isspace():
+                        state.held, state.room, self.chars = held + text, state.room - len(text), chars
+                        return []
+                    state.held, state.room = "", 0
                 events = grammar.modes[state.mode].quick(grammar, state, held + text)
                 if events is not None:
                     self.chars = chars
@@ -140,7 +142,7 @@ class Parser:
         state = self.state
         if state.finished:
             return []
-        run = Run(self.grammar, state)
+        run = Run(self.grammar, state, cut=finish_reason(reason, called=False) in CUT)
         _settle(run)
         self.grammar.modes[state.mode].end(run)
         end_native(run)
@@ -168,7 +170,7 @@ def _read(run: Run, text: str) -> None:
     state, modes = run.state, run.grammar.modes
     buffer = state.held + text
     if state.held:
-        state.held = ""
+        state.held, state.room = "", 0
     position, size = 0, len(buffer)
     while position < size:
         position = modes[state.mode].step(run, buffer, position)

@@ -19,6 +19,10 @@ _NATIVE: dict[str, FinishReason] = {
 }  # fmt: skip
 
 
+CUT: frozenset[FinishReason] = frozenset({"length", "content-filter", "error", "cancelled", "timeout"})
+"""Reasons of an answer in which the model did not come to its end."""
+
+
 def finish_reason(raw: str | None, *, called: bool) -> FinishReason:
     """The native reason; `called` says that a call was completed, which a plain stop does not tell."""
     reason = _NATIVE.get((raw or "").lower(), "stop")

@@ -2,6 +2,7 @@
 
 Read as meant are comments, trailing commas, single quotes, unquoted keys, Python's words for constants, raw control
 characters in strings and escapes that are none. Nothing is guessed: a missing value, quote or bracket stays an error.
+Where the text is Python's, its escapes with `x` and `U` are, too: `repr()` writes them.
 With `words`, as some readers of JavaScript have it, a value may be a word without quotes, and a backslash in front of
 what need not be escaped means nothing.
 
@@ -11,10 +12,15 @@ the size that is allowed, and refuses Python's words.
 
 import json
 import re
+from collections.abc import Iterator
+from functools import partial
 
 import msgspec
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.?)|\"", re.DOTALL)
+_CHARACTER = re.compile(r"\\(?:x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|.?)", re.DOTALL)
+"""An escape; those of Python that JSON does not have are a group each."""
+_UNKNOWN = "\ufffd"
 _read_literal = msgspec.json.Decoder(str).decode
 _KNOWN = frozenset('"\\/bfnrt')
 
@@ -43,18 +49,60 @@ _WORD_OR_TOKEN = _tokens(r"[A-Za-z_$][\w$\-+.*?!|&%^/\#\\]*+")
 """With values without quotes; slashes in them begin no comment."""
 
 
+_PRINTED = re.compile(
+    r"""
+    (?:(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+')
+    |(?P<word>True|False|None)(?!\w)
+    |(?P<number>-?+\d[-+.\w]*+)
+    |(?P<sign>[\[\]{},:])
+    |(?P<none>.))\s*+
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+"""The tokens of what `repr()` writes."""
+
+
 def to_json(text: str, *, words: bool = False) -> str:
     """The text as JSON, which may still be wrong. Raises `ValueError` at what no token of JSON is."""
     out: list[str] = []
-    for token in (_WORD_OR_TOKEN if words else _TOKEN).finditer(text):
-        kind = token.lastgroup
+    strings: list[int] = []
+    for kind, source in _read(_WORD_OR_TOKEN if words else _TOKEN, text):
         if kind == "sign":
-            _add_sign(out, token["sign"])
-        elif kind == "none":
-            raise ValueError(f"this is no JSON: {text[token.start() : token.start() + 20]!r}")
+            _add_sign(out, source)
+        elif kind == "string":
+            strings.append(len(out))
+            out.append(source)
         elif kind != "skipped":
-            out.append(_written(kind, token[kind or 0], words=words))
+            out.append(_written(kind, source, words=words))
+    write = _python if not words and _is_python([out[at] for at in strings]) else partial(escaped, dropping=words)
+    for at in strings:
+        out[at] = f'"{write(out[at][1:-1])}"'
     return " ".join(out)
+
+
+def _is_python(strings: list[str]) -> bool:
+    """Whether strings, with their quotes, are Python's: one that has no `'` in it would stand between two."""
+    return any(string[0] == "'" for string in strings) or (bool(strings) and all("'" in string for string in strings))
+
+
+def printed(text: str) -> str:
+    """What `repr()` wrote of a JSON value, as JSON, which may still be wrong. Raises `ValueError` if it did not."""
+    out: list[str] = []
+    for kind, source in _read(_PRINTED, text):
+        if kind == "string":
+            out.append(f'"{_python(source[1:-1])}"')
+        else:
+            out.append(_WORDS.get(source, source))
+    return " ".join(out)
+
+
+def _read(tokens: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
+    """The tokens of a text by kind."""
+    for token in tokens.finditer(text):
+        kind = token.lastgroup or ""
+        if kind == "none":
+            raise ValueError(f"this is no JSON: {text[token.start() : token.start() + 20]!r}")
+        yield kind, token[kind]
 
 
 def _add_sign(out: list[str], sign: str) -> None:
@@ -63,9 +111,7 @@ def _add_sign(out: list[str], sign: str) -> None:
     out.append(sign)
 
 
-def _written(kind: str | None, source: str, *, words: bool) -> str:
-    if kind == "string":
-        return f'"{escaped(source[1:-1], dropping=words)}"'
+def _written(kind: str, source: str, *, words: bool) -> str:
     if kind == "key":
         return f'"{source}"'
     if kind == "number":
@@ -84,6 +130,21 @@ def escaped(content: str, *, dropping: bool = False) -> str:
     except (msgspec.DecodeError, UnicodeEncodeError):
         return _ESCAPE.sub(_dropped if dropping else _escape, content)
     return content  # nearly all are as JSON has them, and it may be a whole file
+
+
+def _python(content: str) -> str:
+    """A string's content as JSON has it, where it is Python's."""
+    return escaped(_CHARACTER.sub(_character, content))
+
+
+def _character(found: re.Match[str]) -> str:
+    code = found.group(1) or found.group(2)
+    if code is None:
+        return found.group()
+    try:
+        return json.dumps(chr(int(code, 16)))[1:-1]
+    except ValueError:  # above the last character there is
+        return _UNKNOWN
 
 
 def _escape(found: re.Match[str]) -> str:

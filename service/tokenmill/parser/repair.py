@@ -12,10 +12,12 @@ from typing import Any
 import msgspec
 
 from tokenmill.limits import JSON_DEPTH
-from tokenmill.parser.relaxed import escaped, to_json
+from tokenmill.parser.relaxed import escaped, printed, to_json
 
 _BARE_KEY = re.compile(r"\s*+\{\s*+[^\"}\s]")
 """An object whose first key is none of JSON's."""
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair in a JSON text: producers that cut their text by UTF-16 units write it alone."""
@@ -36,6 +38,14 @@ def decode_json(text: str, *, words: bool = False) -> tuple[Any, bool]:
             with suppress(ValueError):
                 return whole_characters(_lenient(text)), True
         return _read(to_json(text, words=words)), True
+    except RecursionError:
+        raise ValueError("nesting is too deep") from None
+
+
+def decode_printed(text: str) -> Any:
+    """The JSON value that Python's `repr()` wrote so. Raises `ValueError` if it did not."""
+    try:
+        return _read(printed(text))
     except RecursionError:
         raise ValueError("nesting is too deep") from None
 
@@ -64,6 +74,17 @@ def whole_characters(value: Any) -> Any:
         return {whole_characters(key): whole_characters(item) for key, item in value.items()}
     if isinstance(value, list):
         return [whole_characters(item) for item in value]
+    return value
+
+
+def single_halves(value: Any) -> Any:
+    """`value` with every half of a surrogate pair replaced by itself: two that meet may have come one by one."""
+    if isinstance(value, str):
+        return value if value.isascii() else _HALF.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {single_halves(key): single_halves(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [single_halves(item) for item in value]
     return value
 
 

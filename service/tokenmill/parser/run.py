@@ -23,6 +23,8 @@ class Run(msgspec.Struct, gc=False):  # faster to make than other objects
     """Events; where the grammar is traced, with spans of source among them."""
     final: bool = False
     """Nothing follows the buffer: nothing is held back."""
+    cut: bool = False
+    """The answer was cut off: the model did not come to its end."""
 
     def put(self, text: str, *, reasoning: bool, call: str | UnsetType = UNSET) -> None:
         """Send `text` as visible text or as reasoning, opening and closing blocks as needed."""
@@ -54,16 +56,31 @@ class Run(msgspec.Struct, gc=False):  # faster to make than other objects
             state.block = f"{'r' if reasoning else 't'}{state.blocks}"
             state.blocks += 1
             state.reasoning = reasoning
-            self.out.append(ReasoningStart(state.block) if reasoning else TextStart(state.block, call))
+            self.out.append(ReasoningStart(state.block) if reasoning else self._text_start(call))
         delta = ReasoningDelta if reasoning else TextDelta
         for piece in self.pieces(text):
             self.out.append(delta(state.block, piece))
 
+    def _text_start(self, call: str | UnsetType) -> TextStart:
+        return TextStart(self.state.block, call, UNSET if call is UNSET or not self.cut else True)
+
     def put_source(self, source: str, call: str) -> None:
-        """Send the source of a failed call as a block of its own; `call` is its id, empty if it had none yet."""
+        """Send the source of a failed call in a block of its own; if the state has its rest, more of it may follow.
+
+        `call` is its id, empty if it had none yet.
+        """
         self.close_block()
         self.put(source, reasoning=False, call=call)
-        self.close_block()
+        if self.state.rest is None:
+            self.close_block()
+        else:
+            self.state.rest.call = call
+
+    def end_rest(self) -> None:
+        """Nothing of the failed call's source follows, if there was one."""
+        rest, self.state.rest = self.state.rest, None
+        if rest is not None and rest.call is not None:
+            self.close_block()
 
     def close_block(self) -> None:
         """End the open block, if any, or one that text waits for."""
@@ -82,7 +99,6 @@ class Run(msgspec.Struct, gc=False):  # faster to make than other objects
         return [text] if len(text) <= most else [text[at : at + most] for at in range(0, len(text), most)]
 
     def note(self, kind: SpanKind, source: str) -> None:
-        """Record what became of source text that is not sent, if the grammar is traced."""
+        """Record what became of source text that is not sent, if the grammar is traced: it changes no event."""
         if self.grammar.traced and source:
-            self.flush()
-            self.out.append(cast("AnyEvent", Span(kind, source)))
+            self.out.append(cast("AnyEvent", Span(kind, source, len(self.state.waiting))))

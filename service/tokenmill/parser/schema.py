@@ -49,6 +49,8 @@ class Shape:
         found: set[str] = set()
         for schema in self.alternatives:
             found |= _own_types(schema)
+        if found and any(is_nullable(schema) for schema in self.alternatives):
+            found.add("null")
         return frozenset(found)
 
     def child(self, name: str) -> "Shape":
@@ -100,6 +102,11 @@ def alternatives(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, 
             inner.append(resolve(reference, root))
         inner.append(found.get(WRAPPER))
         waiting += reversed(inner)
+
+
+def is_nullable(schema: Mapping[str, Any]) -> bool:
+    """Whether the value may be null, too, as OpenAPI says it."""
+    return schema.get("nullable") is True
 
 
 def _own_types(schema: Mapping[str, Any]) -> set[str]:

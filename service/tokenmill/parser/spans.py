@@ -13,3 +13,5 @@ class Span(msgspec.Struct, frozen=True):
 
     kind: SpanKind
     source: str
+    ahead: int = 0
+    """Characters of text in front of it that still wait for a natural boundary: their events come later."""

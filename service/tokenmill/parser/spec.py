@@ -30,7 +30,8 @@ class Region(msgspec.Struct, frozen=True):
     """Reasoning between two markers; a repeated opener inside it is swallowed."""
 
     open: Marker | None
-    """Begins it. None: only a stream that begins inside it has it."""
+    """Begins it. Behind the end of the reasoning it is text, as what closes it there, unless `again` says otherwise.
+    None: only a stream that begins inside it has it."""
     close: Marker
     """Ends it; visible text follows."""
     before: Marker | None = None
@@ -40,6 +41,8 @@ class Region(msgspec.Struct, frozen=True):
     the beginning of."""
     quotes: bool = False
     """Calls that stand alone in it are quoted also where the reasoning is not parsed: its markers are text then."""
+    again: Literal["text", "reasoning"] = "text"
+    """What its opening begins where an answer has had reasoning: it is text, or more reasoning follows."""
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -51,6 +54,8 @@ class Header(msgspec.Struct, frozen=True):
     """Ends the header, too, and belongs to what follows."""
     pattern: str = r"\s*(?P<name>\S+)\s*"
     """What the header must look like as a whole: a regular expression with the group `name`.
+
+    Where that is left out, the call is of the only tool that can be meant, if there is one.
 
     Its other groups, if any: `id`, the call's own; `whole`, not empty if the header is the whole call, without a body;
     `short`, the name if only that is a declared tool's.
@@ -94,10 +99,16 @@ class Section(msgspec.Struct, frozen=True):
     bare: Bare = "never"
     """Whether a call is also recognised without the section's opening: if it names a declared tool, or always; or each
     stands alone, so that what is between two of them is text."""
+    in_reasoning: Literal["section", "calls"] = "section"
+    """What ends the reasoning, where calls in it are honoured: its opening alone, as a call without it is a draft; or
+    that of a call, too, where calls may stand without it."""
     layer: Layer = "tools"
     """When it is parsed: with tool calls, or whatever `parse` says, as it is no tool call to the model."""
     block: Marker | None = None
     """Ends a block of text that a call turned out to open (`Verdict.BLOCK`)."""
+    again: Literal["nothing", "close", "body"] = "close"
+    """What models write once more behind its end, where it means nothing: its close, if that is more than a sign; or
+    what stood in it, too, and then the close."""
     listed: bool = False
     """The first of the framing, the bracket of a list, must stand in front of the first call."""
 

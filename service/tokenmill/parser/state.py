@@ -4,6 +4,8 @@ Positions are characters counted from the start of the call's source. Modes and 
 grammar, which is the same wherever the message's options are the same.
 """
 
+from collections.abc import Callable
+
 import msgspec
 
 from tokenmill.parser.body_state import BodyState, JsonState
@@ -107,6 +109,19 @@ class OpenAnswer(msgspec.Struct, array_like=True, gc=False):
     """The string that is its text is open."""
 
 
+class Rest(msgspec.Struct, array_like=True, gc=False):
+    """What is known of a failed call while the rest of its source arrives, of which nothing is kept."""
+
+    bare: bool
+    """It was found outside of a section."""
+    whole: bool
+    """It has been read to an end: what closes it or its section may follow, or another call."""
+    closed: bool = False
+    """It has had what closes it."""
+    call: str | None = None
+    """Its id, where its source is a block of its own that is still open; empty if it had none yet."""
+
+
 class State(msgspec.Struct, array_like=True, gc=False):
     """What the parser knows of one message and choice."""
 
@@ -115,6 +130,8 @@ class State(msgspec.Struct, array_like=True, gc=False):
     mode: int
     held: str = ""
     """Text that can still become a marker."""
+    room: int = 0
+    """White space that may follow it without being looked at."""
     pending: str = ""
     """Framing of a section that goes to its next call, or becomes text if there is none."""
     origin: int = 0
@@ -145,6 +162,16 @@ class State(msgspec.Struct, array_like=True, gc=False):
     """Visible text that waits for a natural boundary."""
     answer: OpenAnswer | None = None
     """Inside the object that is the whole answer."""
+    body: str = ""
+    """What the section that ended, or the open one so far, had in it, where that may come again."""
+    repeated: int = 0
+    """How much of it came again."""
+    rest: Rest | None = None
+    """A call failed and its source goes on, up to what closes it."""
+
+    def hold(self, text: str, room: Callable[[str], int]) -> None:
+        """Keep text that can still become a marker; `room` says how much white space may follow it."""
+        self.held, self.room = text, room(text)
 
 
 def encode_state(state: State) -> bytes:

@@ -10,11 +10,16 @@ from typing import Any
 import jsonschema_rs
 
 from tokenmill.parser.effort import SCHEMA_NODES, STEPS, schema_nodes, value_nodes
+from tokenmill.parser.nullable import nulls_allowed
 from tokenmill.parser.schema import WRAPPER, Shape
 from tokenmill.parser.schema_keys import lists_key
 
 MESSAGE_CHARS = 400
 """A mismatch is told in one sentence; the library quotes the value, which may be a whole file."""
+
+
+NO_PARAMETER = "\0"
+"""A name that no schema lists."""
 
 
 class Tool:
@@ -53,6 +58,12 @@ class Tool:
         return lists_key(self.shape, parameter)
 
     @cached_property
+    def others(self) -> bool:
+        """Whether arguments may have any other name than those of `parameters`; False where patterns say which."""
+        patterns = any("patternProperties" in schema for schema in self.shape.alternatives)
+        return not patterns and self._said is not False and self.has(NO_PARAMETER)
+
+    @cached_property
     def required(self) -> frozenset[str]:
         """The parameters that the schema requires."""
         names = self._schema.get("required")
@@ -67,7 +78,7 @@ class Tool:
         if self._nodes > SCHEMA_NODES:
             return None
         try:
-            return jsonschema_rs.validator_for(dict(self._schema), offline=True)
+            return jsonschema_rs.validator_for(nulls_allowed(self._schema), offline=True)
         except (ValueError, TypeError, RecursionError):  # what the library refuses checks nothing
             return None
 

@@ -1,8 +1,9 @@
 """The mode of an answer that is one call as a whole.
 
 1. All text is the source of the call and is read when the message ends. Nothing of it is visible text.
-2. The call comes even if the text is none: to the tool that it names or the options choose, else to `unknown`, without
-   arguments, after an `error` that says why, and with a `problem`, so that nobody executes it.
+2. An object that names no tool calls the only one that can be meant, if there is one, else `unknown`.
+3. The call comes even if the text is no such object: to `unknown`, without arguments, after an `error` that says why,
+   and with a `problem`, so that nobody executes it.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,6 @@ from tokenmill.events import AnyEvent, Error
 from tokenmill.limits import NAME_CHARS, RAW_CHARS
 from tokenmill.parser.calls import Verdict, begin, complete
 from tokenmill.parser.modes import TEXT, give_back, limit
-from tokenmill.parser.options import chosen_tool
 from tokenmill.parser.repair import decode_json, nested_too_deep
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, Source, State
@@ -56,7 +56,7 @@ class WholeCallMode:
         repaired = False
         try:
             value, repaired = _object(source)
-            name = _name(value) or chosen_tool(grammar.options) or UNKNOWN
+            name = _name(value) or grammar.only_tool or UNKNOWN
             arguments = grammar.fitted(name, _arguments(value))
         except ValueError as error:
             problem = str(error)

@@ -5,9 +5,11 @@ Needs `java` (17 or later) and `mvn`. Maven copies the jars once into `build/` o
 
 import hashlib
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,9 +19,6 @@ from tokenmill.servers.process import Server, free_port
 CHECKOUT = Path(__file__).resolve().parents[3]
 POM = CHECKOUT / "deploy" / "kafka-test-server" / "pom.xml"
 BUILD = CHECKOUT / "build" / "kafka-test-server"
-
-CLUSTER = "dG9rZW5taWxsLWJyb2tlcg"
-"""A cluster's id is 16 bytes in base64; these are `tokenmill-broker`."""
 
 JARS_S = 600
 """Seconds for the first download of about 45 MB."""
@@ -42,6 +41,11 @@ SETTINGS: Mapping[str, str] = {
     "share.coordinator.state.topic.min.isr": "1",
 }
 """One node that holds everything and never waits for others."""
+
+
+def new_cluster_id() -> str:
+    """An id that no other cluster has: 16 bytes in base64, of which the first are `mill`."""
+    return urlsafe_b64encode(b"mill" + secrets.token_bytes(12)).decode().rstrip("=")
 
 
 def missing_tools() -> list[str]:
@@ -83,13 +87,19 @@ def _publish(jars: Path, folder: Path) -> None:
 
 
 class KafkaServer(Server):
-    """A broker on the loopback interface; data and log stay in `folder`. `settings` go over `SETTINGS`."""
+    """A broker on the loopback interface; data and log stay in `folder`. `settings` go over `SETTINGS`.
+
+    It is a cluster of its own, with an id of its own, unless it is given that of one.
+    """
 
     name = "Kafka"
     start_s = 60.0
 
-    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None, heap: str = "512m") -> None:
+    def __init__(
+        self, folder: Path, settings: Mapping[str, str] | None = None, heap: str = "512m", cluster_id: str = ""
+    ) -> None:
         super().__init__(folder)
+        self.cluster_id = cluster_id or new_cluster_id()
         self._settings = {**SETTINGS, **(settings or {})}
         self._heap = heap
         self._formatted_for = 0
@@ -110,16 +120,21 @@ class KafkaServer(Server):
         return [*_java(self._heap), "-XX:+UseSerialGC", "kafka.Kafka", str(properties)]
 
     def _write_properties(self, path: Path, data: Path) -> None:
-        controller = f"127.0.0.1:{free_port()}"
+        node = int(self._settings["node.id"])
+        voters = self.voters(node)
         clients = ",".join(f"{name}://{address}" for name, address in self.listeners().items())
         settings = {
             **self._settings,
-            "controller.quorum.voters": f"{self._settings['node.id']}@{controller}",
-            "listeners": f"{clients},CONTROLLER://{controller}",
+            "controller.quorum.voters": ",".join(f"{voter}@{address}" for voter, address in voters.items()),
+            "listeners": f"{clients},CONTROLLER://{voters[node]}",
             "advertised.listeners": clients,
             "log.dirs": str(data),
         }
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+
+    def voters(self, node: int) -> Mapping[int, str]:
+        """Number → address of the controllers, of which `node` is this one."""
+        return {node: f"127.0.0.1:{free_port()}"}
 
     def listeners(self) -> Mapping[str, str]:
         """Name → address of what clients connect to."""
@@ -130,8 +145,8 @@ class KafkaServer(Server):
         return ()
 
     def _format(self, properties: Path) -> None:
-        tool = ["-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(properties)]
-        command = [*_java("128m"), *tool, *self.format_options()]
+        tool = ["-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", "format", "-t", self.cluster_id]
+        command = [*_java("128m"), *tool, "-c", str(properties), *self.format_options()]
         run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         if run.returncode:
             raise MissingServer(f"Kafka's storage can't be formatted: {(run.stdout + run.stderr).strip()[-2_000:]}")

@@ -1,5 +1,7 @@
 """What a chunk does to its message: the rules of identity carried out, then its fields in the contract's order."""
 
+import msgspec
+
 from tokenmill.codecs import Chunk
 from tokenmill.errors import BadKey, Orphan
 from tokenmill.events import Error
@@ -252,9 +254,11 @@ class Chunks:
         self, message: Message, choices: list[Choice], reason: str | None, record: Record, out: list[Output]
     ) -> None:
         for choice in choices:
-            choice.envelope.last = len(message.going_on()) == 1
             if choice.parser is not None:
-                self._outputs.emit(choice.parser.finish(reason, choice.usage), choice, record.timestamp, out)
+                events = choice.parser.finish(reason, choice.usage)
+                if left := len(message.going_on()) - 1:
+                    events[-1] = msgspec.structs.replace(events[-1], choices_left=left)
+                self._outputs.emit(events, choice, record.timestamp, out)
             self._messages.end(message, choice, record.offset)
 
 

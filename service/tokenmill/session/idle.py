@@ -55,7 +55,7 @@ class TimeoutControl(NamedTuple):
     """A record for the input topic, for the partition that the message is on."""
 
     key: bytes
-    value: bytes
+    value: bytes | None
     headers: Headers
 
 
@@ -74,7 +74,7 @@ def stream_end(place: Place, message_id: bytes, condition: "Condition") -> Timeo
     """What ends the stream at `place`, under that condition; `message_id` is the header of its last record."""
     codec, key, stream = place
     named = [(name, value) for name, value in ((STREAM, stream), (MESSAGE_ID, message_id)) if value]
-    return TimeoutControl(key, b"", [(CODEC, codec.encode()), *named, condition.header()])
+    return TimeoutControl(key, None, [(CODEC, codec.encode()), *named, condition.header()])
 
 
 class Condition(NamedTuple):

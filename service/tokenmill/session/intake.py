@@ -70,7 +70,7 @@ class Intake:
             raise TooLarge(f"the value has {len(value)} bytes; at most {self._record_bytes} are allowed")
         codec, stream = self._addressed(headers) if headers else (self._codec, b"")
         kept = self._kept.get((codec.name, key, stream)) if self._kept else None
-        condition = condition_of(record) if headers and not value and codec is not NATIVE else None
+        condition = condition_of(record) if headers and value is None and codec is not NATIVE else None
         if condition is not None and (kept is None or not condition.holds_of_stream(kept.root.offset, kept.last)):
             self.tally.dropped["stale-timeout" if kept else "no-message"] += 1
             return (), None

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from tokenmill.session.log_id import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId
+
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     """Enough to rebuild the state from the log, and to notice if that went wrong."""
@@ -22,6 +24,12 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     """Messages opened below this offset were opened under another configuration: a replay can't rebuild them."""
     announced: tuple[tuple[int, int], ...] = ()
     """Of those, the ones opened in these spans (from, until) were already announced as lost, when `until` was done."""
+    skipped: tuple[tuple[int, int], ...] = ()
+    """In these spans (from, until) records were never processed: what made events there was announced as lost."""
+    log: LogId = UNKNOWN_LOG
+    """Of which the offsets are."""
+    epoch: int = UNKNOWN_EPOCH
+    """Of the leader that wrote the last record below `offset`: who leads in an older one has not heard of it."""
 
     def encode(self) -> str:
         """The metadata string: some numbers, far below `COMMIT_METADATA_BYTES`."""

@@ -48,6 +48,7 @@ class Choice:
         "index",
         "key",
         "number_header",
+        "opened_header",
         "opener",
         "parser",
         "pinned",
@@ -79,6 +80,9 @@ class Choice:
         self.trace_context: TraceContext = ()
         """Headers of the message's first record that all outputs have."""
         self.number_header = _NUMBER_HEADERS[index] if index < len(_NUMBER_HEADERS) else _number_header(index)
+        self.opened_header = ("tm-opened", b"%d" % envelope.created)
+        """When its message began, by the first record's time in milliseconds: the first offset of an output that is not
+        older lies at or before the message's first event."""
         self.status: Status = OPEN
         self.parser: Parser | None = None
         self.states: tuple[Any, ...] = ()

@@ -107,14 +107,14 @@ class Opener:
             message.id,
             choice_index(chunk),
             record.timestamp,
-            grammar.options,
-            grammar.tools,
-            self._limits.payload_bytes,
+            grammar.message_start,
         )
         oldest = min(roots, key=lambda root: root.offset)
         choice = Choice(message.key, oldest, record.offset, grammar, envelope)
         choice.opener = record.offset if root is None else root.offset
         choice.trace_context = own if shared is None else shared
+        if going_on := message.going_on():
+            choice.opened_header = going_on[0].opened_header
         if previous is not None:
             choice.seq = previous.seq
         if chunk.open is None and message.choices:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec import UNSET
 
 from tokenmill.dialects import Dialect, find_dialect
-from tokenmill.events import EVENT_TYPES, ArgumentDelta, Error, Event, Finish, Part, ToolCall, ToolInputDelta
+from tokenmill.dialects.native import NATIVE
+from tokenmill.dialects.rendering import DELTAS_OF_CALLS, fits, instead_of
+from tokenmill.events import EVENT_TYPES, Error, Event, ToolCall
 from tokenmill.records import Output
 from tokenmill.session.message import Choice
 from tokenmill.session.settings import OutputSpec, SessionSettings
@@ -28,9 +29,6 @@ ERROR_STAGES = {
 """Where each error comes from: a label of the metric."""
 
 FAILED_CALLS = frozenset({"malformed-call", "unfinished-call"})
-
-_DELTAS_OF_CALLS = (ToolInputDelta, ArgumentDelta)
-"""Events that a dialect which streams calls only where it is asked to does not get elsewhere: they are the most."""
 
 _ONLY_PART = ("tm-part", b"1/1")
 _TRUNCATED = ("tm-truncated", b"1")
@@ -87,9 +85,11 @@ class Outputs:
         self._keeps_state = bool(self.states())
         self.silent = False
         """Nothing is written: during a replay."""
+        self.unsent = 0
+        """Events that were made while it was so."""
         self._kinds = {kind: self._kind(kind, settings.outputs, self._routes) for kind in EVENT_TYPES}
         streaming = [route if route.dialect.streams_tool_input else None for route in self._routes]
-        self._unasked = self._kinds | {kind: self._kind(kind, settings.outputs, streaming) for kind in _DELTAS_OF_CALLS}
+        self._unasked = self._kinds | {kind: self._kind(kind, settings.outputs, streaming) for kind in DELTAS_OF_CALLS}
         """The same for messages that do not ask for `stream_tool_input`."""
 
     def _kind(self, kind: type[Event], specs: Sequence[OutputSpec], among: Sequence[Route | None]) -> _Kind:
@@ -111,8 +111,7 @@ class Outputs:
             events, traces = traced(events, choice)
             if not self.silent:
                 self.tally.traces += traces
-        if self.silent and not self._keeps_state:
-            choice.seq += len(events)
+        if self.silent and self._passed_over(events, choice):
             return
         kinds = self._kinds if choice.grammar.options.stream_tool_input else self._unasked
         counts = self.tally.events
@@ -124,18 +123,33 @@ class Outputs:
                 payloads = only.dialect.encode(None, choice.envelope, event, seq, time)
                 if len(payloads) == 1 and len(payloads[0]) <= self._room:
                     number = _SEQS[seq] if seq < MADE_SEQS else ("tm-seq", b"%d" % seq)
-                    headers = [choice.id_header, choice.number_header, number, _ONLY_PART, self._source]
+                    headers = [
+                        choice.id_header,
+                        choice.number_header,
+                        number,
+                        _ONLY_PART,
+                        self._source,
+                        choice.opened_header,
+                    ]
                     out.append(Output(only.topic, time, choice.key, payloads[0], headers))
                     seq += 1
                     continue
             if kind.noted:
                 self._note(event, choice)
+            said = event
             for route in kind.routes:
-                self._write(route, event, choice, seq, time, out)
+                said = self._write(route, said, choice, seq, time, out)
             seq += 1
         choice.seq = seq
         if choice.trace_context:
             _trace(out[written:], choice)
+
+    def _passed_over(self, events: Sequence[Event], choice: Choice) -> bool:
+        """Whether events that are not written need nothing but their numbers."""
+        self.unsent += len(events)
+        if not self._keeps_state:
+            choice.seq += len(events)
+        return not self._keeps_state
 
     def announce(self, events: Sequence[Event], choice: Choice, time: int, out: list[Output]) -> None:
         """Write events of a choice whose state is gone: they have no `seq`."""
@@ -149,9 +163,14 @@ class Outputs:
                 self._write(route, event, choice, None, time, out)
         _trace(out[written:], choice)
 
-    def _write(self, route: Route, event: Event, choice: Choice, seq: int | None, time: int, out: list[Output]) -> None:
+    def _write(
+        self, route: Route, event: Event, choice: Choice, seq: int | None, time: int, out: list[Output]
+    ) -> Event:
+        """Write an event; returns what the routes behind this one are told: what readers of native events are."""
+        if isinstance(event, Error) and not route.errors:  # in the place of an event that this route asked for
+            return event
         if route.clean_calls_only and isinstance(event, ToolCall) and event.problem is not UNSET:
-            return
+            return event
         state = choice.states[route.place] if choice.states else None
         payloads = route.dialect.encode(state, choice.envelope, event, seq, time)
         if len(payloads) == 1 and len(payloads[0]) <= self._room:
@@ -159,22 +178,26 @@ class Outputs:
             if state is not None and getattr(state, "truncated", False):
                 headers.append(_TRUNCATED)
             out.append(Output(route.topic, time, _key(route, choice), payloads[0], headers))
-            return
-        if any(len(payload) > self._room for payload in payloads):
-            instead = _instead_of(event)
+            return event
+        said = event
+        if not fits(payloads, self._room):
+            instead = instead_of(event)
+            if route.dialect is NATIVE:
+                said = instead
             if isinstance(instead, Error) and not route.errors:
-                return
+                return said
             again = route.dialect.encode(state, choice.envelope, instead, seq, time)
             payloads = [payload for payload in again if len(payload) <= self._room]
         for number, payload in enumerate(payloads, 1):
             part = ("tm-part", b"%d/%d" % (number, len(payloads)))
             out.append(Output(route.topic, time, _key(route, choice), payload, self._headers(choice, seq, part)))
+        return said
 
     def _headers(self, choice: Choice, seq: int | None, part: tuple[str, bytes]) -> list[tuple[str, bytes]]:
         if seq is None:
             return [choice.id_header, choice.number_header, part, self._source]
         numbered = _SEQS[seq] if seq < MADE_SEQS else ("tm-seq", b"%d" % seq)
-        return [choice.id_header, choice.number_header, numbered, part, self._source]
+        return [choice.id_header, choice.number_header, numbered, part, self._source, choice.opened_header]
 
     def _note(self, event: Event, choice: Choice) -> None:
         """Count errors and calls under the format that they came in."""
@@ -199,12 +222,3 @@ def _trace(written: Sequence[Output], choice: Choice) -> None:
     """Give records the tracing headers of their message."""
     for output in written:
         output.headers.extend(choice.trace_context)
-
-
-def _instead_of(event: Event) -> Event:
-    """What is published where an event is larger than an output record may be."""
-    if isinstance(event, Finish):
-        return msgspec.structs.replace(event, usage=UNSET)
-    name = event.name if isinstance(event, ToolCall) else UNSET
-    call = event.id if isinstance(event, ToolCall | Part) else UNSET
-    return Error(code="limit", message=f"this {event.type} is larger than an output record may be", id=call, name=name)

@@ -18,16 +18,18 @@ from tokenmill.session.chunks import Chunks
 from tokenmill.session.dead_letters import dead_letter
 from tokenmill.session.idle import Condition, IdleWatch, TimeoutControl, timeout_control
 from tokenmill.session.intake import Intake, Kept
+from tokenmill.session.log_id import UNKNOWN_EPOCH, UNKNOWN_LOG
 from tokenmill.session.low_water import LowWater
 from tokenmill.session.mark import Mark
 from tokenmill.session.message import Message
 from tokenmill.session.messages import Messages
 from tokenmill.session.opening import Opener
 from tokenmill.session.outputs import Outputs
-from tokenmill.session.recovery import History, Replay, ReplayEnd, announcement, lose, lose_announced
+from tokenmill.session.recovery import SKIPPED, History, Replay, ReplayEnd, announcement, disown, lose, lose_announced
 from tokenmill.session.restore import Restored, in_steps
 from tokenmill.session.settings import SessionSettings
 from tokenmill.session.short_path import ShortPath
+from tokenmill.session.skipped import Move, Skips
 from tokenmill.session.snapshot import SCHEMA, Meta, SnapshotWrite, encode_meta
 from tokenmill.session.tally import Tally
 from tokenmill.session.unsaved import Unsaved
@@ -40,25 +42,24 @@ class Partition:
     """State of one input partition: a function of the log below `offset`, and of nothing else."""
 
     def __init__(
-        self,
-        settings: SessionSettings,
-        topic: str,
-        number: int,
-        offset: int = 0,
-        *,
-        low_water: LowWater | None = None,
+        self, settings: SessionSettings, topic: str, number: int, offset: int = 0, *, low_water: LowWater | None = None
     ) -> None:
         self.settings = settings
         self.topic = topic
         self.number = number
         self.offset = offset
         """The next offset to process."""
+        self.log = UNKNOWN_LOG
+        """Of which the records are; the host knows."""
+        self.epoch = UNKNOWN_EPOCH
+        """Of the leader that wrote the last of them, likewise."""
         self.time = 0
         """Timestamp of the last record, in milliseconds since the epoch."""
         self.tally = Tally()
         self._fingerprint = settings.fingerprint()
         self._history = History()
         self._replay: Replay | None = None
+        self._skips: Skips | None = None
         self._low_water = low_water or LowWater()
         self._messages = Messages(self._low_water, settings.ended_offsets)
         self._outputs = Outputs(settings, number, self.tally)
@@ -103,7 +104,7 @@ class Partition:
             for chunk in chunks:
                 self._chunks.apply(chunk, record, root, out)
         except RecordError as problem:
-            self.tally.dead_letters[problem.code] += 1
+            self.tally.reject(record.offset, problem.code)
             source, cap = (self.topic, self.number), self.settings.limits.output_bytes
             out.append(dead_letter(record, source, problem, self.settings.dlq, cap))
 
@@ -127,6 +128,9 @@ class Partition:
             unseen_until=history.unseen_until,
             foreign_until=history.foreign_until,
             announced=history.announced,
+            skipped=history.skipped,
+            log=self.log,
+            epoch=self.epoch,
         )
 
     def _settle(self) -> None:
@@ -138,12 +142,16 @@ class Partition:
 
     # Recovery
 
-    def begin_replay(self, mark: Mark, *, lossy: bool) -> None:
+    def begin_replay(self, mark: Mark, *, lossy: bool, move: Move | None = None) -> None:
         """From here to `mark.offset` records are replayed; what comes out, if anything does, is not to be published.
 
-        `lossy`: the replay should have started at `mark.low_water`, but the topic no longer holds that.
+        `lossy`: the replay should have started at `mark.low_water`, but the topic no longer holds that. `move`: that
+        offset was set by hand, and this is known of it.
         """
         self._replay = Replay(mark, self.offset, lossy)
+        if mark.skipped or move is not None:
+            self._skips = Skips(self._messages, mark.skipped, self.offset, mark.offset, move)
+        self._outputs.unsent = 0
         self._chunks.unseen_until = self._replay.unseen_until
         self._outputs.silent = True
 
@@ -158,19 +166,39 @@ class Partition:
         self.offset = max(self.offset, replay.mark.offset)
         self.drain()
         self._history = replay.history(self._fingerprint)
+        moved = self._skips.end(self._outputs.unsent) if self._skips is not None else None
+        skipped = moved.lost if moved is not None else ()
+        if moved is not None and skipped:
+            self._history.skip(moved.skipped)
+        self._skips = None
         lost = lose(self._messages, replay, self._fingerprint)
         self._settle()
         agrees = (self._messages.count, self._messages.digest) == (replay.mark.count, replay.mark.digest)
         for code, choice in lost:
             self._outputs.announce(announcement(code), choice, self.time, out)
-        return ReplayEnd(lost=len(lost), agrees=agrees or replay.lossy or bool(lost))
+        for choice in skipped:
+            self._outputs.announce(announcement("state-lost", SKIPPED), choice, self.time, out)
+        count = len(lost) + len(skipped)
+        return ReplayEnd(lost=count, agrees=agrees or replay.lossy or bool(count), moved=moved)
+
+    def lose_open(self, out: list[Output], why: str, opened_from: int = 0) -> int:
+        """Announce what was opened there or later, and is open, as lost; commits remember it. Answers how many."""
+        lost = disown(self._messages, self._history, self.offset, opened_from)
+        self._settle()
+        for choice in lost:
+            self._outputs.announce(announcement("state-lost", why), choice, self.time, out)
+        return len(lost)
 
     def _until_lost(self, records: Iterable[Record], replay: Replay) -> Iterator[Record]:
         """The records of a replay; where it passes the offset of an announcement, the announced messages are lost."""
         for record in records:
             if replay.mark.announced and replay.announces(self.offset, record.offset):
                 lose_announced(self._messages, replay, record.offset)
+            if (skips := self._skips) is not None:
+                skips.before(record.offset, self._outputs.unsent)
             yield record
+            if skips is not None:
+                skips.after(record, self._outputs.unsent)
 
     # Time and memory
 
@@ -235,6 +263,8 @@ class Partition:
             spans=self._low_water.spans,
             history=self._history,
             outputs=[(spec.topic, spec.dialect) for spec in self.settings.outputs],
+            log=self.log,
+            epoch=self.epoch,
         )
 
     @classmethod
@@ -261,7 +291,8 @@ class Partition:
         return partition
 
     def _take_over(self, restored: Restored) -> Iterator[None]:
-        self.time, self._history = restored.meta.time, restored.meta.history
+        meta = restored.meta
+        self.time, self._history, self.log, self.epoch = meta.time, meta.history, meta.log, meta.epoch
         yield from in_steps(self._messages.restore(restored.messages))
         for kept in restored.kept:
             self._intake.put(kept)

@@ -14,6 +14,7 @@ from tokenmill.events import Error, ErrorCode, Event, Finish
 from tokenmill.session.mark import Mark
 from tokenmill.session.message import LOST, OPEN, Choice
 from tokenmill.session.messages import Messages
+from tokenmill.session.skipped import Moved
 
 ANNOUNCED_SPANS = 16
 """Of changes of the configuration that hit a partition without its snapshot, while what they ended is remembered; they
@@ -33,6 +34,8 @@ class History(msgspec.Struct, array_like=True):
     """Messages opened below it were opened under another configuration."""
     announced: Spans = ()
     """Of those, the ones opened in these spans, exactly, were announced as lost."""
+    skipped: Spans = ()
+    """Here records were never processed; what made events there was announced as lost."""
 
     def prune(self, low_water: int) -> None:
         """Forget what no replay reaches any more."""
@@ -41,6 +44,11 @@ class History(msgspec.Struct, array_like=True):
         if low_water >= self.foreign_until:
             self.foreign_until = 0
         self.announced = tuple(span for span in self.announced if span[1] > low_water)
+        self.skipped = tuple(span for span in self.skipped if span[1] > low_water)
+
+    def skip(self, span: tuple[int, int]) -> None:
+        """Remember a span in which records were skipped."""
+        self.skipped = (*self.skipped, span)[-ANNOUNCED_SPANS:]
 
 
 class Replay(msgspec.Struct, frozen=True):
@@ -65,8 +73,8 @@ class Replay(msgspec.Struct, frozen=True):
         foreign_until = self.foreign_until(fingerprint)
         announced = self.mark.announced
         if self.start < foreign_until:
-            announced = _with_span(announced, self.start, foreign_until)
-        return History(self.unseen_until, foreign_until, announced)
+            announced = with_span(announced, self.start, foreign_until)
+        return History(self.unseen_until, foreign_until, announced, self.mark.skipped)
 
     def has_foreign(self, fingerprint: str) -> bool:
         """Whether there can be any choice that `is_foreign`."""
@@ -86,7 +94,7 @@ class Replay(msgspec.Struct, frozen=True):
         return choice.status == OPEN and self.start <= choice.pinned < self.foreign_until(fingerprint)
 
 
-def _with_span(spans: Spans, start: int, end: int) -> Spans:
+def with_span(spans: Spans, start: int, end: int) -> Spans:
     """One more span. What was announced at the same offset before is one with it."""
     start = min([start, *(first for first, last in spans if last == end)])
     return tuple(sorted([*(span for span in spans if span[1] != end), (start, end)], key=_end))[-ANNOUNCED_SPANS:]
@@ -122,6 +130,17 @@ def lose(messages: Messages, replay: Replay, fingerprint: str) -> list[tuple[Err
     return lost
 
 
+def disown(messages: Messages, history: History, offset: int, opened_from: int) -> list[Choice]:
+    """Mark what was opened at `opened_from` or later, and is open at `offset`, as lost, and remember it so."""
+    lost = [(message, choice) for message, choice in messages.with_status(OPEN) if choice.first >= opened_from]
+    for message, choice in lost:
+        messages.lose(message, choice)
+        choice.announced = True
+    if lost:
+        history.announced = with_span(history.announced, opened_from, offset)
+    return [choice for _, choice in lost]
+
+
 class ReplayEnd(msgspec.Struct, frozen=True):
     """How a replay ended."""
 
@@ -129,7 +148,16 @@ class ReplayEnd(msgspec.Struct, frozen=True):
     """Messages that were announced as lost."""
     agrees: bool
     """The state is the one that the mark describes. False is a defect, of the log or of this program."""
+    moved: Moved | None = None
+    """What became of an offset that was not committed by a worker."""
 
+
+SKIPPED = "records of this message were skipped: the group's offset was set behind them"
+"""Why a message is lost though the log has all of it."""
+
+OTHER_LOG = "the topic that had this message is gone, and another one has its name"
+
+DISAGREES = "what was read again of this message is not what was published of it"
 
 _WHY: dict[ErrorCode, str] = {
     "state-lost": "the beginning of this message is no longer in the topic, and there is no snapshot of its state",
@@ -137,6 +165,6 @@ _WHY: dict[ErrorCode, str] = {
 }
 
 
-def announcement(code: ErrorCode) -> list[Event]:
+def announcement(code: ErrorCode, why: str = "") -> list[Event]:
     """What is published of a message whose state can't be had."""
-    return [Error(code=code, message=_WHY[code]), Finish(reason="error")]
+    return [Error(code=code, message=why or _WHY[code]), Finish(reason="error")]

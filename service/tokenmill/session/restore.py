@@ -16,6 +16,7 @@ from tokenmill.errors import BadOpen, SnapshotError
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import Options, Parser
 from tokenmill.session.intake import Kept
+from tokenmill.session.log_id import LogId
 from tokenmill.session.low_water import LowWater
 from tokenmill.session.mark import Mark
 from tokenmill.session.message import LOST, OPEN, Choice, Message
@@ -65,6 +66,8 @@ class Restored:
         meta = self.meta
         if (meta.topic, meta.partition) != place:
             raise SnapshotError(f"the snapshot is of {meta.topic}-{meta.partition}, not of {place[0]}-{place[1]}")
+        if meta.log.has_gone_on_otherwise(mark.log):
+            raise SnapshotError(f"the snapshot is of another log, {meta.log}, not of {mark.log}")
         if not mark.unseen_until <= meta.offset <= mark.offset:
             raise SnapshotError(f"the snapshot is of offset {meta.offset}, which does not lead to {mark.offset}")
 
@@ -101,11 +104,10 @@ class Restored:
             message.id,
             state.index,
             state.created,
-            grammar.options,
-            grammar.tools,
-            self._limits.payload_bytes,
+            grammar.message_start,
         )
         choice = Choice(message.key, self._roots[state.root], state.first, grammar, envelope)
+        choice.opened_header = ("tm-opened", b"%d" % state.opened)
         choice.status, choice.announced = state.status, state.status == LOST
         choice.opener, choice.pinned, choice.ended = state.opener, state.pinned, state.ended
         choice.position, choice.seq = state.position, state.seq
@@ -126,6 +128,12 @@ class Restored:
     def _kept(self, state: KeptState) -> Kept:
         place = (state.codec, state.key, state.stream)
         return Kept(place, state.state, self._roots[state.root], state.last, state.message_id)
+
+
+def log_of(meta: bytes) -> LogId:
+    """Of which log a snapshot is. Raises `SnapshotError` if it can't be read."""
+    with _readable():
+        return _read_meta(meta).log
 
 
 def _read_meta(data: bytes) -> Meta:

@@ -50,12 +50,17 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """For how many records of the partition an ended message is remembered."""
 
     def fingerprint(self) -> str:
-        """A short hash of what changes events. Names of topics do not, nor does the order of an event filter."""
+        """A short hash of what changes events. Names of topics do not, nor does the order of an event filter.
+
+        Nor does the cap of an output record: `message-start` says it, and one event that is too large for it becomes
+        another with the same `seq`. So a topic's `max.message.bytes` may change while messages are open.
+        """
+        limits = msgspec.structs.replace(self.limits, output_bytes=0)
         outputs = [
             (spec.dialect, sorted(spec.events) if spec.events is not None else None, spec.clean_calls_only, spec.key)
             for spec in self.outputs
         ]
-        content = (EVENTS_VERSION, self.resolved(self.defaults), self.codec, outputs, self.limits, self.ended_offsets)
+        content = (EVENTS_VERSION, self.resolved(self.defaults), self.codec, outputs, limits, self.ended_offsets)
         return blake2b(msgspec.msgpack.encode(content), digest_size=8).hexdigest()
 
     def resolved(self, options: Options) -> Options:
@@ -68,6 +73,8 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
         streaming = [dialect for dialect in dialects if wanted or (wanted is None and dialect.streams_tool_input)]
         if wanted is None and not streaming:
             changes["stream_tool_input"] = False
+        if any(dialect.describes_tools for dialect in dialects) and not options.describe_tools:
+            changes["describe_tools"] = True
         if any(dialect.streams_arguments for dialect in streaming) and EVERY_ARGUMENT not in options.content_arguments:
             changes["content_arguments"] = [EVERY_ARGUMENT]
         return msgspec.structs.replace(options, **changes) if changes else options

@@ -8,11 +8,12 @@ import msgspec
 from tokenmill.parser import Grammar
 from tokenmill.session.idle import Place
 from tokenmill.session.intake import Kept
+from tokenmill.session.log_id import LogId
 from tokenmill.session.message import Choice, Ident, Message
 from tokenmill.session.recovery import History
 from tokenmill.session.trace_context import TraceContext
 
-SCHEMA = 5
+SCHEMA = 6
 """Raised whenever one of these structs, or the state of a parser, changes its meaning. Other versions are not read."""
 
 
@@ -41,6 +42,9 @@ class Meta(msgspec.Struct, array_like=True, frozen=True):
     history: History
     outputs: list[tuple[str, str]]
     """Topic and dialect of each output: whose the dialects' states are."""
+    log: LogId
+    epoch: int
+    """As in a `Mark`."""
 
 
 class ChoiceState(msgspec.Struct, array_like=True, frozen=True):
@@ -53,6 +57,7 @@ class ChoiceState(msgspec.Struct, array_like=True, frozen=True):
     opener: int
     pinned: int
     created: int
+    opened: int
     grammar: str
     position: int
     seq: int
@@ -143,6 +148,7 @@ def _choice_state(choice: Choice) -> ChoiceState:
         opener=choice.opener,
         pinned=choice.pinned,
         created=choice.envelope.created,
+        opened=int(choice.opened_header[1]),
         grammar=choice.grammar.key,
         position=choice.position,
         seq=choice.seq,

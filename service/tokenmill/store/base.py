@@ -47,6 +47,8 @@ class Place(msgspec.Struct, frozen=True):
 
     epoch: int
     offset: int
+    log: str = ""
+    """Id of the topic: the fields of two logs never have one place."""
 
 
 class HeadChanged(Unavailable):

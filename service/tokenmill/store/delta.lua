@@ -1,5 +1,5 @@
 -- One page of a delta: applied only on top of exactly the write it builds on.
--- KEYS[1] <prefix>:{<group>:<topic>:<partition>}:head   hash: generation epoch offset fields meta [writing]
+-- KEYS[1] <prefix>:{<cluster>:<group>:<topic>:<partition>}:head   hash: generation epoch offset fields meta [writing]
 -- KEYS[2] <prefix>:{...}:<generation>                   hash: the fields of the snapshot
 -- ARGV: base generation, base epoch, base offset, base fields, writing: token of this write, 'first' or '', 'last' or '',
 --       new epoch, new offset, meta (last page only), ttl ms, number of removed fields,

@@ -1,7 +1,11 @@
 """Snapshots in Redis: one hash of fields and one small head a partition, in one cluster slot.
 
-    <prefix>:{<group>:<topic>:<partition>}:head           generation, epoch, offset, fields, meta [, writing]
-    <prefix>:{<group>:<topic>:<partition>}:<generation>   field -> value
+    <prefix>:{<cluster>:<group>:<topic>:<partition>}:head           generation, epoch, offset, fields, meta [, writing]
+    <prefix>:{<cluster>:<group>:<topic>:<partition>}:<generation>   field -> value
+
+The cluster is that of Kafka, whose names another cluster may have, too. A generation begins with the topic's id, so the
+fields of a topic that was made anew never have the place of those of before; the head says which of them holds, and
+whose id is not the topic's is no snapshot of it (design 4.13).
 
 Every command is a page of bounded size, has a short time-out and is tried at most twice. A write that was applied
 though its answer was lost is found out by the next one: a delta names exactly the write it builds on (`delta.lua`), and
@@ -42,10 +46,18 @@ class RedisStore:
     """A `SnapshotStore` in Redis 6.2 or later, or Valkey. Times are in seconds."""
 
     def __init__(
-        self, url: str, *, group: str, prefix: str = "tokenmill", timeout: float = 0.25, ttl: float = 86_400
+        self,
+        url: str,
+        *,
+        group: str,
+        cluster: str = "",
+        prefix: str = "tokenmill",
+        timeout: float = 0.25,
+        ttl: float = 86_400,
     ) -> None:
+        """`cluster` is Kafka's id, empty if it tells none."""
         self._redis = redis_client(url, timeout)
-        self._space = f"{prefix}:{{{group}:"
+        self._space = f"{prefix}:{{{cluster}:{group}:"
         self._ttl_ms = int(ttl * 1000)
         self._delta = self._redis.register_script(_SCRIPTS.joinpath("delta.lua").read_text())
         self._switch = self._redis.register_script(_SCRIPTS.joinpath("switch.lua").read_text())
@@ -72,7 +84,8 @@ class RedisStore:
         self, topic: str, partition: int, base: Head | None, place: Place, meta: bytes, fields: Mapping[bytes, bytes]
     ) -> Head:
         """Write a new generation page by page, then make it the head."""
-        head = Head(f"{place.epoch}-{place.offset}-{secrets.token_hex(4)}", place.epoch, place.offset, len(fields))
+        generation = f"{place.log}-{place.epoch}-{place.offset}-{secrets.token_hex(4)}"
+        head = Head(generation, place.epoch, place.offset, len(fields))
         key = self._key(topic, partition, head.generation)
         base_key = self._key(topic, partition, base.generation if base else "none")
         known: list[str | int] = [base.generation, base.epoch, base.offset] if base else ["", "", ""]

@@ -1,7 +1,9 @@
 """Sessions of conversations: their records in Redis, a copy of a compacted topic.
 
-    <prefix>:{<group>}:sessions                  generation
-    <prefix>:{<group>}:session:<conversation>    message/choice -> record [, "" -> generation]
+    <prefix>:{<cluster>:<group>}:sessions                  generation
+    <prefix>:{<cluster>:<group>}:session:<conversation>    message/choice -> record [, "" -> generation]
+
+The cluster is that of Kafka, whose names another cluster may have, too.
 
 1. A record is written under the name of its answer, so writing it again changes nothing. Nobody adds anything up here:
    who reads folds the records.
@@ -51,9 +53,10 @@ class SessionStore(Protocol):
 class RedisSessions:
     """Sessions in Redis. Times are in seconds."""
 
-    def __init__(self, url: str, *, group: str, prefix: str, timeout: float, ttl: float) -> None:
+    def __init__(self, url: str, *, group: str, cluster: str = "", prefix: str, timeout: float, ttl: float) -> None:
+        """`cluster` is Kafka's id, empty if it tells none."""
         self._redis = redis_client(url, timeout)
-        self._space = f"{prefix}:{{{group}}}:session".encode()
+        self._space = f"{prefix}:{{{cluster}:{group}}}:session".encode()
         self._ttl_ms = int(ttl * 1000)
 
     async def renew(self) -> None:

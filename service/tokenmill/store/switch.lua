@@ -1,5 +1,5 @@
 -- Last step of a full write: make a finished generation the head.
--- KEYS[1] <prefix>:{<group>:<topic>:<partition>}:head   hash: generation epoch offset fields meta [writing]
+-- KEYS[1] <prefix>:{<cluster>:<group>:<topic>:<partition>}:head   hash: generation epoch offset fields meta [writing]
 -- KEYS[2] <prefix>:{...}:<new generation>               hash: the fields of the snapshot
 -- KEYS[3] <prefix>:{...}:<base generation>              hash: what the new one replaces
 -- ARGV: base generation, base epoch, base offset ('' '' '' for no head), generation, epoch, offset, fields, meta, ttl ms

@@ -29,6 +29,8 @@ class EventPrinter:
         self._live = live
         self._names = names
         self._held: dict[BlockKey, list[str]] = {}
+        self._words: dict[BlockKey, tuple[str, str]] = {}
+        """Labels of those that are text or reasoning: of an input that grows nothing is printed before its end."""
         self._growing: BlockKey | None = None
         self._line_ends: dict[BlockKey, str] = {}
         """Line ends that a live block has at its end: printed when more follows."""
@@ -48,6 +50,7 @@ class EventPrinter:
                 pass  # the decoded copy of what tool-input-delta shows
             case _:
                 self._break()
+                self._print_held(event)
                 label, style, said = _sentence(event)
                 self._print(self._head(event, label, style).append(said, style))
 
@@ -55,6 +58,8 @@ class EventPrinter:
         key = (event.conversation_id, event.message_id, event.choice, block)
         if not self._live:
             self._held.setdefault(key, []).append(text)
+            if isinstance(event, events.TextStart | events.ReasoningStart):
+                self._words[key] = _label(event)
             return
         text = self._line_ends.pop(key, "") + text
         shown = text.rstrip("\n")
@@ -77,9 +82,21 @@ class EventPrinter:
         self._line_ends.pop(key, None)
         if self._live:
             self._break()
-        elif text := "".join(self._held.pop(key, [])).rstrip("\n"):
-            label, style = _label(event)
-            self._print(self._head(event, label, style).append(_indent(text), style))
+        else:
+            self._words.pop(key, None)
+            self._print_block(event, _label(event), self._held.pop(key, []))
+
+    def _print_held(self, event: events.AnyEvent) -> None:
+        """What came of the message's open blocks before something else: lines stand in the order of events."""
+        message = (event.conversation_id, event.message_id, event.choice)
+        for key, pieces in self._held.items():
+            if key[:3] == message and key in self._words:
+                self._print_block(event, self._words[key], pieces)
+                pieces.clear()
+
+    def _print_block(self, event: events.AnyEvent, label: tuple[str, str], pieces: list[str]) -> None:
+        if text := "".join(pieces).rstrip("\n"):
+            self._print(self._head(event, *label).append(_indent(text), label[1]))
 
     def _break(self) -> None:
         """End the line that grows."""

@@ -6,7 +6,7 @@ The values that are fixed here are those that the promises need; what an operato
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -76,6 +76,26 @@ def make_producer(kafka: Kafka, batch_bytes: int = BATCH_BYTES, **transactions: 
         max_batch_size=batch_bytes,
         **transactions,
     )
+
+
+async def find_partitions(producer: AIOKafkaProducer, topics: Collection[str], numbers: Collection[int]) -> None:
+    """Have a producer know these partitions of the topics it writes to. Raises `Unavailable` if it can't yet.
+
+    Its view of a topic is minutes old, or that of a broker that has not heard of new partitions; for one that it does
+    not know it fails with an assertion.
+    """
+    client = producer.client
+    await deadline(asyncio.gather(*map(client.add_topic, topics)), "look for the outputs")
+    unknown = [topic for topic in topics if not _has(client.cluster.partitions_for_topic(topic), numbers)]
+    if unknown:
+        await deadline(client.force_metadata_update(), "look for the outputs")
+    for topic in unknown:
+        if not _has(client.cluster.partitions_for_topic(topic), numbers):
+            raise Unavailable(f"Kafka: the broker does not know all partitions of {topic} yet")
+
+
+def _has(partitions: Collection[int] | None, numbers: Collection[int]) -> bool:
+    return set(numbers) <= set(partitions or ())
 
 
 def batch_bytes(settings: SessionSettings) -> int:

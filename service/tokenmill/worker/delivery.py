@@ -6,7 +6,7 @@ owners before, and has the committer.
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -17,8 +17,10 @@ from tokenmill.observe import Hooks, Numbers
 from tokenmill.session import Partition, SessionSettings
 from tokenmill.store import GuardedStore
 from tokenmill.worker.commit import Committer, OffsetCommitter
+from tokenmill.worker.connect import find_partitions
 from tokenmill.worker.lane import Lane
 from tokenmill.worker.outbox import Outbox, Publisher
+from tokenmill.worker.room import Room
 from tokenmill.worker.sessions import SessionOutbox, SessionWriter
 from tokenmill.worker.snapshots import SnapshotLine, SnapshotWriter
 
@@ -42,6 +44,8 @@ class Parts:
     """Called with what makes going on impossible; the process ends."""
     sessions: SessionWriter | None = None
     """Keeps a copy of the topic `sessions`, if there is one."""
+    room: Room = field(default_factory=Room)
+    """How many partitions the outputs have."""
     clock: Callable[[], float] = time.monotonic
     """In seconds, for intervals and patience."""
 
@@ -83,7 +87,8 @@ class Delivery:
     async def take_over(self, lanes: Collection[Lane], generation: int) -> None:
         """Make these partitions ours, before it is asked what their owners committed. Sets the epochs of snapshots.
 
-        Raises `Unavailable` when the broker does not answer; then it may be tried again.
+        Raises `Unavailable` when the broker does not answer, or does not know their outputs yet; then it may be tried
+        again.
         """
         raise NotImplementedError
 
@@ -141,5 +146,7 @@ class AtLeastOnce(Delivery):
 
     async def take_over(self, lanes: Collection[Lane], generation: int) -> None:
         """Nobody is fenced: an owner before may publish something again, as this one may."""
+        numbers = [lane.partition.number for lane in lanes]
+        await find_partitions(self.parts.producer, [*self._topics, self.parts.config.topics.tokens], numbers)
         for lane in lanes:
             lane.line.epoch = generation

@@ -24,6 +24,7 @@ from tokenmill.kafka import stopped
 from tokenmill.limits import MIB
 from tokenmill.records import Record
 from tokenmill.worker.delivery import STOP_S, AtLeastOnce, Delivery, Parts
+from tokenmill.worker.epochs import Epochs
 from tokenmill.worker.exactly_once import ExactlyOnce
 from tokenmill.worker.fetched import unwrap_fetched
 from tokenmill.worker.lane import Lane, Phase
@@ -61,6 +62,7 @@ class Engine:
         self.hooks = parts.hooks
         self.fail = parts.fail
         self.sessions = parts.sessions
+        self.room = parts.room
         self.config = config
         self.clock = parts.clock
         self.draining = False
@@ -70,6 +72,7 @@ class Engine:
         self.delivery: Delivery = DELIVERIES[config.worker.delivery](parts, self.writer)
         self.committer = self.delivery.committer
         self.ownership = Ownership(self, config.kafka, patience=config.worker.stall_timeout_s, clock=parts.clock)
+        self._epochs = Epochs()
         self._failing_since: float | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -85,6 +88,7 @@ class Engine:
 
     def subscribe(self) -> None:
         """Say which topic is read; must be done before the consumer starts."""
+        self._epochs.listen(self.consumer)
         self.consumer.subscribe([self.config.topics.tokens], listener=self.ownership)
 
     # Running
@@ -135,7 +139,7 @@ class Engine:
         except OffsetOutOfRangeError as problem:
             for tp in problem.args[0]:
                 log.warning("%s/%d: the topic no longer holds what comes next", *tp)
-                self.ownership.restore_again(tp)
+            await self.ownership.begin_again(problem.args[0])
         except NoOffsetForPartitionError:
             log.debug("a partition without a commit; its lane decides where to begin")
         except KafkaError as problem:
@@ -158,6 +162,8 @@ class Engine:
         lane = self.lanes.get(tp)
         if lane is None:
             return
+        if records:
+            lane.partition.epoch = max(lane.partition.epoch, self._epochs.at(tp, records[-1].offset))
         if lane.phase is Phase.REPLAYING:
             records = self.ownership.replay(lane, records)
         if records and lane.phase is Phase.LIVE:

@@ -25,7 +25,7 @@ from tokenmill.config import Kafka
 from tokenmill.errors import FatalError
 from tokenmill.session import Mark, Partition
 from tokenmill.worker.commit import Committer, offsets_of
-from tokenmill.worker.connect import batch_bytes, make_producer
+from tokenmill.worker.connect import batch_bytes, find_partitions, make_producer
 from tokenmill.worker.delivery import Delivery, Parts, Way
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.outbox import Outbox
@@ -157,9 +157,13 @@ class ExactlyOnce(Delivery):
         places = asyncio.Semaphore(OPENINGS)
 
         async def one(lane: Lane) -> None:
+            transaction = cast(TransactionalLane, lane).transaction
             async with places:
-                lane.line.epoch = await cast(TransactionalLane, lane).transaction.open()
+                lane.line.epoch = await transaction.open()
+                await find_partitions(transaction.client, self._topics, [lane.partition.number])
 
+        numbers = [lane.partition.number for lane in lanes]
+        await find_partitions(self.parts.producer, [self.parts.config.topics.tokens], numbers)
         # All are waited for, so that none is still being opened when this is tried again.
         for problem in await asyncio.gather(*(one(lane) for lane in lanes), return_exceptions=True):
             if problem is not None:

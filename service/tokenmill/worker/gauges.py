@@ -6,6 +6,7 @@ from tokenmill.limits import MIB
 from tokenmill.observe import Numbers
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Phase
+from tokenmill.worker.room import held
 
 
 def read_gauges(numbers: Numbers, engine: Engine) -> None:
@@ -29,8 +30,9 @@ def read_gauges(numbers: Numbers, engine: Engine) -> None:
     numbers.read("tokenmill_assigned_partitions", lambda: [((), len(engine.lanes))])
     numbers.read(
         "tokenmill_replaying_partitions",
-        lambda: [((), sum(lane.phase is not Phase.LIVE for lane in engine.lanes.values()))],
+        lambda: [((), sum(lane.phase not in (Phase.LIVE, Phase.HELD) for lane in engine.lanes.values()))],
     )
+    numbers.read("tokenmill_held_partitions", lambda: [((), len(held(engine)))])
     numbers.read(
         "tokenmill_unacknowledged_bytes",
         lambda: [((), sum(lane.unacked_bytes for lane in engine.lanes.values()))],

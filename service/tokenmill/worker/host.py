@@ -117,7 +117,11 @@ def run_worker(config: Config, hooks: Hooks | None = None) -> int:
         config, numbers, hooks or Hooks(), failing=lambda: deadline.start(EXIT_S, "failure"), loop=loop
     )
     with _folder() as folder:
-        app = make_app(config, service, numbers, folder, loop)
+        try:
+            app = make_app(config, service, numbers, folder, loop)
+        except FatalError as problem:
+            log.critical("%s", problem)
+            return 1
         seconds = config.worker.shutdown_timeout_s
         tune_garbage_collector()
         worker = Worker(app, lambda: deadline.start(seconds, "stop"), loop=loop, quiet=True, redirect_stdouts=False)
@@ -144,7 +148,7 @@ def make_app(config: Config, service: Service, numbers: Numbers, folder: str, lo
         web_enabled=True,
         web_bind=config.worker.bind,
         web_host="localhost",
-        web_port=config.worker.port or _free_port(config.worker.bind),
+        web_port=_port(config.worker.bind, config.worker.port),
         web_in_thread=False,
         web_stats_enabled=False,
         web_graph_enabled=False,
@@ -160,13 +164,24 @@ def make_app(config: Config, service: Service, numbers: Numbers, folder: str, lo
     return app
 
 
-def _free_port(bind: str) -> int:
-    """A port that nobody listens on, for `worker.port` 0: Faust has no word for that."""
-    with socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET) as probe:
-        probe.bind((bind, 0))
-        port: int = probe.getsockname()[1]
-    log.info("worker.port is 0: listening on %d", port)
-    return port
+def _port(bind: str, port: int) -> int:
+    """The port to listen on. For 0 one that nobody listens on: Faust has no word for that.
+
+    Raises `FatalError` if it can't be had, before anything is started: the web server would say it in a trace.
+    """
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((bind, port))
+            had: int = probe.getsockname()[1]
+    except OSError as problem:
+        raise FatalError(
+            f"worker.bind and worker.port: can't listen on {bind} port {port}: {problem.strerror or problem}; "
+            "set another TOKENMILL_WORKER__PORT, or 0 for any that is free"
+        ) from problem
+    if not port:
+        log.info("worker.port is 0: listening on %d", had)
+    return had
 
 
 def _add_pages(app: App, service: Any, metrics: Callable[[], bytes]) -> None:

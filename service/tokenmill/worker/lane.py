@@ -23,6 +23,8 @@ from tokenmill.worker.snapshots import SnapshotLine
 
 log = logging.getLogger(__name__)
 
+rejections = logging.getLogger("tokenmill.worker.rejected")
+
 
 class Phase(Enum):
     """How far a lane is after its assignment."""
@@ -31,6 +33,8 @@ class Phase(Enum):
     """The state is on its way; nothing is read."""
     REPLAYING = "replaying"
     """Records below the committed offset are read again, silently."""
+    HELD = "held"
+    """An output has no partition for what would be read (see `room`); nothing is."""
     LIVE = "live"
     CLOSED = "closed"
     """Revoked or drained: whatever still arrives for it is ignored."""
@@ -193,4 +197,9 @@ class Lane:
         self._numbers.take(tally)
         for trace in tally.traces:
             log.debug("%s, message %s: %s\nbecame %s", *trace)
+        for offset, code in tally.rejected:  # what is wrong may quote what a record says, which is for no log
+            where = f"{self.partition.topic}/{self.partition.number}@{offset}"
+            rejections.getChild(code).warning(  # so that many of one code hide none of another
+                "dead letter, %s: %s; `tokenmill dlq list` shows what is wrong with it", code, where
+            )
         return tally.opened

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
+from aiokafka.errors import MessageSizeTooLargeError
+
 from tokenmill.errors import FatalError
 from tokenmill.records import Headers
 
@@ -133,12 +135,21 @@ class Outbox:
         finally:
             self._pump = None
 
+    def _why(self, problem: BaseException, size: int) -> Exception:
+        """What is said of a batch of that size that was refused."""
+        if isinstance(problem, MessageSizeTooLargeError):
+            return FatalError(
+                f"topic {self._topic} takes no {size} bytes any more: its max.message.bytes was lowered; outputs are "
+                f"fitted to it at the next start"
+            )
+        return problem if isinstance(problem, Exception) else RuntimeError(repr(problem))
+
     def _done(self, future: "asyncio.Future[Any]", *, size: int, records: int) -> None:
         self._sent_bytes -= size
         if future.cancelled():
             return
         if problem := future.exception():
-            self._failed(problem if isinstance(problem, Exception) else RuntimeError(repr(problem)))
+            self._failed(self._why(problem, size))
             return
         self.acked += 1
         self._acknowledged(records)

@@ -11,24 +11,26 @@ Rules (design 4.8; the callbacks are measured pitfalls of the client):
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
-from tokenmill.config import Kafka
+from tokenmill.config import Config, Kafka
 from tokenmill.errors import Unavailable
-from tokenmill.kafka import deadline
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.records import Output, Record
-from tokenmill.session import Mark, Partition, SessionSettings
+from tokenmill.session import DISAGREES, Partition, SessionSettings
 from tokenmill.store import GuardedStore, Snapshot
 from tokenmill.worker.connect import until_available
 from tokenmill.worker.delivery import Delivery
+from tokenmill.worker.farewells import Farewells
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.membership import Membership
-from tokenmill.worker.restore import Committed, Extent, Plan, collector_at_rest, rebuild
-from tokenmill.worker.snapshots import SnapshotWriter
+from tokenmill.worker.moved import tell, understand
+from tokenmill.worker.positions import Extents, commits
+from tokenmill.worker.restore import Committed, Extent, Plan, collector_at_rest, rebuild, still_committed
+from tokenmill.worker.room import Room
 
 log = logging.getLogger(__name__)
 
@@ -42,13 +44,14 @@ REVOKE_S = 15.0
 class Desk(Protocol):
     """What the ownership needs of the worker around it."""
 
+    config: Config
     settings: SessionSettings
     consumer: AIOKafkaConsumer
     delivery: Delivery
-    writer: SnapshotWriter
     store: GuardedStore
     numbers: Numbers
     hooks: Hooks
+    room: Room
 
     def fail(self, problem: Exception) -> None: ...
 
@@ -67,6 +70,9 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self._revoke_seconds = min(kafka.rebalance_timeout_ms / 2000, REVOKE_S)
         self._patience = patience
         self._clock = clock
+        self._extents = Extents(desk.consumer, clock)
+        self._farewells = Farewells(desk.settings, desk.numbers)
+        self._distrusted: set[TopicPartition] = set()
         self._parked: dict[TopicPartition, Lane] = {}
         self._marks: dict[TopicPartition, Plan] = {}
         self._assigned_at = 0.0
@@ -74,8 +80,8 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
 
     @property
     def settled(self) -> bool:
-        """Whether the group has spoken and every owned partition is live."""
-        return self.assignments > 0 and all(lane.phase is Phase.LIVE for lane in self.lanes.values())
+        """Whether the group has spoken and every owned partition is live, or waits for its outputs."""
+        return self.assignments > 0 and all(lane.phase in (Phase.LIVE, Phase.HELD) for lane in self.lanes.values())
 
     # What the group says
 
@@ -97,10 +103,14 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         lanes = list(self.lanes.values())
         done = await self._desk.delivery.committer.flush(lanes, seconds)
         for lane in lanes:
-            lane.close()
+            self._close(lane)
         self._parked = {lane.topic_partition: lane for lane in done}
-        self.lanes = {}
-        self._marks = {}
+        self.lanes, self._marks = {}, {}
+
+    def _close(self, lane: Lane) -> None:
+        if lane.phase is Phase.LIVE:
+            self._farewells.remember(lane.topic_partition, lane.partition)
+        lane.close()
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Pause, return at once; the rest is a task's, because no heartbeat is sent before this returns."""
@@ -117,13 +127,23 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self._membership.joined(coordinator.member_id, generation)
         self._assigned_at = self._clock()
         self.lanes = {tp: desk.delivery.make_lane(Partition(desk.settings, tp.topic, tp.partition)) for tp in assigned}
+        self._farewells.keep(self.lanes)
         self.assignments += 1
         self.outside = False
         desk.numbers.add("tokenmill_rebalances_total")
         desk.hooks.assigned(len(assigned))
         numbers = [number for _, number in assigned]
         log.info("generation %d: %d partitions", generation, len(assigned), extra={"partitions": numbers})
-        self._begin(dict(self.lanes), generation)
+        held = desk.room.hold(self.lanes.values(), desk.consumer)
+        self._begin({tp: lane for tp, lane in self.lanes.items() if tp not in held}, generation)
+
+    def let_go(self, lanes: dict[TopicPartition, Lane]) -> None:
+        """Lanes that were held go on, those that are still ours."""
+        ours = {tp: lane for tp, lane in lanes.items() if self.lanes.get(tp) is lane}
+        for lane in ours.values():
+            lane.phase = Phase.RESTORING
+        self._assigned_at = self._clock()
+        self._begin(ours, self._desk.consumer._coordinator.generation)  # noqa: SLF001 -- the only place that has it
 
     def _begin(self, lanes: dict[TopicPartition, Lane], generation: int) -> None:
         task = asyncio.create_task(self._restore_all(lanes, generation))
@@ -133,19 +153,21 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     # From assigned to live
 
     async def _restore_all(self, lanes: dict[TopicPartition, Lane], generation: int) -> None:
+        partitions, consumer = list(lanes), self._desk.consumer
         try:
-            partitions = list(lanes)
             # First keep the owner before from committing, then ask what it committed: never the other way round.
             await until_available(
                 lambda: self._desk.delivery.take_over(list(lanes.values()), generation), self._patience
             )
-            committed = await until_available(lambda: self._committed(partitions), self._patience)
-            extents = await until_available(lambda: self._extents(partitions), self._patience)
+            committed = await until_available(lambda: commits(consumer, partitions), self._patience)
+            ends = await until_available(lambda: self._extents.of(partitions, committed), self._patience)
+            config, settings = self._desk.config, self._desk.settings
+            committed |= await until_available(lambda: understand(config, settings, committed, ends), self._patience)
             places = asyncio.Semaphore(RESTORES)
 
             async def one(tp: TopicPartition) -> None:
                 async with places:
-                    await self._restore(lanes[tp], committed.get(tp), extents[tp])
+                    await self._restore(lanes[tp], committed.get(tp), ends[tp])
 
             with collector_at_rest():
                 async with asyncio.TaskGroup() as group:
@@ -155,32 +177,27 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             self._desk.fail(problem)
         self._parked = {}
 
-    def restore_again(self, tp: TopicPartition) -> None:
-        """The topic no longer holds what a lane was to read next: decide anew."""
-        if (lane := self.lanes.get(tp)) is not None:
-            lane.close()
+    async def begin_again(self, places: Collection[TopicPartition]) -> None:
+        """The topic does not hold what these lanes were to read next: finish what they have read, then decide anew."""
+        lanes = [lane for tp in places if (lane := self.lanes.get(tp))]
+        self._desk.consumer.pause(*(lane.topic_partition for lane in lanes))
+        await self._desk.delivery.committer.flush(lanes, self._revoke_seconds)
+        for lane in lanes:
+            self._restore_again(lane)
+
+    def _restore_again(self, lane: Lane) -> None:
+        tp = lane.topic_partition
+        if self.lanes.get(tp) is lane:
+            self._close(lane)
             self._desk.consumer.pause(tp)
             self.lanes[tp] = self._desk.delivery.make_lane(Partition(self._desk.settings, tp.topic, tp.partition))
             self._begin({tp: self.lanes[tp]}, lane.line.epoch)
-
-    async def _committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Committed]:
-        """Offsets with their marks; the consumer's own method drops the metadata."""
-        fetch = self._desk.consumer._coordinator.fetch_committed_offsets  # noqa: SLF001 -- see above
-        found = await deadline(fetch(list(partitions)), "committed offsets")
-        return {tp: Committed(item.offset, Mark.decode(item.metadata)) for tp, item in found.items()}
-
-    async def _extents(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Extent]:
-        if not partitions:
-            return {}
-        first = await deadline(self._desk.consumer.beginning_offsets(partitions), "first offsets")
-        end = await deadline(self._desk.consumer.end_offsets(partitions), "end offsets")
-        return {tp: Extent(first[tp], end[tp]) for tp in partitions}
 
     async def _restore(self, lane: Lane, committed: Committed | None, extent: Extent) -> None:
         """Parked state, else what `plan` says; then read on from there."""
         tp = lane.topic_partition
         parked = self._parked.pop(tp, None)
-        if parked is not None and _still_committed(parked, committed):
+        if parked is not None and still_committed(parked.committed, committed, extent):
             epoch, due = lane.line.epoch, lane.line.due
             lane.adopt(parked.partition, parked.line)
             lane.line.epoch, lane.line.due = epoch, due
@@ -191,7 +208,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         if chosen.lost:
             self._desk.numbers.add("tokenmill_records_lost_total", by=chosen.lost)
             log.error("%s/%d: %d records were gone before they were processed", *tp, chosen.lost)
-        lane.partition.begin_replay(chosen.mark, lossy=chosen.lossy)
+        lane.partition.begin_replay(chosen.mark, lossy=chosen.lossy, move=chosen.move)
         self._marks[tp] = chosen
         lane.phase = Phase.REPLAYING
         if chosen.start >= chosen.mark.offset:
@@ -204,20 +221,21 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     async def _rebuild(self, lane: Lane, committed: Committed | None, extent: Extent) -> Plan:
         """The partition as the store has it, or an empty one, at the offset where the replay starts."""
         topic, number = lane.topic_partition
-        snapshot = await self._load(lane) if committed else None
+        snapshot = await self._load(lane)
         found = await rebuild(self._desk.settings, (topic, number), committed, extent, snapshot)
         if found.refused:
             log.warning("%s/%d: the snapshot can't be used: %s", topic, number, found.refused)
+        chosen = await self._farewells.consider(lane.topic_partition, committed, extent, found.plan, snapshot)
         lane.adopt(found.partition)
         if snapshot is not None and found.plan.source == "redis":
             lane.line.restored(snapshot.head)
-        return found.plan
+        return chosen
 
     async def _load(self, lane: Lane) -> Snapshot | None:
-        line = lane.line
+        tp, line = lane.topic_partition, lane.line
         try:
-            snapshot = await self._desk.store.load(*lane.topic_partition)
-            line.head = snapshot.head if snapshot else await self._desk.store.head(*lane.topic_partition)
+            snapshot = None if tp in self._distrusted else await self._desk.store.load(*tp)
+            line.head = snapshot.head if snapshot else await self._desk.store.head(*tp)
             line.known = True
         except Unavailable as problem:
             log.warning("%s/%d: restored without a snapshot: %s", *lane.topic_partition, problem)
@@ -247,16 +265,25 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         chosen = self._marks.pop(lane.topic_partition)
         out: list[Output] = []
         end = lane.partition.end_replay(out)
+        tell(self._desk.numbers, lane.topic_partition, chosen.mark.offset, end.moved)
         found = lane.partition.mark()
         if chosen.check and not end.agrees:
             self._desk.numbers.add("tokenmill_replay_mismatches_total")
             log.error("%s/%d: replay gave %r, committed was %r", *lane.topic_partition, found, chosen.mark)
+            if chosen.source == "redis":
+                log.error("%s/%d: the snapshot is thrown away, all is read again", *lane.topic_partition)
+                self._distrusted.add(lane.topic_partition)
+                self._restore_again(lane)
+                return
+            lost = lane.partition.lose_open(out, DISAGREES)
+            log.error("%s/%d: %d messages are open by it and are said to be lost", *lane.topic_partition, lost)
+        self._distrusted.discard(lane.topic_partition)
         if end.lost:
             log.error("%s/%d: the state of %d messages is lost and said to be", *lane.topic_partition, end.lost)
         if chosen.check and chosen.mark == found:
             lane.committed = found
         self._go_live(lane, chosen.source, extent)
-        if out:
+        if out := [*out, *self._farewells.said(lane.topic_partition)]:
             lane.publish(out, [])
 
     def _go_live(self, lane: Lane, source: str, extent: Extent | None) -> None:
@@ -271,8 +298,3 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         if extent is not None:  # nothing was replayed, so the consumer has to be told where to begin
             desk.consumer.seek(tp, max(lane.partition.offset, extent.first))
             desk.consumer.resume(tp)
-
-
-def _still_committed(parked: Lane, committed: Committed | None) -> bool:
-    """Whether the broker has exactly the parked lane's last commit."""
-    return committed is not None and committed.mark is not None and committed.mark == parked.committed

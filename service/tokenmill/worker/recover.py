@@ -18,9 +18,11 @@ from tokenmill.kafka import NO_COORDINATOR, client_options, deadline, started, s
 from tokenmill.records import Output
 from tokenmill.session import Mark, Partition, SessionSettings
 from tokenmill.store import Snapshot, SnapshotStore
-from tokenmill.worker.connect import make_admin
+from tokenmill.worker.connect import make_admin, until_available
+from tokenmill.worker.moved import sentence, understand
 from tokenmill.worker.restore import Committed, Extent, Plan, rebuild
 from tokenmill.worker.sizes import fitting_limits
+from tokenmill.worker.topic_log import extents
 from tokenmill.worker.topics import largest_records, output_topics, partition_counts
 
 START_S = 30.0
@@ -62,6 +64,8 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     """Records that the topic dropped before they were processed."""
     agrees: bool
     """Whether the state is the one that the commit describes."""
+    moved: str = ""
+    """What becomes of an offset that was set by something else than a worker; empty if one committed it."""
 
     @property
     def sound(self) -> bool:
@@ -91,7 +95,7 @@ async def recoveries(config: Config, store: SnapshotStore | None, number: int | 
         START_S,
     )
     try:
-        trial = _Trial(settings, consumer, store)
+        trial = _Trial(config, settings, consumer, store)
         return [await trial.of(tp, committed.get(tp)) for tp in (TopicPartition(topic, each) for each in numbers)]
     finally:
         await stopped(consumer)
@@ -114,23 +118,29 @@ async def _committed(admin: AIOKafkaAdminClient, group: str) -> dict[TopicPartit
 class _Trial:
     """Restores partitions one after the other, and forgets them."""
 
-    def __init__(self, settings: SessionSettings, consumer: AIOKafkaConsumer, store: SnapshotStore | None) -> None:
+    def __init__(
+        self, config: Config, settings: SessionSettings, consumer: AIOKafkaConsumer, store: SnapshotStore | None
+    ) -> None:
+        self._config = config
         self._settings = settings
         self._consumer = consumer
         self._store = store
 
     async def of(self, tp: TopicPartition, committed: Committed | None) -> Recovery:
         self._consumer.assign([tp])
-        first = await deadline(self._consumer.beginning_offsets([tp]), "first offsets")
-        end = await deadline(self._consumer.end_offsets([tp]), "end offsets")
-        extent = Extent(first[tp], end[tp])
+        client = self._consumer._client  # noqa: SLF001 -- it asks nothing of what is needed here
+        mark = committed.mark if committed else None
+        found = await until_available(lambda: extents(client, tp.topic, {tp.partition: mark}), START_S)
+        extent = found[tp.partition]
+        if committed is not None:
+            understood = await understand(self._config, self._settings, {tp: committed}, {tp: extent})
+            committed = understood.get(tp, committed)
         snapshot, problem = await self._load(tp) if committed else (None, "")
-        found = await rebuild(self._settings, (tp.topic, tp.partition), committed, extent, snapshot)
-        chosen, partition = found.plan, found.partition
+        rebuilt = await rebuild(self._settings, (tp.topic, tp.partition), committed, extent, snapshot)
+        chosen, partition = rebuilt.plan, rebuilt.partition
         replayed = await self._replay(tp, partition, chosen, extent)
         out: list[Output] = []
         ending = partition.end_replay(out)
-        mark = committed.mark if committed else None
         return Recovery(
             partition=tp.partition,
             committed=committed.offset if committed else None,
@@ -139,7 +149,7 @@ class _Trial:
             first=extent.first,
             end=extent.end,
             snapshot=snapshot.head.offset if snapshot else None,
-            refused=problem or found.refused,
+            refused=problem or rebuilt.refused,
             source=chosen.source,
             start=chosen.start,
             replayed=replayed,
@@ -147,6 +157,7 @@ class _Trial:
             lost_messages=ending.lost,
             lost_records=chosen.lost,
             agrees=ending.agrees or not chosen.check,
+            moved=sentence(ending.moved, chosen.mark.offset) if ending.moved else "",
         )
 
     async def _load(self, tp: TopicPartition) -> tuple[Snapshot | None, str]:
@@ -161,7 +172,7 @@ class _Trial:
 
     async def _replay(self, tp: TopicPartition, partition: Partition, chosen: Plan, extent: Extent) -> int:
         """Read the records below the mark again; answers how many there were."""
-        partition.begin_replay(chosen.mark, lossy=chosen.lossy)
+        partition.begin_replay(chosen.mark, lossy=chosen.lossy, move=chosen.move)
         until = min(chosen.mark.offset, extent.end)
         self._consumer.seek(tp, chosen.start)
         count = 0
@@ -184,6 +195,8 @@ def sentences(recovery: Recovery) -> Iterable[str]:
         low_water = "not by a worker" if recovery.low_water is None else f"low-water mark {recovery.low_water}"
         settings = "" if recovery.same_settings else ", under other settings"
         yield f"  commit:   {recovery.committed}, {low_water}{settings}"
+    if recovery.moved:
+        yield f"  moved:    {recovery.moved}"
     held = "none" if recovery.snapshot is None else f"at {recovery.snapshot}"
     refused = f", not used: {recovery.refused}" if recovery.refused else ""
     yield f"  snapshot: {held}{refused}"

@@ -6,6 +6,10 @@
 A snapshot at O needs the records from O to C, nothing at all needs those from L to C; both give the same state, because
 state is a function of the log. What the topic no longer holds makes the replay lossy: messages whose opening was not
 seen are announced as lost, never passed over in silence.
+
+All that is so in one log alone (design 4.13). What is committed may be of another one, whose topic is gone: then
+nothing of it holds, and the topic is read from its first record. Or the log has lost its end, as the brokers did that
+had it, and went on otherwise from there: then the state is that of where the two agree, as well as it can be had.
 """
 
 import asyncio
@@ -14,8 +18,10 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
+import msgspec
+
 from tokenmill.errors import SnapshotError
-from tokenmill.session import Mark, Partition, SessionSettings
+from tokenmill.session import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId, Mark, Move, Partition, SessionSettings
 from tokenmill.store import Snapshot
 
 T = TypeVar("T")
@@ -27,6 +33,8 @@ class Committed(NamedTuple):
     offset: int
     mark: Mark | None
     """None: the offset was set by something else than a worker."""
+    move: Move | None = None
+    """Such an offset, understood: the mark is made up (see `moved`), and this is known of what was processed before."""
 
 
 class Extent(NamedTuple):
@@ -34,6 +42,17 @@ class Extent(NamedTuple):
 
     first: int
     end: int
+    log: LogId = UNKNOWN_LOG
+    """Which log it is."""
+    epoch: int = UNKNOWN_EPOCH
+    """The leader's."""
+    shared: int | None = None
+    """Up to here it is what was read when the mark was made. None: nobody can tell, or asked."""
+
+    @property
+    def agreed(self) -> int:
+        """Where what is committed may end at most."""
+        return self.end if self.shared is None else min(self.end, self.shared)
 
 
 class Plan(NamedTuple):
@@ -50,6 +69,14 @@ class Plan(NamedTuple):
     """Records that were never processed and that the topic dropped, or that it forgot to have."""
     check: bool = False
     """Whether the mark is the broker's, and so says what the state must be after the replay."""
+    log: LogId = UNKNOWN_LOG
+    """Which log the state is of."""
+    epoch: int = UNKNOWN_EPOCH
+    """No leader is older that had the records below `mark.offset`."""
+    change: str = ""
+    """One of `observe.LOG_CHANGES`, if what is committed is not simply of this log."""
+    move: Move | None = None
+    """The mark's offset was set by something else than a worker."""
 
 
 class Rebuilt(NamedTuple):
@@ -79,18 +106,21 @@ async def rebuild(
     if snapshot is not None and chosen.source == "redis":
         try:
             steps = Partition.restoring(settings, *place, chosen.mark, (snapshot.meta, snapshot.fields))
-            partition = await _in_turns(steps)
+            partition = await in_turns(steps)
         except SnapshotError as problem:
             refused = str(problem)
             chosen = plan(committed, extent, None, settings.fingerprint())
         else:
+            partition.log, partition.epoch = chosen.log, chosen.epoch
             return Rebuilt(chosen, partition, "")
     elif snapshot is not None:
         refused = f"it is of offset {snapshot.head.offset}, which does not lead to {chosen.mark.offset}"
-    return Rebuilt(chosen, Partition(settings, *place, chosen.start), refused)
+    partition = Partition(settings, *place, chosen.start)
+    partition.log, partition.epoch = chosen.log, chosen.epoch
+    return Rebuilt(chosen, partition, refused)
 
 
-async def _in_turns(steps: Generator[None, None, T]) -> T:
+async def in_turns(steps: Generator[None, None, T]) -> T:
     """Go through steps, and let others have a turn after each; answers what they come to."""
     while True:
         try:
@@ -104,20 +134,71 @@ async def _in_turns(steps: Generator[None, None, T]) -> T:
 def plan(committed: Committed | None, extent: Extent, snapshot: int | None, fingerprint: str) -> Plan:
     """Decide. `snapshot` is the offset of the one that the store has, `fingerprint` that of our settings."""
     if committed is None:
-        return Plan("empty", extent.first, _fresh(extent.first, fingerprint))
-    if committed.offset > extent.end:
-        # The topic was made anew, or lost its end: what is committed speaks of another log.
-        return Plan("empty", extent.first, _fresh(extent.first, fingerprint), lost=committed.offset - extent.end)
-    mark = committed.mark or _fresh(committed.offset, fingerprint)
+        return _anew(extent, fingerprint)
+    mark = committed.mark
+    if mark is not None and mark.log.is_another(extent.log):
+        return _anew(extent, fingerprint, "another")
+    if committed.offset > extent.agreed:
+        missing = committed.offset - extent.agreed
+        if mark is None or not (mark.log.topic and extent.log.topic):
+            # It lost its end, or was made anew: nobody can tell. Records twice are better than none.
+            return _anew(extent, fingerprint, "unknown", missing)
+        return _cut(mark, extent, snapshot, missing)
+    check = mark is not None and committed.move is None
+    low_water = mark.low_water if mark is not None else 0
+    mark = mark or _fresh(committed.offset, fingerprint)
+    chosen = _lead(mark, extent, snapshot, low_water)
+    log = msgspec.structs.replace(extent.log, branch=mark.log.branch)
+    return chosen._replace(check=check, log=log, epoch=mark.epoch, move=_move(committed.move, snapshot))
+
+
+def _move(move: Move | None, snapshot: int | None) -> Move | None:
+    """Where the output does not say what was processed before, a snapshot does, about."""
+    return Move(done=snapshot) if move == Move() and snapshot is not None else move
+
+
+def still_committed(mark: Mark | None, committed: Committed | None, extent: Extent) -> bool:
+    """Whether the broker has exactly this commit, which a parked lane made, and the log is the one that it is of."""
+    if committed is None or committed.mark is None or plan(committed, extent, None, "").change:
+        return False
+    return committed.mark == mark
+
+
+def _lead(mark: Mark, extent: Extent, snapshot: int | None, low_water: int) -> Plan:
+    """From the snapshot to the mark, if it is not below `low_water`; else from the mark's own low water."""
     lost = max(0, extent.first - mark.offset)
-    check = committed.mark is not None
-    low_water = mark.low_water if committed.mark else 0
     if snapshot is not None and low_water <= snapshot <= mark.offset and snapshot >= min(extent.first, mark.offset):
-        return Plan("redis", snapshot, mark, lost=lost, check=check)
+        return Plan("redis", snapshot, mark, lost=lost)
     lossy = mark.low_water < extent.first
     start = min(max(mark.low_water, extent.first), mark.offset)
     source = "empty" if start == mark.offset else "replay"
-    return Plan(source, start, mark, lossy=lossy, lost=lost, check=check)
+    return Plan(source, start, mark, lossy=lossy, lost=lost)
+
+
+def _anew(extent: Extent, fingerprint: str, change: str = "", lost: int = 0) -> Plan:
+    """From the first record on."""
+    mark = _fresh(extent.first, fingerprint)
+    return Plan("empty", extent.first, mark, lost=lost, log=extent.log, change=change)
+
+
+def _cut(mark: Mark, extent: Extent, snapshot: int | None, missing: int) -> Plan:
+    """From where the log agrees with what was committed. What was open there may have ended in what is missing.
+
+    So the low-water mark says nothing of it, and a replay from there may lack beginnings; a snapshot has all.
+    """
+    at = extent.agreed
+    left = msgspec.structs.replace(
+        mark,
+        offset=at,
+        low_water=min(mark.low_water, at),
+        unseen_until=min(mark.unseen_until, at),
+        foreign_until=min(mark.foreign_until, at),
+        announced=tuple(span for span in mark.announced if span[1] <= at),
+    )
+    chosen = _lead(left, extent, snapshot, 0)
+    log = msgspec.structs.replace(extent.log, branch=extent.epoch)
+    lossy = chosen.source != "redis"
+    return chosen._replace(lossy=lossy, lost=missing, log=log, epoch=extent.epoch, change="cut")
 
 
 def _fresh(offset: int, fingerprint: str) -> Mark:

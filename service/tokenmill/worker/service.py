@@ -11,7 +11,7 @@ from tokenmill.config import Config
 from tokenmill.errors import ConfigError, FatalError, Unavailable
 from tokenmill.kafka import started
 from tokenmill.observe import Hooks, Numbers
-from tokenmill.session import SessionSettings
+from tokenmill.session import LogId, SessionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
 from tokenmill.store.sessions import RedisSessions
 from tokenmill.worker.age import AgeCloser
@@ -22,9 +22,20 @@ from tokenmill.worker.engine import Engine
 from tokenmill.worker.gauges import read_gauges
 from tokenmill.worker.idle import IdleCloser
 from tokenmill.worker.idle import round_seconds as idle_rounds
+from tokenmill.worker.log_watch import ROUND_S as LOG_ROUND_S
+from tokenmill.worker.log_watch import LogWatch
+from tokenmill.worker.room import ROUND_S, Holder, Room, held
 from tokenmill.worker.sessions import SessionWriter
 from tokenmill.worker.sizes import fitting_limits
-from tokenmill.worker.topics import check_partitions, largest_records, output_topics, partition_counts
+from tokenmill.worker.topic_log import TopicLog, look, unrecognised
+from tokenmill.worker.topics import (
+    check_topics,
+    cleanup_policy,
+    largest_records,
+    output_topics,
+    partition_counts,
+    refuse_compacted,
+)
 from tokenmill.worker.watch import Pulse, Watch
 
 log = logging.getLogger(__name__)
@@ -54,6 +65,7 @@ class WorkerService(Service):
         self._pulse = Pulse(config.worker.stall_timeout_s, numbers)
         self._starting: asyncio.Task[None] | None = None
         self._stopping = False
+        self._said: set[str] = set()
         self.failure: Exception | None = None
 
     def readiness(self) -> tuple[bool, str]:
@@ -64,7 +76,9 @@ class WorkerService(Service):
             return False, "draining"
         if not self._engine.ready:
             return False, "restoring"
-        return True, f"{len(self._engine.lanes)} partitions"
+        waiting = held(self._engine)
+        why = f", {len(waiting)} held: {self._engine.room.sentence(waiting[-1].partition)}" if waiting else ""
+        return True, f"{len(self._engine.lanes)} partitions{why}"
 
     # Start
 
@@ -82,6 +96,8 @@ class WorkerService(Service):
             idle = IdleCloser(engine)
             watch = Watch(engine, self._config.worker.stall_timeout_s)
             engine.also(self._pulse.beat(watch.look), "watch")
+            engine.also(_every(ROUND_S, Holder(engine).look), "held")
+            engine.also(_every(LOG_ROUND_S, LogWatch(engine).look), "log")
             engine.also(_every(idle_rounds(self._config.worker.idle_timeout_s), idle.look), "idle")
             engine.also(_every(age_rounds(self._config.worker.max_age_s), AgeCloser(engine).look), "age")
             self._engine = engine
@@ -96,8 +112,11 @@ class WorkerService(Service):
         settings = SessionSettings.from_config(config)
         async with make_admin(config.kafka) as admin:
             topics = [config.topics.tokens, *output_topics(config)]
-            check_partitions(config, await partition_counts(admin, topics))
+            counts = await partition_counts(admin, topics)
+            check_topics(config, counts)
+            refuse_compacted(config.topics.tokens, await cleanup_policy(admin, config.topics.tokens))
             settings = fitting_limits(settings, await largest_records(admin, output_topics(config)))
+            log_id = self._identified(await look(admin._client, config.topics.tokens))  # noqa: SLF001 -- see there
         size = batch_bytes(settings)
         seconds = config.kafka.rebalance_timeout_ms / 1000
         producer = await started(lambda: make_producer(config.kafka, size), "start the producer", seconds)
@@ -109,11 +128,12 @@ class WorkerService(Service):
                 settings=settings,
                 consumer=consumer,
                 producer=producer,
-                store=self._store(),
+                store=self._store(log_id.cluster),
                 numbers=self._numbers,
                 hooks=self._hooks,
                 fail=self._fail,
-                sessions=self._sessions(),
+                sessions=self._sessions(log_id.cluster),
+                room=Room(config.topics.tokens, counts),
             )
         )
         engine.subscribe()
@@ -124,7 +144,15 @@ class WorkerService(Service):
             raise
         return engine
 
-    def _store(self) -> GuardedStore:
+    def _identified(self, found: TopicLog) -> LogId:
+        """Say once what can't be recognised of a broker that does not tell all."""
+        for lost in unrecognised(found):
+            if lost not in self._said:
+                log.warning("the broker %s", lost)
+                self._said.add(lost)
+        return found.log
+
+    def _store(self, cluster: str) -> GuardedStore:
         redis = self._config.redis
         store: SnapshotStore
         if redis.url.startswith("memory://"):
@@ -133,6 +161,7 @@ class WorkerService(Service):
             store = RedisStore(
                 redis.url,
                 group=self._config.kafka.group_id,
+                cluster=cluster,
                 prefix=redis.key_prefix,
                 timeout=redis.timeout_s,
                 ttl=redis.ttl_s,
@@ -143,13 +172,14 @@ class WorkerService(Service):
             failed=lambda op, _: self._numbers.add("tokenmill_redis_errors_total", op),
         )
 
-    def _sessions(self) -> SessionWriter | None:
+    def _sessions(self, cluster: str) -> SessionWriter | None:
         redis = self._config.redis
         if not self._config.topics.sessions or redis.url.startswith("memory://"):
             return None
         store = RedisSessions(
             redis.url,
             group=self._config.kafka.group_id,
+            cluster=cluster,
             prefix=redis.key_prefix,
             timeout=redis.timeout_s,
             ttl=redis.ttl_s,

@@ -7,28 +7,45 @@ import msgspec
 
 from tokenmill.config.relations import ENVELOPE_BYTES, ESCAPED
 from tokenmill.errors import FatalError
+from tokenmill.limits import KIB, Limits
 from tokenmill.session import SessionSettings
 
 log = logging.getLogger(__name__)
 
 
+RECORD_OVERHEAD = 1 * KIB
+"""What a record batch of one record needs beside key, value and headers: 61 bytes of batch and some lengths."""
+
+SPARE = 64 * KIB
+"""By how much a topic that is made takes more than its longest record."""
+
+
 def fitting_limits(settings: SessionSettings, largest: Mapping[str, int]) -> SessionSettings:
-    """Settings whose outputs fit every topic. `largest` says how many bytes a record of each may have.
+    """Settings whose outputs fit every topic. `largest` is the `max.message.bytes` of each.
 
     Raises `FatalError` if a call or a delta could not be published whole then.
     """
     if not largest:
         return settings
-    topic, room = min(largest.items(), key=lambda item: item[1])
-    limits = settings.limits
+    topic, allowed = min(largest.items(), key=lambda item: item[1])
+    limits, room = settings.limits, allowed - RECORD_OVERHEAD
     if room >= limits.output_bytes:
         return settings
-    if room < max(limits.call_chars, limits.delta_chars * ESCAPED) + ENVELOPE_BYTES:
+    least = max(limits.call_chars, limits.delta_chars * ESCAPED) + ENVELOPE_BYTES + RECORD_OVERHEAD
+    if allowed < least:
         raise FatalError(
-            f"topic {topic} takes records of {room} bytes, too short for limits.call_chars or limits.delta_chars: "
-            f"raise its max.message.bytes or lower those limits"
+            f"topic {topic}: its max.message.bytes is {allowed}, and limits.call_chars and limits.delta_chars need at "
+            f"least {least}: lower those limits, or raise it with {raising(topic, limits)}"
         )
     log.warning(
-        "limits.output_bytes is lowered from %d to %d: topic %s takes no more", limits.output_bytes, room, topic
+        "limits.output_bytes is lowered from %d to %d: topic %s takes no more, its max.message.bytes is %d; %s raises "
+        "it",
+        *(limits.output_bytes, room, topic, allowed, raising(topic, limits)),
     )
     return msgspec.structs.replace(settings, limits=msgspec.structs.replace(limits, output_bytes=room))
+
+
+def raising(topic: str, limits: Limits) -> str:
+    """The command that lets a topic take what the limits allow."""
+    options = f"--entity-type topics --entity-name {topic} --add-config max.message.bytes={limits.output_bytes + SPARE}"
+    return f"`kafka-configs --bootstrap-server … --alter {options}`"

@@ -41,6 +41,10 @@ class SnapshotLine:
         self.written = -1
         """Offset of the last write that succeeded."""
 
+    def place(self, offset: int) -> Place:
+        """Where a write at this offset stands."""
+        return Place(self.epoch, offset, self.partition.log.topic)
+
     def restored(self, head: Head) -> None:
         """The partition was restored from the store: the next write can be a delta on that."""
         self.head, self.known, self.full, self.written = head, True, False, head.offset
@@ -133,7 +137,7 @@ class SnapshotWriter:
             line.captured = None
 
     async def _send(self, line: SnapshotLine, write: SnapshotWrite) -> Head:
-        topic, number, place = line.partition.topic, line.partition.number, Place(line.epoch, write.offset)
+        topic, number, place = line.partition.topic, line.partition.number, line.place(write.offset)
         if not line.known:
             line.head, line.known = await self._store.head(topic, number), True
         if write.full or line.head is None:

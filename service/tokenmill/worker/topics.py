@@ -11,13 +11,10 @@ from aiokafka.errors import IncompatibleBrokerVersion, TopicAlreadyExistsError, 
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import deadline
-from tokenmill.limits import KIB
 from tokenmill.worker.connect import make_admin
+from tokenmill.worker.sizes import SPARE
 
 log = logging.getLogger(__name__)
-
-RECORD_OVERHEAD = 1 * KIB
-"""What a record batch of one record needs beside key, value and headers: 61 bytes of batch and some lengths."""
 
 LIVE_S = {"agent": 3600}
 """How long records of a dialect are kept that shows what a model is writing: an hour, for pages that connect again. The
@@ -81,49 +78,65 @@ async def partition_counts(admin: AIOKafkaAdminClient, topics: Iterable[str]) ->
 
 
 async def largest_records(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:
-    """Bytes that a record of each topic may have, by the topic's `max.message.bytes`. Empty if the broker won't say."""
-    resources = [ConfigResource(ConfigResourceType.TOPIC, name, {"max.message.bytes": None}) for name in topics]
+    """The `max.message.bytes` of each topic: how long a batch of records may be. Empty if the broker won't say."""
     try:
-        responses = await deadline(admin.describe_configs(resources), "describe topics' settings")
+        found = await _setting(admin, topics, "max.message.bytes")
     except Unavailable as problem:
         if not isinstance(problem.__cause__, IncompatibleBrokerVersion):
             raise
         log.warning("the broker does not say how long records may be (%s); limits.output_bytes must be right", problem)
         return {}
-    found: dict[str, int] = {}
+    return {topic: int(value) for topic, value in found.items()}
+
+
+async def cleanup_policy(admin: AIOKafkaAdminClient, topic: str) -> str:
+    """That of a topic. Empty if the broker won't say."""
+    try:
+        return (await _setting(admin, [topic], "cleanup.policy"))[topic]
+    except Unavailable as problem:
+        if not isinstance(problem.__cause__, IncompatibleBrokerVersion):
+            raise
+        log.warning("the broker does not say whether topics are compacted (%s); %s must not be", problem, topic)
+        return ""
+
+
+def refuse_compacted(topic: str, policy: str) -> None:
+    """Raise `FatalError` if a topic of the input loses records that are not old: messages would lack chunks."""
+    if policy not in ("", "delete"):
+        options = f"--entity-type topics --entity-name {topic} --add-config cleanup.policy=delete"
+        raise FatalError(
+            f"topic {topic}: its cleanup.policy is {policy}, which drops all but the last record of a conversation: "
+            f"`kafka-configs --bootstrap-server … --alter {options}`; what was dropped does not come back"
+        )
+
+
+async def _setting(admin: AIOKafkaAdminClient, topics: Iterable[str], key: str) -> dict[str, str]:
+    """One setting of each topic."""
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name, {key: None}) for name in topics]
+    responses = await deadline(admin.describe_configs(resources), "describe topics' settings")
+    found: dict[str, str] = {}
     for response in responses:
         for code, message, _, name, entries in response.resources:
             if code:
                 raise Unavailable(f"Kafka: settings of topic {name}: {message or for_code(code).__name__}")
-            largest = next(value for key, value, *_ in entries if key == "max.message.bytes")
-            found[name] = int(largest) - RECORD_OVERHEAD
+            found[name] = next(value for name_of, value, *_ in entries if name_of == key)
     return found
 
 
-def check_partitions(config: Config, counts: Mapping[str, int]) -> None:
-    """Every output record goes to the partition with its input's number, so outputs need as many.
-
-    Raises `Unavailable` if a topic is missing (it may still come), `FatalError` if one is too small.
-    """
+def check_topics(config: Config, counts: Mapping[str, int]) -> None:
+    """Raise `Unavailable` if a topic is missing; it may still come. One that is too small holds some partitions up."""
     missing = [topic for topic in (config.topics.tokens, *output_topics(config)) if topic not in counts]
     if missing:
         raise Unavailable(f"no topic {', '.join(missing)}: `tokenmill topics create` makes them")
-    wanted = counts[config.topics.tokens]
-    for topic in output_topics(config):
-        if counts[topic] < wanted:
-            raise FatalError(
-                f"topic {topic} has {counts[topic]} partitions, {config.topics.tokens} has {wanted}: "
-                f"`tokenmill topics create --partitions {wanted}` adds them"
-            )
 
 
 def _settings(config: Config, topic: str) -> dict[str, str]:
     """A topic holds its longest record. All but sessions keep every record until its time is over."""
     if topic == config.topics.tokens:
-        longest = config.limits.record_bytes + 64 * KIB
+        longest = config.limits.record_bytes + SPARE
         return {"cleanup.policy": "delete", "max.message.bytes": str(longest)}
     policy = "compact" if topic == config.topics.sessions else "delete"
-    return {"cleanup.policy": policy, "max.message.bytes": str(config.limits.output_bytes + 64 * KIB)} | _retention(
+    return {"cleanup.policy": policy, "max.message.bytes": str(config.limits.output_bytes + SPARE)} | _retention(
         config, topic
     )
 

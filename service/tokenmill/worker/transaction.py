@@ -74,11 +74,11 @@ class Transaction:
 
     def create_batch(self) -> Any:
         """As the client's."""
-        return self._client.create_batch()
+        return self.client.create_batch()
 
     async def send_batch(self, batch: Any, topic: str, *, partition: int) -> "asyncio.Future[Any]":
         """As the client's: part of the transaction that is open."""
-        future: asyncio.Future[Any] = await self._client.send_batch(batch, topic, partition=partition)
+        future: asyncio.Future[Any] = await self.client.send_batch(batch, topic, partition=partition)
         return future
 
     def failed(self, problem: Exception) -> None:
@@ -98,7 +98,7 @@ class Transaction:
         try:
             async with asyncio.timeout(self._seconds):
                 await acknowledged()
-                producer = self._client
+                producer = self.client
                 await producer.send_offsets_to_transaction({place: offset}, self._group_id)
                 await producer.commit_transaction()
                 await producer.begin_transaction()
@@ -106,12 +106,15 @@ class Transaction:
             raise self._fatal(problem) from problem
 
     @property
-    def _client(self) -> AIOKafkaProducer:
+    def client(self) -> AIOKafkaProducer:
+        """The producer that is open. Raises `Unavailable` if there is none, or no more."""
         if self.producer is None or self._closed:
             raise Unavailable(f"the producer {self.name} is closed")
         return self.producer
 
     def _fatal(self, problem: Exception) -> FatalError:
+        if isinstance(problem, FatalError):
+            return problem
         if isinstance(problem, ProducerFenced):
             return FatalError(f"{self.name} is fenced: another worker has the partition, or the transaction timed out")
         why = f"not over within {self._seconds:g} s" if isinstance(problem, TimeoutError) else repr(problem)

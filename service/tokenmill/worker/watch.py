@@ -95,7 +95,7 @@ class Watch:
         done: tuple[object, ...]
         if lane.in_flight or lane.paused:
             what, done = "unacknowledged output", (lane.acknowledged, lane.inbox.acked, lane.committed)
-        elif behind or phase is not Phase.LIVE:
+        elif phase is not Phase.HELD and (behind or phase is not Phase.LIVE):
             what, done = "lag" if phase is Phase.LIVE else f"state {phase.value}", (offset,)
         else:
             return

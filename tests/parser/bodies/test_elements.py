@@ -51,7 +51,6 @@ def read(text: str, schema: dict[str, Any] | None) -> dict[str, Any]:
         ("a()b()c( )", {"a": {"type": "array"}, "b": {"type": "object"}}, {"a": [], "b": {}, "c": " "}),
         ("a([1, {}])", {"a": {"type": "array"}}, {"a": [1, {}]}),
         ("a(x)", {"a": {"type": "array"}}, {"a": "x"}),
-        ("a(b(1)", {}, {}),
         ("a(I(1)I(2))", {"a": EITHER}, {"a": [1, 2]}),
         ("a( I(1) )", {"a": EITHER}, {"a": [1]}),
         ("a(b(1))", {"a": EITHER}, {"a": "b(1)"}),

@@ -86,7 +86,7 @@ def test_nesting_on_the_short_path() -> None:
     events = parse(
         grammar("gemma4"), [*("<|tool_call>call:f{a:[[1", "],[", "2]],b:[", "3", "],c", ":[4]}<tool_call|>")]
     )
-    assert named(events, ToolCall)[0].arguments == {"a": [["1"], ["2"]], "b": ["3"], "c": ["4"]}
+    assert named(events, ToolCall)[0].arguments == {"a": [[1], [2]], "b": [3], "c": [4]}
 
 
 def test_names_at_their_bound() -> None:

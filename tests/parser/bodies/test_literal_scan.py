@@ -32,9 +32,10 @@ def test_what_is_open(text: str, before: tuple[bool, bool, str], after: tuple[ob
 @pytest.mark.parametrize(
     ("text", "before", "after"),
     [
-        ("x<q>k", (*STRING, "{"), (*KEY, "{", 5, "k", True, False)),
+        ("x<q>k:1", (*STRING, "{"), (*VALUE, "{", 7, "k", True, False)),
+        ("x<q>k", (*STRING, "{"), (*STRING, "{", 1, "", False, False)),
         ("x<q>,k", (*STRING, "{"), (*KEY, "{", 6, "k", True, False)),
-        ("<q>x<q>", (*VALUE, "{["), (*VALUE, "{[", 7, "", False, False)),
+        ("<q>x<q>,", (*VALUE, "{["), (*VALUE, "{[", 8, "", False, False)),
         ("k<q>:", (True, True, "{"), (*VALUE, "{", 5, "k", False, False)),
     ],
 )

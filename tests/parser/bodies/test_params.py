@@ -8,7 +8,7 @@ from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, pa
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta
 from tokenmill.parser import Call, Format, Header, Parser, Section
 from tokenmill.parser.bodies import Params
-from tokenmill.parser.bodies.params import TAG_CHARS
+from tokenmill.parser.bodies.closings import TAG_CHARS
 from tokenmill.parser.bodies.trim import STRIP_CHARS
 from tokenmill.parser.markers import marker
 
@@ -81,7 +81,7 @@ def test_what_is_certain_is_sent_at_once() -> None:
 
     parser.feed("<function=f><parameter=s>")
     assert [deltas(chunk) for chunk in ("\n", "a", "\n", "b", "<", "c")] == ["", "a", "", "\nb", "", "<c"]
-    parser.feed("</parameter><parameter=n>")
+    parser.feed("\n</parameter><parameter=n>")
     assert [deltas(chunk) for chunk in ("nu", "ll", "!", "x")] == ["", "", "null!", "x"]
     parser.feed("</parameter><parameter=i>")
     assert [deltas(chunk) for chunk in ("1", "2")] == ["", ""]
@@ -103,9 +103,9 @@ def test_a_tag_without_end_is_no_parameter() -> None:
     assert merged(events) == merged(parse(grammar("qwen3_xml"), [text]))
 
 
-@pytest.mark.parametrize("ending", ["</tool_call>", "<tool_call>", "<function=f></function></tool_call>"])
+@pytest.mark.parametrize("ending", ["</tool_call>", "</tool_call>\n", "<tool_call>"])
 def test_what_surrounds_a_call_ends_it(ending: str) -> None:
-    """A missing `</function>` behind complete values is made good by what follows."""
+    """A missing `</function>` behind complete values is made good where the stream ends."""
     events = parse(grammar("qwen3_xml"), ["<tool_call><function=f><parameter=s>x</parameter>\n" + ending])
     assert named(events, ToolCall)[0].arguments == {"s": "x"}
 

@@ -60,7 +60,8 @@ def call_of(body: str) -> str:
         ("[x][call]y[/call][/x]", {"x": {"call": "y"}}),
         ("[s]x[/s][z]open", {"s": "x"}),
         (" [s]x[/s] stray [i]1[/i]", {"s": "x", "i": 1}),
-        ("[i]1[/i][o][k]a[/o]", {"i": 1}),
+        ("[s]a[/call]b[/s][i]1[/i]", {"s": "a[/call]b", "i": 1}),
+        ("[i]1[/i][s][/z][/call][/s]", {"i": 1, "s": "[/z][/call]"}),
         ("[i]1[/i][o][k]2[/z][/k][/o]", {"i": 1, "o": {"k": "2[/z]"}}),
         ("[i]1[/i][s]a[/ z ]b[/s]", {"i": 1, "s": "a[/ z ]b"}),
         ("[i]1[/i][s]a[b]c[/z]d[/b][/s]", {"i": 1, "s": "a[b]c[/z]d[/b]"}),
@@ -99,6 +100,27 @@ def test_what_fits_nothing_breaks_the_call(body: str) -> None:
         assert merged(parse(grammar(FORMAT), chunks)) == merged(events)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[i]1[/i][o][k]a[/o]",
+        "[i]1[/i][o][k]1[/k]",
+        "[i]1[/i][s]a[b]c[/b]d",
+        "[i]1[/i][s]a[b]c",
+        "[i]1[/i][s]a[/z]",
+        "[i]1[/i][s]a[/z]b",
+        "[i]1[/i][s]a[/call]b",
+    ],
+)
+def test_markup_in_what_is_not_closed_breaks_the_call(body: str) -> None:
+    """The end of the call may be part of it, as other markup in it was: better no call than half of one."""
+    for wanted in ([], ["*"]):
+        compiled = grammar(FORMAT, tools=[TOOL], content_arguments=wanted)
+        for chunks in ([call_of(body)], list(call_of(body))):
+            events = parse(compiled, chunks)
+            assert (codes_of(events), text_of(events)) == (["malformed-call"], call_of(body))
+
+
 @pytest.mark.parametrize("ending", ["[/calls]", "[calls]", "[call f][/call][/calls]"])
 def test_what_surrounds_a_call_ends_it(ending: str) -> None:
     """A missing end behind complete elements is made good by what follows."""
@@ -106,11 +128,10 @@ def test_what_surrounds_a_call_ends_it(ending: str) -> None:
     assert named(events, ToolCall)[0].arguments == {"s": "x"}
 
 
-@pytest.mark.parametrize("inside", ["open", "a[b]c[/b]d", "a[b]c", "a[/z]", "a[/z]b"])
-def test_what_was_sent_of_an_open_element_is_not_taken_back(inside: str) -> None:
+def test_what_was_sent_of_an_open_element_is_not_taken_back() -> None:
     """Who was told of its text finds it in the arguments; elsewhere what is left open is left out."""
-    text = call_of(f"[i]1[/i][s]{inside}")
-    for wanted, more in ((["*"], {"s": inside}), ([], {})):
+    text = call_of("[i]1[/i][s]open")
+    for wanted, more in ((["*"], {"s": "open"}), ([], {})):
         compiled = grammar(FORMAT, tools=[TOOL], content_arguments=wanted)
         for chunks in ([text], list(text)):
             events = parse(compiled, chunks)

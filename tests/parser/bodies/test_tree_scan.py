@@ -19,6 +19,7 @@ SCAN = tree_scan(INSIDE, marker(">"), (marker("~[stop]"),))
         ("a~", 0, 1, (), 1),
         ("~[", 0, 0, (), 0),
         ("~[", 0, 1, (), 2),
+        ("a~</end>", 0, 1, (), 1),
         (">~[stop]", Edge.OPEN, 0, ((Edge.NAMED, 0, 1),), 8),
     ],
 )
@@ -29,7 +30,14 @@ def test_tags(text: str, in_tag: int, depth: int, edges: tuple[tuple[Edge, int, 
 
 @pytest.mark.parametrize(
     ("text", "in_tag", "depth"),
-    [("~</end>", 0, 1), ("~[stop]", 0, 0), (">~[stop]", Edge.CLOSE, 1), ("x" * (TOKEN_CHARS + 1), 0, 1)],
+    [
+        ("~</end>", 0, 0),
+        ("~</end>~[stop]", 0, 1),
+        ("~</end>x", 0, 1),
+        ("~[stop]", 0, 0),
+        (">~[stop]", Edge.CLOSE, 1),
+        ("x" * (TOKEN_CHARS + 1), 0, 1),
+    ],
 )
 def test_what_must_be_read_with_care(text: str, in_tag: int, depth: int) -> None:
     """What may end the call; and a chunk that will not come again."""

@@ -22,9 +22,7 @@ SCHEMA: dict[str, Any] = {
     ("source", "expected"),
     [
         ("", {}),
-        ("only text", {}),
         ("<ARGUMENTS>\n <a>1</a>\n</Arguments>", {"a": "1"}),
-        ("<a>1</a><arguments><b>2</b></arguments>", {"b": "2"}),
         ('<arg name="arguments"><b>2</b></arg>', {"arguments": {"b": "2"}}),
         ('<arg  name = "a b" x>1</arg>', {"a b": "1"}),
         ("<Path>/a</PATH>", {"Path": "/a"}),
@@ -32,10 +30,10 @@ SCHEMA: dict[str, Any] = {
         ("<a>x<!-- <b> -->y</a>", {"a": "xy"}),
         ("<a> <![CDATA[ <x> ]]> </a>", {"a": "<x>"}),
         ("<l><item>1</item><item><item>2</item></item><item/></l>", {"l": ["1", ["2"], ""]}),
-        ("<o>text<k>1</k></o>", {"o": {"k": "1"}}),
+        ("<o>text<k>1</k></o>", {"o": "text<k>1</k>"}),
         ("<a>if (a<b && c>d) &amp;&amp; <i></a>", {"a": "if (a<b && c>d) && <i>"}),
         ("<a>x</b></a>", {"a": "x</b>"}),
-        ("<a><b><k>1</k></a>", {"a": {"k": "1"}}),
+        ("<a><b><k>1</k></a>", {"a": "<b><k>1</k>"}),
     ],
 )
 def test_without_a_schema(source: str, expected: dict[str, Any]) -> None:
@@ -60,9 +58,21 @@ def test_with_a_schema(source: str, expected: dict[str, Any], *, repaired: bool)
 
 @pytest.mark.parametrize(
     ("source", "problem"),
-    [("<a>x", "<a> is not closed"), ("<a><b></b>", "<a> is not"), ("<a>" * (JSON_DEPTH + 1), "too deep")],
+    [
+        ("<a>x", "<a> is not closed"),
+        ("<a><b></b>", "<a> is not"),
+        ("<a>" * (JSON_DEPTH + 1), "too deep"),
+        ("only text", "text between"),
+        ("<a>x</a>y</a>", "text between"),
+        ("<a>x<a>y</a>", "<a> is not closed"),
+        ("<arguments><a>x<a>y</a></arguments>", "text between"),
+        ("<arguments><a>x</arguments>y</a></arguments>", "more than <arguments>"),
+        ("<a>1</a><arguments><b>2</b></arguments>", "more than <arguments>"),
+        ("<l><item>1</item>]</item></l>", "text between"),
+        ("<o><b>true</b></b></o>", "text between"),
+    ],
 )
 def test_broken(source: str, problem: str) -> None:
-    """What is not closed, or nested without end, is no argument."""
+    """What is not closed, nested without end, or beside what it may be a part of, is no argument."""
     with pytest.raises(ValueError, match=problem):
-        arguments_of(source, NO_SHAPE)
+        arguments_of(source, Shape(SCHEMA, SCHEMA))

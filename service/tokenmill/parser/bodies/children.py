@@ -1,7 +1,9 @@
 """Parameters in tags of their own names, `<limit>20</limit>`, inside a tag that is named like the tool.
 
 1. A tag is `<name>`, white space before `>` tolerated, without attributes; a name is a letter or `_`, then letters,
-   digits and `_`. Whatever else stands between parameters is passed over, but text without any parameter is no call.
+   digits and `_`. Whatever else stands between parameters is passed over, but text without any parameter is no call,
+   and a closing of a parameter that was given breaks it: the one in front of it was part of the value. So does such a
+   parameter that comes again behind text.
 2. A value is raw text up to the closing tag of its name. Tags like its own inside of it are content if they come in
    pairs; so are pairs of the call's tag. A closing of the call that is not one of a pair breaks the call: the value was
    never closed.
@@ -16,7 +18,8 @@ import msgspec
 
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.params import Edge, Params, ParamsReader
+from tokenmill.parser.bodies.closings import Edge
+from tokenmill.parser.bodies.params import Params, ParamsReader
 from tokenmill.parser.bodies.trim import Trim
 from tokenmill.parser.body_state import ChildrenState, ParamsState
 from tokenmill.parser.markers import INNER_SPACE, Finder, Hit, Marker, marker
@@ -49,7 +52,7 @@ class _ChildrenReader(ParamsReader):
     def begin(self, call: "OpenCall") -> ChildrenState:
         return ChildrenState(begin=call.source.size, tool=call.name)
 
-    def _scanner(self, state: ParamsState) -> Finder[Edge]:
+    def _scanner(self, call: "OpenCall", state: ParamsState) -> Finder[Edge]:  # noqa: ARG002 -- others ask the call
         assert isinstance(state, ChildrenState)
         return _InValue(state) if state.value >= 0 else _Between(state)
 
@@ -122,10 +125,13 @@ class _Between(Finder[Edge]):
         while (found := buffer.find("<", position)) >= 0:
             self._pass(buffer[position:found])
             if tag := _TAG.match(buffer, found):
+                was_given = tag["name"] in state.given
                 if not tag["close"]:
-                    return Hit(found, tag.end(), Edge.OPEN)
+                    return Hit(found, tag.end(), Edge.OPEN if state.blank or not was_given else Edge.FAULT)
                 if tag["name"] == state.tool:
                     return Hit(found, tag.end(), Edge.END if state.values or state.blank else Edge.FAULT)
+                if was_given:
+                    return Hit(found, tag.end(), Edge.FAULT)
             elif not final and _BEGUN.match(buffer, found):
                 return Hit(found, -1, None)
             self._pass("<")

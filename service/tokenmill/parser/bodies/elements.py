@@ -15,6 +15,8 @@ Of a tool that is not among those declared they are elements as any others.
 TEXT = "$text"
 """Key of the text that stands beside an object's elements; with more `$` in front if one of them is called so."""
 
+_CONTAINERS = frozenset(("array", "object"))
+
 _OTHERS = frozenset(("object", "string"))
 """What elements may be instead of an array."""
 
@@ -56,6 +58,20 @@ class _Element:
             return self._leaf(text)
         return gathered(self.children, self.shape) | ({self._text_key(): beside} if beside else {})
 
+    def is_empty(self, outer: "_Element", source: str, marks: Sequence[tuple[bool, str, int, int]]) -> bool:
+        """Whether it is an empty array or object, though nothing closes it: `marks` are its own and what follows it.
+
+        Nothing is in it up to the end of the call, or to an element that is not its own but one of the `outer`.
+        """
+        if not self.types & _CONTAINERS or "string" in self.types:
+            return False
+        if len(marks) == 1:
+            _, name, begin, end = marks[0]
+            return source[end:].lstrip().startswith(source[begin:end].partition(name)[0].rstrip())
+        name, begin = marks[1][1], marks[1][2]
+        is_own = name == ITEM if "array" in self.types else bool(self.shape.child(name).types)
+        return not is_own and bool(outer.shape.child(name).types) and not source[self.begin : begin].strip()
+
     def _is_array(self, *, known: bool, items: bool) -> bool:
         """Whether its elements are an array's; `items`, if nothing but those named so is in it."""
         others = self.types & _OTHERS
@@ -74,6 +90,17 @@ class _Element:
             return [] if "array" in self.types else {} if "object" in self.types else text
         value, self.repaired = read_typed(text, self.types)
         return value
+
+
+def _left_open(marks: Sequence[tuple[bool, str, int, int]]) -> frozenset[int]:
+    """Which of the tags open an element that nothing closes."""
+    open_at: list[int] = []
+    for at, (opens, _, _, _) in enumerate(marks):
+        if opens:
+            open_at.append(at)
+        else:
+            open_at.pop()
+    return frozenset(open_at)
 
 
 def gathered(children: Sequence[tuple[str, Any]], shape: Shape) -> dict[str, Any]:
@@ -95,14 +122,25 @@ def _items(value: Any, shape: Shape) -> list[Any]:
 def arguments_of(
     source: str, marks: Sequence[tuple[bool, str, int, int]], shape: Shape, *, known: bool = True
 ) -> tuple[dict[str, Any], bool]:
-    """The arguments from the tags of a call, and whether a value had to be repaired; `known` says that of the tool."""
+    """The arguments from the tags of a call, and whether a value had to be repaired; `known` says that of the tool.
+
+    Raises `ValueError` if an element that is not closed has others in it: it is not told which of them are its own.
+    """
     root = _Element("", 0, shape)
     stack, repaired = [root], False
-    for opens, name, begin, end in marks:
+    left = _left_open(marks)
+    for at, (opens, name, begin, end) in enumerate(marks):
         inmost = stack[-1]
         if opens:
             inmost.beside.append(source[inmost.read : begin])
-            stack.append(_Element(name, end, inmost.shape.child(name) if len(stack) == 1 else inmost.inner(name)))
+            element = _Element(name, end, inmost.shape.child(name) if len(stack) == 1 else inmost.inner(name))
+            if at in left and element.is_empty(inmost, source, marks[at : at + 2]):
+                inmost.read = end
+                inmost.children.append((name, element.value("", known=known)))
+            elif at in left and at < len(marks) - 1:
+                raise ValueError(f"<{name}> is not closed")
+            else:
+                stack.append(element)
             continue
         stack.pop()
         stack[-1].read = end

@@ -29,3 +29,6 @@ CALL_AHEAD = _objects("")
 
 CALLS_AHEAD = _objects(" {")
 """Behind a `[`."""
+
+FENCED_AHEAD = _objects(" [ {")
+"""Behind the opening of a fence."""

@@ -14,14 +14,14 @@ from tokenmill.parser.repair import decode_json
 Found = tuple[str, Any]
 """A tool's name and what stands for its arguments."""
 
-_STRING = r'"(?:[^"\\]|\\.)*"'
-_NAME = rf'"(?P<name>[^"\\]{{1,{NAME_CHARS}}})"\s*[,}}]'
+_STRING = r'"(?:[^"\\]++|\\.)*+"'
+_NAME = rf'"(?P<name>[^"\\]{{1,{NAME_CHARS}}})"\s*+[,}}]'
 
 
 def _head(pattern: str) -> re.Pattern[str]:
     """A head: white space is tolerated between its signs, `NAME` is the name in quotes."""
     words = [_NAME if word == "NAME" else word for word in pattern.split()]
-    return re.compile(r"\s*".join(words), re.DOTALL)
+    return re.compile(r"\s*+".join(words), re.DOTALL)
 
 
 class Profile(NamedTuple):
@@ -71,12 +71,13 @@ def _gemini(value: Any) -> Iterator[Found]:
 
 
 PROFILES = {
-    "default": Profile(_nested, _head(r'\{ "tool" : \{ "function" : (?:\{\s*"name"\s*:)? NAME')),
+    "default": Profile(_nested, _head(r'\{ "tool" : \{ "function" : (?:\{\s*+"name"\s*+:)? NAME')),
     "openai": Profile(
         _openai,
         _head(
-            r'(?:\[|\{\s*"(?:tool_calls|tools)"\s*:\s*\[)? \{ (?:"tool"\s*:\s*\{)?'
-            rf'(?:\s*"(?:id|type)"\s*:\s*{_STRING}\s*,)* (?:"function"\s*:(?:\s*\{{\s*"name"\s*:)?|"name"\s*:) NAME'
+            r'(?:\[|\{\s*+"(?:tool_calls|tools)"\s*+:\s*+\[)? \{ (?:"tool"\s*+:\s*+\{)? '
+            rf'(?:"(?:id|type)"\s*+:\s*+{_STRING}\s*+,\s*+)*+'
+            r'(?:"function"\s*+:(?:\s*+\{\s*+"name"\s*+:)?|"name"\s*+:) NAME'
         ),
     ),
     "gemini": Profile(_gemini, _head(r'\[? \{ "name" : NAME')),

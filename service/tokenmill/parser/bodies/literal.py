@@ -1,10 +1,11 @@
 """Calls with bare keys and quotes of the model's own: `{city:<|"|>Paris<|"|>,days:3,where:{lat:48.9}}`.
 
-1. A string is raw text between two quote markers: there is no escape, and signs inside it mean nothing.
+1. A string is raw text between two quote markers: there is no escape, and signs inside it mean nothing. A quote behind
+   which the call can't go on breaks it.
 2. Brackets nest outside of strings; the bracket that closes the outermost ends the call. A marker of what surrounds the
    call ends it too, if nothing else is open.
-3. What stands without quotes gets its type from the tool's schema, else `untyped` says. Where the model quotes numbers
-   too (`quoted="typed"`), the same goes for strings.
+3. What stands without quotes gets its type from the tool's schema, else `untyped` says. A bare `None` is null unless
+   the schema wants text there. Where the model quotes numbers too (`quoted="typed"`), the same goes for strings.
 """
 
 from collections.abc import Sequence
@@ -53,9 +54,8 @@ class Literals(msgspec.Struct, frozen=True):
     """Begins and ends a string; it has one spelling."""
     quoted: Literal["text", "typed"] = "text"
     """Whether what is quoted is always text, or typed like what is not."""
-    untyped: Literal["text", "declared", "json"] = "text"
-    """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any; or that only in
-    a call of a declared tool, else its text."""
+    untyped: Literal["text", "json"] = "text"
+    """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any."""
     loose: bool = False
     """The comma between a string and the next key may be missing."""
 
@@ -70,9 +70,8 @@ class _LiteralReader:
     def __init__(self, literals: Literals, stops: Sequence[Marker]) -> None:
         self._syntax = Syntax(literals.quote.spellings[0], literals.quoted == "typed", literals.loose)
         self._untyped = _JSON if literals.untyped == "json" else _TEXT
-        self._untyped_if_declared = _TEXT if literals.untyped == "text" else _JSON
         kept = tuple(stop for stop in stops if not _is_key(stop))
-        self._scan = literal_scan(literals.quote, kept, loose=literals.loose)
+        self._scan = literal_scan(literals.quote, kept, tuple(stops), loose=literals.loose)
         self._first, self._settled = self._scan.string.first, self._scan.string.settled
 
     def begin(self, call: OpenCall) -> LiteralState:
@@ -116,7 +115,8 @@ class _LiteralReader:
         first, base = position, call.source.size - position
         verdict = Verdict.MORE
         while verdict is Verdict.MORE:
-            hit = self._scan.find(buffer, position, quoted=state.quoted, final=run.final)
+            deep = len(state.stack) > 1
+            hit = self._scan.find(buffer, position, quoted=state.quoted, deep=deep, final=run.final)
             stop = len(buffer) if hit is None else hit.start
             taken = self._take(run, call, state, buffer[position:stop])
             if taken < stop - position:
@@ -146,6 +146,8 @@ class _LiteralReader:
         return len(text)
 
     def _sign(self, run: Run, call: OpenCall, state: LiteralState, sign: Sign, character: str) -> Verdict:
+        if sign is Sign.STRAY:
+            return Verdict.FAILED
         if sign is Sign.QUOTE:
             self._turn(run, call, state)
         elif sign is Sign.OPEN:
@@ -169,13 +171,9 @@ class _LiteralReader:
             if self._scan.loose and len(state.stack) == 1 and not state.naming:
                 state.naming, state.key = True, ""
         elif len(state.stack) == 1 and not state.naming and wants(run, call, state.key):
-            state.growth = self._growth(run.grammar.types(call.name, state.key) or self._types(run, call))
+            state.growth = self._growth(run.grammar.types(call.name, state.key) or self._untyped)
             if state.growth == Growth.YES:
                 grow(run, call, state.key, "")
-
-    def _types(self, run: Run, call: OpenCall) -> AbstractSet[str]:
-        """The types of values of which the tool's schema says nothing."""
-        return self._untyped_if_declared if run.grammar.declares(call.name) else self._untyped
 
     def _growth(self, types: AbstractSet[str]) -> Growth:
         text = is_text(types) if self._syntax.typed else True
@@ -192,7 +190,7 @@ class _LiteralReader:
         state = call.body
         assert isinstance(state, LiteralState)
         region = call.source.text()[state.begin : state.end]
-        return read_arguments(region, self._syntax, run.grammar.shape(call.name), self._types(run, call)), False
+        return read_arguments(region, self._syntax, run.grammar.shape(call.name), self._untyped), False
 
 
 def _is_key(stop: Marker) -> bool:

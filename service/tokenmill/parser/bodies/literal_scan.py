@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tokenmill.parser.bodies.brackets import nested
-from tokenmill.parser.markers import Hit, Marker, Scanner, marker
+from tokenmill.parser.markers import LEADING_SPACE, Hit, Marker, Scanner, before, following, literal, marker
 from tokenmill.parser.members import at_hand
 
 TOKEN_CHARS = 32
@@ -34,6 +34,7 @@ class Sign(Enum):
     COLON = "a key ends"
     COMMA = "a value ends"
     STOP = "what surrounds the call goes on"
+    STRAY = "a string has a quote that does not end it"
 
 
 class Inside(NamedTuple):
@@ -58,10 +59,11 @@ _SEPARATORS = str.maketrans("", "", ":,")
 class LiteralScan:
     """The signs of one kind of marks, and of what surrounds the call.
 
-    Where it is `loose`, a string ends its value: the comma in front of the next key may be missing.
+    `around` is all that may stand behind the call. Where it is `loose`, a string ends its value: the comma in front of
+    the next key may be missing.
     """
 
-    def __init__(self, quote: Marker, stops: Sequence[Marker], *, loose: bool) -> None:
+    def __init__(self, quote: Marker, stops: Sequence[Marker], around: Sequence[Marker] = (), *, loose: bool) -> None:
         self.loose = loose
         signs = [
             (quote, Sign.QUOTE),
@@ -70,17 +72,40 @@ class LiteralScan:
             (marker(":"), Sign.COLON),
             (marker(","), Sign.COMMA),
         ]
-        self.string = Scanner([(quote, Sign.QUOTE)])
+        self.string = _string(quote, _behind(quote, around, loose=loose))
+        self._outer = _string(quote, _behind(quote, around, loose=loose, deep=False))
         self._structure = Scanner([*signs, *((stop, Sign.STOP) for stop in stops)])
         self._deep = re.compile(f"[{re.escape(self._structure.firsts.translate(_SEPARATORS))}]")
 
-    def find(self, text: str, at: int, *, quoted: bool, final: bool) -> Hit[Sign] | None:
-        """The next sign, or what to hold."""
-        return (self.string if quoted else self._structure).find(text, at, final=final)
+    def find(self, text: str, at: int, *, quoted: bool, deep: bool, final: bool) -> Hit[Sign] | None:
+        """The next sign, or what to hold; `deep` inside of brackets of a value."""
+        scanner = self._structure if not quoted else self.string if deep else self._outer
+        return scanner.find(text, at, final=final)
 
     def passes(self, text: str, stack: str) -> bool:
         """Whether nothing in the text has a meaning inside of these brackets, outside of strings."""
         return len(stack) > 1 and self._deep.search(text) is None
+
+
+def _string(quote: Marker, behind: Sequence[tuple[str, ...]]) -> Scanner[Sign]:
+    """Where a string ends, and a quote that does not end it."""
+    return Scanner([(before(quote, behind), Sign.QUOTE), (quote, Sign.STRAY)])
+
+
+def _behind(quote: Marker, around: Sequence[Marker], *, loose: bool, deep: bool = True) -> list[tuple[str, ...]]:
+    """What must follow the end of a string: no escape says of a quote that it is content.
+
+    Behind a bracket stands more of the same, where it is not the call's, or what surrounds the call, or nothing.
+    """
+    surrounding = [sequence for stop in around for sequence in following(stop)]
+    inside = [(LEADING_SPACE, r"\Z"), *([(LEADING_SPACE, "[,}\\]]")] if deep else [])]
+    loosely: list[tuple[str, ...]] = []
+    if loose:
+        loosely.append((LEADING_SPACE, r"\w", r"[\w.\- ]{0,128}", ":"))
+        loosely += [(LEADING_SPACE, *literal(spelling)) for spelling in quote.spellings]
+    last = [(*sequence, LEADING_SPACE, r"\Z") for sequence in surrounding]
+    ends = [(LEADING_SPACE, "[,:\\]]"), *last, *loosely]
+    return ends + [(LEADING_SPACE, "}", *behind) for behind in (*inside, *surrounding, *(loosely if deep else ()))]
 
 
 literal_scan = lru_cache(SCANS)(LiteralScan)
@@ -96,7 +121,7 @@ def follow(scan: LiteralScan, text: str, stack: str, *, quoted: bool, naming: bo
 def _remembered(scan: LiteralScan, text: str, stack: str, quoted: bool, naming: bool) -> Inside | None:  # noqa: FBT001 -- keys of the cache
     at, key, begins, strings = 0, "", False, False
     while True:
-        hit = scan.find(text, at, quoted=quoted, final=False)
+        hit = scan.find(text, at, quoted=quoted, deep=len(stack) > 1, final=False)
         stop = len(text) if hit is None else hit.start
         if naming:
             key += text[at:stop]
@@ -115,7 +140,7 @@ def _remembered(scan: LiteralScan, text: str, stack: str, quoted: bool, naming: 
             elif len(stack) == 1:
                 naming = False
         else:
-            inner = None if naming or hit.value is Sign.STOP else nested(stack, text[stop])
+            inner = None if naming or hit.value in (Sign.STOP, Sign.STRAY) else nested(stack, text[stop])
             if inner is None:
                 return None
             stack = inner

@@ -11,6 +11,8 @@ from tokenmill.parser.coerce import coerce
 from tokenmill.parser.schema import Shape
 
 _JSON = frozenset({"json"})
+_STRING = frozenset({"string"})
+_NONE = "None"
 _BEGIN = re.compile(r"\s*([{\[]?)\s*")
 _KEY = re.compile(r"([^:,{}\[\]]*):")
 _BARE = re.compile(r"[^,{}\[\]]*")
@@ -116,7 +118,7 @@ class _Values:
         self._at = bare.end()
         if self._quote in text:
             raise ValueError(f"not a value: {text[:80]!r}")
-        return coerce(text.strip(), types)
+        return _bare(text.strip(), types)
 
     def _quoted(self) -> str:
         begin = self._at + len(self._quote)
@@ -132,3 +134,9 @@ class _Values:
             return False
         self._at += len(closing)
         return True
+
+
+def _bare(text: str, types: AbstractSet[str]) -> Any:
+    """What stands without quotes. Python's word for nothing is no text, unless there can be nothing else."""
+    value = coerce(text, types)
+    return None if value == _NONE and types and types != _STRING else value

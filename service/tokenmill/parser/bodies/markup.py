@@ -18,8 +18,9 @@ import msgspec
 
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.bodies.closings import Edge
 from tokenmill.parser.bodies.escapes import XML
-from tokenmill.parser.bodies.params import Edge, Params, ParamsReader
+from tokenmill.parser.bodies.params import Params, ParamsReader
 from tokenmill.parser.bodies.wrapping import read_object
 from tokenmill.parser.body_state import ChildrenState, ParamsState
 from tokenmill.parser.coerce import is_text
@@ -70,7 +71,7 @@ class _MarkupReader(ParamsReader):
     def begin(self, call: OpenCall) -> ChildrenState:
         return ChildrenState(begin=call.source.size, tool=call.name)
 
-    def _scanner(self, state: ParamsState) -> Finder[Edge]:
+    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[Edge]:  # noqa: ARG002 -- others ask the call
         assert isinstance(state, ChildrenState)
         return _InValue(state) if state.value >= 0 else _Between(state)
 

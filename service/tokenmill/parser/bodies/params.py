@@ -1,7 +1,7 @@
 """Calls as tagged parameters, `<parameter=KEY>VALUE</parameter>`, or as pairs of tags for key and value.
 
-1. A value is raw text up to its closing marker, the next opening one or the end of the call: there is no escape. In
-   pairs of tags an opening says less, and is content.
+1. A value is raw text up to its closing marker: there is no escape. See `closings` for what only looks like one, and
+   for those that are forgotten.
 2. White space at the sides of a value may belong to the layout; `trim` says how much.
 3. The tool's schema gives the value its type once the call is complete, else its tag does, else `untyped`. Only a value
    that is certain to be text is sent as it grows; where `null` is allowed, too, it waits while it can still be that.
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
-from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.bodies.closings import TAG_CHARS, Closings, Edge, Forgets, unclear
 from tokenmill.parser.bodies.escapes import Escapes
 from tokenmill.parser.bodies.trim import LAYOUTS, Trim
 from tokenmill.parser.bodies.wrapping import fitting, may_wrap, read_object, unwrapped
 from tokenmill.parser.body_state import ParamsState
 from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import is_text, read_typed
-from tokenmill.parser.markers import Finder, Marker, Scanner, marker
+from tokenmill.parser.markers import Finder, Hit, Marker, Scanner, before, marker
 from tokenmill.parser.members import at_hand
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
@@ -32,34 +32,8 @@ from tokenmill.parser.state import OpenCall, State
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
 
-TAG_CHARS = 2 * NAME_CHARS
-"""A tag before it stops being one: a key, a type, and words around them."""
-
-
 Untyped: TypeAlias = Literal["text", "json"]
 """What a value is of which nothing says the type: its text, or the JSON that it is, if it is any."""
-
-
-@at_hand
-class Edge(IntEnum):
-    """What a marker inside the body means."""
-
-    OPEN = 0
-    """A parameter begins; its key follows."""
-    CLOSE = 1
-    """A value ends."""
-    END = 2
-    """The call ends with this marker."""
-    STOP = 3
-    """The call ends in front of this marker, which belongs to what surrounds it."""
-    NAMED = 4
-    """A tag ends; the value follows."""
-    ESCAPE = 5
-    """Signs in a value that stand for another."""
-    RAW = 6
-    """A raw section of a value begins or ends."""
-    FAULT = 7
-    """The call can't go on like this."""
 
 
 @at_hand
@@ -88,13 +62,19 @@ class Params(msgspec.Struct, frozen=True):
 
     A parameter without a key is the object of all arguments.
     """
+    open_ended: bool = False
+    """What surrounds the call ends it, too, where all values are closed."""
     trim: Trim = "line"
     untyped: Untyped = "text"
     """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any."""
     wire_types: dict[str, str] = {}
     """What the group `type` stands for: JSON types, space between them; `json` for any."""
-    closed: bool = False
-    """Values are always closed: what looks like the next opening is part of them."""
+    forgets: Forgets = "unknown"
+    """Whether the next parameter may stand in for a closing."""
+    calls: Marker | None = None
+    """Begins a call: one inside of a value is content."""
+    framing: Marker | None = None
+    """What may stand behind the end of a call besides what surrounds it."""
     paired: bool = False
     """A key without a value breaks the call; else it is left out."""
     unescape: bool = False
@@ -123,11 +103,13 @@ class ParamsReader:
         inside = [(params.open, Edge.OPEN), (params.close, Edge.CLOSE), (params.end, Edge.END)]
         outside = [(stop, Edge.STOP) for stop in stops]
         escapes, self._decode = params.escapes, params.escapes.decoder() if params.escapes else str
-        self._value = Scanner([*(inside[1:] if params.closed else inside), *_escaping(escapes)])
-        self._first = self._value.first
+        self._closings = Closings(params, self._key, stops)
+        self._first = self._closings.first
+        self._dangling = re.compile(r"[^<]*</[^<]*" if params.forgets == "never" else r"(?!)")
         self._raw = Scanner([(escapes.raw[1], Edge.RAW)] if escapes else [])
         self._between = Scanner([*inside, *outside])
-        self._tag = Scanner([(params.tag_end, Edge.NAMED), inside[0], inside[2], *outside])
+        lined = [(before(params.tag_end, [("\n",)]), Edge.LINED)] if params.trim == "line" else []
+        self._tag = Scanner([*lined, (params.tag_end, Edge.NAMED), inside[0], inside[2], *outside])
 
     def begin(self, call: OpenCall) -> ParamsState:
         return ParamsState(begin=call.source.size)
@@ -137,7 +119,7 @@ class ParamsReader:
         if state.growth and not _grows_quickly(grammar, state, text):
             return None
         if state.value < 0 or state.raw or self._first in text:  # else nothing in it can be a marker
-            scanner = self._scanner(state)
+            scanner = self._scanner(call, state)
             if scanner.first in text and (settled := scanner.settled(text)) < len(text):
                 if settled < 0:
                     return None
@@ -161,7 +143,7 @@ class ParamsReader:
         assert isinstance(state, ParamsState)
         first, base, verdict = position, call.source.size - position, Verdict.MORE
         while True:
-            hit = self._scanner(state).find(buffer, position, final=run.final)
+            hit = self._find(run, call, state, buffer, position)
             stop = len(buffer) if hit is None else hit.start
             if state.in_tag:
                 room = TAG_CHARS - len(state.tag)
@@ -178,7 +160,7 @@ class ParamsReader:
                 self._close(run, call, state, base + stop)
                 state.end = base + stop
                 send_source(run, call, buffer[first:stop])
-                broken = self._params.paired and state.in_tag
+                broken = self._torn(state)
                 return hit.end if hit.value is Edge.END else stop, Verdict.FAILED if broken else Verdict.DONE
             position = hit.end
             if not self._follow(run, call, state, hit.value, buffer[stop:position], base + stop):
@@ -187,24 +169,39 @@ class ParamsReader:
         send_source(run, call, buffer[first:position])
         return position, verdict
 
-    def _scanner(self, state: ParamsState) -> Finder[Edge]:
+    def _find(self, run: Run, call: OpenCall, state: ParamsState, buffer: str, position: int) -> Hit[Edge] | None:
+        """The next marker and what it means, or what to hold."""
+        hit = self._scanner(call, state).find(buffer, position, final=run.final)
+        if hit is None or hit.value is None or hit.value <= Edge.CONTENT:
+            return hit
+        return self._closings.judged(run.grammar, call, state, hit, buffer, final=run.final)
+
+    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[Edge]:
         """What is live where the body stands."""
         if state.value >= 0:
-            return self._raw if state.raw else self._value
+            return self._raw if state.raw else self._closings.scanner(call)
         return self._tag if state.in_tag else self._between
 
     def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: Edge, source: str, begin: int) -> bool:
         """A marker that goes on with the call; False if it breaks it."""
-        if edge is Edge.NAMED:
+        if edge in (Edge.NAMED, Edge.LINED):
+            state.lined = edge is Edge.LINED
             return self._open(run, call, state, begin + len(source))
-        if edge in (Edge.ESCAPE, Edge.RAW):
+        if edge is Edge.CONTENT:
+            if state.growth:
+                self._grow(run, call, state, source)
+        elif edge in (Edge.ESCAPE, Edge.RAW):
             self._escape(run, call, state, source)
-        elif self._params.paired and state.in_tag:
+        elif self._torn(state):
             return False
         else:
             self._close(run, call, state, begin)
             state.in_tag, state.tag = edge is Edge.OPEN, ""
         return True
+
+    def _torn(self, state: ParamsState) -> bool:
+        """Whether a tag is open that may not be left out: only a whole key without a value may."""
+        return state.in_tag and (self._params.paired or not self._dangling.fullmatch(state.tag))
 
     def _escape(self, run: Run, call: OpenCall, state: ParamsState, source: str) -> None:
         """Signs that stand for another, or a side of a raw section."""
@@ -222,7 +219,9 @@ class ParamsReader:
             return False
         state.in_tag, state.wire_type = False, found.groupdict().get("type") or ""
         state.key = unescape(found["key"] or "") if self._params.unescape else found["key"]
-        state.value = begin
+        state.value, state.led, state.calls, state.within = begin, False, 0, 0
+        state.repeats = state.repeats or state.key in state.given
+        state.given[state.key] = True
         if wants(run, call, state.key) and self._takes(run.grammar, call.name, state.key):
             text = is_text(self._types(run.grammar, call, state.key, state.wire_type))
             state.growth = Growth.YES if text else Growth.NO if text is False else Growth.UNDECIDED
@@ -273,6 +272,8 @@ class ParamsReader:
         state = call.body
         assert isinstance(state, ParamsState)
         source = call.source.text()
+        if unclear(state):
+            raise ValueError("there is no telling where its values end")
         if not state.values:
             arguments, repaired = read_object(source[state.begin : state.end] if state.end >= 0 else "")
             return fitting(run.grammar, call.name, arguments) if self._params.declared else arguments, repaired
@@ -293,8 +294,3 @@ def _grows_quickly(grammar: "Grammar", state: ParamsState, text: str) -> bool:
     if state.growth == Growth.UNDECIDED or state.fresh or grammar.options.min_delta_chars:
         return False
     return len(state.tail) + len(text) <= grammar.limits.delta_chars
-
-
-def _escaping(escapes: Escapes | None) -> list[tuple[Marker, Edge]]:
-    """What begins an escape."""
-    return [(marker(*escapes.characters), Edge.ESCAPE), (escapes.raw[0], Edge.RAW)] if escapes else []

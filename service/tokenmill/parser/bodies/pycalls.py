@@ -28,9 +28,10 @@ from tokenmill.parser.state import OpenCall, State
 if TYPE_CHECKING:
     from tokenmill.parser.grammar import Grammar
 
-_NAME = re.compile(r"[\w.\-]*")
-_KEY = re.compile(r"\w*\s*")
-_SPACE = re.compile(r"\s*")
+_NAME = re.compile(rf"[\w.\-]{{0,{NAME_CHARS + 1}}}+")
+_KEY = re.compile(rf"\w{{0,{NAME_CHARS + 1}}}+")
+"""Names, and so much more that one is seen to be too long: what is behind is looked at by whoever reads it."""
+_SPACE = re.compile(r"\s*+")
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 _PREFIXES = ("", "r", "R", "u", "U")
 _PYTHON = "()[]{},"
@@ -171,14 +172,12 @@ class _Reading(msgspec.Struct, gc=False):  # faster to make than other objects
 
     def _name(self, at: int) -> tuple[int, Verdict]:
         state = self.state
-        room = NAME_CHARS - len(state.name)
-        word = _matched(_NAME, self.buffer, at)
-        state.name += word[:room]
-        at += min(len(word), room)
-        if at == len(self.buffer) and len(word) <= room:
+        at, state.name = self._word(_NAME, state.name, at)
+        if at == len(self.buffer):
             return at, Verdict.MORE
         if self.buffer[at] != "(":
             return at, Verdict.FAILED
+        state.name = state.name.rstrip()
         verdict = begin(self.run, self.call, state.name, "", self.reader.encoding)
         state.begin, state.text = self.base + at + 1, verdict is Verdict.TEXT
         return at + 1, Verdict.MORE if state.text else verdict
@@ -187,21 +186,24 @@ class _Reading(msgspec.Struct, gc=False):  # faster to make than other objects
         state, buffer = self.state, self.buffer
         if not state.key:
             at += len(_matched(_SPACE, buffer, at))
-        word = _matched(_KEY, buffer, at)
-        if state.key[-1:].isspace() and word.strip():
-            return at, Verdict.FAILED
-        room = NAME_CHARS - len(state.key)
-        state.key += word[:room]
-        at += min(len(word), room)
-        if at == len(buffer) and len(word) <= room:
+        at, state.key = self._word(_KEY, state.key, at)
+        if at == len(buffer):
             return at, Verdict.MORE
         if buffer[at] == "=" and state.key:
-            state.key, state.value, state.lead = state.key.strip(), self.base + at + 1, ""
+            state.key, state.value, state.lead = state.key.rstrip(), self.base + at + 1, ""
             return at + 1, Verdict.MORE
         if buffer[at] == ")" and not state.key:
             state.end = self.base + at
             return at + 1, Verdict.DONE
         return at, Verdict.FAILED
+
+    def _word(self, pattern: re.Pattern[str], word: str, at: int) -> tuple[int, str]:
+        """Read more of a name and the white space behind it, of which one blank is kept: the name is complete then."""
+        if word[-1:] != " ":
+            more = _matched(pattern, self.buffer, at)[: NAME_CHARS - len(word)]
+            word, at = word + more, at + len(more)
+        space = len(_matched(_SPACE, self.buffer, at)) if word else 0
+        return at + space, f"{word.rstrip()} " if space else word
 
     def _value(self, at: int) -> tuple[int, Verdict]:
         state, buffer = self.state, self.buffer

@@ -15,9 +15,12 @@ from typing import Literal
 
 import msgspec
 
-from tokenmill.parser.markers import Marker
+from tokenmill.parser.markers import SPACE_CHARS, Marker
 
+_ANY_SPACE = rf"\s{{0,{SPACE_CHARS}}}+"
+"""Where white space means nothing."""
 _SPACE = r"\s{0,64}"
+"""Where something is missing that should be there: lines and their indentation."""
 _NAME = r"[^\W\d]\w{0,255}"
 _GAP = rf"{_SPACE}+[;,]?{_SPACE}+"
 _OPENING = rf"[A-Za-z_][\w.\-]{{0,128}}+(?:\Z|\({_SPACE}+)"
@@ -37,9 +40,9 @@ CONTENT = {
 """Content of a string by its quote, as far as it is certain: no backslash at its end, nor quotes that may be three."""
 
 _NESTED = {
-    "[": (re.compile(rf"{_SPACE}[,\]]"), re.compile(rf"{_SPACE}\Z")),
-    "(": (re.compile(rf"{_SPACE}[,)]"), re.compile(rf"{_SPACE}\Z")),
-    "{": (re.compile(rf"{_SPACE}[,:}}]"), re.compile(rf"{_SPACE}\Z")),
+    "[": (re.compile(rf"{_ANY_SPACE}[,\]]"), re.compile(rf"{_ANY_SPACE}\Z")),
+    "(": (re.compile(rf"{_ANY_SPACE}[,)]"), re.compile(rf"{_ANY_SPACE}\Z")),
+    "{": (re.compile(rf"{_ANY_SPACE}[,:}}]"), re.compile(rf"{_ANY_SPACE}\Z")),
 }
 """What follows a string by the bracket around it: complete, and still possible."""
 
@@ -53,15 +56,17 @@ class Endings:
     def __init__(self, separator: Separator = ",", stops: Sequence[Marker] = (), *, torn: bool = False) -> None:
         """`stops` are markers that may follow the call; a `torn` string has had a bare quote that did not end it."""
         firsts = re.escape("".join(sorted({spelling[0] for stop in stops for spelling in stop.spellings})))
-        space, behind = (_SPACE, r",\]") if separator == "," else (r"[ \t]{0,64}", r"\n")
+        space, behind = (_ANY_SPACE, r",\]") if separator == "," else (rf"[ \t]{{0,{SPACE_CHARS}}}+", r"\n")
 
         def ending(after: str) -> re.Pattern[str]:
             call = "" if torn else rf"|{_GAP}{_EMPTY}{_OPENING}(?:{_NAME}{_SPACE}=|\){space}{after})"
-            return re.compile(rf"{_SPACE}(?:,{_SPACE}(?:\)|{_NAME}{_SPACE}=)|\)(?:{space}{after}{call}))")
+            argument = rf",{_ANY_SPACE}(?:\)|{_NAME}{_ANY_SPACE}=)"
+            return re.compile(rf"{_ANY_SPACE}(?:{argument}|\)(?:{space}{after}{call}))")
 
         self._argument, self._last = ending(f"[{behind}{firsts}]"), ending(rf"(?:[{behind}{firsts}]|\Z)")
         call = "" if torn else rf"|{_GAP}{_EMPTY}(?:\Z|{_OPENING}(?:\Z|{_NAME}{_SPACE}\Z|\){space}\Z))"
-        self._begun = re.compile(rf"{_SPACE}(?:\Z|,{_SPACE}(?:\Z|{_NAME}{_SPACE}\Z)|\)(?:{space}\Z{call}))")
+        argument = rf",{_ANY_SPACE}(?:\Z|{_NAME}{_ANY_SPACE}\Z)"
+        self._begun = re.compile(rf"{_ANY_SPACE}(?:\Z|{argument}|\)(?:{space}\Z{call}))")
 
     def ends(self, text: str, behind: int, around: str, *, final: bool) -> bool | None:
         """Whether a quote in front of `behind` ends its string; None if that can't be told yet.

@@ -2,7 +2,7 @@
 
 A number too large for a float is none, and Python has no words for what is not finite; JSON's stay text.
 
-The reader that streams has checked that brackets match and how deep they are, so recursion is safe here.
+The reader that streams has checked that brackets match and how deep they are, so this one may recurse.
 """
 
 import math
@@ -12,16 +12,16 @@ from typing import Any
 from tokenmill.parser.bodies.python_strings import CONTENT, Endings, decode_python
 from tokenmill.parser.repair import whole_characters
 
-_QUOTE = r"([rRuU]?)\s*('''|\"\"\"|'|\")"
-_STRING = re.compile(rf"\s*{_QUOTE}")
-_BEGIN = re.compile(rf"\s*(?:([\[({{])\s*|{_QUOTE}|([^\s,:'\"()\[\]{{}}]+))")
+_QUOTE = r"([rRuU]?+)\s*+('''|\"\"\"|'|\")"
+_STRING = re.compile(rf"\s*+{_QUOTE}")
+_BEGIN = re.compile(rf"\s*+(?:([\[({{])\s*+|{_QUOTE}|([^\s,:'\"()\[\]{{}}]++))")
 """A value's bracket, or its prefix and quote, or the word that it is."""
 
-_COMMA = re.compile(r"\s*(,?)\s*")
-_COLON = re.compile(r"\s*:")
-_INTEGER = re.compile(r"[+-]?\d(?:_?\d)*\Z")
-_BASED = re.compile(r"[+-]?0(?:[xX][\da-fA-F]+|[oO][0-7]+|[bB][01]+)\Z")
-_NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?\Z")
+_COMMA = re.compile(r"\s*+(,?+)\s*+")
+_COLON = re.compile(r"\s*+:")
+_INTEGER = re.compile(r"[+-]?\d(?:_?\d)*+\Z")
+_BASED = re.compile(r"[+-]?0(?:[xX][\da-fA-F]++|[oO][0-7]++|[bB][01]++)\Z")
+_NUMBER = re.compile(r"[+-]?(?:\d[\d_]*+(?:\.[\d_]*+)?|\.\d[\d_]*+)(?:[eE][+-]?\d++)?\Z")
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("None", "null"), None),
     **dict.fromkeys(("True", "true"), True),
@@ -37,8 +37,10 @@ _ENDINGS = Endings()
 def read_value(text: str) -> tuple[Any, bool]:
     """The value of one argument, and whether it had to be repaired. Raises `ValueError` with what is wrong."""
     values = _Values(whole_characters(text))
-    value = values.whole()
-    return value, values.repaired
+    try:
+        return values.whole(), values.repaired
+    except RecursionError:
+        raise ValueError("nesting is too deep") from None
 
 
 class _Values:

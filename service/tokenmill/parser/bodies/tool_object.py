@@ -67,8 +67,9 @@ class _ToolObjectReader:
         if _has_begun(call):
             return self._read(run, call, buffer, position)
         room = OPEN_CHARS - call.source.size
-        stop, verdict = self._read(run, call, buffer[: position + room], position)
-        if verdict is Verdict.MORE and stop - position == room:
+        read, verdict = self._read(run, call, buffer[position : position + room], 0)
+        stop = position + read
+        if verdict is Verdict.MORE and read == room:
             # it may have become a call in the meantime: the rest is read as such
             return self._read(run, call, buffer, stop) if _has_begun(call) else (stop, Verdict.TEXT)
         return stop, verdict

@@ -5,8 +5,11 @@
    of its own.
 2. Where the schema allows text, an element is its text as it stands, tags in it included, but for an array that it
    allows as well. Only outermost elements that are certain to be text are sent as they grow.
-3. What the end of the call leaves open is left out, but for what was sent already: that can't be taken back. A closing
-   that fits nothing breaks the call; behind a complete parameter it is text of the element around it.
+3. In an open element the end of the call is one if what must stand behind it does: else it is text. What it leaves
+   open is left out if it is text without any tag, but for what was sent already: that can't be taken back. Empty arrays
+   and objects, as the schema says they are, stay: models forget to close those. Any other breaks the call.
+4. A closing that fits nothing breaks the call; behind a complete parameter it is text of the element around it, which
+   must be closed then.
 """
 
 from collections.abc import Sequence
@@ -112,6 +115,8 @@ class _TreeReader:
                 break
             if hit.value is Edge.STOP or (hit.value is Edge.END and self._end_name not in state.stack[-1:]):
                 send_source(run, call, buffer[first:stop])
+                if _is_half(state):
+                    return stop, Verdict.FAILED
                 self._close_text(run, call, state, base + stop)
                 return hit.end if hit.value is Edge.END else stop, Verdict.DONE
             position = hit.end
@@ -136,9 +141,11 @@ class _TreeReader:
         end = begin + len(source)
         if edge is Edge.NAMED:
             return self._named(run, call, state, source, end)
-        if edge is Edge.END:
-            _close(state, self._end_name, begin, end)
-            self._turn(run, call, state)
+        if edge in (Edge.END, Edge.LOOSE_END):
+            if _close(state, self._end_name, begin, end):
+                self._turn(run, call, state)
+            else:
+                self._tear(run, call, state, source)
             return True
         _move(state, edge, begin, end)
         leaves = state.growing and self._leaves(state)
@@ -157,9 +164,14 @@ class _TreeReader:
             return True
         if not (closes and state.complete and state.stack):
             return False
-        if state.growing and state.closer:
-            grow(run, call, state.stack[0], state.closer + state.tag + source)
+        self._tear(run, call, state, state.closer + state.tag + source if state.closer else "")
         return True
+
+    def _tear(self, run: Run, call: OpenCall, state: TreeState, source: str) -> None:
+        """What fits nothing is text of the open element."""
+        state.torn = True
+        if state.growing:
+            grow(run, call, state.stack[0], source)
 
     def _turn(self, run: Run, call: OpenCall, state: TreeState) -> None:
         """A tag was read: with that of an outermost element, what grows begins or ends."""
@@ -178,14 +190,20 @@ class _TreeReader:
         return arguments_of(call.source.text(), state.marks, shape, known=known)
 
 
+def _is_half(state: TreeState) -> bool:
+    """Whether the end of the call may be text of what is open: it has other markup, which was."""
+    is_plain = len(state.stack) == 1 and state.marks[-1][0]
+    return bool(state.stack) and (state.torn or (state.growing and not is_plain))
+
+
 def _moved(state: TreeState, tags: Tags, text: str, base: int) -> bool:
     """Follow all tags in a chunk; False if one breaks the call, and then nothing is changed."""
-    before = (state.in_tag, state.tag, state.token, state.stack.copy(), state.complete, len(state.marks))
+    before = (state.in_tag, state.tag, state.token, state.stack.copy(), state.complete, state.torn, len(state.marks))
     at = 0
     for edge, begin, end in tags.edges:
         state.tag += text[at:begin] if state.in_tag else ""
         if not _move(state, edge, base + begin, base + end):
-            state.in_tag, state.tag, state.token, state.stack, state.complete, marks = before
+            state.in_tag, state.tag, state.token, state.stack, state.complete, state.torn, marks = before
             del state.marks[marks:]
             return False
         at = end
@@ -214,5 +232,6 @@ def _close(state: TreeState, name: str, begin: int, end: int) -> bool:
         return False
     state.stack.pop()
     state.complete = state.complete or not state.stack
+    state.torn = state.torn and bool(state.stack)
     state.marks.append((False, name, begin, end))
     return True

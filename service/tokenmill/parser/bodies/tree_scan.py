@@ -10,7 +10,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from tokenmill.parser.markers import Hit, Marker, Scanner
+from tokenmill.parser.markers import OVER, Hit, Marker, Scanner, before, following
 from tokenmill.parser.members import at_hand
 
 TOKEN_CHARS = 32
@@ -37,6 +37,8 @@ class Edge(IntEnum):
     """The call ends with this marker, unless it closes an element."""
     STOP = 4
     """The call ends in front of this marker, which belongs to what surrounds it."""
+    LOOSE_END = 5
+    """The end of a call in an open element, and not what must stand behind it."""
 
 
 class Tags(NamedTuple):
@@ -50,7 +52,11 @@ class TreeScan:
     """The markers of one kind of tags, and of what surrounds the call."""
 
     def __init__(self, inside: Sequence[tuple[Marker, Edge]], tag_end: Marker, stops: Sequence[Marker]) -> None:
-        self._inside = Scanner(inside)
+        behind = [*(sequence for stop in stops for sequence in following(stop)), OVER]
+        loose = [(mark, Edge.LOOSE_END) for mark, edge in inside if edge is Edge.END]
+        self._inside = Scanner(
+            [(before(mark, behind) if edge is Edge.END else mark, edge) for mark, edge in inside] + loose
+        )
         self._between = Scanner([*inside, *((stop, Edge.STOP) for stop in stops)])
         self._tag = Scanner([(tag_end, Edge.NAMED)])
         self.firsts = re.compile(f"[{re.escape(self._inside.firsts)}]")
@@ -80,7 +86,7 @@ def _remembered(scan: TreeScan, text: str, in_tag: int, depth: int) -> Tags | No
         hit: Hit[Edge] | None = scan.live(in_tag, depth).find(text, at, final=False)
         if hit is None or hit.value is None:
             return Tags(tuple(edges), len(text) if hit is None else hit.start)
-        if hit.value in (Edge.END, Edge.STOP):
+        if hit.value in (Edge.END, Edge.STOP, Edge.LOOSE_END):
             return None
         if hit.value is Edge.NAMED:
             depth += 1 if in_tag == Edge.OPEN else -1

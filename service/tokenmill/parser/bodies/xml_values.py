@@ -2,9 +2,12 @@
 
 1. An element's name is its attribute `name`, else its tag. `<arguments>` around them may be missing.
 2. An element is the list of the `<item>`s in it, or the object of other elements in it, or its text without white space
-   at its sides. What comes twice counts as it comes last. Where the schema says that it is text, it is its source.
+   at its sides. What comes twice counts as it comes last. Where the schema says that it is text, it is its source; so
+   it is where nothing is said and text stands beside its elements.
 3. Entities and CDATA sections stand for their characters. What is no tag is text: a lone `<` or `&`, a tag that closes
    nothing, a tag that is not closed before the element around it is. What is not closed at all is an error.
+4. Text beside elements that can't be text itself is an error, as are arguments beside `<arguments>`: what closed the
+   value in front of it was part of that value, and the rest of it would be lost.
 """
 
 import re
@@ -46,6 +49,10 @@ class _Element(msgspec.Struct, gc=False):  # faster to make than other objects; 
     text: list[str] = []
     children: "list[_Element]" = []
 
+    def is_mixed(self) -> bool:
+        """Whether it has text of its own."""
+        return any(text and not text.isspace() for text in self.text)
+
     def dissolve(self, into: "_Element") -> None:
         """It was never closed: its tag was text."""
         into.text += [self.opening, *self.text]
@@ -53,9 +60,11 @@ class _Element(msgspec.Struct, gc=False):  # faster to make than other objects; 
 
 
 def arguments_of(source: str, shape: Shape) -> tuple[dict[str, Any], bool]:
-    """The arguments, and whether a value had to be repaired. Raises `ValueError` for an element that is not closed."""
+    """The arguments, and whether a value had to be repaired. Raises `ValueError` if an element's end can't be told."""
     root = _read(source)
     around = next((child for child in root.children if child.key.lower() == child.tag == WRAPPER), root)
+    if around is not root and (root.is_mixed() or len(root.children) > 1):
+        raise ValueError(f"there is more than <{WRAPPER}>")
     reading = _Values(source)
     return reading.members(around, shape), reading.repaired
 
@@ -117,6 +126,12 @@ def _close(stack: list[_Element], tag: str, token: re.Match[str]) -> None:
     stack[-1].children.append(closed)
 
 
+def _only_elements(element: _Element) -> None:
+    """Refuse text that would be lost."""
+    if element.is_mixed():
+        raise ValueError("there is text between elements")
+
+
 class _Values:
     """Values of the elements of one text."""
 
@@ -126,14 +141,16 @@ class _Values:
 
     def members(self, element: _Element, shape: Shape) -> dict[str, Any]:
         """The object of an element's elements."""
+        _only_elements(element)
         return {child.key: self._value(child, shape.child(child.key)) for child in element.children}
 
     def _value(self, element: _Element, shape: Shape) -> Any:
         types = shape.types
-        if "string" in types and element.children:
+        if element.children and ("string" in types or (not types and element.is_mixed())):
             return self._source[element.begin : element.end].strip()
         items = [child for child in element.children if child.tag == ITEM]
         if items or (element.children and "array" in types and "object" not in types):
+            _only_elements(element)
             return [self._value(child, shape.item()) for child in items or element.children]
         if element.children:
             return self.members(element, shape)

@@ -1,0 +1,162 @@
+"""Regular expressions of a checkpoint's own as markers: those that match a few texts, or such texts around a name.
+
+Not a format. Nothing else of regular expressions is read: a marker is found in a stream at its first character, without
+looking ahead for as long as anything might follow.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+SPELLINGS = 32
+"""Texts that one pattern may match."""
+
+CHARS = 256
+"""Of each of them."""
+
+NESTED = 16
+"""Groups in a pattern."""
+
+_SPACES = {"*": ("", "\n"), "+": ("\n", " "), "": ("\n", " ")}
+r"""What `\s` with a quantifier stands for where a marker has it."""
+
+_CONTROLS = {"n": "\n", "t": "\t", "r": "\r"}
+_SPECIAL = "*+?{}[].$^(|)"
+
+
+class Spelled(NamedTuple):
+    """The texts that a pattern matches."""
+
+    texts: tuple[str, ...]
+    at_start: bool = False
+    """One of them is nothing, at the beginning of the answer."""
+
+
+class Named(NamedTuple):
+    """A pattern with one group: a text in front of it, what it looks like, and what ends it."""
+
+    before: tuple[str, ...]
+    group: str
+    rest: str
+    """A pattern for what may stand between the group and the text that follows it; mostly nothing."""
+    after: tuple[str, ...]
+
+
+def spelled(pattern: str) -> Spelled:
+    """The texts of a pattern. Raises `ValueError` for one that is no short list of texts."""
+    if pattern.count("(?:") > NESTED:
+        raise ValueError(f"the pattern {pattern!r} has more than {NESTED} groups")
+    reader = _Reader(pattern)
+    texts = reader.alternatives()
+    if reader.position < len(pattern):
+        raise ValueError(f"the pattern {pattern!r} has a bracket too many")
+    return Spelled(tuple(text for text in texts if text), reader.at_start)
+
+
+def named(pattern: str, group: str) -> Named:
+    """A pattern around a group of this name. Raises `ValueError` if it is none, or more than that."""
+    before, opened, inner = pattern.partition(f"(?P<{group}>")
+    name, closed, after = inner.partition(")")
+    if not opened or not closed:
+        raise ValueError(f"the pattern {pattern!r} has no group {group!r}")
+    if not _is_repeated(name):
+        raise ValueError(f"in the pattern {pattern!r} the group {group!r} must be one character, repeated")
+    rest = next((rest for rest in _leading(after) if _spells(after[len(rest) :])), None)
+    if rest is None:
+        raise ValueError(f"in the pattern {pattern!r} a text must follow the group {group!r}")
+    return Named(spelled(before).texts, name, rest, spelled(after[len(rest) :]).texts)
+
+
+def _leading(after: str) -> Iterator[str]:
+    """Nothing, and the repeated characters with which a pattern begins."""
+    yield ""
+    for end in range(1, len(after) + 1):
+        if _is_repeated(after[:end]):
+            yield after[:end]
+
+
+def _spells(pattern: str) -> bool:
+    try:
+        spelled(pattern)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_repeated(pattern: str) -> bool:
+    """Whether a pattern is one character of a kind, any number of times: it is matched in linear time."""
+    kind = pattern.removesuffix("?")
+    if kind[-1:] not in ("*", "+"):
+        return False
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    kind = kind[:-1]
+    inside = kind[1:-1].replace("\\\\", "").replace("\\]", "")
+    return kind in (".", "\\w", "\\s", "\\S", "\\d") or (kind[:1] == "[" and kind[-1:] == "]" and "]" not in inside)
+
+
+class _Reader:
+    """Reads a pattern from left to right."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        self.position = 0
+        self.at_start = False
+
+    def alternatives(self) -> list[str]:
+        """The texts up to the bracket that closes, or the end."""
+        found, texts = [], [""]
+        while self.position < len(self._pattern) and not self._at(")"):
+            if self._take("|"):
+                found += texts
+                texts = [""]
+                continue
+            item = self._item()
+            texts = [text + more for text in texts for more in item]
+            if len(found) + len(texts) > SPELLINGS or any(len(text) > CHARS for text in texts):
+                raise ValueError(f"the pattern {self._pattern!r} has more than {SPELLINGS} spellings")
+        return list(dict.fromkeys([*found, *texts]))
+
+    def _item(self) -> list[str]:
+        if self._take("(?:"):
+            texts = self.alternatives()
+            if not self._take(")"):
+                raise ValueError(f"the pattern {self._pattern!r} has a bracket that is not closed")
+        elif self._take("^"):
+            self.at_start, texts = True, [""]
+        elif self._take("\\s"):
+            return list(_SPACES[self._quantifier("*+")])
+        else:
+            texts = [self._character()]
+        return ["", *texts] if self._quantifier("?") else texts
+
+    def _character(self) -> str:
+        sign = self._pattern[self.position]
+        escaped = sign == "\\" and self.position + 1 < len(self._pattern)
+        self.position += 1
+        if escaped:
+            sign = self._pattern[self.position]
+            self.position += 1
+        if sign in _CONTROLS and escaped:
+            return _CONTROLS[sign]
+        if sign.isalnum() if escaped else sign in _SPECIAL:
+            raise ValueError(f"the pattern {self._pattern!r} is no list of texts: {sign!r} is not known here")
+        return sign
+
+    def _quantifier(self, known: str) -> str:
+        sign = self._pattern[self.position : self.position + 1]
+        if not sign or sign not in known:
+            return ""
+        self.position += 1
+        return sign
+
+    def _at(self, text: str) -> bool:
+        return self._pattern.startswith(text, self.position)
+
+    def _take(self, text: str) -> bool:
+        if not self._at(text):
+            return False
+        self.position += len(text)
+        return True

@@ -1,0 +1,24 @@
+"""The same calls as in `hermes`, of models that call without closing their reasoning.
+
+The opening of a call ends the reasoning. What stands behind the call is text, and the closing that comes too late means
+nothing there.
+"""
+
+from tokenmill.formats.shapes import THINK, json_calls
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format
+
+QWEN3_JSON = Format(
+    name="qwen3_json",
+    summary="One JSON object with name and arguments in each `<tool_call>` pair, also inside the reasoning.",
+    sample=(
+        "<think>I need the forecast.\n"
+        '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>'
+    ),
+    models=("Qwen3", "QwQ", "Trinity"),
+    aliases=("trinity",),
+    regions=(THINK,),
+    strays=(THINK.close,),
+    sections=(json_calls(marker("<tool_call>"), marker("</tool_call>")),),
+    calls_in_reasoning="honour",
+)

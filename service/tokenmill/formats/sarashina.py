@@ -1,0 +1,20 @@
+"""A list of calls as Python writes one, behind a token that servers mostly drop.
+
+Without it the list is one of calls where a name and its arguments come first in it.
+"""
+
+from tokenmill.formats.shapes import bare_json_list, json_list
+from tokenmill.parser.bodies import JsonCall
+from tokenmill.parser.markers import marker
+from tokenmill.parser.spec import Format
+
+SARASHINA = Format(
+    name="sarashina",
+    summary="`<|tool_calls|>` and a list of dictionaries in Python, each with name and arguments.",
+    sample=(
+        "I'll look it up."
+        "<|tool_calls|>[{'id': 'call_0', 'name': 'get_weather', 'arguments': {'city': 'Paris', 'days': 3}}]"
+    ),
+    models=("Sarashina*",),
+    sections=(json_list(marker("<|tool_calls|>"), JsonCall(id=("id",))), bare_json_list()),
+)

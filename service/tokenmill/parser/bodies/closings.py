@@ -1,0 +1,279 @@
+"""What ends a value of tagged parameters: a closing behind which the call goes on, not one that is content.
+
+Values have no escape, so what looks like a closing may be content. Where it stands tells:
+
+1. A closing is one if what must follow it does: the next parameter's whole tag, or the end of the call and what stands
+   behind that in its section. A value that begins on a line of its own ends on one, too.
+2. A call inside of a value is content with all that belongs to it: it closes what it opened.
+3. Where a model forgot a closing, the next parameter takes its place if the tool has it and it was not given yet, in
+   formats whose models are known for it; so does the end of the call if nothing else follows in the stream.
+4. Either explains a call. One that has both, closings that are content and closings that were forgotten, is broken: as
+   nobody knows where its values end, it is never executed with half of one.
+"""
+
+import re
+from collections.abc import Sequence
+from enum import IntEnum
+from html import unescape
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from tokenmill.limits import NAME_CHARS
+from tokenmill.parser.bodies.escapes import Escapes
+from tokenmill.parser.body_state import ParamsState
+from tokenmill.parser.markers import OVER, Hit, Marker, Scanner, before, following, marker, spelled
+from tokenmill.parser.members import at_hand
+from tokenmill.parser.state import OpenCall
+
+if TYPE_CHECKING:
+    from tokenmill.parser.grammar import Grammar
+
+TAG_CHARS = 2 * NAME_CHARS
+"""A tag before it stops being one: a key, a type, and words around them."""
+
+Forgets: TypeAlias = Literal["never", "unknown", "declared", "always"]
+"""Whether the next parameter may stand in for a closing: it is always content; nobody knows if the tool has it; it does
+if the tool has it; or also if nothing is known of the tool."""
+
+_BRACKETS = (">", '">')
+"""Ends of tags that have no bracket in them."""
+
+
+@at_hand
+class Edge(IntEnum):
+    """What a marker inside the body means."""
+
+    OPEN = 0
+    """A parameter begins; its key follows."""
+    CLOSE = 1
+    """A value ends."""
+    END = 2
+    """The call ends with this marker."""
+    STOP = 3
+    """The call ends in front of this marker, which belongs to what surrounds it."""
+    NAMED = 4
+    """A tag ends; the value follows."""
+    LINED = 5
+    """The same, and the value begins on a line of its own."""
+    ESCAPE = 6
+    """Signs in a value that stand for another."""
+    RAW = 7
+    """A raw section of a value begins or ends."""
+    FAULT = 8
+    """The call can't go on like this."""
+    CONTENT = 9
+    """It means nothing where it stands."""
+    TO_NEXT = 10
+    """A value may end: another parameter follows."""
+    TO_END = 11
+    """A value may end: the end of the call follows."""
+    LOOSE_CLOSE = 12
+    """A closing that nothing of this follows."""
+    LOOSE_OPEN = 13
+    """A parameter's tag in an open value."""
+    LOOSE_END = 14
+    """The end of a call in an open value."""
+    LOOSE_CALL = 15
+    """The opening of a call in an open value."""
+    LOOSE_RAW = 16
+    """The end of a raw section in an open value outside of one."""
+
+
+class Tags(Protocol):
+    """The tags of parameters, as `Params` has them."""
+
+    @property
+    def open(self) -> Marker:
+        """Begins a parameter's tag."""
+
+    @property
+    def tag_end(self) -> Marker:
+        """Ends it."""
+
+    @property
+    def close(self) -> Marker:
+        """Ends a value."""
+
+    @property
+    def end(self) -> Marker:
+        """Ends the call."""
+
+    @property
+    def calls(self) -> Marker | None:
+        """Begins a call."""
+
+    @property
+    def framing(self) -> Marker | None:
+        """What may stand behind the end of a call besides what surrounds it."""
+
+    @property
+    def forgets(self) -> Forgets:
+        """Whether a next parameter stands in for a closing."""
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether what surrounds the call ends it, too."""
+
+    @property
+    def paired(self) -> bool:
+        """Whether a key without a value breaks the call."""
+
+    @property
+    def unescape(self) -> bool:
+        """Whether a key is an attribute."""
+
+    @property
+    def escapes(self) -> Escapes | None:
+        """Escapes inside of values."""
+
+
+class Closings:
+    """What ends the values of one kind of tags; all state is in the call's."""
+
+    def __init__(self, tags: Tags, key: re.Pattern[str], stops: Sequence[Marker]) -> None:
+        self._key = key
+        self._forgets, self._unescape = tags.forgets, tags.unescape
+        behind = [*stops, *([tags.framing] if tags.framing else ())]
+        self._scanners = {bare: Scanner(_in_value(tags, [] if bare else behind)) for bare in (False, True)}
+        self._last = Scanner(_last(tags, behind))
+        self._next = re.compile(
+            rf"(?P<space>\s*)(?:{_spelling(tags.open)})(?P<tag>.{{0,{TAG_CHARS}}}?)(?:{_spelling(tags.tag_end)})",
+            re.DOTALL,
+        )
+
+    @property
+    def first(self) -> str:
+        """The sign with which all begins that can be found in a value, if there is one."""
+        return self._scanners[False].first
+
+    def scanner(self, call: OpenCall) -> Scanner[Edge]:
+        """What is live in a value of this call."""
+        return self._scanners[call.bare]
+
+    def judged(
+        self, grammar: "Grammar", call: OpenCall, state: ParamsState, hit: Hit[Edge], buffer: str, *, final: bool
+    ) -> Hit[Edge]:
+        """What a marker found in an open value means there, or that it must wait."""
+        before = buffer[hit.start - 1] if hit.start else call.source.last
+        regular = not state.lined or before == "\n"
+        edge = hit.value
+        if edge is Edge.TO_NEXT:
+            meaning = self._to_next(grammar, call, state, self._next.match(buffer, hit.end), regular=regular)
+        elif edge is Edge.TO_END and regular and not state.calls:
+            meaning = Edge.CLOSE
+        elif edge is Edge.LOOSE_OPEN:
+            tag = self._next.match(buffer, hit.start)
+            meaning = self._to_parameter(grammar, call, state, tag, regular=regular)
+        elif edge is Edge.LOOSE_CALL or edge is Edge.LOOSE_RAW:
+            meaning = Edge.CONTENT
+            state.led = edge is Edge.LOOSE_CALL
+            state.unclear = state.unclear or edge is Edge.LOOSE_RAW
+        else:
+            last = None if state.calls else self._last.at(buffer, hit.start, final=final)
+            if last is not None:
+                state.forgot = state.forgot or last.value is not None
+                return last
+            meaning = Edge.CONTENT
+            _leave(state, edge, regular=regular)
+        return Hit(hit.start, hit.end, meaning)
+
+    def _to_next(
+        self, grammar: "Grammar", call: OpenCall, state: ParamsState, tag: re.Match[str] | None, *, regular: bool
+    ) -> Edge:
+        """A closing behind which a parameter begins."""
+        if regular and not state.calls and not state.within:
+            return Edge.CLOSE
+        if not state.calls:
+            known = self._is_next(grammar, call, state, tag)
+            if known:
+                state.forgot = state.forgot or not regular
+                return Edge.CLOSE
+            lined = not state.lined or tag is None or tag["space"].endswith("\n")
+            state.unclear = state.unclear or (known is None and lined)
+        _leave(state, Edge.LOOSE_CLOSE, regular=regular)
+        return Edge.CONTENT
+
+    def _to_parameter(
+        self, grammar: "Grammar", call: OpenCall, state: ParamsState, tag: re.Match[str] | None, *, regular: bool
+    ) -> Edge:
+        """A parameter's tag without a closing in front of it."""
+        led, state.led = state.led, False
+        if not regular:
+            state.quoted = True
+            return Edge.CONTENT
+        if led or state.calls:
+            state.calls += led
+        elif self._forgets != "never":
+            known = self._is_next(grammar, call, state, tag)
+            if self._forgets != "unknown" and (known or (known is None and self._forgets == "always")):
+                state.forgot = True
+                return Edge.OPEN
+            state.unclear = state.unclear or known is True
+        state.within += 1
+        state.quoted = True
+        return Edge.CONTENT
+
+    def _is_next(
+        self, grammar: "Grammar", call: OpenCall, state: ParamsState, tag: re.Match[str] | None
+    ) -> bool | None:
+        """Whether a tag names a parameter that the tool has and that was not given; None if nothing is known of it."""
+        own = grammar.parameters(call.name)
+        found = self._key.fullmatch(tag["tag"]) if tag else None
+        if not own or found is None:
+            return None
+        key = found["key"] or ""
+        key = unescape(key) if self._unescape else key
+        return key in own and key not in state.given
+
+
+def unclear(state: ParamsState) -> bool:
+    """Whether there is no telling where the values of a call end."""
+    return state.unclear or (state.forgot and (state.quoted or state.repeats))
+
+
+def _leave(state: ParamsState, edge: Edge | None, *, regular: bool) -> None:
+    """A closing in a value is content: it closes what content opened."""
+    state.led, state.quoted = False, True
+    if edge is Edge.LOOSE_END:
+        state.calls = max(0, state.calls - 1)
+    elif regular:
+        state.within = max(0, state.within - 1)
+
+
+def _in_value(tags: Tags, behind: Sequence[Marker]) -> list[tuple[Marker, Edge]]:
+    """The markers in a value. Behind the end of a call stands one of `behind`, if there are any, or nothing."""
+    key = "[^<>]" if tags.tag_end.spellings[0] in _BRACKETS else r"(?s:.)"
+    named = [(f"{key}{{0,{TAG_CHARS}}}", *atoms) for atoms in spelled(tags.tag_end)]
+    whole = named if tags.paired or tags.forgets != "never" else [()]
+    nexts = [(*opens, *tag) for opens in following(tags.open) for tag in whole]
+    ends = following(tags.end)
+    if behind:
+        around = [sequence for mark in behind for sequence in following(mark)]
+        ends = [(*end, *after) for end in ends for after in (*around, OVER)] + (around if tags.open_ended else [])
+    live = [
+        (before(tags.close, nexts), Edge.TO_NEXT),
+        (before(tags.close, ends), Edge.TO_END),
+        (tags.close, Edge.LOOSE_CLOSE),
+        (before(tags.open, named), Edge.LOOSE_OPEN),
+        (tags.end, Edge.LOOSE_END),
+    ]
+    if tags.calls:
+        live.append((tags.calls, Edge.LOOSE_CALL))
+    if tags.escapes:
+        live += [(marker(*tags.escapes.characters), Edge.ESCAPE), (tags.escapes.raw[0], Edge.RAW)]
+        live.append((tags.escapes.raw[1], Edge.LOOSE_RAW))
+    return live
+
+
+def _last(tags: Tags, behind: Sequence[Marker]) -> list[tuple[Marker, Edge]]:
+    """What ends a value in spite of its closing, or that of its call, if the stream ends there, too."""
+    ends = [(*after, *OVER) for mark in behind for after in following(mark)]
+    if tags.framing:
+        ends += [(*after, *OVER) for mark in behind for after in following(tags.framing, mark)]
+    behind_end = [OVER, *ends]
+    behind_value = [*ends, *((*end, *after) for end in following(tags.end) for after in behind_end)]
+    return [(before(tags.close, behind_value), Edge.CLOSE), (before(tags.end, behind_end), Edge.END)]
+
+
+def _spelling(mark: Marker) -> str:
+    """A pattern for any spelling of a marker."""
+    return "|".join("".join(atoms) for atoms in spelled(mark))

@@ -1,0 +1,74 @@
+"""Render conversations with a chat template, in a process of its own."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+RENDER_S = 20
+"""For all conversations together, in the process that renders them."""
+
+
+class Rendering(msgspec.Struct, frozen=True):
+    """What came of one conversation."""
+
+    text: str | None = None
+    """None: it could not be rendered."""
+    problem: str = ""
+
+
+class CannotRender(Exception):
+    """The template can't be tried at all; the message says what to do."""
+
+
+def read_template(path: Path) -> str:
+    """The template of a file: all of it, or what a `tokenizer_config.json` or `chat_template.json` has.
+
+    Of several templates of one model that for tools counts. Raises `CannotRender`.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix != ".json":
+            return text
+        found = json.loads(text)
+    except (OSError, ValueError) as problem:
+        raise CannotRender(f"{path}: {problem}") from problem
+    template = found.get("chat_template") if isinstance(found, dict) else None
+    if isinstance(template, list):
+        named = {entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)}
+        template = named.get("tool_use") or named.get("default")
+    if not isinstance(template, str):
+        raise CannotRender(f"{path} has no chat_template; newer models have it in a file chat_template.jinja")
+    return template
+
+
+def render(template: str, conversations: Sequence[dict[str, Any]], *, within_s: int = RENDER_S) -> list[Rendering]:
+    """What the template makes of each of the conversations, the keyword arguments of a rendering.
+
+    Raises `CannotRender` where Jinja2 is missing, or the template takes too much time or memory.
+    """
+    if find_spec("jinja2") is None:
+        raise CannotRender("templates need Jinja2: pip install 'tokenmill[templates]'")
+    request = {"template": template, "conversations": list(conversations), "cpu_s": within_s}
+    try:
+        run = subprocess.run(
+            [sys.executable, "-m", "tokenmill.templates.sandbox"],
+            input=json.dumps(request),
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=3 * within_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise CannotRender(f"the template did not end within {3 * within_s} seconds") from None
+    if run.returncode:
+        raise CannotRender(
+            f"the template did not end within {within_s} seconds of processor time, or took more memory than it may"
+        )
+    return [msgspec.convert(answer, Rendering) for answer in json.loads(run.stdout)]

@@ -1,0 +1,165 @@
+"""Offsets set by hand, or by a foreign consumer: what such a commit means, and what is said of it (design 4.14).
+
+A commit without a mark is an order to begin there. It says nothing of the state, so that is rebuilt from a record which
+is older than any message can be. It does not say either what was processed before. The output does: the last event on
+it is of the last record that made one. So what was skipped is known, and what is published again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka.errors import TopicAuthorizationFailedError
+
+from tokenmill.config import Config
+from tokenmill.errors import Unavailable
+from tokenmill.kafka import client_options, deadline, started, stopped
+from tokenmill.observe import Numbers
+from tokenmill.records import header
+from tokenmill.session import Mark, Move, Moved, Published, SessionSettings
+from tokenmill.worker.restore import Committed, Extent
+
+log = logging.getLogger(__name__)
+
+START_S = 30.0
+
+POLL_MS = 500
+
+TAIL = 64
+"""Offsets at the end of an output that are looked at first for an event; then four times as many, and so on ..."""
+
+LONGEST_TAIL = 64 * 4**8
+"""... up to so many: dead producers' transactions leave nothing else."""
+
+
+async def understand(
+    config: Config,
+    settings: SessionSettings,
+    committed: Mapping[TopicPartition, Committed],
+    extents: Mapping[TopicPartition, Extent],
+) -> dict[TopicPartition, Committed]:
+    """The commits without a mark, each with one that leads to its state. Raises `Unavailable`; then try again."""
+    bare = {tp: found.offset for tp, found in committed.items() if found.mark is None}
+    bare = {tp: offset for tp, offset in bare.items() if offset <= extents[tp].agreed}
+    if not bare:
+        return {}
+    options = client_options(config.kafka)
+    consumer = await started(
+        lambda: AIOKafkaConsumer(**options, isolation_level="read_committed", enable_auto_commit=False),
+        "connect",
+        START_S,
+    )
+    try:
+        looking = _Looking(config, settings, consumer)
+        return {tp: await looking.at(tp, offset, extents[tp]) for tp, offset in bare.items()}
+    finally:
+        await stopped(consumer)
+
+
+class _Looking:
+    """Looks at the input and at the first output."""
+
+    def __init__(self, config: Config, settings: SessionSettings, consumer: AIOKafkaConsumer) -> None:
+        self._events = config.topics.events
+        self._max_age_ms = int(config.worker.max_age_s * 1000)
+        self._settings = settings
+        self._consumer = consumer
+
+    async def at(self, tp: TopicPartition, offset: int, extent: Extent) -> Committed:
+        """The commit at that offset, understood."""
+        reach = await self._reach(tp, offset, extent.first)
+        # What the topic no longer holds may have had the beginning of something that is still open.
+        low_water = reach - 1 if 0 < reach == extent.first else reach
+        mark = Mark(offset, min(low_water, offset), self._settings.fingerprint(), log=extent.log)
+        return Committed(offset, mark, await self._move(tp))
+
+    async def _reach(self, tp: TopicPartition, offset: int, first: int) -> int:
+        """From where on the log holds all that can be open at the offset, or remembered as ended.
+
+        Nothing is older than `worker.max_age_s`, and an end is remembered for some records.
+        """
+        base = max(first, offset - self._settings.ended_offsets - 1)
+        if base >= offset:
+            return min(first, offset)
+        records = await self._read(tp, base, offset, all_of_it=False)
+        oldest = min((record.timestamp for record in records), default=0) - self._max_age_ms
+        found = await self._since(tp, oldest) if oldest > 0 else None
+        return first if found is None else max(first, min(found, base))
+
+    async def _since(self, tp: TopicPartition, timestamp: int) -> int | None:
+        """The first offset with that timestamp or a later one."""
+        found = await deadline(self._consumer.offsets_for_times({tp: timestamp}), "offsets by time")
+        return None if found[tp] is None else int(found[tp].offset)
+
+    async def _move(self, tp: TopicPartition) -> Move:
+        """What the output says of how far it came."""
+        place = TopicPartition(self._events, tp.partition)
+        self._consumer.assign([place])
+        first = (await deadline(self._consumer.beginning_offsets([place]), "first offsets"))[place]
+        end = (await deadline(self._consumer.end_offsets([place]), "end offsets"))[place]
+        if end == 0:
+            return Move(done=0)
+        try:
+            last = await self._last(place, first, end)
+        except TopicAuthorizationFailedError:
+            log.warning("%s can't be read: what was published before is not known", self._events)
+            return Move()
+        since = await self._since(tp, last.timestamp) if last is not None else None
+        return Move() if last is None or since is None else Move(last._replace(since=since))
+
+    async def _last(self, place: TopicPartition, first: int, end: int) -> Published | None:
+        """The last event of an output that has a number."""
+        tail = TAIL
+        while True:
+            start = max(first, end - tail)
+            records = await self._read(place, start, end)
+            for record in reversed(records):
+                if (seq := header(record.headers, "tm-seq")) is not None:
+                    message_id = (header(record.headers, "tm-message-id") or b"").decode()
+                    choice = int(header(record.headers, "tm-choice") or 0)
+                    return Published(record.timestamp, record.key, message_id, choice, int(seq), 0)
+            if start == first or tail >= LONGEST_TAIL:
+                return None
+            tail *= 4
+
+    async def _read(
+        self, place: TopicPartition, start: int, end: int, *, all_of_it: bool = True
+    ) -> Sequence[ConsumerRecord]:
+        """The records from one offset to another, or some at the beginning."""
+        consumer, found = self._consumer, list[ConsumerRecord]()
+        consumer.assign([place])
+        consumer.seek(place, start)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(START_S):
+                while await consumer.position(place) < end and (all_of_it or not found):
+                    batches: dict[Any, list[Any]] = await consumer.getmany(place, timeout_ms=POLL_MS)
+                    found += [record for record in batches.get(place, ()) if record.offset < end]
+                return found
+        raise Unavailable(f"Kafka: {place.topic}/{place.partition} was not read within {START_S:g} s")
+
+
+def tell(numbers: Numbers, place: TopicPartition, until: int, moved: Moved | None) -> None:
+    """Count and say what became of an offset that was not committed by a worker."""
+    if moved is None:
+        return
+    numbers.add("tokenmill_offsets_moved_total", moved.direction)
+    numbers.add("tokenmill_records_skipped_total", by=moved.skipped[1] - moved.skipped[0])
+    log.error("%s/%d: offset %d was not committed by a worker: %s", *place, until, sentence(moved, until))
+
+
+def sentence(moved: Moved, until: int) -> str:
+    """What became of it."""
+    if moved.direction == "forward":
+        first, last = moved.skipped
+        lost = len(moved.lost)
+        return (
+            f"records {first} to {last - 1} are skipped, with {moved.events} events that nobody gets; "
+            f"{lost} messages that were open end as lost"
+        )
+    return {
+        "back": f"what was published from {until} on is published again",
+        "none": "nothing is skipped and nothing is published again",
+    }.get(moved.direction, "nothing says what was processed before, so what is skipped, if anything is, is not said")

@@ -1,0 +1,69 @@
+"""What every restore begins with: what the group committed, and what the topic holds now."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from tokenmill.errors import Unavailable
+from tokenmill.kafka import deadline
+from tokenmill.session import Mark
+from tokenmill.worker.restore import Committed, Extent
+from tokenmill.worker.topic_log import extents
+
+BELIEF_S = 5.0
+"""For so long it is asked again whether a log is shorter than what is committed, where no epoch tells whom to believe:
+longer than a broker that woke up needs to hear of the others."""
+
+
+async def commits(consumer: AIOKafkaConsumer, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Committed]:
+    """Offsets with their marks; the consumer's own method drops the metadata."""
+    fetch = consumer._coordinator.fetch_committed_offsets  # noqa: SLF001 -- the only place that has them
+    found = await deadline(fetch(list(partitions)), "committed offsets")
+    return {tp: Committed(item.offset, Mark.decode(item.metadata)) for tp, item in found.items()}
+
+
+class Extents:
+    """What the topic holds, asked until it can be believed."""
+
+    def __init__(self, consumer: AIOKafkaConsumer, clock: Callable[[], float]) -> None:
+        self._consumer = consumer
+        self._clock = clock
+        self._doubted: float | None = None
+
+    async def of(
+        self, partitions: Sequence[TopicPartition], commits: Mapping[TopicPartition, Committed]
+    ) -> dict[TopicPartition, Extent]:
+        """By partition. Raises `Unavailable` where it can't be believed yet; then it is to be asked again."""
+        client = self._consumer._client  # noqa: SLF001 -- it asks nothing of what is needed here
+        found: dict[TopicPartition, Extent] = {}
+        for topic in {tp.topic for tp in partitions}:
+            marks = {tp.partition: _mark(commits.get(tp)) for tp in partitions if tp.topic == topic}
+            for number, extent in (await extents(client, topic, marks)).items():
+                found[TopicPartition(topic, number)] = extent
+        self._doubt(found, commits)
+        return found
+
+    def _doubt(self, found: Mapping[TopicPartition, Extent], commits: Mapping[TopicPartition, Committed]) -> None:
+        short = [tp for tp, extent in found.items() if tp in commits and _doubtful(commits[tp], extent)]
+        if not short:
+            self._doubted = None
+            return
+        self._doubted = self._doubted or self._clock()
+        if self._clock() - self._doubted < BELIEF_S:
+            tp = short[0]
+            raise Unavailable(
+                f"Kafka: {tp.topic}/{tp.partition} ends at {found[tp].end}, below what is committed, "
+                f"{commits[tp].offset}, and nobody can tell whether its leader has heard of all"
+            )
+
+
+def _mark(commit: Committed | None) -> Mark | None:
+    return commit.mark if commit else None
+
+
+def _doubtful(commit: Committed, extent: Extent) -> bool:
+    """Whether the end is below the commit, and neither the topic's id nor an epoch says why."""
+    mark = commit.mark
+    if commit.offset <= extent.end or extent.shared is not None:
+        return False
+    return mark is None or not mark.log.is_another(extent.log)

@@ -1,0 +1,95 @@
+"""Input partitions that an output has no partition for are held: assigned, not read, not committed (design 4.12).
+
+Every output record goes to the partition with its input's number. Where partitions were added to the input first, the
+outputs have none for the new ones: a record from there can't be published, and a worker that tried would take the other
+partitions down with it. So they wait; log, `/readyz` and a gauge say for what; and they go on once the outputs have
+grown.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from tokenmill.errors import Unavailable
+from tokenmill.worker.connect import make_admin
+from tokenmill.worker.lane import Lane, Phase
+from tokenmill.worker.topics import output_topics, partition_counts
+
+if TYPE_CHECKING:  # the engine has a `Room`
+    from tokenmill.worker.engine import Engine
+
+log = logging.getLogger(__name__)
+
+ROUND_S = 2.0
+"""Between two looks at the outputs, while something is held."""
+
+UNLIMITED = 1 << 31
+"""More partitions than a topic can have: of outputs that nobody has counted."""
+
+
+class Room:
+    """How many partitions the outputs have."""
+
+    def __init__(self, tokens: str = "", counts: Mapping[str, int] | None = None) -> None:
+        """`counts` are those of the input, which is called `tokens`, and of all outputs."""
+        self._tokens = tokens
+        self._counts: Mapping[str, int] = counts or {}
+
+    @property
+    def partitions(self) -> int:
+        """An input partition with this number, or a higher one, is held."""
+        outputs = [count for topic, count in self._counts.items() if topic != self._tokens]
+        return min(outputs, default=UNLIMITED)
+
+    def hold(self, lanes: Iterable[Lane], consumer: AIOKafkaConsumer) -> list[TopicPartition]:
+        """Hold those lanes, which are paused, that have no place in an output; answers which."""
+        held = [lane for lane in lanes if lane.partition.number >= self.partitions]
+        for lane in held:
+            lane.phase = Phase.HELD
+            consumer.seek(lane.topic_partition, 0)  # anywhere: without a position every read would ask for one
+        if held:
+            numbers = sorted(lane.partition.number for lane in held)
+            log.error("partitions %s are held: %s", numbers, self.sentence(numbers[-1]), extra={"partitions": numbers})
+        return [lane.topic_partition for lane in held]
+
+    def learn(self, counts: Mapping[str, int]) -> None:
+        """Take note of how many there are now. A topic that nobody can see at the moment has what it had."""
+        self._counts = {**self._counts, **counts}
+
+    def sentence(self, number: int) -> str:
+        """Why the input partition `number` is held, and the command that mends it."""
+        wanted = max(self._counts.get(self._tokens, 0), number + 1)
+        short = {topic: count for topic, count in self._counts.items() if topic != self._tokens and count < wanted}
+        which = ", ".join(f"topic {topic} has {count} partitions" for topic, count in short.items())
+        return f"{which}, {self._tokens} has {wanted}: `tokenmill topics create --partitions {wanted}` adds them"
+
+
+class Holder:
+    """Lets held partitions go on."""
+
+    def __init__(self, engine: "Engine") -> None:
+        self._engine = engine
+
+    async def look(self) -> None:
+        """Ask how many partitions the outputs have, if something waits for more. It is asked again the next time."""
+        held = {tp: lane for tp, lane in self._engine.lanes.items() if lane.phase is Phase.HELD}
+        if not held:
+            return
+        config, room = self._engine.config, self._engine.room
+        try:
+            async with make_admin(config.kafka) as admin:
+                room.learn(await partition_counts(admin, [config.topics.tokens, *output_topics(config)]))
+        except Unavailable as problem:
+            log.info("whether the outputs have grown is not known now: %s", problem)
+            return
+        free = {tp: lane for tp, lane in held.items() if tp.partition < room.partitions}
+        if free:
+            log.info("the outputs have partitions %s now", [tp.partition for tp in free])
+            self._engine.ownership.let_go(free)
+
+
+def held(engine: "Engine") -> list[TopicPartition]:
+    """The partitions that are held now."""
+    return sorted(tp for tp, lane in engine.lanes.items() if lane.phase is Phase.HELD)

@@ -1,0 +1,46 @@
+"""Rows about partitions that are held, and offsets that were set by hand."""
+
+from tests.ablations.ablation import Ablation, Change
+
+OFFSETS = (
+    Ablation(
+        "partitions that an output lacks are held",
+        "what they hold can't be published: the worker ends again and again, and takes the other partitions along",
+        "worker/test_room.py::test_what_is_held_is_not_read_and_goes_on_when_there_is_room",
+        (
+            Change(
+                "worker/room.py",
+                "held = [lane for lane in lanes if lane.partition.number >= self.partitions]",
+                "held = list[Lane]()",
+            ),
+        ),
+    ),
+    Ablation(
+        "what was skipped is lost",
+        "an offset was moved forward: messages go on with a hole that nobody hears of",
+        "session/test_skipped.py::test_what_made_events_in_between_is_lost",
+        (Change("session/skipped.py", "if choice.seq > self._seqs.get(choice, 0):", "if False:"),),
+    ),
+    Ablation(
+        "commits remember what was skipped",
+        "a later replay takes what was announced as lost for sound",
+        "session/test_skipped.py::test_it_is_said_once",
+        (Change("session/partition.py", "skipped=history.skipped", "skipped=()"),),
+    ),
+    Ablation(
+        "the last event on the output says what was done",
+        "an offset was moved forward: nobody knows, and messages go on with a hole",
+        "worker/test_moved.py::test_the_last_event_is_that_of_the_output",
+        (Change("worker/moved.py", "Move() if last is None or since is None else Move(", "Move() if True else Move("),),
+    ),
+    Ablation(
+        "state at an offset that was set by hand is rebuilt from below it",
+        "an offset was moved back: messages that were open there begin anew in their middle, or are orphans",
+        "worker/test_moved.py::test_a_message_that_is_open_there_goes_on_in_the_middle",
+        (
+            Change(
+                "worker/moved.py", "return first if found is None else max(first, min(found, base))", "return offset"
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,75 @@
+"""An output's `max.message.bytes` lowered while workers run: they fit their outputs to it, or say what to do."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.support.stage import Content, Stage, until
+from tokenmill.servers.worker import WorkerProcess
+
+pytestmark = pytest.mark.integration
+
+LOWERED = 450_000
+"""Above the least that the limits need, and below what one batch of outputs had before."""
+
+TEXT = "something long " * 60_000
+"""Of one chunk: it becomes many events, of which a batch of before is more than the topic takes."""
+
+
+async def _ended(worker: WorkerProcess) -> str:
+    """The last line of level `critical` of a worker that ends by itself."""
+    await until(lambda: not worker.alive, "the worker ends")
+    return worker.log.read_text().partition('"critical"')[2].partition("\n")[0]
+
+
+@pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
+async def test_outputs_are_fitted_at_the_next_start(stage: Stage, delivery: str) -> None:
+    """One exit that names the topic, then all comes out, in smaller batches; open messages go on, also by replay."""
+    stage.settings["redis"]["url"] = "memory://"
+    worker = await stage.start(delivery=delivery)
+    await stage.send("c", {"message_id": "open", "delta": "and "})
+    await until(stage.caught_up, "a message is open")
+    await stage.raise_limit(stage.topics.events, LOWERED)
+    await stage.send("c", {"message_id": "m", "seq": 0, "delta": TEXT})
+    said = await _ended(worker)
+    assert f"topic {stage.topics.events} takes no " in said
+    assert "bytes any more: its max.message.bytes was lowered; outputs are fitted to it at the next start" in said
+
+    worker = await stage.start(delivery=delivery)
+    await stage.send("c", {"message_id": "open", "delta": "on", "end": True})
+    await until(stage.caught_up, "everything is committed")
+    assert _compared(await stage.found()) == _compared(await stage.expected())
+    [fitted] = [line["message"] for line in stage.logged(worker) if "is lowered from" in line["message"]]
+    assert f"topic {stage.topics.events} takes no more, its max.message.bytes is {LOWERED}; `kafka-configs" in fitted
+    assert worker.alive
+
+
+def _compared(outputs: dict[tuple[str, int], list[Content]]) -> dict[tuple[str, int], list[object]]:
+    """Outputs without repeats, of which the exit may make some at least once.
+
+    What `message-start` says of the cap is left out: it is that of the worker which published it.
+    """
+    return {place: list(dict.fromkeys(map(_without_cap, contents))) for place, contents in outputs.items()}
+
+
+def _without_cap(content: Content) -> object:
+    timestamp, key, value, headers = content
+    event = json.loads(value or b"{}")
+    event.get("request", {}).pop("payload_bytes", None)
+    if not event.get("request"):
+        event.pop("request", None)
+    return timestamp, key, json.dumps(event), headers
+
+
+async def test_a_limit_that_is_too_small_is_refused_with_the_least(stage: Stage) -> None:
+    """No worker could publish a call then; the sentence has no number that makes no sense."""
+    await stage.raise_limit(stage.topics.dlq, 200)
+    worker = stage.prepare()
+    starting = asyncio.create_task(asyncio.to_thread(worker.start))
+    await asyncio.wait([starting])
+    assert starting.exception() is not None
+    said = await _ended(worker)
+    assert f"topic {stage.topics.dlq}: its max.message.bytes is 200, and limits.call_chars and" in said
+    assert "need at least 402432" in said
+    assert f"--entity-name {stage.topics.dlq} --add-config max.message.bytes=1065536`" in said

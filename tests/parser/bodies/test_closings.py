@@ -1,0 +1,100 @@
+"""What ends a value: a closing behind which the call goes on, not one that is content."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse
+from tokenmill.events import ToolCall
+
+TOOL = {
+    "function": {
+        "name": "write",
+        "parameters": {"properties": {"path": {"type": "string"}, "content": {"type": "string"}}},
+    }
+}
+CALL = "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call>"
+
+
+def written(content: str, *, before: str = "", after: str = "") -> str:
+    """A call as the model's template writes it."""
+    return (
+        f"<tool_call>\n<function=write>\n{before}<parameter=content>\n{content}\n</parameter>\n{after}"
+        "</function>\n</tool_call>"
+    )
+
+
+def arguments_of(text: str, **options: Any) -> list[dict[str, Any]]:
+    """Arguments of all calls, which are the same wherever the text is cut."""
+    compiled = grammar("qwen3_xml", content_arguments=["*"], **options)
+    whole = merged(parse(compiled, [text]))
+    for chunks in all_cuts(text):
+        assert merged(parse(compiled, chunks)) == whole
+    return [event.arguments for event in whole if isinstance(event, ToolCall)]
+
+
+@pytest.mark.parametrize("tools", [[], [TOOL]])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a </parameter> b",
+        "a</parameter>\n</function>\n</tool_call>\nb",
+        "</function>",
+        "a\n</function>\n</tool_call>\nb",
+        "  </parameter>\n  </function>\n  </tool_call>",
+        "see <parameter=x> there",
+        "a\n<parameter=x>\nb",
+        "a\n</parameter>\nb",
+        CALL,
+        f"{CALL}\n{CALL}",
+    ],
+)
+def test_content(content: str, tools: list[Any]) -> None:
+    """What looks like markup where none can stand is content."""
+    assert arguments_of(written(content), tools=tools) == [{"content": content}]
+
+
+def test_parameters_in_a_value() -> None:
+    """The same goes for pairs of tags without a call around them."""
+    content = "a\n<parameter=x>\n1\n</parameter>\n<parameter=y>\n2\n</parameter>"
+    assert arguments_of(written(content), tools=[TOOL]) == [{"content": content}]
+    assert arguments_of(written(content)) == []
+
+
+def test_a_stray_parameter_in_front_of_another() -> None:
+    """The tool says which parameter is its own; without it nobody knows."""
+    text = written("a\n<parameter=x>\nb", after="<parameter=path>\np\n</parameter>\n")
+    assert arguments_of(text, tools=[TOOL]) == [{"content": "a\n<parameter=x>\nb", "path": "p"}]
+    assert arguments_of(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call><function=write><parameter=path>a\n<parameter=content>b</parameter></function></tool_call>",
+        "<tool_call><function=write><parameter=path>a</parameter><parameter=content>b</function></tool_call>",
+        "<tool_call><function=write><parameter=path>a</parameter><parameter=content>b</parameter></tool_call>",
+        "<tool_call>\n<function=write>\n<parameter=path>\na</parameter>\n<parameter=content>\nb</parameter>\n</function>",
+    ],
+)
+def test_forgotten_closings(text: str) -> None:
+    """A next parameter that the tool has, or the end of the stream, takes their place."""
+    assert arguments_of(text, tools=[TOOL]) == [{"path": "a", "content": "b"}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        written("a </parameter> b", before="<parameter=path>\nx\n"),
+        "<tool_call><function=write><parameter=path>a</parameter> b</function></tool_call>",
+        (
+            "<tool_call><function=write><parameter=path>a\n<parameter=content>b</parameter>\n"
+            "<parameter=content>c</parameter></function></tool_call>"
+        ),
+    ],
+)
+def test_both_is_broken(text: str) -> None:
+    """A call that has closings which are content and others that were forgotten is not executed."""
+    events = parse(grammar("qwen3_xml", tools=[TOOL]), [text])
+    assert not named(events, ToolCall)
+    assert codes_of(events) == ["malformed-call"]

@@ -1,0 +1,67 @@
+"""Templates of files, rendered within limits."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tokenmill.templates import rendering
+from tokenmill.templates.rendering import CannotRender, read_template, render
+
+
+def test_each_conversation_has_its_own_answer() -> None:
+    """In their order; one that can't be rendered does not touch the others."""
+    found = render("{{ a + 1 }}", [{"a": 1}, {"a": "x"}, {"a": 3}])
+    assert [one.text for one in found] == ["2", None, "4"]
+    assert found[1].problem
+
+
+def test_a_template_without_an_end_is_ended() -> None:
+    """It may use a processor for so long, whether it writes anything or not."""
+    template = "{% for i in range(9999) %}{% for j in range(9999) %}{% set x = j %}{% endfor %}{% endfor %}"
+    with pytest.raises(CannotRender, match=r"did not end within \d seconds"):
+        render(template, [{}, {}], within_s=1)
+
+
+def test_a_template_may_not_fill_the_memory() -> None:
+    """Nor write without an end."""
+    (found,) = render("{{ word * 10 ** 11 }}", [{"word": "a"}])
+    assert found.problem == "MemoryError"
+
+
+def test_a_missing_extra_is_said_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jinja2 is no dependency of the worker."""
+    monkeypatch.setattr(rendering, "find_spec", lambda name: None)  # noqa: ARG005 -- the name of Jinja2
+    with pytest.raises(CannotRender, match=r"pip install 'tokenmill\[templates\]'"):
+        render("a", [{}])
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"chat_template": "T"},
+        {"chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}]},
+        {"chat_template": [{"name": "default", "template": "T"}]},
+    ],
+)
+def test_a_template_may_stand_in_a_configuration(config: object, tmp_path: Path) -> None:
+    """Of several that for tools counts."""
+    path = tmp_path / "tokenizer_config.json"
+    path.write_text(json.dumps(config))
+    assert read_template(path) == "T"
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "{", '{"chat_template": [{"name": "rag", "template": "R"}]}'])
+def test_a_configuration_without_one_is_refused(text: str, tmp_path: Path) -> None:
+    """With the file's name."""
+    path = tmp_path / "tokenizer_config.json"
+    path.write_text(text)
+    with pytest.raises(CannotRender, match=r"tokenizer_config\.json"):
+        read_template(path)
+
+
+def test_any_other_file_is_the_template(tmp_path: Path) -> None:
+    """As `chat_template.jinja`, to the character."""
+    path = tmp_path / "chat_template.jinja"
+    path.write_text("a{{ b }}\n")
+    assert read_template(path) == "a{{ b }}\n"
