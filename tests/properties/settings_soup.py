@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tokenmill.config import Config
+from tokenmill.config.base import SECRETS
 from tokenmill.config.read import OUTPUTS_VARIABLE, PREFIX
-from tokenmill.config.sections import SECRETS
 
 SECRET = "hunter-2-is-secret"
 """Stands in the values of secrets, and nowhere else."""

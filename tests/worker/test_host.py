@@ -1,10 +1,8 @@
 """Faust as a host: its traps are closed, its settings are ours."""
 
-import gc
 import os
 import signal
 import socket
-import threading
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ from tokenmill.config import Config, ParserSection, Worker
 from tokenmill.errors import ConfigError
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.worker import run_worker
-from tokenmill.worker.host import GARBAGE_THRESHOLD, Deadline, make_app, tune_garbage_collector
+from tokenmill.worker.host import make_app
 from tokenmill.worker.service import WorkerService
 
 pytestmark = pytest.mark.integration
@@ -58,34 +56,6 @@ def test_a_port_that_is_taken_is_said_in_one_line(capfd: pytest.CaptureFixture[s
     [line] = capfd.readouterr().err.splitlines()
     assert f"can't listen on 127.0.0.1 port {port}: " in line
     assert line.endswith("set another TOKENMILL_WORKER__PORT, or 0 for any that is free")
-
-
-def test_the_garbage_collector_looks_less_often() -> None:
-    """And not at what was there before the first record."""
-    before = gc.get_threshold()
-    try:
-        tune_garbage_collector()
-        assert gc.get_threshold()[0] == GARBAGE_THRESHOLD
-        assert gc.get_freeze_count() > 0
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
-
-
-def test_a_deadline_ends_the_process_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """The first reason to end counts; a process that is over by then never notices."""
-    ended, codes = threading.Event(), list[int]()
-
-    def exit_process(code: int) -> None:
-        codes.append(code)
-        ended.set()
-
-    deadline = Deadline(exit_process)
-    deadline.start(0.01, "stop")
-    deadline.start(0.0, "failure")
-    assert ended.wait(10)
-    assert codes == [1]
-    assert "stop: not over after 0.01 s" in capsys.readouterr().err
 
 
 async def test_a_debugger_signal_is_ignored_and_output_is_plain(stage: Stage) -> None:

@@ -4,7 +4,20 @@ Nothing is guessed: an unknown key, a wrong type or a contradiction is refused w
 is wrong is said at once.
 """
 
+from tokenmill.config.base import Section
+from tokenmill.config.gateway import Gateway
 from tokenmill.config.read import load_config
-from tokenmill.config.sections import Config, ExtraOutput, Kafka, ParserSection, Redis, Section, Topics, Worker
+from tokenmill.config.sections import Config, ExtraOutput, Kafka, ParserSection, Redis, Topics, Worker
 
-__all__ = ["Config", "ExtraOutput", "Kafka", "ParserSection", "Redis", "Section", "Topics", "Worker", "load_config"]
+__all__ = [
+    "Config",
+    "ExtraOutput",
+    "Gateway",
+    "Kafka",
+    "ParserSection",
+    "Redis",
+    "Section",
+    "Topics",
+    "Worker",
+    "load_config",
+]

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tokenmill.config.base import SECRETS
 from tokenmill.config.relations import contradictions
-from tokenmill.config.sections import SECRETS, Config, ExtraOutput
+from tokenmill.config.sections import Config, ExtraOutput
 from tokenmill.errors import ConfigError
 from tokenmill.parser.options import wrong_value
 from tokenmill.registry import known_names

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from tokenmill.codecs import find_codec
+from tokenmill.config.gateway_relations import gateway_contradictions
 from tokenmill.config.sections import Config
 from tokenmill.dialects import REGISTRY as DIALECTS
 from tokenmill.errors import BadOpen, UnknownCodec
@@ -55,6 +56,7 @@ def contradictions(config: Config) -> Iterator[Contradiction]:
     yield from _sizes(config)
     yield from _times(config)
     yield from _transactions(config)
+    yield from gateway_contradictions(config)
 
 
 def _group(config: Config) -> Iterator[Contradiction]:

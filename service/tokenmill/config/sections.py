@@ -1,35 +1,17 @@
 """Every setting: what it means, its unit, its default and why that.
 
-Seconds (`_s`) are for people to wait, milliseconds (`_ms`) for what Kafka calls so. A secret is never part of a `repr`.
+Seconds (`_s`) are for people to wait, milliseconds (`_ms`) for what Kafka calls so.
 """
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from tokenmill.config.base import Positive, PositiveInt, Section
+from tokenmill.config.gateway import Gateway
 from tokenmill.limits import Limits
 from tokenmill.parser.options import Options
-
-Positive: TypeAlias = Annotated[float, Meta(gt=0)]
-PositiveInt: TypeAlias = Annotated[int, Meta(gt=0)]
-
-SECRETS = frozenset({"sasl_password", "ssl_password", "url"})
-"""Keys whose value is shown to nobody; a Redis URL may hold a password. Each may stand in a file, which the key with
-`_file` at its end names."""
-
-
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One table of the file."""
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """Names and values, secrets masked."""
-        values = [(name, getattr(self, name)) for name in self.__struct_fields__]
-        return [(name, "***" if name in SECRETS and value else value) for name, value in values]
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
-        return f"{type(self).__name__}({shown})"
 
 
 class Kafka(Section, frozen=True, kw_only=True):
@@ -194,4 +176,5 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     parser: ParserSection = ParserSection()
     limits: Limits = Limits()
     worker: Worker = Worker()
+    gateway: Gateway = Gateway()
     outputs: list[ExtraOutput] = []

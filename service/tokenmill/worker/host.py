@@ -6,13 +6,9 @@ data, settings read from the environment.
 """
 
 import asyncio
-import gc
 import logging
-import os
 import socket
-import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,13 +22,11 @@ from mode import Service
 from tokenmill.config import Config
 from tokenmill.errors import FatalError
 from tokenmill.observe import Hooks, Numbers, exposition, setup_logs
+from tokenmill.process import EXIT_S, Deadline, tune_garbage_collector
 from tokenmill.session import SessionSettings
 from tokenmill.worker.service import WorkerService
 
 log = logging.getLogger(__name__)
-
-EXIT_S = 5.0
-"""From the end of the drain, or from a failure, to the end of the process."""
 
 
 class BootStrategy(BaseBootStrategy):
@@ -68,38 +62,6 @@ class Worker(faust.Worker):
 
     def _setup_logging(self) -> None:
         """Ours is set up already, and standard output stays what it is."""
-
-
-class Deadline:
-    """Ends the process if it does not end by itself: the host knows no deadline on stop."""
-
-    def __init__(self, exit_process: Callable[[int], Any] = os._exit) -> None:
-        self._exit = exit_process
-        self._timer: threading.Timer | None = None
-
-    def start(self, seconds: float, why: str) -> None:
-        """From now on there are so many seconds left. The first call counts."""
-        if self._timer is None:
-            self._timer = threading.Timer(seconds, self._end, (seconds, why))
-            self._timer.daemon = True
-            self._timer.start()
-
-    def _end(self, seconds: float, why: str) -> None:
-        sys.stderr.write(f"{why}: not over after {seconds:g} s; ending the process\n")
-        sys.stderr.flush()
-        self._exit(1)
-
-
-GARBAGE_THRESHOLD = 50_000
-"""New objects before the collector looks for cycles. Records, chunks and outputs make none; looking through them every
-700 objects, as Python does by default, costs more than reading them."""
-
-
-def tune_garbage_collector() -> None:
-    """Leave out what lives as long as the process, and look for cycles less often."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
 
 
 def run_worker(config: Config, hooks: Hooks | None = None) -> int:

@@ -1,0 +1,26 @@
+"""What all sections share: how a value is bounded, and that a secret is never part of a `repr`."""
+
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+Positive: TypeAlias = Annotated[float, Meta(gt=0)]
+PositiveInt: TypeAlias = Annotated[int, Meta(gt=0)]
+
+SECRETS = frozenset({"sasl_password", "ssl_password", "url", "jwt_secret", "ticket_secret"})
+"""Keys whose value is shown to nobody; a Redis URL may hold a password. Each may stand in a file, which the key with
+`_file` at its end names."""
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One table of the file."""
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Names and values, secrets masked."""
+        values = [(name, getattr(self, name)) for name in self.__struct_fields__]
+        return [(name, "***" if name in SECRETS and value else value) for name, value in values]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"{type(self).__name__}({shown})"

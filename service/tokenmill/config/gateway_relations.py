@@ -1,0 +1,71 @@
+"""What has to hold between the settings of the gateway."""
+
+import re
+from collections.abc import Iterator
+from ipaddress import ip_address
+from typing import TypeAlias
+
+from tokenmill.config.gateway import Gateway
+from tokenmill.config.sections import Config
+from tokenmill.dialects import REGISTRY as DIALECTS
+
+Contradiction: TypeAlias = tuple[tuple[str, ...], str]
+
+ORIGIN = re.compile(r"https?://[^/\s?#]+")
+"""What a browser sends as `Origin`: no path, not even a slash."""
+
+SECRET_BYTES = 32
+"""The least that a secret of HMAC-SHA256 should have (RFC 7518, 3.2)."""
+
+_NEEDS = {"keys": ("keys_file",), "jwt": ("jwt_audience",), "function": ("function",)}
+"""What each way of `auth` can't do without."""
+
+UNGUARDED = (
+    "gateway.bind: {} can be reached from elsewhere, and gateway.auth is none: everybody could read and stop every "
+    "conversation; set gateway.auth, or bind to 127.0.0.1"
+)
+
+
+def gateway_contradictions(config: Config) -> Iterator[Contradiction]:
+    """Every relation of the section that does not hold."""
+    gateway = config.gateway
+    yield from _listening(gateway)
+    yield from _auth(gateway)
+    for number, origin in enumerate(gateway.origins):
+        if origin != "*" and not ORIGIN.fullmatch(origin):
+            yield _one("origins", f"{origin!r} (number {number + 1}) is no origin: https://host, or with a port, or *")
+    for name in gateway.dialects:
+        if DIALECTS.find(name) is None:
+            yield _one("dialects", f"unknown dialect {name!r}; {DIALECTS.instead_of(name)}")
+
+
+def _listening(gateway: Gateway) -> Iterator[Contradiction]:
+    if gateway.auth == "none" and not is_loopback(gateway.bind):
+        yield ("gateway.bind", "gateway.auth"), UNGUARDED.format(gateway.bind)
+    if gateway.port and gateway.port == gateway.ops_port:
+        yield ("gateway.ops_port", "gateway.port"), "gateway.ops_port: must be another one than gateway.port"
+    if bool(gateway.tls_certfile) != bool(gateway.tls_keyfile):
+        yield ("gateway.tls_certfile", "gateway.tls_keyfile"), "gateway.tls_certfile: comes together with tls_keyfile"
+
+
+def is_loopback(bind: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ip_address(bind).is_loopback
+    except ValueError:
+        return bind == "localhost"
+
+
+def _auth(gateway: Gateway) -> Iterator[Contradiction]:
+    for name in _NEEDS.get(gateway.auth, ()):
+        if not getattr(gateway, name):
+            yield _one(name, f"is needed where gateway.auth is {gateway.auth}")
+    if gateway.auth == "jwt" and bool(gateway.jwt_keys) == bool(gateway.jwt_secret):
+        yield _one("jwt_keys", "one of jwt_keys and jwt_secret is needed where gateway.auth is jwt, not both")
+    for name in ("jwt_secret", "ticket_secret"):
+        if 0 < len(getattr(gateway, name).encode()) < SECRET_BYTES:
+            yield _one(name, f"is shorter than {SECRET_BYTES} bytes; `openssl rand -hex 32` makes one")
+
+
+def _one(name: str, sentence: str) -> Contradiction:
+    return (f"gateway.{name}",), f"gateway.{name}: {sentence}"

@@ -1,0 +1,82 @@
+"""What a request is refused with: an RFC 9457 problem that says what to change, never a trace.
+
+1. Each kind of refusal is one row; its `type` is `urn:tokenmill:problem:<name>`, which programs may compare.
+2. Details say what the caller sent only where it is short and printable: a log or a page may show them.
+"""
+
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+SHOWN = 80
+"""Characters of what a caller sent that a detail quotes: a name is recognised by them, a log line stays one."""
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """One kind of refusal."""
+
+    name: str
+    status: int
+    title: str
+
+
+BAD_REQUEST = Kind("bad-request", 400, "The request is not understood")
+BAD_POSITION = Kind("bad-position", 400, "The position can't be read")
+UNKNOWN_DIALECT = Kind("unknown-dialect", 400, "There is no such dialect")
+UNKNOWN_CODEC = Kind("unknown-codec", 400, "There is no such codec")
+UNAUTHENTICATED = Kind("unauthenticated", 401, "Credentials are missing or not valid")
+FORBIDDEN = Kind("forbidden", 403, "Not allowed for this conversation")
+NOT_FOUND = Kind("not-found", 404, "There is nothing here")
+NOT_ALLOWED = Kind("method-not-allowed", 405, "The method is not for this address")
+CONFLICT = Kind("conflict", 409, "The request does not fit what came before")
+GONE = Kind("gone", 410, "The log no longer has this position")
+TOO_LARGE = Kind("too-large", 413, "The body is too large")
+TOO_MANY = Kind("too-many", 429, "Too much at once")
+UNAVAILABLE = Kind("unavailable", 503, "Kafka does not answer")
+
+KINDS = (
+    BAD_REQUEST,
+    BAD_POSITION,
+    UNKNOWN_DIALECT,
+    UNKNOWN_CODEC,
+    UNAUTHENTICATED,
+    FORBIDDEN,
+    NOT_FOUND,
+    NOT_ALLOWED,
+    CONFLICT,
+    GONE,
+    TOO_LARGE,
+    TOO_MANY,
+    UNAVAILABLE,
+)
+
+
+class Refused(Exception):
+    """A request that is answered with a problem; `detail` says what to change."""
+
+    def __init__(self, kind: Kind, detail: str, *, headers: dict[str, str] | None = None, **members: Any) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+        self.headers = headers or {}
+        self.members = members
+        """Further members of the problem."""
+
+    def body(self) -> bytes:
+        """The problem as JSON."""
+        kind = self.kind
+        members = {"type": f"urn:tokenmill:problem:{kind.name}", "title": kind.title, "status": kind.status}
+        return msgspec.json.encode(members | {"detail": self.detail} | self.members)
+
+    def response(self) -> web.Response:
+        """The whole answer."""
+        return web.Response(
+            status=self.kind.status, body=self.body(), content_type="application/problem+json", headers=self.headers
+        )
+
+
+def shown(text: str) -> str:
+    """What a caller sent, as it may stand in a detail: quoted, cut, and without characters that control anything."""
+    cut = text if len(text) <= SHOWN else text[:SHOWN] + "…"
+    return repr("".join(char if char.isprintable() else "�" for char in cut))

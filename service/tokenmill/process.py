@@ -1,0 +1,43 @@
+"""What every long-running process of ours needs: an end that comes, and few searches for garbage."""
+
+import gc
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+EXIT_S = 5.0
+"""From the end of the drain, or from a failure, to the end of the process."""
+
+
+class Deadline:
+    """Ends the process if it does not end by itself: the host knows no deadline on stop."""
+
+    def __init__(self, exit_process: Callable[[int], Any] = os._exit) -> None:
+        self._exit = exit_process
+        self._timer: threading.Timer | None = None
+
+    def start(self, seconds: float, why: str) -> None:
+        """From now on there are so many seconds left. The first call counts."""
+        if self._timer is None:
+            self._timer = threading.Timer(seconds, self._end, (seconds, why))
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _end(self, seconds: float, why: str) -> None:
+        sys.stderr.write(f"{why}: not over after {seconds:g} s; ending the process\n")
+        sys.stderr.flush()
+        self._exit(1)
+
+
+GARBAGE_THRESHOLD = 50_000
+"""New objects before the collector looks for cycles. Records, chunks and outputs make none; looking through them every
+700 objects, as Python does by default, costs more than reading them."""
+
+
+def tune_garbage_collector() -> None:
+    """Leave out what lives as long as the process, and look for cycles less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
