@@ -1,4 +1,4 @@
-"""A reader of committed events that is there while everything happens."""
+"""A reader of events that is there while everything happens."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -44,13 +44,13 @@ class Reader:
 
 
 @asynccontextmanager
-async def reading(stage: Stage) -> AsyncIterator[Reader]:
-    """A reader of the stage's events, from their beginning on."""
+async def reading(stage: Stage, isolation: str = "read_committed") -> AsyncIterator[Reader]:
+    """A reader of the stage's events, from their beginning on, of what is committed or of everything."""
     consumer = AIOKafkaConsumer(
         stage.topics.events,
         bootstrap_servers=stage.bootstrap,
         auto_offset_reset="earliest",
-        isolation_level="read_committed",
+        isolation_level=isolation,
     )
     reader = Reader(consumer)
     await consumer.start()
