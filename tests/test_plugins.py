@@ -131,7 +131,7 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
         "its component is named 'Recipe'; give both one name",
         "it is no tokenmill.parser.Format but a ShoutDialect",
         "ModuleNotFoundError: No module named 'nowhere_at_all'",
-        "it has no state_type, streams_tool_input, streams_arguments, describes_tools, encode",
+        "it has no state_type, streams_tool_input, streams_arguments, describes_tools, names_events, encode",
         "it has no sample, decode",
     ):
         assert said in run.stderr
@@ -156,7 +156,7 @@ def test_a_state_that_no_snapshot_can_hold() -> None:
 
     class Dialect:
         name, summary, encode = "d", "", None
-        streams_tool_input = streams_arguments = describes_tools = False
+        streams_tool_input = streams_arguments = describes_tools = names_events = False
         state_type: type | None = dict
 
     assert "no msgspec.Struct" in wrong(Dialect())

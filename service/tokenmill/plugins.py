@@ -61,6 +61,7 @@ _DIALECT = (
     "streams_tool_input",
     "streams_arguments",
     "describes_tools",
+    "names_events",
     "encode",
 )
 

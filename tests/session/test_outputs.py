@@ -140,6 +140,7 @@ class _Twice:
     streams_tool_input = False
     streams_arguments = False
     describes_tools = False
+    names_events = False
 
     def encode(self, state: Any, _envelope: Envelope, event: Event, _seq: int | None, _time: int) -> list[bytes]:
         """Payloads that say how many events there were."""

@@ -50,6 +50,7 @@ class _Growing:
     state_type = None
     streams_arguments = True
     describes_tools = True
+    names_events = False
 
     def __init__(self, *, streams_tool_input: bool) -> None:
         self.streams_tool_input = streams_tool_input

@@ -72,6 +72,7 @@ class AgUiDialect:
     streams_tool_input = True
     streams_arguments = True
     describes_tools = False
+    names_events = False
 
     def encode(
         self, state: AgUiState | None, envelope: Envelope, event: Event, _seq: int | None, time: int

@@ -69,6 +69,7 @@ class AgentDialect:
     streams_tool_input = False
     streams_arguments = False
     describes_tools = True
+    names_events = False
 
     def encode(
         self, state: AgentState | None, envelope: Envelope, event: Event, seq: int | None, time: int

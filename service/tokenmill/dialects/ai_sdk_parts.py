@@ -63,6 +63,7 @@ class AiSdkPartsDialect:
     streams_tool_input = True
     streams_arguments = True
     describes_tools = False
+    names_events = False
 
     def encode(
         self, state: AiSdkPartsState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

@@ -73,6 +73,7 @@ class AiSdkUiDialect:
     streams_tool_input = True
     streams_arguments = True
     describes_tools = False
+    names_events = False
 
     def encode(
         self, state: AiSdkUiState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

@@ -93,6 +93,7 @@ class AnthropicDialect:
     streams_tool_input = False
     streams_arguments = True
     describes_tools = False
+    names_events = True
 
     def encode(
         self, state: AnthropicState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

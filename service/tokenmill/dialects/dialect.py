@@ -123,6 +123,10 @@ class Dialect(Protocol):
     def describes_tools(self) -> bool:
         """Whether it shows what a tool is for, which `message-start` then has to say."""
 
+    @property
+    def names_events(self) -> bool:
+        """Whether its clients look for the payload's `type` as the name of a server-sent event, too."""
+
     def encode(self, state: Any, envelope: Envelope, event: Event, seq: int | None, time: int) -> Sequence[bytes]:
         """The payloads of one event, none to several.
 

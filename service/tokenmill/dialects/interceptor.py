@@ -57,6 +57,7 @@ class InterceptorDialect:
     streams_tool_input = True
     streams_arguments = False
     describes_tools = False
+    names_events = False
 
     def encode(
         self, state: InterceptorState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

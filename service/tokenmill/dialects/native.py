@@ -25,6 +25,7 @@ class NativeDialect:
     streams_tool_input = True
     streams_arguments = False
     describes_tools = False
+    names_events = False
 
     def encode(self, _state: Any, envelope: Envelope, event: Event, seq: int | None, time: int) -> Sequence[bytes]:
         """The event as one JSON object."""

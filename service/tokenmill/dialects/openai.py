@@ -71,6 +71,7 @@ class OpenAIDialect:
     streams_tool_input = False
     streams_arguments = True
     describes_tools = False
+    names_events = False
 
     def encode(
         self, state: OpenAIState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

@@ -105,6 +105,7 @@ class CompletionDialect:
     streams_tool_input = False
     streams_arguments = False
     describes_tools = False
+    names_events = False
 
     def encode(
         self, state: CompletionState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

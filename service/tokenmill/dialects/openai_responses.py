@@ -87,6 +87,7 @@ class ResponsesDialect:
     streams_tool_input = True
     streams_arguments = True
     describes_tools = False
+    names_events = True
 
     def encode(
         self, state: ResponsesState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

@@ -59,6 +59,7 @@ class SegmentsDialect:
     streams_tool_input = True
     streams_arguments = True
     describes_tools = False
+    names_events = False
 
     def encode(
         self, state: SegmentsState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int

@@ -67,6 +67,7 @@ class SessionDialect:
     streams_tool_input = False
     streams_arguments = False
     describes_tools = False
+    names_events = False
 
     def encode(
         self, state: SessionState | None, envelope: Envelope, event: Event, _seq: int | None, time: int

@@ -19,6 +19,7 @@ class ShoutDialect:
     streams_tool_input = False
     streams_arguments = False
     describes_tools = False
+    names_events = False
 
     def encode(self, state: Shouted, envelope: Envelope, event: Event, seq: int | None, time: int) -> Sequence[bytes]:  # noqa: ARG002 -- needs the text only
         if not isinstance(event, TextDelta):

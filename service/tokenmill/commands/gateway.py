@@ -1,0 +1,19 @@
+"""`tokenmill gateway`."""
+
+from pathlib import Path
+
+import click
+
+from tokenmill.commands.settings import configuration, kafka_options
+from tokenmill.gateway.host import run_gateway
+
+
+@click.command()
+@kafka_options
+def command(*, config_path: Path | None, bootstrap: str | None) -> int:
+    """Serve events over HTTP: streams that go on where they were cut, until SIGTERM or Ctrl-C.
+
+    Clients come to `gateway.port`; `/metrics`, `/healthz` and `/readyz` are served on `gateway.ops_port`. The exit code
+    is 1 when going on became impossible; a supervisor then starts it again, and clients go on where they were.
+    """
+    return run_gateway(configuration(config_path, bootstrap))

@@ -1,0 +1,95 @@
+"""What a request for events asks for, read and checked before anything is done for it."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from tokenmill.dialects import Dialect, find_dialect
+from tokenmill.errors import ConfigError
+from tokenmill.gateway.framing import LINES, SSE, Framing
+from tokenmill.gateway.position import BadPosition, read_position
+from tokenmill.gateway.problems import BAD_POSITION, BAD_REQUEST, UNKNOWN_DIALECT, Refused, shown
+from tokenmill.gateway.reading import Start
+from tokenmill.limits import KEY_BYTES
+
+LAST_EVENT_ID = "last-event-id"
+"""The header that an EventSource sends by itself when it comes back."""
+
+
+WORDS: dict[str, Start] = {"now": "now", "start": "start", "message": "message"}
+"""Places that have no id."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """Which events, from where, and how they are to look."""
+
+    conversation: str
+    dialect: Dialect
+    framing: Framing
+    start: Start = "now"
+    until_finish: bool = False
+    comes_back: bool = False
+    """It says where it was by the id of its last frame, as EventSources do: it can't see a refusal's reason."""
+
+    @property
+    def key(self) -> bytes:
+        """Of the conversation's records."""
+        return self.conversation.encode()
+
+
+class _Request(Protocol):
+    """What is needed of a request."""
+
+    @property
+    def query(self) -> Mapping[str, str]: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+
+def asked(request: _Request, conversation: str) -> Asked:
+    """What the request asks for. Raises `Refused`."""
+    query, headers = request.query, request.headers
+    last = headers.get(LAST_EVENT_ID) or query.get("last_event_id", "")
+    if query.get("until", "finish") != "finish":
+        raise Refused(BAD_REQUEST, f"until is {shown(query['until'])}; the only word for it is finish")
+    return Asked(
+        conversation=named(conversation),
+        dialect=dialect_of(query.get("dialect", "native")),
+        framing=LINES if "application/x-ndjson" in headers.get("accept", "") else SSE,
+        start=start_of(last or query.get("from", "now"), known_words=not last),
+        until_finish="until" in query,
+        comes_back=bool(last),
+    )
+
+
+def named(conversation: str) -> str:
+    """The conversation, if it can be one. Raises `Refused`."""
+    try:
+        size = len(conversation.encode())
+    except UnicodeEncodeError:
+        size = 0
+    if not 0 < size <= KEY_BYTES:
+        raise Refused(BAD_REQUEST, f"a conversation's id is UTF-8, not empty, and at most {KEY_BYTES} bytes long")
+    return conversation
+
+
+def dialect_of(name: str) -> Dialect:
+    """The dialect of this name. Raises `Refused`."""
+    try:
+        return find_dialect(name)
+    except ConfigError as problem:
+        raise Refused(
+            UNKNOWN_DIALECT, f"dialect is {shown(name)}; `tokenmill dialects` lists those there are"
+        ) from problem
+
+
+def start_of(text: str, *, known_words: bool = True) -> Start:
+    """Where to begin. Raises `Refused`."""
+    if known_words and text in WORDS:
+        return WORDS[text]
+    try:
+        return read_position(text)
+    except BadPosition as problem:
+        words = "now, start, message or " if known_words else ""
+        raise Refused(BAD_POSITION, f"{shown(text)}: expected {words}the id of a frame; {problem}") from problem

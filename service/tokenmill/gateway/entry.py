@@ -1,0 +1,67 @@
+"""A record of the events topic as the gateway keeps it: its headers are read once, its payload when somebody asks."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from tokenmill.records import Record
+
+KEPT_BESIDE = 400
+"""Bytes that an entry takes beside its key and payload, in CPython: counted, or a cap of bytes would be none."""
+
+_START = b'{"type":"message-start"'
+_FINISH = b'{"type":"finish"'
+
+
+class Entry(msgspec.Struct, gc=False):
+    """One native event where it stands in the log."""
+
+    partition: int
+    offset: int
+    key: bytes
+    value: bytes
+    message: bytes = b""
+    """The message's id."""
+    choice: bytes = b"0"
+    seq: int = -1
+    """Position among the events of its choice; -1: it is of a message whose state was lost."""
+    opened: int = -1
+    """When its message began, in milliseconds since the epoch; -1: not known."""
+
+    @property
+    def size(self) -> int:
+        """About how much memory it takes."""
+        return len(self.key) + len(self.value) + KEPT_BESIDE
+
+    @property
+    def starts(self) -> bool:
+        """Whether it is the first event of its choice."""
+        return self.value.startswith(_START)
+
+    @property
+    def finishes(self) -> bool:
+        """Whether it is the last one."""
+        return self.value.startswith(_FINISH)
+
+
+def entries(partition: int, records: Iterable[Record]) -> list[Entry]:
+    """The native events among records; what no worker wrote (no key, no value, foreign headers) is passed over."""
+    made = (_entry(partition, record, record.key or b"", record.value or b"") for record in records)
+    return [entry for entry in made if entry is not None]
+
+
+def _entry(partition: int, record: Record, key: bytes, value: bytes) -> Entry | None:
+    entry = Entry(partition, record.offset, key, value)
+    try:
+        for name, content in record.headers:
+            if name == "tm-seq":
+                entry.seq = int(content)
+            elif name == "tm-message-id":
+                entry.message = content
+            elif name == "tm-choice":
+                entry.choice = content
+            elif name == "tm-opened":
+                entry.opened = int(content)
+    except ValueError:
+        return None
+    return entry if key and value and entry.message else None

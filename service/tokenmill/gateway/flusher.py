@@ -1,0 +1,81 @@
+"""One task for all clients: writes what was collected, tells who is slow, and keeps quiet connections alive."""
+
+import asyncio
+
+from tokenmill.gateway.outbox import Outbox
+from tokenmill.gateway.stream import Stream
+
+LOOK_S = 1.0
+"""Between two looks for connections that have been quiet for too long: fine enough for 15 s, and rare enough for ten
+thousand."""
+
+
+class Flusher:
+    """Looks after the outboxes of all streams."""
+
+    def __init__(self, flush_s: float, heartbeat_s: float) -> None:
+        self._flush_s = flush_s
+        self._heartbeat_s = heartbeat_s
+        self._dirty: set[Outbox] = set()
+        self._wake = asyncio.Event()
+        self._empty = asyncio.Event()
+        self._streams: dict[Outbox, tuple[Stream, bytes]] = {}
+
+    def add(self, stream: Stream, heartbeat: bytes) -> None:
+        """A stream to look after; the heartbeat is what it is sent in silence."""
+        stream.outbox.written_at = asyncio.get_running_loop().time()
+        self._streams[stream.outbox] = stream, heartbeat
+        self._empty.clear()
+
+    def remove(self, stream: Stream) -> None:
+        """A stream that is over."""
+        self._streams.pop(stream.outbox, None)
+        self._dirty.discard(stream.outbox)
+        if not self._streams:
+            self._empty.set()
+
+    def dirty(self, outbox: Outbox) -> None:
+        """It has something to write."""
+        self._dirty.add(outbox)
+        self._wake.set()
+
+    @property
+    def streams(self) -> list[Stream]:
+        """All of them."""
+        return [stream for stream, _ in self._streams.values()]
+
+    async def emptied(self) -> None:
+        """Wait until there are no streams."""
+        if self._streams:
+            await self._empty.wait()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._flush())
+            group.create_task(self._beat())
+
+    async def _flush(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._wake.wait()
+            await asyncio.sleep(self._flush_s)
+            self._wake.clear()
+            dirty, self._dirty = self._dirty, set()
+            now = loop.time()
+            for outbox in dirty:
+                if not outbox.flush(now):
+                    self._dirty.add(outbox)
+                elif outbox.slow and outbox in self._streams:
+                    self._streams[outbox][0].end("slow")
+            if self._dirty:
+                self._wake.set()
+
+    async def _beat(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(min(LOOK_S, self._heartbeat_s / 2))
+            quiet = loop.time() - self._heartbeat_s
+            for outbox, (_, heartbeat) in tuple(self._streams.items()):
+                if outbox.written_at <= quiet:
+                    outbox.put(heartbeat)

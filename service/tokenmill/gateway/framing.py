@@ -1,0 +1,118 @@
+"""How frames look on a connection: server-sent events, lines of JSON, messages of a WebSocket.
+
+1. A payload is one line: JSON has no line break of its own in it, and what is no JSON (`[DONE]`) is a word. So nothing
+   that a model writes can begin another field, event or line.
+2. Only frames of events have an id. Heartbeats and notices move no client's place.
+3. What ends a connection that was not over is said to those that can hear it: others find it reset.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from tokenmill.dialects import Dialect
+from tokenmill.gateway.position import Position
+from tokenmill.gateway.view import Frame
+
+_TYPE = b'{"type":"'
+
+STREAM_HEADERS = {
+    "cache-control": "no-cache, no-transform",  # nor may a proxy compress, which collects
+    "x-accel-buffering": "no",  # nginx collects what it forwards otherwise
+    "x-content-type-options": "nosniff",
+}
+"""Of every answer that is a stream."""
+
+
+class Framing(Protocol):
+    """One way to write frames."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Of the answer."""
+
+    @property
+    def heartbeat(self) -> bytes:
+        """Says nothing; keeps proxies from thinking the connection dead."""
+
+    def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
+        """A payload with its id."""
+
+    def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
+        """What the gateway itself has to say: `gap`, `error`."""
+
+    def opening(self, position: Position | None) -> bytes:
+        """The first bytes: where the client is, in case it is cut off before its first frame."""
+
+    def goodbye(self, retry_ms: int) -> bytes:
+        """Before the connection is reset: when to come back."""
+
+
+class ServerSentEvents:
+    """`text/event-stream`, as the HTML standard reads it; line ends are LF, which all readers take."""
+
+    name = "sse"
+    headers = {"content-type": "text/event-stream; charset=utf-8"} | STREAM_HEADERS
+    heartbeat = b": hb\n\n"
+
+    def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
+        """`id`, the event's name if the dialect's clients look for one, and the payload as `data`."""
+        position = str(Position(partition, frame.offset, frame.part, frame.back)).encode()
+        name = _name(frame.payload) if dialect.names_events else b""
+        event = b"event: %b\n" % name if name else b""
+        return b"id: %b\n%bdata: %b\n\n" % (position, event, frame.payload)
+
+    def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
+        """An event of this name, which `onmessage` does not see."""
+        return b"event: %b\ndata: %b\n\n" % (name.encode(), msgspec.json.encode(fields))
+
+    def opening(self, position: Position | None) -> bytes:
+        """A block without data moves the client's id, and is no event to it."""
+        return b": open\n\n" if position is None else b"id: %b\n\n" % str(position).encode()
+
+    def goodbye(self, retry_ms: int) -> bytes:
+        """The only thing that an EventSource hears about time."""
+        return b"retry: %d\n\n" % retry_ms
+
+
+class Lines:
+    """`application/x-ndjson`: an object a line, `{"id": …, "data": …}`; `data` is the payload."""
+
+    name = "ndjson"
+    headers = {"content-type": "application/x-ndjson; charset=utf-8"} | STREAM_HEADERS
+    heartbeat = b"\n"
+
+    def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:  # noqa: ARG002 -- looks alike in all
+        """The payload as it is, if it is JSON; else as a string."""
+        position = str(Position(partition, frame.offset, frame.part, frame.back)).encode()
+        return b'{"id":"%b","data":%b}\n' % (position, _as_json(frame.payload))
+
+    def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
+        """`{"event": name, "data": …}`."""
+        return msgspec.json.encode({"event": name, "data": fields}) + b"\n"
+
+    def opening(self, position: Position | None) -> bytes:
+        """A line with an id alone."""
+        return b"\n" if position is None else msgspec.json.encode({"id": str(position)}) + b"\n"
+
+    def goodbye(self, retry_ms: int) -> bytes:
+        """A notice."""
+        return self.notice("retry", {"retry_ms": retry_ms})
+
+
+def _as_json(payload: bytes) -> bytes:
+    return payload if payload[:1] == b"{" else msgspec.json.encode(payload.decode())
+
+
+def _name(payload: bytes) -> bytes:
+    """The `type` of a payload that begins with it; empty for `[DONE]` and the like."""
+    if not payload.startswith(_TYPE):
+        return b""
+    return payload[len(_TYPE) : payload.index(b'"', len(_TYPE))]
+
+
+SSE = ServerSentEvents()
+LINES = Lines()

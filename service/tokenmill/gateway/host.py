@@ -1,0 +1,170 @@
+"""The process: starts the parts, waits for a signal or a failure, drains, and ends in time.
+
+Order of a start: Kafka first, then the ports, so that nobody is told to go away. Order of an end: `/readyz` fails,
+nobody new is let in, streams are told to come back and reset, then the rest.
+"""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import AsyncIterator
+from typing import Any
+
+import uvloop
+from aiohttp import web
+
+from tokenmill.client import Connection
+from tokenmill.config import Config
+from tokenmill.errors import FatalError, TokenmillError
+from tokenmill.gateway.flusher import Flusher
+from tokenmill.gateway.hub import Hub
+from tokenmill.gateway.past import Past
+from tokenmill.gateway.server import client_app, ops_app
+from tokenmill.gateway.serving import Serving
+from tokenmill.gateway.tail import Tail
+from tokenmill.gateway.window import Windows
+from tokenmill.observe import Numbers, exposition, setup_logs
+from tokenmill.process import EXIT_S, Deadline, tune_garbage_collector
+
+log = logging.getLogger(__name__)
+
+MIB = 1024 * 1024
+
+BACKLOG = 4_096
+"""Connections that the kernel holds for us: all clients of a process that ended may come within a second."""
+
+SILENT_S = 30.0
+"""So long the reader may hear nothing from Kafka, not even that there is nothing, before `/readyz` says so."""
+
+
+def run_gateway(config: Config) -> int:
+    """Run until SIGTERM or SIGINT (0), or until something makes going on impossible (1)."""
+    setup_logs(config.worker.log_format, config.worker.log_level)
+    deadline = Deadline()
+    tune_garbage_collector()
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(Process(config, deadline).run())
+    except TokenmillError as problem:
+        log.critical("%s", problem)
+        return 1
+    return 0
+
+
+class Process:
+    """The parts of a gateway."""
+
+    def __init__(self, config: Config, deadline: Deadline) -> None:
+        self._config = config
+        self._deadline = deadline
+        settings = self._settings = config.gateway
+        connection = Connection.of(config.kafka)
+        self._hub = Hub()
+        windows = Windows(settings.window_mib * MIB, settings.window_s)
+        self._tail = Tail(connection, config.topics.events, windows, self._hub)
+        self._past = Past(connection, config.topics.events, settings.catch_up_readers)
+        self._flusher = Flusher(settings.flush_ms / 1000, settings.heartbeat_s)
+        self._draining = False
+
+    async def run(self) -> None:
+        """Until a signal. Raises a `TokenmillError` that says why going on is impossible."""
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        await self._tail.start(self._config.kafka.startup_timeout_s)
+        try:
+            async with self._served():
+                await self._work(stop)
+                self._deadline.start(self._settings.drain_s + EXIT_S, "drain")
+        finally:
+            await self._past.close()
+            await self._tail.stop()
+
+    async def _work(self, stop: asyncio.Event) -> None:
+        """Until a signal or a part's end."""
+        parts = {
+            asyncio.create_task(self._tail.run(), name="the reader of the log"),
+            asyncio.create_task(self._flusher.run(), name="the writer"),
+        }
+        stopping = asyncio.create_task(stop.wait(), name="a signal")
+        try:
+            done, _ = await asyncio.wait({*parts, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done - {stopping}:
+                self._deadline.start(EXIT_S, "failure")
+                raise FatalError(f"{task.get_name()} ended: {_why(task)}")
+            await self._drain()
+        finally:
+            for task in (*parts, stopping):
+                task.cancel()
+            await asyncio.gather(*parts, stopping, return_exceptions=True)
+
+    async def _drain(self) -> None:
+        self._draining = True
+        streams = self._flusher.streams
+        log.info("draining: %d streams are told to come back", len(streams))
+        for stream in streams:
+            stream.end("drained")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.drain_s):
+                await self._flusher.emptied()
+
+    @contextlib.asynccontextmanager
+    async def _served(self) -> AsyncIterator[None]:
+        """Both ports, open."""
+        settings = self._settings
+        serving = Serving(settings, self._tail, self._past, self._hub, self._flusher)
+        clients = client_app(serving, settings.body_kib * 1024)
+        operators = ops_app(exposition(Numbers()), self.readiness)
+        async with (
+            _listening(operators, settings.ops_bind, settings.ops_port, "ops_port"),
+            _listening(clients, settings.bind, settings.port, "port"),
+        ):
+            yield
+
+    def readiness(self) -> tuple[bool, str]:
+        """Whether clients should be sent here, and why not."""
+        if self._draining:
+            return False, "draining"
+        silent = asyncio.get_running_loop().time() - self._tail.polled_at
+        if silent > SILENT_S:
+            return False, f"Kafka was not heard of for {silent:.0f} s"
+        return True, "ready"
+
+
+@contextlib.asynccontextmanager
+async def _listening(app: web.Application, bind: str, port: int, key: str) -> AsyncIterator[None]:
+    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        with _bound(bind, port, key) as sock:
+            site = web.SockSite(runner, sock, backlog=BACKLOG)
+            await site.start()
+            log.info("gateway.%s: listening on %s port %d", key, bind, sock.getsockname()[1])
+            yield
+    finally:
+        await runner.cleanup()
+
+
+def _bound(bind: str, port: int, key: str) -> socket.socket:
+    """A socket of the address. Raises `FatalError` with what to change."""
+    family = socket.AF_INET6 if ":" in bind else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((bind, port))
+    except OSError as problem:
+        sock.close()
+        raise FatalError(
+            f"gateway.{key}: can't listen on {bind} port {port}: {problem.strerror or problem}; "
+            f"set another TOKENMILL_GATEWAY__{key.upper()}, or 0 for any that is free"
+        ) from problem
+    return sock
+
+
+def _why(task: "asyncio.Task[Any]") -> str:
+    problem = None if task.cancelled() else task.exception()
+    while isinstance(problem, BaseExceptionGroup):
+        problem = problem.exceptions[0]
+    return repr(problem) if problem else "nobody told it to"

@@ -1,0 +1,58 @@
+"""An HTTP answer that never ends, written to its transport without a task that waits for each client.
+
+`StreamResponse.write` costs twice what writing to the transport does, and waits when a client is slow. It is used for
+the headers and for what is read from the past, where waiting is right; what comes live goes to the transport, framed
+as the chunks that the answer was prepared for.
+"""
+
+import asyncio
+import socket
+
+from aiohttp import HttpVersion11, web
+
+SEND_BUFFER = 128 * 1024
+"""Bytes that the kernel may hold for one client. By default it takes megabytes, which hides that a client is slow."""
+
+
+class HttpPipe:
+    """The connection of one prepared answer."""
+
+    def __init__(self, request: web.Request, response: web.StreamResponse, send_s: float) -> None:
+        transport = request.transport
+        if transport is None:
+            raise ConnectionResetError("the client left")
+        self._transport = transport
+        self._response = response
+        self._send_s = send_s
+
+    @classmethod
+    async def opened(cls, request: web.Request, response: web.StreamResponse, send_s: float) -> "HttpPipe":
+        """Send the headers. Raises `ConnectionResetError` for a client that is gone."""
+        pipe = cls(request, response, send_s)
+        sock = pipe._transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        if request.version >= HttpVersion11:
+            response.enable_chunked_encoding()  # else the end of the connection is the end of the answer
+        await response.prepare(request)
+        return pipe
+
+    async def send(self, data: bytes) -> None:
+        """Write, and wait until the client takes it. Raises `TimeoutError` for one that does not."""
+        async with asyncio.timeout(self._send_s):
+            await self._response.write(data)
+
+    def write(self, data: bytes) -> None:
+        """Hand bytes to the transport, at once."""
+        if self._transport.is_closing():
+            return
+        self._transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._response.chunked else data)
+
+    @property
+    def buffered(self) -> int:
+        """Bytes that the kernel did not take yet."""
+        return self._transport.get_write_buffer_size()
+
+    def reset(self) -> None:
+        """End the connection so that no client takes it for the end of the answer."""
+        self._transport.abort()

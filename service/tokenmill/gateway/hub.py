@@ -1,0 +1,104 @@
+"""Who is told of a record: the channels of its conversation, each a view at the log's head and those who share it.
+
+1. A frame is rendered and written as bytes once for all clients of a channel: conversation, dialect and framing.
+2. A channel lives as long as it has clients. A client that comes brings its own view, which has read what is needed; if
+   the channel is there already, its view has read the same log to the same place, so either will do.
+3. Nothing here waits. A client takes bytes into its own bounded buffer, and leaves by itself if it can't.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from tokenmill.dialects import Dialect
+from tokenmill.gateway.entry import Entry
+from tokenmill.gateway.framing import Framing
+from tokenmill.gateway.view import Frame, View
+
+
+class Subject(NamedTuple):
+    """What the clients of a channel share."""
+
+    partition: int
+    key: bytes
+    dialect: Dialect
+    framing: Framing
+
+
+class Client(Protocol):
+    """Somebody who is at the head."""
+
+    def tell(self, frames: Sequence[Frame], data: bytes) -> None:
+        """New frames, as bytes of the channel's framing."""
+
+    def send_back(self, opened: int) -> None:
+        """A record came whose message began before anything that the view has read: read again from that time."""
+
+    def lose(self) -> None:
+        """The log is no longer the one that was read."""
+
+
+class Channel:
+    """A view at the head, and its clients."""
+
+    def __init__(self, subject: Subject, view: View) -> None:
+        self._subject = subject
+        self._view = view
+        self.clients: set[Client] = set()
+
+    def take(self, entry: Entry) -> bool:
+        """Tell all clients; False if they were sent back, and the channel is over."""
+        frames = self._view.take(entry)
+        if frames:
+            _, _, dialect, framing = self._subject
+            data = b"".join(framing.frame(dialect, entry.partition, frame) for frame in frames)
+            for client in tuple(self.clients):
+                client.tell(frames, data)
+        if self._view.missing is None:
+            return True
+        for client in tuple(self.clients):
+            client.send_back(self._view.missing)
+        return False
+
+
+class Hub:
+    """All channels of the process."""
+
+    def __init__(self) -> None:
+        self._channels: dict[tuple[int, bytes], dict[Subject, Channel]] = {}
+
+    def attach(self, subject: Subject, view: View, client: Client) -> None:
+        """A client whose view has come to the head; from here on it is told what comes."""
+        channels = self._channels.setdefault((subject.partition, subject.key), {})
+        channel = channels.setdefault(subject, Channel(subject, view))
+        channel.clients.add(client)
+
+    def detach(self, subject: Subject, client: Client) -> None:
+        """A client that goes; it may have gone already."""
+        channels = self._channels.get((subject.partition, subject.key), {})
+        channel = channels.get(subject)
+        if channel is None or client not in channel.clients:
+            return
+        channel.clients.remove(client)
+        if not channel.clients:
+            self._drop(subject)
+
+    def _drop(self, subject: Subject) -> None:
+        place = subject.partition, subject.key
+        self._channels[place].pop(subject, None)
+        if not self._channels[place]:
+            del self._channels[place]
+
+    def dispatch(self, entries: Sequence[Entry]) -> None:
+        """Records that are new at the head of their partition."""
+        for entry in entries:
+            channels = self._channels.get((entry.partition, entry.key))
+            if channels is None:
+                continue
+            for subject, channel in tuple(channels.items()):
+                if not channel.take(entry):
+                    self._drop(subject)
+
+    def clients(self, partition: int) -> list[Client]:
+        """Everybody who reads a partition."""
+        found = (channels for (number, _), channels in self._channels.items() if number == partition)
+        return [client for channels in found for channel in channels.values() for client in channel.clients]

@@ -1,0 +1,70 @@
+"""What one client has not been written yet: collected for a moment, bounded, and never waited for.
+
+Frames that come within a moment go out in one write, because the system call costs more than the frame. A client whose
+socket takes nothing keeps them here, up to a cap and for some seconds; then it is slow, and is closed rather than
+delayed or given an answer with holes.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Pipe(Protocol):
+    """A connection as the outbox sees it."""
+
+    def write(self, data: bytes) -> None:
+        """Hand bytes to the connection, at once."""
+
+    @property
+    def buffered(self) -> int:
+        """Bytes that the connection was handed and could not pass on to the kernel."""
+
+
+class Outbox:
+    """Bytes of one client on their way."""
+
+    __slots__ = ("_cap", "_dirty", "_pending", "_pipe", "_size", "_stall_s", "_stuck_since", "slow", "written_at")
+
+    def __init__(self, pipe: Pipe, cap: int, stall_s: float, dirty: Callable[["Outbox"], None]) -> None:
+        self._pipe = pipe
+        self._cap = cap
+        self._stall_s = stall_s
+        self._dirty = dirty
+        self._pending: list[bytes] = []
+        self._size = 0
+        self._stuck_since: float | None = None
+        self.slow = False
+        """It is over its cap or its time: nothing more is taken."""
+        self.written_at = 0.0
+        """When something was written last, in the loop's seconds; 0: not yet."""
+
+    @property
+    def held(self) -> int:
+        """Bytes that the client is behind with."""
+        return self._size + self._pipe.buffered
+
+    def put(self, data: bytes) -> None:
+        """More bytes, to be written with the next flush."""
+        if not self._pending:
+            self._dirty(self)
+        self._pending.append(data)
+        self._size += len(data)
+
+    def flush(self, now: float) -> bool:
+        """Write what is collected if the socket takes any; False: it does not yet, so come again."""
+        if self._pipe.buffered:
+            return self._stuck(now)
+        self._stuck_since = None
+        if self._pending:
+            data, self._pending, self._size = b"".join(self._pending), [], 0
+            self._pipe.write(data)
+            self.written_at = now
+        return True
+
+    def _stuck(self, now: float) -> bool:
+        if self._stuck_since is None:
+            self._stuck_since = now
+        if self.held > self._cap or now - self._stuck_since > self._stall_s:
+            self.slow = True
+            self._pending, self._size = [], 0
+        return self.slow

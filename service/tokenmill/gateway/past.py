@@ -1,0 +1,81 @@
+"""What lies before the window: read from the log by a small number of consumers that clients take turns with."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from tokenmill.client import Connection
+from tokenmill.gateway.entry import Entry, entries
+from tokenmill.kafka import deadline, started, stopped
+
+POLL_MS = 200
+"""How long one poll waits for records: there are some, or the reader is at the end."""
+
+START_S = 30.0
+
+BATCH = 5_000
+"""Records of one poll: 50 ms of the loop at most, in which nobody else is served."""
+
+
+class Past:
+    """Reads a partition from any offset on. Raises `Unavailable` when Kafka does not answer."""
+
+    def __init__(self, connection: Connection, topic: str, readers: int) -> None:
+        self._connection = connection
+        self._topic = topic
+        self._turns = asyncio.Semaphore(readers)
+        self._free: list[AIOKafkaConsumer] = []
+
+    async def close(self) -> None:
+        """End the consumers that nobody uses."""
+        while self._free:
+            await stopped(self._free.pop())
+
+    @asynccontextmanager
+    async def _reader(self) -> AsyncIterator[AIOKafkaConsumer]:
+        async with self._turns:
+            consumer = self._free.pop() if self._free else await started(self._client, "connect a reader", START_S)
+            try:
+                yield consumer
+            except BaseException:
+                await stopped(consumer)  # whatever state it is in
+                raise
+            consumer.unsubscribe()
+            self._free.append(consumer)
+
+    def _client(self) -> AIOKafkaConsumer:
+        return AIOKafkaConsumer(
+            isolation_level="read_committed",
+            auto_offset_reset="earliest",  # retention may pass a reader: it is told by the gap in the offsets
+            enable_auto_commit=False,
+            **self._connection.arguments(),
+        )
+
+    async def batches(self, partition: int, start: int, key: bytes) -> AsyncGenerator[tuple[list[Entry], int]]:
+        """A conversation's records from an offset on, batch by batch, each with the offset to go on at. Never ends."""
+        place = TopicPartition(self._topic, partition)
+        async with self._reader() as consumer:
+            consumer.assign([place])
+            consumer.seek(place, start)
+            while True:
+                found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=BATCH), "read the past")
+                records = found.get(place, ())
+                after = records[-1].offset + 1 if records else await deadline(consumer.position(place), "read the past")
+                yield entries(partition, [record for record in records if record.key == key]), after
+
+    async def bounds(self, partition: int) -> tuple[int, int]:
+        """The partition's first offset, and the one behind its last committed record."""
+        place = TopicPartition(self._topic, partition)
+        async with self._reader() as consumer:
+            first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
+            end = await deadline(consumer.end_offsets([place]), "look up the log's end")
+            return first[place], end[place]
+
+    async def since(self, partition: int, time_ms: int) -> int | None:
+        """The first offset whose timestamp is not below the time; None if all are."""
+        place = TopicPartition(self._topic, partition)
+        async with self._reader() as consumer:
+            found = await deadline(consumer.offsets_for_times({place: max(time_ms, 0)}), "look up an offset by time")
+            return None if found[place] is None else found[place].offset

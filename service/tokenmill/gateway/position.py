@@ -1,0 +1,49 @@
+"""The id of a frame: its place in the log, which any gateway understands and no gateway has to remember.
+
+`<partition>.<offset>.<part>~<back>`: the record that the frame is made of, which of the frames made of it (from 1), and
+how many offsets before it the oldest message begins that a reader has to know to go on behind it. Offset and part are
+padded with zeros, so that ids of a partition sort as text in the order of their frames. No character of it means
+anything in a URL, in a header, in JSON or in a line of server-sent events.
+"""
+
+import re
+from typing import NamedTuple
+
+LONGEST = 256
+"""Characters of an id that are looked at. Longer ones are none of ours, which have 60 at most."""
+
+_ID = re.compile(r"(\d{1,9})\.(\d{1,20})\.(\d{1,9})~(\d{1,20})", flags=re.ASCII)
+
+
+class BadPosition(ValueError):
+    """The text is no id of a frame."""
+
+
+class Position(NamedTuple):
+    """A place between two frames: right behind the one that it names."""
+
+    partition: int
+    offset: int
+    part: int
+    """Of the frames made of the record, from 1; 0 stands in front of them."""
+    back: int
+    """How far before `offset` reading has to begin."""
+
+    def __str__(self) -> str:
+        return f"{self.partition}.{self.offset:020d}.{self.part:05d}~{self.back}"
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """What orders frames of a partition."""
+        return self.offset, self.part
+
+
+def read_position(text: str) -> Position:
+    """The position that an id says. Raises `BadPosition`."""
+    match = _ID.fullmatch(text) if len(text) <= LONGEST else None
+    if match is None:
+        raise BadPosition("an id of a frame looks like 0.00000000000000000042.00001~7; send it as you got it")
+    position = Position(*map(int, match.groups()))
+    if position.back > position.offset:
+        raise BadPosition("the id points before the log's beginning; send it as you got it")
+    return position

@@ -1,0 +1,93 @@
+"""The web server: routes, what every answer has in common, and the endpoints for operators on a port of their own."""
+
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from tokenmill.errors import Unavailable
+from tokenmill.gateway.asked import asked
+from tokenmill.gateway.problems import NOT_ALLOWED, NOT_FOUND, TOO_LARGE, UNAVAILABLE, Kind, Refused
+from tokenmill.gateway.serving import Serving
+
+log = logging.getLogger(__name__)
+
+HEADER_BYTES = 16 * 1024
+"""Of one header line: tokens have a few kilobytes, nobody has a megabyte."""
+
+EVENTS = "/v1/conversations/{conversation}/events"
+
+_STATUS: dict[int, Kind] = {404: NOT_FOUND, 405: NOT_ALLOWED, 413: TOO_LARGE}
+
+
+class Events:
+    """`GET /v1/conversations/{conversation}/events`."""
+
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+
+    async def get(self, request: web.Request) -> web.StreamResponse:
+        """The conversation's events as a stream."""
+        return await self._serving.serve(request, asked(request, request.match_info["conversation"]), {})
+
+
+def client_app(serving: Serving, body_bytes: int) -> web.Application:
+    """What clients come to."""
+    app = web.Application(
+        middlewares=[answered],
+        client_max_size=body_bytes,
+        handler_args={"max_field_size": HEADER_BYTES, "max_line_size": HEADER_BYTES},
+    )
+    app.router.add_get(EVENTS, Events(serving).get, allow_head=False)
+    return app
+
+
+@web.middleware
+async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Every refusal is a problem that says what to change; what nobody foresaw is logged under the request's id."""
+    identity = secrets.token_hex(8)
+    try:
+        response = await handler(request)
+    except Refused as refusal:
+        response = refusal.response()
+    except Unavailable as problem:
+        log.warning("request %s: %s", identity, problem)
+        response = Refused(UNAVAILABLE, "try again in a moment", headers={"retry-after": "2"}).response()
+    except web.HTTPException as problem:
+        kind = _STATUS.get(problem.status)
+        if kind is None:
+            raise
+        response = Refused(kind, problem.reason, headers=_allow(problem)).response()
+    if not response.prepared:
+        response.headers["x-request-id"] = identity
+    return response
+
+
+def _allow(problem: web.HTTPException) -> dict[str, str]:
+    return {"allow": problem.headers["allow"]} if "allow" in problem.headers else {}
+
+
+def ops_app(metrics: Callable[[], bytes], readiness: Callable[[], tuple[bool, str]]) -> web.Application:
+    """`/metrics`, `/healthz` and `/readyz`, as the worker has them."""
+
+    async def _metrics(_request: web.Request) -> web.Response:
+        return web.Response(body=metrics(), headers={"content-type": "text/plain; version=0.0.4; charset=utf-8"})
+
+    async def _healthz(_request: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def _readyz(_request: web.Request) -> web.Response:
+        ready, why = readiness()
+        return web.Response(text=f"{why}\n", status=200 if ready else 503)
+
+    app = web.Application()
+    pages: dict[str, Callable[[web.Request], Awaitable[web.Response]]] = {
+        "/metrics": _metrics,
+        "/healthz": _healthz,
+        "/readyz": _readyz,
+    }
+    for path, page in pages.items():
+        app.router.add_get(path, page)
+    return app

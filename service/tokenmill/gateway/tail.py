@@ -1,0 +1,181 @@
+"""The one reader of the log's head: fills the windows and tells the hub, for the partitions that somebody waits on.
+
+1. It has no group, so it disturbs nobody and commits nothing. It sees what is committed only.
+2. All partitions are assigned; those without readers are paused. One that is asked for begins at its end; what lies
+   before is the business of `Past`. One that nobody has read for a minute is paused again, and its window forgotten.
+3. A task that ends, a fetch that is not answered, a topic that shrinks: the process ends and is started anew.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka.errors import OffsetOutOfRangeError
+from aiokafka.partitioner import murmur2
+
+from tokenmill.client import Connection
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.gateway.entry import entries
+from tokenmill.gateway.hub import Hub
+from tokenmill.gateway.window import Window, Windows
+from tokenmill.kafka import deadline, started, stopped
+
+POLL_MS = 200
+"""How long one poll waits: the delay with which a limit of time is noticed, not a delay of events."""
+
+IDLE_S = 60.0
+"""A partition that nobody reads is kept for so long: who reloads a page comes back within seconds."""
+
+GROWTH_S = 30.0
+"""Between two looks for new partitions, as in the worker."""
+
+FETCH_WAIT_MS = 500
+
+
+class Tail:
+    """Reads the ends of a topic's partitions. Raises `Unavailable` when Kafka does not answer."""
+
+    def __init__(self, connection: Connection, topic: str, windows: Windows, hub: Hub) -> None:
+        self._connection = connection
+        self._topic = topic
+        self._windows = windows
+        self._hub = hub
+        self._consumer: AIOKafkaConsumer | None = None
+        self._partitions = 0
+        self._pins: Counter[int] = Counter()
+        self._wanted_at: dict[int, float] = {}
+        self._turn = asyncio.Lock()
+        self.polled_at = 0.0
+        """When the last poll came back, in the loop's seconds."""
+
+    async def start(self, seconds: float) -> None:
+        """Connect and find the partitions."""
+        self._consumer = await started(self._client, self._connection.connecting, seconds)
+        count = await self._count()
+        if not count:
+            raise FatalError(f"the topic {self._topic!r} does not exist; `tokenmill topics create` makes it")
+        self._assign(count)
+
+    async def stop(self) -> None:
+        """Disconnect."""
+        if self._consumer is not None:
+            await stopped(self._consumer)
+
+    def partition_of(self, key: bytes) -> int:
+        """Where a conversation's records are, as producers place them."""
+        return int(murmur2(key) & 0x7FFFFFFF) % self._partitions
+
+    @property
+    def partitions(self) -> int:
+        """Of the topic."""
+        return self._partitions
+
+    @asynccontextmanager
+    async def window(self, partition: int) -> AsyncIterator[Window]:
+        """The partition's window, which is filled as long as the block lasts."""
+        self._pins[partition] += 1
+        try:
+            yield await self._opened(partition)
+        finally:
+            self._pins[partition] -= 1
+            self._wanted_at[partition] = time.monotonic()
+
+    async def _opened(self, partition: int) -> Window:
+        async with self._turn:
+            window = self._windows.get(partition)
+            if window is None:
+                consumer, place = self._started(), TopicPartition(self._topic, partition)
+                end = (await deadline(consumer.end_offsets([place]), "look up the log's end"))[place]
+                consumer.seek(place, end)
+                consumer.resume(place)
+                window = self._windows.open(partition, end)
+            return window
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._read())
+            group.create_task(self._tend())
+
+    async def _read(self) -> None:
+        consumer, loop = self._started(), asyncio.get_running_loop()
+        while True:
+            try:
+                found = await deadline(consumer.getmany(timeout_ms=POLL_MS), f"read {self._topic!r}")
+            except Unavailable as problem:
+                if not isinstance(problem.__cause__, OffsetOutOfRangeError):
+                    raise
+                self._lost(place.partition for place in problem.__cause__.args[0])
+                continue
+            self.polled_at = loop.time()
+            for place, records in found.items():
+                self._take(place.partition, records)
+            await asyncio.sleep(0)  # a poll that finds something does not yield
+
+    def _take(self, partition: int, records: list[ConsumerRecord]) -> None:
+        window = self._windows.get(partition)
+        if window is None:
+            return  # it was let go of while the fetch was on its way
+        came = [entry for entry in entries(partition, records) if entry.offset >= window.end]
+        self._windows.add(partition, came, records[-1].offset + 1, time.monotonic())
+        self._hub.dispatch(came)
+
+    def _lost(self, partitions: Iterable[int]) -> None:
+        """The log lost what was about to be read, or is another one: clients come back, and are told of it."""
+        for partition in partitions:
+            self._started().pause(TopicPartition(self._topic, partition))
+            self._windows.drop(partition)
+            for client in self._hub.clients(partition):
+                client.lose()
+
+    async def _tend(self) -> None:
+        while True:
+            await asyncio.sleep(GROWTH_S)
+            count = await self._count()
+            async with self._turn:
+                self._windows.expire(time.monotonic())
+                self._let_go()
+                if count < self._partitions:
+                    raise Unavailable(f"the topic {self._topic!r} has {count} partitions, and had {self._partitions}")
+                if count > self._partitions:
+                    self._assign(count)
+
+    def _let_go(self) -> None:
+        long_ago = time.monotonic() - IDLE_S
+        for partition, _ in tuple(self._windows):
+            if not self._pins[partition] and self._wanted_at.get(partition, 0) < long_ago:
+                self._started().pause(TopicPartition(self._topic, partition))
+                self._windows.drop(partition)
+
+    def _assign(self, count: int) -> None:
+        """All partitions, each where it was: an assignment forgets the places of the one before."""
+        consumer = self._started()
+        places = [TopicPartition(self._topic, number) for number in range(count)]
+        consumer.assign(places)
+        open_ = {partition: window.end for partition, window in self._windows}
+        for place in places:  # the client asks for a place of those that are paused, too
+            consumer.seek(place, open_.get(place.partition, 0))
+        consumer.pause(*(place for place in places if place.partition not in open_))
+        self._partitions = count
+
+    async def _count(self) -> int:
+        client = self._started()._client  # noqa: SLF001 -- no public call waits for metadata
+        known = await deadline(client.fetch_all_metadata(), f"look up the partitions of {self._topic!r}")
+        return len(known.partitions_for_topic(self._topic) or ())
+
+    def _client(self) -> AIOKafkaConsumer:
+        return AIOKafkaConsumer(
+            isolation_level="read_committed",
+            auto_offset_reset="none",
+            enable_auto_commit=False,
+            fetch_max_wait_ms=FETCH_WAIT_MS,
+            **self._connection.arguments(),
+        )
+
+    def _started(self) -> AIOKafkaConsumer:
+        if self._consumer is None:
+            raise RuntimeError("a Tail reads once it is started")
+        return self._consumer

@@ -1,0 +1,167 @@
+"""One conversation in one dialect: its records in, frames out. A function of the records, whoever reads them, and when.
+
+1. A record comes once: what a worker published again, at a later offset, is known by its message, attempt and `tm-seq`.
+   An attempt is told by `tm-opened`, as a message's id may be used again.
+2. A dialect's state begins with a message's first event. A record of a message that began before what was read says so
+   (`missing`): whoever reads goes back to that time. If the log no longer has it, the view is `lossy`: readers are told
+   of the gap, and what can be said without the beginning is said.
+3. A frame is the last one (`last`) when no message of the conversation is open behind it.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tokenmill.dialects import Dialect, Renderer
+from tokenmill.dialects.native import NATIVE
+from tokenmill.events import decode_event
+from tokenmill.gateway.entry import Entry
+
+ENDED_KEPT = 64
+"""Ended messages of a conversation that are remembered, to know what comes again: a repeat reaches back by one commit
+of one partition, in which a conversation has hardly more than one answer."""
+
+ATTEMPTS_KEPT = 8
+"""Earlier uses of a message's id whose repeats are known; one is rare."""
+
+Who = tuple[bytes, bytes]
+"""A message and its choice."""
+
+
+class Frame(NamedTuple):
+    """What a client is sent of one record, or a part of it."""
+
+    offset: int
+    part: int
+    back: int
+    """See `Position`."""
+    payload: bytes
+    message: bytes
+    first: bool = False
+    """It is of a message's first event."""
+    last: bool = False
+    """No message is open behind it."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """What orders frames of a partition."""
+        return self.offset, self.part
+
+
+class _Known(msgspec.Struct):
+    """What was read of one choice."""
+
+    opened: int
+    seq: int
+    since: int
+    """Offset of its first record."""
+    over: bool = False
+    notice: bytes = b""
+    """What was said last of it without a number: a worker lost its state."""
+    adopted: bool = False
+    """Its beginning was not read."""
+    before: tuple[int, ...] = ()
+    """When earlier messages of this name began."""
+
+
+class View:
+    """What was read of a conversation, and what its dialect made of it."""
+
+    __slots__ = ("_dialect", "_known", "_open", "_renderer", "lossy", "missing", "partition")
+
+    def __init__(self, dialect: Dialect, partition: int) -> None:
+        self.partition = partition
+        self._dialect = dialect
+        self._renderer = None if dialect is NATIVE else Renderer(dialect)
+        self._known: OrderedDict[Who, _Known] = OrderedDict()
+        self._open: dict[Who, _Known] = {}
+        self.missing: int | None = None
+        """When the message began whose record came without its beginning, in milliseconds since the epoch. Until it was
+        read, nothing more is taken."""
+        self.lossy = False
+        """What is missing can't be had: go on without."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether no message is open."""
+        return not self._open
+
+    def open_since(self) -> dict[bytes, int]:
+        """The messages that are open, and the offset of each one's first record."""
+        return {who[0]: known.since for who, known in reversed(self._open.items())}
+
+    def messages(self) -> frozenset[bytes]:
+        """All that are remembered."""
+        return frozenset(message for message, _ in self._known)
+
+    def take(self, entry: Entry) -> Sequence[Frame]:
+        """The frames of a record; none for one that came before, or whose message's beginning is `missing`."""
+        known = self._place(entry)
+        if known is None:
+            return ()
+        payloads = self._payloads(entry, known)
+        since = min((each.since for each in self._open.values()), default=entry.offset)
+        if entry.finishes:
+            self._end(entry, known)
+        count, last = len(payloads), entry.finishes and not self._open
+        back = entry.offset - min(since, known.since)
+        return [
+            Frame(entry.offset, part, back, payload, entry.message, entry.starts, last and part == count)
+            for part, payload in enumerate(payloads, 1)
+        ]
+
+    def _place(self, entry: Entry) -> _Known | None:
+        """What is known of the record's choice, with the record in it; None: the record is not to be shown."""
+        who = entry.message, entry.choice
+        known = self._known.get(who)
+        if entry.seq < 0:
+            return self._of_lost(who, known, entry)
+        if known is None:
+            return self._new(who, entry, ())
+        if entry.opened in known.before or (entry.opened == known.opened and entry.seq <= known.seq):
+            return None
+        if known.over or entry.opened != known.opened:
+            return self._new(who, entry, (*known.before, known.opened)[-ATTEMPTS_KEPT:])
+        known.seq = entry.seq
+        return known
+
+    def _new(self, who: Who, entry: Entry, before: tuple[int, ...]) -> _Known | None:
+        if not entry.starts and not self.lossy:
+            self.missing = entry.opened
+            return None
+        before = tuple(opened for opened in before if opened != entry.opened)
+        known = _Known(entry.opened, entry.seq, entry.offset, adopted=not entry.starts, before=before)
+        return self._remember(who, known)
+
+    def _remember(self, who: Who, known: _Known) -> _Known:
+        self._known[who] = self._open[who] = known
+        self._known.move_to_end(who)
+        if len(self._known) > ENDED_KEPT + len(self._open):
+            self._known.pop(next(name for name, each in self._known.items() if each.over))
+        return known
+
+    def _of_lost(self, who: Who, known: _Known | None, entry: Entry) -> _Known | None:
+        """A notice without a number: the error and the end of a message whose state is gone, each said once."""
+        if known is None:
+            return self._remember(who, _Known(entry.opened, entry.seq, entry.offset, notice=entry.value))
+        if known.over or known.notice == entry.value:
+            return None
+        known.notice = entry.value
+        return known
+
+    def _payloads(self, entry: Entry, known: _Known) -> Sequence[bytes]:
+        if self._renderer is None:
+            return (entry.value,)
+        if known.adopted and not known.notice:
+            return ()  # without its beginning a dialect can't say what came of it
+        try:
+            event = decode_event(entry.value)
+        except msgspec.DecodeError:
+            return ()  # no event that this version knows
+        return self._renderer.render(event)
+
+    def _end(self, entry: Entry, known: _Known) -> None:
+        known.over = True
+        self._open.pop((entry.message, entry.choice), None)

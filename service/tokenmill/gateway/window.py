@@ -1,0 +1,87 @@
+"""Records of recent times, of all partitions that somebody reads: a cache of the log, capped in bytes and in time.
+
+1. What a partition's window holds has no hole: every event from `first` to before `end`.
+2. The oldest record leaves first, whoever's it is, so a quiet partition keeps its hours and a busy one its seconds.
+3. Each conversation's records are found without looking at another's.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from tokenmill.gateway.entry import Entry
+
+
+class Window:
+    """The part of one partition that is in memory."""
+
+    __slots__ = ("by_key", "end", "first")
+
+    def __init__(self, at: int) -> None:
+        self.first = at
+        """Offset from which on every record is here."""
+        self.end = at
+        """Offset of the next record that comes."""
+        self.by_key: dict[bytes, deque[Entry]] = {}
+
+    def of(self, key: bytes, start: int) -> list[Entry]:
+        """A conversation's records from an offset on, in order."""
+        held = self.by_key.get(key, ())
+        return [entry for entry in held if entry.offset >= start]
+
+
+class Windows:
+    """The windows of all partitions under one cap of bytes and one of age."""
+
+    def __init__(self, cap_bytes: int, cap_s: float) -> None:
+        self._cap_bytes = cap_bytes
+        self._cap_s = cap_s
+        self._windows: dict[int, Window] = {}
+        self._order: deque[tuple[float, Entry]] = deque()
+        self.size = 0
+        """Bytes of all."""
+
+    def open(self, partition: int, at: int) -> Window:
+        """A new window, which is empty and begins at this offset."""
+        self.drop(partition)
+        window = self._windows[partition] = Window(at)
+        return window
+
+    def get(self, partition: int) -> Window | None:
+        """The window of a partition that is read."""
+        return self._windows.get(partition)
+
+    def drop(self, partition: int) -> None:
+        """Forget a partition that nobody reads any more."""
+        window = self._windows.pop(partition, None)
+        if window is not None and window.by_key:
+            self._order = deque(item for item in self._order if item[1].partition != partition)
+            self.size = sum(entry.size for _, entry in self._order)
+
+    def add(self, partition: int, came: Sequence[Entry], end: int, now: float) -> None:
+        """Records that follow what is here; `end` is the offset behind them, `now` in seconds."""
+        window = self._windows[partition]
+        for entry in came:
+            window.by_key.setdefault(entry.key, deque()).append(entry)
+            self._order.append((now, entry))
+            self.size += entry.size
+        window.end = max(window.end, end)
+        self.expire(now)
+
+    def expire(self, now: float) -> None:
+        """Let go of what is over a cap."""
+        order = self._order
+        while order and (self.size > self._cap_bytes or order[0][0] < now - self._cap_s):
+            _, entry = order.popleft()
+            self.size -= entry.size
+            self._forget(self._windows[entry.partition], entry)
+
+    @staticmethod
+    def _forget(window: Window, entry: Entry) -> None:
+        held = window.by_key[entry.key]
+        held.popleft()
+        if not held:
+            del window.by_key[entry.key]
+        window.first = entry.offset + 1
+
+    def __iter__(self) -> Iterator[tuple[int, Window]]:
+        return iter(self._windows.items())
