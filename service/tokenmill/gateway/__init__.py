@@ -4,3 +4,7 @@ The log is the truth: what a client gets is rendered from native events of the t
 place in it, so any gateway can go on where another one ended. The modules `position`, `framing`, `view` and `window`
 are functions over records; asyncio, Kafka and aiohttp are at the rim.
 """
+
+from tokenmill.gateway.grant import Credentials, Grant
+
+__all__ = ["Credentials", "Grant"]

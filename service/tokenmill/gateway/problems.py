@@ -26,14 +26,17 @@ BAD_POSITION = Kind("bad-position", 400, "The position can't be read")
 UNKNOWN_DIALECT = Kind("unknown-dialect", 400, "There is no such dialect")
 UNKNOWN_CODEC = Kind("unknown-codec", 400, "There is no such codec")
 UNAUTHENTICATED = Kind("unauthenticated", 401, "Credentials are missing or not valid")
+FOREIGN_ORIGIN = Kind("foreign-origin", 403, "Pages of this origin are not let in")
 FORBIDDEN = Kind("forbidden", 403, "Not allowed for this conversation")
 NOT_FOUND = Kind("not-found", 404, "There is nothing here")
 NOT_ALLOWED = Kind("method-not-allowed", 405, "The method is not for this address")
 CONFLICT = Kind("conflict", 409, "The request does not fit what came before")
 GONE = Kind("gone", 410, "The log no longer has this position")
 TOO_LARGE = Kind("too-large", 413, "The body is too large")
+MISDIRECTED = Kind("misdirected", 421, "This server does not go by that name")
 TOO_MANY = Kind("too-many", 429, "Too much at once")
 UNAVAILABLE = Kind("unavailable", 503, "Kafka does not answer")
+UNVERIFIABLE = Kind("unverifiable", 503, "Credentials can't be checked now")
 
 KINDS = (
     BAD_REQUEST,
@@ -41,14 +44,17 @@ KINDS = (
     UNKNOWN_DIALECT,
     UNKNOWN_CODEC,
     UNAUTHENTICATED,
+    FOREIGN_ORIGIN,
     FORBIDDEN,
     NOT_FOUND,
     NOT_ALLOWED,
     CONFLICT,
     GONE,
     TOO_LARGE,
+    MISDIRECTED,
     TOO_MANY,
     UNAVAILABLE,
+    UNVERIFIABLE,
 )
 
 

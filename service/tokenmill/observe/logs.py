@@ -16,7 +16,7 @@ LogFormat: TypeAlias = Literal["json", "plain"]
 NOISY = ("aiokafka", "faust", "mode", "aiohttp", "asyncio")
 """Libraries whose own information is about themselves; their warnings are about us."""
 
-REPEATED = (*NOISY, "tokenmill.worker.rejected")
+REPEATED = (*NOISY, "tokenmill.worker.rejected", "tokenmill.gateway.function")
 """Loggers that may say the same thousands of times a minute."""
 
 ECHOES = (("mode.worker", "Crashed reason="), ("faust.worker", "We experienced a crash"))

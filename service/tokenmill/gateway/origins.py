@@ -1,0 +1,146 @@
+"""Which pages may talk to the gateway: what a browser says of where a request comes from, and what it is answered.
+
+1. Pages of the gateway's own origin may; others if `gateway.origins` lists them, by exact comparison. A listed origin
+   may send cookies; `*` lets all pages in, without. No origin is sent back because it was sent.
+2. Browsers let any page open WebSockets and send plain posts, with the user's cookies, whatever CORS says. So these
+   are refused before a handler sees them, unless the page may talk to us. Programs that are no browser send no origin.
+3. Without `auth` whoever reaches the port may do everything, and a name server can lead a browser's page here under its
+   own name (DNS rebinding). So the name that was asked for has to be one of this machine, or of a listed origin.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from tokenmill.config import Gateway
+from tokenmill.config.gateway_relations import is_loopback
+from tokenmill.gateway.problems import FOREIGN_ORIGIN, MISDIRECTED, Refused, shown
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+ANY: Final = "*"
+
+METHODS: Final = "GET, POST, DELETE, OPTIONS"
+REQUEST_HEADERS: Final = "authorization, content-type, last-event-id, idempotency-key, x-api-key"
+RESPONSE_HEADERS: Final = (
+    "stream-next-offset, stream-up-to-date, stream-closed, x-request-id, x-vercel-ai-ui-message-stream, tm-position"
+)
+
+MAX_AGE_S: Final = 600
+"""For how long browsers remember the answer; origins that were taken out of the settings may ask as long."""
+
+_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
+
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Origins:
+    """The pages that `gateway.origins` names."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._listed = frozenset(_as_sent(origin) for origin in gateway.origins)
+        self._any = ANY in self._listed
+        self._names = frozenset(urlsplit(origin).hostname for origin in self._listed)
+        self._guards_names = gateway.auth == "none" and not self._any
+
+    def install(self, app: web.Application) -> None:
+        """Make this the outermost of what the application's requests go through."""
+        app.middlewares.insert(0, self.middleware)
+        app.on_response_prepare.append(self._mark)
+
+    def allowed(self, origin: str) -> bool:
+        """Whether pages of this origin, as browsers send it, may read answers."""
+        return self._any or origin in self._listed
+
+    @web.middleware
+    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answers what browsers ask beforehand, and what foreign pages send."""
+        try:
+            self._check_name(request)
+            self._check_page(request)
+        except Refused as refused:
+            return refused.response()
+        if _asks(request):
+            return self._preflight()
+        return await handler(request)
+
+    def _preflight(self) -> web.Response:
+        headers = {
+            "access-control-allow-methods": METHODS,
+            "access-control-allow-headers": REQUEST_HEADERS,
+            "access-control-max-age": str(MAX_AGE_S),
+        }
+        return web.Response(status=204, headers=headers)
+
+    def _check_name(self, request: web.Request) -> None:
+        """Raises `Refused` if the request asks for a host that is not this one."""
+        host = request.headers.get("host", "")
+        if not self._guards_names or not host:
+            return
+        name = _name(host)
+        if not (is_loopback(name) or name.endswith(".localhost") or name in self._names):
+            raise Refused(
+                MISDIRECTED,
+                f"without gateway.auth only names of this machine are answered, not {shown(name)}; ask for 127.0.0.1, "
+                "or list the origin that goes by this name in gateway.origins",
+            )
+
+    def _check_page(self, request: web.Request) -> None:
+        """Raises `Refused` if a page that may not talk to us opens a WebSocket or changes something."""
+        origin = _origin(request)
+        if origin is None or self.allowed(origin) or _is_own(request, origin):
+            return
+        if _asks(request) or request.method not in _SAFE or "upgrade" in request.headers:
+            raise Refused(FOREIGN_ORIGIN, f"gateway.origins does not list {shown(origin)}")
+
+    async def _mark(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Headers of every answer, streams included."""
+        headers = response.headers
+        if self._any:
+            headers["access-control-allow-origin"] = ANY
+        else:
+            headers.add("vary", "Origin")
+            origin = _origin(request)
+            if origin not in self._listed:
+                return
+            headers["access-control-allow-origin"] = origin
+            headers["access-control-allow-credentials"] = "true"
+        headers["access-control-expose-headers"] = RESPONSE_HEADERS
+
+
+def _origin(request: web.Request) -> str | None:
+    """The page's origin; several are none that is listed."""
+    sent = request.headers.getall("origin", [])
+    return ", ".join(sent) if sent else None
+
+
+def _asks(request: web.Request) -> bool:
+    """Whether a browser asks before the request of a page (a preflight)."""
+    return request.method == "OPTIONS" and "access-control-request-method" in request.headers
+
+
+def _is_own(request: web.Request, origin: str) -> bool:
+    """Whether it is the gateway's own page: the browser says so (no script can), or asked for the host it came from.
+
+    A proxy in front may end TLS and rename the host, so the scheme is only compared where TLS ends here.
+    """
+    if request.headers.get("sec-fetch-site") == "same-origin":
+        return True
+    scheme, _, host = origin.partition("://")
+    return host == request.headers.get("host") and (scheme == "https" or not request.secure)
+
+
+def _as_sent(origin: str) -> str:
+    """An origin of the settings as browsers write it: in lower case, without the port that goes without saying."""
+    written = origin.lower()
+    return written.removesuffix(_DEFAULT_PORTS.get(urlsplit(written).scheme, ""))
+
+
+def _name(host: str) -> str:
+    """The name in a `Host` header, without port and brackets."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""

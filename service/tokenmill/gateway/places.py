@@ -1,0 +1,55 @@
+"""How many connections are open: of the process, and of each name.
+
+A place is taken before anything is read for a connection, and given back whatever ends it.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from tokenmill.gateway.grant import Grant
+from tokenmill.gateway.problems import TOO_MANY, Refused
+
+RETRY_S: Final = (2, 10)
+"""Between which times a client that found no place is told to come again: drawn, or all would come at once."""
+
+
+class Places:
+    """Open connections against their caps."""
+
+    def __init__(self, connections: int, per_principal: int) -> None:
+        self._cap = connections
+        self._cap_each = per_principal
+        self.taken_now = 0
+        """Connections that are open."""
+        self._by_name: Counter[str] = Counter()
+
+    @contextmanager
+    def taken(self, grant: Grant) -> Iterator[None]:
+        """A place for a connection. Raises `Refused` if there is none; whoever has no name only counts for all."""
+        if self.taken_now >= self._cap:
+            raise _full("this process has all the connections that it takes; come again, another one may answer")
+        if grant.name and self._by_name[grant.name] >= self._cap_each:
+            raise _full(f"{self._cap_each} connections are open with these credentials; close one, or come again")
+        self._count(grant.name, 1)
+        try:
+            yield
+        finally:
+            self._count(grant.name, -1)
+
+    def of(self, name: str) -> int:
+        """Open connections of a name."""
+        return self._by_name.get(name, 0)
+
+    def _count(self, name: str, more: int) -> None:
+        self.taken_now += more
+        self._by_name[name] += more
+        if not self._by_name[name]:
+            del self._by_name[name]  # names come from tokens: they would pile up
+
+
+def _full(detail: str) -> Refused:
+    seconds = random.randint(*RETRY_S)  # noqa: S311 -- spreads clients, keeps no secret
+    return Refused(TOO_MANY, detail, headers={"retry-after": str(seconds)})

@@ -1,0 +1,109 @@
+"""Who somebody is, and what they may do."""
+
+import fnmatch
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tokenmill.gateway.grant import Credentials, Grant, fits, forbidden, unauthenticated
+
+READER = Grant("web", ("web-*",), frozenset({"read", "stop"}), source="12ab")
+
+
+@pytest.mark.parametrize(
+    ("conversation", "action", "allowed"),
+    [
+        ("web-1", "read", True),
+        ("web-1", "stop", True),
+        ("web-1", "write", False),
+        ("Web-1", "read", False),
+        ("app-web-1", "read", False),
+        ("web-", "read", True),
+    ],
+)
+def test_a_grant_allows_its_actions_on_its_conversations(conversation: str, action: str, *, allowed: bool) -> None:
+    """Both have to fit; upper and lower case differ."""
+    assert READER.allows(conversation, action) is allowed  # type: ignore[arg-type] # parametrized
+
+
+@pytest.mark.parametrize("conversation", ["a*", "*", "a?", "[a]"])
+def test_the_conversation_of_a_ticket_is_no_pattern(conversation: str) -> None:
+    """A conversation may be called `*`: a ticket for it must not open all others."""
+    ticket = Grant("web", (conversation,), frozenset({"read"}), by_ticket=True)
+    assert ticket.allows(conversation, "read")
+    assert not ticket.allows("ab", "read")
+    assert not ticket.allows("a", "read")
+
+
+@pytest.mark.parametrize("pattern", ["?", "[a]", "[!b]", "."])
+def test_only_the_star_is_special(pattern: str) -> None:
+    """What is special in a shell or an expression is a character of a name here."""
+    assert fits(pattern, pattern)
+    assert not fits(pattern, "a")
+
+
+@given(pattern=st.text("ab*\n", max_size=8), name=st.text("ab\n", max_size=10))
+def test_patterns_match_as_a_shell_would(pattern: str, name: str) -> None:
+    """The standard library, for patterns with `*` alone, is the oracle."""
+    assert fits(pattern, name) == (re.match(fnmatch.translate(pattern), name) is not None)
+
+
+def test_no_pattern_takes_long() -> None:
+    """One that would keep an expression busy for hours."""
+    began = time.process_time()
+    assert not fits("*a" * 200 + "b", "a" * 20_000)
+    assert time.process_time() - began < 1
+
+
+def test_a_grant_covers_itself_and_its_tickets() -> None:
+    """A ticket for more than the grant has now came of an older one."""
+    ticket = Grant("web", ("web-1",), frozenset({"read"}), source="12ab", by_ticket=True)
+    foreign = Grant("web", ("app-1",), frozenset({"read"}), source="12ab", by_ticket=True)
+    assert READER.covers(READER)
+    assert READER.covers(ticket)
+    assert not READER.covers(foreign)
+    assert not READER.covers(Grant("web", ("*",), frozenset({"read"}), source="12ab"))
+
+
+@pytest.mark.parametrize(
+    ("headers", "bearer", "key"),
+    [
+        ({"authorization": "Bearer abc"}, "abc", "abc"),
+        ({"authorization": "bearer  abc "}, "abc", "abc"),
+        ({"authorization": "Basic YTpi"}, "", ""),
+        ({"authorization": "Bearer"}, "", ""),
+        ({"x-api-key": "abc"}, "", "abc"),
+        ({"authorization": "Bearer abc", "x-api-key": "def"}, "abc", "abc"),
+        ({}, "", ""),
+    ],
+)
+def test_a_key_stands_in_one_of_two_headers(headers: dict[str, str], bearer: str, key: str) -> None:
+    """`authorization` goes before `x-api-key`; other schemes are none."""
+    credentials = Credentials(headers)
+    assert (credentials.bearer, credentials.key) == (bearer, key)
+
+
+def test_credentials_that_are_printed_show_no_secret() -> None:
+    """Neither in a log by mistake, nor in a trace that `rich` prints."""
+    credentials = Credentials({"authorization": "Bearer secret", "cookie": "secret"}, ticket="secret")
+    for shown in (repr(credentials), f"{credentials}", repr(credentials.__rich_repr__())):
+        assert "secret" not in shown
+        assert "authorization" in shown
+
+
+@pytest.mark.parametrize(("reason", "error"), [("missing", False), ("wrong", True), ("expired", True)])
+def test_a_401_says_how_to_come_in(reason: str, *, error: bool) -> None:
+    """RFC 6750: the challenge names no error for whoever sent nothing. The problem says which page can help itself."""
+    refused = unauthenticated("send a key", reason)  # type: ignore[arg-type] # parametrized
+    assert refused.response().status == 401
+    assert refused.members == {"reason": reason}
+    assert ('error="invalid_token"' in refused.headers["www-authenticate"]) is error
+
+
+def test_a_403_says_what_is_not_allowed() -> None:
+    """And nothing of the conversation."""
+    assert forbidden("stop").kind.status == 403
+    assert "stop" in forbidden("stop").detail
