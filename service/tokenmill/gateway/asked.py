@@ -29,8 +29,18 @@ class Asked(msgspec.Struct, frozen=True):
     framing: Framing
     start: Start = "now"
     until_finish: bool = False
+    message: bytes = b""
+    """The only message whose frames are wanted; empty: all."""
+    single: bool = False
+    """One message is wanted: `message`, or the first that comes."""
+    folded: bool = False
+    """Neighbouring deltas that lie in the past may come as one."""
     comes_back: bool = False
     """It says where it was by the id of its last frame, as EventSources do: it can't see a refusal's reason."""
+
+    def only(self, message: bytes) -> "Asked":
+        """The same of one message, to its end."""
+        return msgspec.structs.replace(self, message=message, single=True, until_finish=True)
 
     @property
     def key(self) -> bytes:
@@ -47,8 +57,8 @@ class _Request(Protocol):
     def headers(self) -> Mapping[str, str]: ...
 
 
-def asked(request: _Request, conversation: str) -> Asked:
-    """What the request asks for. Raises `Refused`."""
+def asked(request: _Request, conversation: str, *, start: str = "now", replay: str = "exact") -> Asked:
+    """What the request asks for; `start` and `replay` are what it means where it does not say. Raises `Refused`."""
     query, headers = request.query, request.headers
     last = headers.get(LAST_EVENT_ID) or query.get("last_event_id", "")
     if query.get("until", "finish") != "finish":
@@ -57,8 +67,9 @@ def asked(request: _Request, conversation: str) -> Asked:
         conversation=named(conversation),
         dialect=dialect_of(query.get("dialect", "native")),
         framing=LINES if "application/x-ndjson" in headers.get("accept", "") else SSE,
-        start=start_of(last or query.get("from", "now"), known_words=not last),
+        start=start_of(last or query.get("from", start), known_words=not last),
         until_finish="until" in query,
+        folded=folded_of(query.get("replay", replay)),
         comes_back=bool(last),
     )
 
@@ -82,6 +93,13 @@ def dialect_of(name: str) -> Dialect:
         raise Refused(
             UNKNOWN_DIALECT, f"dialect is {shown(name)}; `tokenmill dialects` lists those there are"
         ) from problem
+
+
+def folded_of(replay: str) -> bool:
+    """Whether what is past may be folded. Raises `Refused`."""
+    if replay not in ("exact", "folded"):
+        raise Refused(BAD_REQUEST, f"replay is {shown(replay)}; expected exact or folded")
+    return replay == "folded"
 
 
 def start_of(text: str, *, known_words: bool = True) -> Start:

@@ -10,7 +10,10 @@ from typing import Protocol
 
 
 class Pipe(Protocol):
-    """A connection as the outbox sees it."""
+    """A connection."""
+
+    async def send(self, data: bytes) -> None:
+        """Write, and wait until the client takes it. Raises `ConnectionError` and `TimeoutError`."""
 
     def write(self, data: bytes) -> None:
         """Hand bytes to the connection, at once."""

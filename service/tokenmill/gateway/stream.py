@@ -1,7 +1,7 @@
 """One client at the head of a conversation: takes frames from its channel, until its stream is over for some reason."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 from tokenmill.gateway.outbox import Outbox
@@ -11,15 +11,52 @@ Outcome: TypeAlias = Literal["finished", "back", "slow", "closed", "drained", "e
 """Why a client is no longer at the head: its answer is over; it has to read again from earlier; it does not keep up; it
 left; the process ends; its rights did; the log is no longer the one it was."""
 
+Held: TypeAlias = Callable[[], bool]
+"""Whether the rights that a client came with still hold. Asked about once a second."""
+
+
+def always() -> bool:
+    """Of a client whose rights never end."""
+    return True
+
+
+class Wanted:
+    """Which messages of the conversation a client is shown: all, one, or the first that comes."""
+
+    def __init__(self, message: bytes = b"", *, single: bool = False) -> None:
+        self.message = message
+        """The only one; empty: all."""
+        self._single = single
+
+    def takes(self, message: bytes) -> bool:
+        """Whether frames of this message are shown. Where one is to be shown, it is the first that is asked about."""
+        if self._single and not self.message:
+            self.message = message
+        return self.message in (b"", message)
+
+    def ends_with(self, frame: Frame) -> bool:
+        """Whether nothing that is shown goes on behind this frame."""
+        return frame.ends if self.message else frame.last
+
 
 class Stream:
     """A client of a channel."""
 
-    def __init__(self, outbox: Outbox, place: tuple[int, int], *, until_finish: bool) -> None:
+    def __init__(
+        self,
+        outbox: Outbox,
+        place: tuple[int, int],
+        wanted: Wanted | None = None,
+        *,
+        until_finish: bool,
+        held: Held = always,
+    ) -> None:
         self.outbox = outbox
         self.place = place
         """Behind this frame it goes on."""
+        self.held = held
         self._until_finish = until_finish
+        self._wanted = wanted or Wanted()
         self.opened = -1
         """With the outcome `back`: from when on has to be read."""
         self.over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
@@ -30,10 +67,12 @@ class Stream:
             return
         last = frames[-1]
         self.place = last.place
+        if not self._wanted.takes(last.message):
+            return
         self.outbox.put(data)
-        if frames[0].first or last.last:
+        if frames[0].first or last.ends:
             self.outbox.flush(asyncio.get_running_loop().time())
-        if last.last and self._until_finish:
+        if self._until_finish and self._wanted.ends_with(last):
             self.end("finished")
 
     def send_back(self, opened: int) -> None:

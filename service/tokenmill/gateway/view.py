@@ -43,6 +43,8 @@ class Frame(NamedTuple):
     """It is of a message's first event."""
     last: bool = False
     """No message is open behind it."""
+    ends: bool = False
+    """Its message is over: no choice of it is open behind it."""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -92,6 +94,14 @@ class View:
         """The messages that are open, and the offset of each one's first record."""
         return {who[0]: known.since for who, known in reversed(self._open.items())}
 
+    def ended(self) -> frozenset[bytes]:
+        """The messages of which every choice that began is over, as far as they are remembered."""
+        return self.messages() - self.open_since().keys()
+
+    def knows(self, message: bytes) -> bool:
+        """Whether anything of a message was read."""
+        return any(message == name for name, _ in self._known)
+
     def messages(self) -> frozenset[bytes]:
         """All that are remembered."""
         return frozenset(message for message, _ in self._known)
@@ -106,9 +116,19 @@ class View:
         if entry.finishes:
             self._end(entry, known)
         count, last = len(payloads), entry.finishes and not self._open
+        ends = entry.finishes and all(message != entry.message for message, _ in self._open)
         back = entry.offset - min(since, known.since)
         return [
-            Frame(entry.offset, part, back, payload, entry.message, entry.starts, last and part == count)
+            Frame(
+                entry.offset,
+                part,
+                back,
+                payload,
+                entry.message,
+                first=entry.starts,
+                last=last and part == count,
+                ends=ends and part == count,
+            )
             for part, payload in enumerate(payloads, 1)
         ]
 

@@ -1,39 +1,27 @@
-"""The page of the metrics: the worker's and the gateway's."""
-
-from collections.abc import Sequence
+"""The page of the worker's metrics."""
 
 from tokenmill.gen import markdown
-from tokenmill.observe import GATEWAY_METRICS, METRICS, Metric
+from tokenmill.observe.table import METRICS, Metric
 
 
 def page() -> str:
-    """Every row of both tables."""
+    """Every row of the table of metrics."""
+    rows = [(markdown.code(metric.name), metric.kind, _labels(metric), metric.help) for metric in METRICS]
     return markdown.page(
         "Metrics",
-        "Each process answers `/metrics` in the Prometheus text format.\n"
+        "The worker answers `/metrics` on `worker.port` in the Prometheus text format.\n"
         "No label takes values without a bound: conversations, messages and error texts are no labels.",
-        "## Worker",
-        "On `worker.port`.",
-        _table(METRICS),
-        "## Gateway",
-        "On `gateway.ops_port`.",
-        _table(GATEWAY_METRICS),
-        "## Buckets",
+        markdown.table(("name", "kind", "labels", "says"), rows),
         "A histogram has the suffixes `_bucket`, `_sum` and `_count`. Its buckets, in seconds:",
         markdown.table(
             ("name", "up to"),
             [
                 (markdown.code(metric.name), ", ".join(f"{bound:g}" for bound in metric.buckets))
-                for metric in (*METRICS, *GATEWAY_METRICS)
+                for metric in METRICS
                 if metric.buckets
             ],
         ),
     )
-
-
-def _table(metrics: Sequence[Metric]) -> str:
-    rows = [(markdown.code(metric.name), metric.kind, _labels(metric), metric.help) for metric in metrics]
-    return markdown.table(("name", "kind", "labels", "says"), rows)
 
 
 def _labels(metric: Metric) -> str:

@@ -46,8 +46,7 @@ class Metric(msgspec.Struct, frozen=True):
     """Upper bounds of a histogram."""
 
 
-def each(values: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Values of a single label, as `known` takes them."""
+def _each(values: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return tuple((value,) for value in values)
 
 
@@ -66,7 +65,7 @@ METRICS: tuple[Metric, ...] = (
         "Native events made, before any dialect.",
         ("type",),
         tally="events",
-        known=each(tuple(str(event.__struct_config__.tag) for event in EVENT_TYPES if event.__name__ != "ToolResult")),
+        known=_each(tuple(str(event.__struct_config__.tag) for event in EVENT_TYPES if event.__name__ != "ToolResult")),
     ),
     Metric(
         "tokenmill_parse_errors_total",
@@ -88,7 +87,7 @@ METRICS: tuple[Metric, ...] = (
         "Input records sent to the dead-letter topic.",
         ("reason",),
         tally="dead_letters",
-        known=each(tuple(error.code for error in RECORD_ERRORS)),
+        known=_each(tuple(error.code for error in RECORD_ERRORS)),
     ),
     Metric(
         "tokenmill_chunks_dropped_total",
@@ -143,7 +142,7 @@ METRICS: tuple[Metric, ...] = (
         "counter",
         "Partitions made ready after an assignment, by the source of their state.",
         ("source",),
-        known=each(RESTORE_SOURCES),
+        known=_each(RESTORE_SOURCES),
     ),
     Metric(
         "tokenmill_restore_seconds",
@@ -156,7 +155,7 @@ METRICS: tuple[Metric, ...] = (
         "counter",
         "Messages that were open when their partition was made ready; of a second, how fast state comes back.",
         ("source",),
-        known=each(RESTORE_SOURCES),
+        known=_each(RESTORE_SOURCES),
     ),
     Metric("tokenmill_replay_mismatches_total", "counter", "Replays whose state is not the one that was committed."),
     Metric("tokenmill_records_lost_total", "counter", "Records that the topic dropped before they were processed."),
@@ -165,7 +164,7 @@ METRICS: tuple[Metric, ...] = (
         "counter",
         "Partitions whose committed offset was not set by a worker, by what that meant.",
         ("direction",),
-        known=each(MOVES),
+        known=_each(MOVES),
     ),
     Metric(
         "tokenmill_records_skipped_total",
@@ -178,7 +177,7 @@ METRICS: tuple[Metric, ...] = (
         "Partitions that are not simply the log that was committed: `another` has its name, its end is `cut`, or which "
         "of them is `unknown`.",
         ("change",),
-        known=each(LOG_CHANGES),
+        known=_each(LOG_CHANGES),
     ),
     Metric("tokenmill_rebalances_total", "counter", "Times that the group gave this worker its partitions."),
     # --------------------------------------------------------------------------------------------- Kafka and Redis
@@ -187,7 +186,7 @@ METRICS: tuple[Metric, ...] = (
         "counter",
         "Offset commits of this worker.",
         ("outcome",),
-        known=each(("done", "failed")),
+        known=_each(("done", "failed")),
     ),
     Metric(
         "tokenmill_snapshots_total",
@@ -201,7 +200,7 @@ METRICS: tuple[Metric, ...] = (
         "counter",
         "Operations on Redis that failed: on snapshots, or (`session`) on the copy of session records.",
         ("op",),
-        known=each(("load", "head", "write", "session")),
+        known=_each(("load", "head", "write", "session")),
     ),
     Metric("tokenmill_build_info", "gauge", "Always 1; the labels say what runs.", ("version", "python")),
 )

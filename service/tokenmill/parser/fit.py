@@ -106,12 +106,12 @@ def _number(value: float) -> int | float:
 
 def _structure(text: str, bracket: str) -> Any:
     """The JSON value or the elements that a text holds, if it begins like one."""
-    try:
-        if text.startswith((bracket, "{")):
+    if text.startswith((bracket, "{")):
+        try:
             return decode_json(text)[0]
-        return read_markup(text) if text.startswith("<") and text.endswith(">") else None
-    except ValueError:
-        return None
+        except ValueError:
+            return None
+    return read_markup(text) if text.startswith("<") and text.endswith(">") else None
 
 
 def _listed(text: str, shape: Shape, depth: int) -> Any:

@@ -1,0 +1,98 @@
+"""One client of one conversation, from its first byte to its last: what the log has, then what comes.
+
+It is the same for every transport: a `Pipe` writes, a `Framing` says how frames look. How a connection ends is the
+transport's business, which is told the outcome.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from tokenmill.config import Gateway
+from tokenmill.gateway.asked import Asked
+from tokenmill.gateway.flusher import Flusher
+from tokenmill.gateway.folding import folded
+from tokenmill.gateway.hub import Hub, Subject
+from tokenmill.gateway.outbox import Outbox, Pipe
+from tokenmill.gateway.reading import Reading
+from tokenmill.gateway.stream import Held, Outcome, Stream, Wanted
+from tokenmill.gateway.view import Frame
+
+
+class Attendance:
+    """A client that reads a conversation."""
+
+    def __init__(
+        self, settings: Gateway, hub: Hub, flusher: Flusher, asked: Asked, reading: Reading, pipe: Pipe, held: Held
+    ) -> None:
+        self._settings = settings
+        self._hub = hub
+        self._flusher = flusher
+        self._asked = asked
+        self._reading = reading
+        self._pipe = pipe
+        self._held = held
+        self._wanted = Wanted(asked.message, single=asked.single)
+        self._subject = Subject(reading.partition, asked.key, asked.dialect, asked.framing)
+        self._sent_at = time.monotonic()
+        self._over = False
+
+    async def attend(self, peeked: Sequence[Frame]) -> Outcome:
+        """Until the stream is over, and why. Raises `ConnectionError` and `TimeoutError` for a client that is gone or
+        stuck.
+        """
+        await self._send(self._asked.framing.opening(self._reading.standing))
+        await self._tell(peeked)
+        outcome: Outcome = "back"
+        while outcome == "back":
+            await self._catch_up()
+            outcome = await self._live()
+        return outcome
+
+    async def _catch_up(self) -> None:
+        async with aclosing(self._reading.frames()) as batches:
+            async for frames in batches:
+                await self._tell(frames)
+                if time.monotonic() - self._sent_at > self._settings.heartbeat_s:
+                    await self._send(self._asked.framing.heartbeat)
+
+    async def _tell(self, frames: Sequence[Frame]) -> None:
+        asked, partition = self._asked, self._reading.partition
+        if self._reading.gap:
+            self._reading.gap = False
+            await self._send(asked.framing.notice("gap", {"to": str(self._reading.standing)}))
+        frames = [frame for frame in frames if self._wanted.takes(frame.message)]
+        if frames:
+            self._over = self._wanted.ends_with(frames[-1])
+            shown = folded(asked.dialect.name, frames) if asked.folded else frames
+            await self._send(b"".join(asked.framing.frame(asked.dialect, partition, frame) for frame in shown))
+
+    async def _send(self, data: bytes) -> None:
+        self._sent_at = time.monotonic()
+        await self._pipe.send(data)
+
+    @property
+    def _finished(self) -> bool:
+        """Whether what was asked for has ended, and nothing of it has begun since."""
+        message, view = self._wanted.message, self._reading.view
+        return self._over and (message not in view.open_since() if message else view.idle)
+
+    async def _live(self) -> Outcome:
+        """At the head, until something ends that. No await lies between the last frame of the past and this."""
+        asked, reading = self._asked, self._reading
+        if asked.until_finish and self._finished:
+            return "finished"
+        outbox = Outbox(self._pipe, self._settings.buffer_kib * 1024, self._settings.stall_s, self._flusher.dirty)
+        stream = Stream(outbox, reading.place, self._wanted, until_finish=asked.until_finish, held=self._held)
+        self._hub.attach(self._subject, reading.view, stream)
+        self._flusher.add(stream, asked.framing.heartbeat)
+        try:
+            outcome = await stream.over
+        finally:
+            self._hub.detach(self._subject, stream)
+            self._flusher.remove(stream)
+        outbox.flush(asyncio.get_running_loop().time())
+        if outcome == "back":
+            await reading.go_back(stream.place, stream.opened)
+        return outcome

@@ -1,0 +1,98 @@
+"""One client from its first byte to its last: `gateway/attendance.py`, over a pipe that remembers."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.gateways import Gate, answer, listening, payloads, shown
+from tokenmill.dialects import find_dialect
+from tokenmill.gateway.asked import Asked
+from tokenmill.gateway.framing import SSE
+from tokenmill.gateway.stream import Held, Outcome, always
+
+pytestmark = pytest.mark.integration
+
+ASKED = Asked("c", find_dialect("ai_sdk_ui"), SSE, start="start", until_finish=True)
+
+
+class Memory:
+    """A connection that takes everything."""
+
+    buffered = 0
+
+    def __init__(self) -> None:
+        self.taken = b""
+
+    async def send(self, data: bytes) -> None:
+        """Take bytes of the past."""
+        self.taken += data
+
+    def write(self, data: bytes) -> None:
+        """Take bytes of the present."""
+        self.taken += data
+
+
+@pytest.fixture
+async def gate(kafka: str, unique: str) -> AsyncIterator[Gate]:
+    """A gateway."""
+    async with listening(kafka, unique, flush_ms=1) as gate:
+        yield gate
+
+
+async def attended(gate: Gate, pipe: Memory, held: Held = always, **wanted: Any) -> Outcome:
+    """The outcome of a client that asks so."""
+    asked = msgspec.structs.replace(ASKED, **wanted)
+    async with gate.serving.begun(asked) as begun:
+        return await gate.serving.attend(asked, begun, pipe, held)
+
+
+async def test_past_and_present_are_one_stream(gate: Gate) -> None:
+    """Cut anywhere."""
+    records = answer("c", "m", ["Hel", "lo", "!"])
+    for number in range(1, len(records)):
+        conversation = f"c{number}"
+        records = answer(conversation, "m", ["Hel", "lo", "!"])
+        await gate.say(records[:number])
+        pipe = Memory()
+        client = asyncio.create_task(attended(gate, pipe, conversation=conversation))
+        await gate.attended()
+        await gate.say(records[number:])
+        assert await client == "finished"
+        assert payloads(pipe.taken) == shown(records, "ai_sdk_ui")
+
+
+async def test_only_the_past_is_folded(gate: Gate) -> None:
+    """What comes at the head comes as it is."""
+    records = answer("c", "m", ["a", "b", "c", "d", "e", "f"])
+    await gate.say(records[:5])
+    pipe = Memory()
+    client = asyncio.create_task(attended(gate, pipe, folded=True))
+    await gate.attended()
+    await gate.say(records[5:])
+    assert await client == "finished"
+    texts = [msgspec.json.decode(each)["delta"] for each in payloads(pipe.taken) if b"text-delta" in each]
+    assert texts == ["abc", "d", "e", "f"]
+
+
+async def test_the_first_message_that_comes_is_the_only_one(gate: Gate) -> None:
+    """Where one is wanted, whichever it is."""
+    await gate.say(answer("c", "m0", ["before"]))
+    pipe = Memory()
+    client = asyncio.create_task(attended(gate, pipe, start="now", single=True))
+    await gate.attended()
+    one, two = answer("c", "m1", ["a", "b"]), answer("c", "m2", ["c", "d"])
+    await gate.say(record for pair in zip(one, two, strict=True) for record in pair)
+    assert await client == "finished"
+    assert payloads(pipe.taken) == shown(one, "ai_sdk_ui")
+
+
+async def test_rights_that_end_end_the_stream(gate: Gate) -> None:
+    """Within about a second."""
+    rights = [True]
+    client = asyncio.create_task(attended(gate, Memory(), lambda: rights[0]))
+    await gate.attended()
+    rights[0] = False
+    assert await client == "expired"

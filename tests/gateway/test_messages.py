@@ -1,0 +1,98 @@
+"""One message as a stream of its own: `gateway/messages.py`."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from tests.support.gateways import Gate, admission, answer, listening, payloads, shown
+from tokenmill.gateway.messages import Messages
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+async def gate(kafka: str, unique: str) -> AsyncIterator[Gate]:
+    """A gateway with this route."""
+    async with listening(kafka, unique, lambda serving: Messages(serving, admission()).routes()) as gate:
+        yield gate
+
+
+@pytest.fixture
+async def client(gate: Gate) -> AsyncIterator[httpx.AsyncClient]:
+    """Of the gateway."""
+    async with httpx.AsyncClient(base_url=gate.url, timeout=20) as client:
+        yield client
+
+
+@pytest.mark.parametrize("dialect", ["native", "openai", "anthropic", "ai_sdk_ui"])
+async def test_one_message_of_several_is_shown(gate: Gate, client: httpx.AsyncClient, dialect: str) -> None:
+    """From its start to its end, though another one goes on at the same time."""
+    one, two = answer("c", "m1", ["Hel", "lo"]), answer("c", "m2", ["other", "wise"], finish=False)
+    await gate.say(record for pair in zip(one, two, strict=False) for record in pair)
+    await gate.say(one[len(two) :])
+    body = await client.get(f"/v1/conversations/c/messages/m1/events?dialect={dialect}")
+    assert body.status_code == 200
+    assert payloads(body.content) == shown(one, dialect)
+
+
+async def test_a_message_that_is_written_ends_with_its_end(gate: Gate, client: httpx.AsyncClient) -> None:
+    """What comes is shown as it comes."""
+    records = answer("c", "m1", ["Hel", "lo"])
+    await gate.say(records[:3])
+    async with client.stream("GET", "/v1/conversations/c/messages/m1/events") as response:
+        came = b""
+        rest = records[3:]
+        async for data in response.aiter_bytes():
+            came += data
+            await gate.say([*answer("c", "m0", ["x"]), *rest])
+            rest = []
+    assert payloads(came) == shown(records, "native")
+
+
+async def test_whoever_has_the_end_is_told_that_nothing_comes(gate: Gate, client: httpx.AsyncClient) -> None:
+    """An `EventSource` would come back for ever; another message that began since changes nothing."""
+    await gate.say([*answer("c", "m1", ["Hello"]), *answer("c", "m2", ["again"], finish=False)])
+    body = await client.get("/v1/conversations/c/messages/m1/events")
+    last = [line.removeprefix("id: ") for line in body.text.splitlines() if line.startswith("id: ")][-1]
+    again = await client.get("/v1/conversations/c/messages/m1/events", headers={"last-event-id": last})
+    assert again.status_code == 204
+
+
+async def test_every_place_is_gone_on_from(gate: Gate, client: httpx.AsyncClient) -> None:
+    """Behind each frame of the message comes the rest of it."""
+    records = answer("c", "m1", ["a", "b", "c"])
+    await gate.say([*answer("c", "m0", ["x"]), *records, *answer("c", "m2", ["y"])])
+    path = "/v1/conversations/c/messages/m1/events?dialect=ai_sdk_ui"
+    whole = (await client.get(path)).content
+    ids = [
+        block.partition(b"\n")[0].removeprefix(b"id: ").decode() for block in whole.split(b"\n\n") if b"data" in block
+    ]
+    wanted = shown(records, "ai_sdk_ui")
+    for number, position in enumerate(ids[:-1], 1):
+        rest = await client.get(path, headers={"last-event-id": position})
+        assert payloads(rest.content) == wanted[number:]
+
+
+async def test_an_unknown_message_is_not_found_unless_it_is_waited_for(gate: Gate, client: httpx.AsyncClient) -> None:
+    """A page may ask before the first chunk is there."""
+    await gate.say(answer("c", "m1", ["Hello"]))
+    missing = await client.get("/v1/conversations/c/messages/m2/events")
+    assert missing.status_code == 404
+    assert "wait=true" in missing.json()["detail"]
+    waiting = asyncio.create_task(client.get("/v1/conversations/c/messages/m2/events?wait=true"))
+    records = answer("c", "m2", ["there"])
+    await gate.attended()
+    await gate.say(records)
+    assert payloads((await waiting).content) == shown(records, "native")
+
+
+@pytest.mark.parametrize(
+    ("path", "says"), [("m1/events?wait=soon", "true or false"), (f"{'m' * 5_000}/events", "at most")]
+)
+async def test_what_is_not_understood_is_refused(client: httpx.AsyncClient, path: str, says: str) -> None:
+    """With what to change."""
+    refused = await client.get(f"/v1/conversations/c/messages/{path}")
+    assert refused.status_code == 400
+    assert says in refused.json()["detail"]

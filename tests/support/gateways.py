@@ -1,0 +1,134 @@
+"""A gateway in the test's own process, on a real Kafka, and answers to put on its log."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from aiokafka import AIOKafkaProducer
+
+from tests.support.stage import until
+from tests.support.topics import make_topics
+from tokenmill.client import Connection
+from tokenmill.config import Gateway
+from tokenmill.dialects import Renderer, find_dialect
+from tokenmill.events import decode_event
+from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.flusher import Flusher
+from tokenmill.gateway.grant import Rights
+from tokenmill.gateway.hub import Hub
+from tokenmill.gateway.past import Past
+from tokenmill.gateway.places import Places
+from tokenmill.gateway.rights import Everybody
+from tokenmill.gateway.server import client_app
+from tokenmill.gateway.serving import Serving
+from tokenmill.gateway.tail import Tail
+from tokenmill.gateway.window import Windows
+from tokenmill.records import InputRecord, Output
+from tokenmill.session import OutputSpec, Partition, SessionSettings
+
+Routes = Callable[[Serving], Iterable[web.RouteDef]]
+
+MIB = 1024 * 1024
+
+
+def answer(
+    conversation: str, message: str, texts: Sequence[str], *, finish: bool = True, **opening: Any
+) -> list[Output]:
+    """The native records of an answer, as a worker would write them."""
+    partition, out = Partition(SessionSettings(outputs=(OutputSpec("events"),), dlq="dlq"), "tokens", 0), list[Output]()
+    chunks: list[dict[str, Any]] = [{"delta": text} for text in texts]
+    chunks[0]["open"] = {"format": "plain", "model": "some-model", **opening}
+    if finish:
+        chunks.append({"finish_reason": "stop"})
+    began = int(time.time() * 1000)
+    for offset, chunk in enumerate(chunks):
+        value = msgspec.json.encode({"message_id": message, **chunk})
+        partition.process([InputRecord("tokens", 0, offset, began + offset, conversation.encode(), value)], out)
+    return [record for record in out if record.topic == "events"]
+
+
+def shown(records: Iterable[Output], dialect: str) -> list[bytes]:
+    """What the library makes of records in a dialect: what every client has to get."""
+    if dialect == "native":
+        return [record.value or b"" for record in records]
+    renderer = Renderer(find_dialect(dialect))
+    return [payload for record in records for payload in renderer.render(decode_event(record.value or b""))]
+
+
+def payloads(body: bytes) -> list[bytes]:
+    """The payloads in the frames of a stream of server-sent events."""
+    lines = (line for block in body.split(b"\n\n") if b"id: " in block for line in block.split(b"\n"))
+    return [line.removeprefix(b"data: ") for line in lines if line.startswith(b"data: ")]
+
+
+def admission(rights: Rights | None = None) -> Admission:
+    """Lets everybody in, or whom these rights do."""
+    return Admission(rights or Everybody(), Places(100, 100))
+
+
+class Gate:
+    """A gateway that listens."""
+
+    def __init__(self, serving: Serving, producer: AIOKafkaProducer, topic: str, port: int) -> None:
+        self.serving = serving
+        self.port = port
+        self._producer = producer
+        self._topic = topic
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    async def attended(self, clients: int = 1) -> None:
+        """Wait until so many clients are at the head."""
+        await until(lambda: len(self.serving.flusher.streams) >= clients, f"{clients} clients are at the head")
+
+    async def say(self, records: Iterable[Output]) -> None:
+        """Put records on the log, and wait until they are there."""
+        sent = [
+            await self._producer.send(
+                self._topic,
+                record.value,
+                key=record.key,
+                partition=self.serving.tail.partition_of(record.key or b""),
+                headers=list(record.headers),
+                timestamp_ms=record.timestamp,
+            )
+            for record in records
+        ]
+        await asyncio.gather(*sent)
+
+
+@asynccontextmanager
+async def listening(bootstrap: str, unique: str, routes: Routes | None = None, **settings: Any) -> AsyncIterator[Gate]:
+    """A gateway with these settings, and further routes, on a topic of its own with two partitions."""
+    topic = f"events-{unique}"
+    await make_topics(bootstrap, topic, partitions=2)
+    gateway = Gateway(**{"lookback_s": 1e9, **settings})
+    connection, hub = Connection(bootstrap), Hub()
+    tail = Tail(connection, topic, Windows(gateway.window_mib * MIB, gateway.window_s), hub)
+    past = Past(connection, topic, gateway.catch_up_readers)
+    flusher = Flusher(gateway.flush_ms / 1000, gateway.heartbeat_s)
+    serving = Serving(gateway, tail, past, hub, flusher)
+    async with AsyncExitStack() as stack:
+        producer = await stack.enter_async_context(AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=2))
+        await tail.start(20)
+        stack.push_async_callback(tail.stop)
+        stack.push_async_callback(past.close)
+        for part in (tail.run(), flusher.run()):
+            task = asyncio.create_task(part)
+            stack.push_async_callback(asyncio.wait, [task])
+            stack.callback(task.cancel)
+        app = client_app(serving, gateway.body_kib * 1024)
+        app.add_routes(routes(serving) if routes else ())
+        runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        yield Gate(serving, producer, topic, runner.addresses[0][1])
