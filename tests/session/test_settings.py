@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tokenmill.config import Config, Topics
+from tokenmill.config import Config, Gateway, Topics
 from tokenmill.errors import ConfigError
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
@@ -81,6 +81,16 @@ def test_a_dialect_that_streams_arguments_gets_their_deltas(
     assert resolved.content_arguments == (["*"] if every else ["f.a"])
 
 
+def test_what_a_gateway_renders_is_asked_for() -> None:
+    """A dialect of `gateway.dialects` gets the events that an output in it would get; no topic is written for it."""
+    settings = SessionSettings.from_config(Config(gateway=Gateway(dialects=["openai", "agent"])))
+    with_outputs = SessionSettings(outputs=(OutputSpec("events"), OutputSpec("o", "openai"), OutputSpec("a", "agent")))
+    for said in (None, True, False):
+        options = Options(stream_tool_input=said)
+        assert settings.resolved(options) == with_outputs.resolved(options) != options
+    assert len(settings.outputs) == len(SessionSettings.from_config(Config()).outputs)
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -89,6 +99,7 @@ def test_a_dialect_that_streams_arguments_gets_their_deltas(
         {"outputs": ()},
         {"outputs": (OutputSpec("events", events=frozenset({"finish"})),)},
         {"outputs": (OutputSpec("events", key="choice"),)},
+        {"rendered": ("agent",)},
         {"limits": Limits(call_chars=5)},
         {"ended_offsets": 5},
     ],

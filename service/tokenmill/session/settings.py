@@ -42,6 +42,8 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     codec: str = "native"
     """Codec of records without the header `tm-codec`."""
     outputs: tuple[OutputSpec, ...] = (OutputSpec("events"),)
+    rendered: tuple[str, ...] = ()
+    """Dialects that readers make of the native events: these are then made with all that those dialects show."""
     limits: Limits = Limits()
     dlq: str = "tokens.dlq"
     traced: bool = False
@@ -69,7 +71,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
         `stream_tool_input` stays None where a dialect streams although nobody said so: True is the message's own word.
         """
         wanted, changes = options.stream_tool_input, dict[str, Any]()
-        dialects = [find_dialect(spec.dialect) for spec in self.outputs]
+        dialects = [find_dialect(name) for name in (*(spec.dialect for spec in self.outputs), *self.rendered)]
         streaming = [dialect for dialect in dialects if wanted or (wanted is None and dialect.streams_tool_input)]
         if wanted is None and not streaming:
             changes["stream_tool_input"] = False
@@ -93,6 +95,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
             defaults=config.parser.options,
             codec=config.parser.codec,
             outputs=(OutputSpec(config.topics.events), clean_calls, *answers, *extra),
+            rendered=tuple(config.gateway.dialects),
             limits=config.limits,
             dlq=config.topics.dlq,
             traced=config.worker.log_level == "DEBUG",
