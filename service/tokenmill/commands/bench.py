@@ -13,6 +13,8 @@ from rich.console import Console
 
 from tokenmill.bench.agent import StreamingCost, run_agent
 from tokenmill.bench.dialects import DialectCost, run_dialects
+from tokenmill.bench.gateway import run_gateway_bench
+from tokenmill.bench.gateway_telling import gateway_telling
 from tokenmill.bench.open_messages import run_memory
 from tokenmill.bench.open_messages_telling import memory_telling
 from tokenmill.bench.page import page
@@ -133,6 +135,22 @@ def memory(*, messages: int, target: Path | None, as_json: bool) -> None:
     report = run_memory(messages=messages, progress=_progress)
     derived = {"bytes_per_message": report.last.bytes_per_message}
     _tell(memory_telling(report), report, derived, target=target, as_json=as_json)
+
+
+@command.command("gateway")
+@click.option("--connections", type=click.IntRange(1), default=10_000, show_default=True, help="Idle ones.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
+@page_option("gateway-benchmark")
+@as_json
+def gateway(*, connections: int, rounds: int, target: Path | None, as_json: bool) -> None:
+    """Serve streams to hundreds of clients from a real Kafka, and hold ten thousand that wait.
+
+    The reference, a bare server of the same library that writes the same bytes to as many clients, in turns.
+    """
+    quiet_kafka()
+    report = run_gateway_bench(rounds=rounds, connections=connections, progress=_progress)
+    derived = {"ratios": [compared.ratio for compared in report.compared]}
+    _tell(gateway_telling(report), report, derived, target=target, as_json=as_json)
 
 
 def _progress(sentence: str) -> None:

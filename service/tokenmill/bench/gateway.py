@@ -1,0 +1,271 @@
+"""What a client of the gateway costs, beside a bare server of the same library that writes the same bytes.
+
+Processor time of the serving process counts, not the wall's: broker, clients and both servers share the machine.
+Records are native events with their headers, as a worker publishes them; the two sides take turns.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import aiohttp
+import msgspec
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from tokenmill.bench.bare_server import BareServer, answers
+from tokenmill.bench.processes import processor_seconds, resident_bytes
+from tokenmill.bench.sse_clients import Clients, Got, Job
+from tokenmill.client import Connection, Follower
+from tokenmill.dialects.native import NATIVE
+from tokenmill.errors import FatalError
+from tokenmill.gateway.entry import Entry
+from tokenmill.gateway.framing import SSE
+from tokenmill.gateway.view import Frame
+from tokenmill.servers import KafkaServer
+from tokenmill.servers.process import Server, free_port
+
+PARTITIONS = 4
+TOPIC = "events"
+
+TICKS = 40
+"""Writes to each client in a second: a fast model's tokens, or groups of four of a stream that is collected."""
+
+WARM_UP_S, MEASURED_S = 1.0, 5.0
+
+SETTLE_S = 1.0
+"""For what is on its way to arrive."""
+
+IDLE_S = 20.0
+"""Long enough for each idle connection to have a heartbeat."""
+
+HEARTBEAT_S = 15
+
+Progress = Callable[[str], None]
+
+
+class Load(msgspec.Struct, frozen=True):
+    """One kind of traffic."""
+
+    name: str
+    clients: int
+    conversations: int
+    together: int = 1
+    """Records that come at once, and are written at once."""
+
+    @property
+    def frames_per_s(self) -> float:
+        """To all clients."""
+        return float(self.clients * TICKS * self.together)
+
+
+LOADS = (
+    Load("one conversation, 200 readers, frames at once", 200, 1),
+    Load("one conversation, 200 readers, four frames a write", 200, 1, 4),
+    Load("200 conversations, a reader each, frames at once", 200, 200),
+    Load("200 conversations, a reader each, four frames a write", 200, 200, 4),
+)
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One server under one load."""
+
+    us_per_frame: float
+    """Microseconds of its processor time."""
+    p50_ms: float
+    p99_ms: float
+
+    @property
+    def frames_per_core(self) -> float:
+        """In a second of one processor."""
+        return 1e6 / self.us_per_frame
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """Both servers under a load, in turns."""
+
+    load: Load
+    gateway: list[Side]
+    bare: list[Side]
+
+    @property
+    def ratio(self) -> float:
+        """The gateway's rate over the bare server's: the median of all rounds."""
+        return median(bare.us_per_frame / ours.us_per_frame for ours, bare in zip(self.gateway, self.bare, strict=True))
+
+
+class Idle(msgspec.Struct, frozen=True):
+    """Connections on which nothing happens but heartbeats."""
+
+    connections: int
+    bytes_each: float
+    core_share: float
+    """Of one processor."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """All of it."""
+
+    compared: list[Compared]
+    idle: Idle
+    follower_p50_ms: float
+    """From a record's timestamp to a reader of the topic, under the load of the first row."""
+    follower_p99_ms: float
+
+
+class GatewayUnderTest(Server):
+    """`tokenmill gateway` with frames that are written at once."""
+
+    name = "the gateway"
+
+    def __init__(self, folder: Path, bootstrap: str) -> None:
+        super().__init__(folder)
+        self._bootstrap = bootstrap
+        self.ops_port = free_port()
+
+    def command(self) -> Sequence[str]:
+        settings = {"port": self.port, "ops_port": self.ops_port, "flush_ms": 0, "heartbeat_s": HEARTBEAT_S}
+        lines = ["[kafka]", f'bootstrap_servers = "{self._bootstrap}"', "[gateway]"]
+        config = self.folder / "gateway.toml"
+        config.write_text("\n".join([*lines, *(f"{key} = {value}" for key, value in settings.items())]) + "\n")
+        return [sys.executable, "-m", "tokenmill", "gateway", "--config", str(config)]
+
+    def ready(self) -> bool:
+        return answers(self.ops_port)
+
+
+def run_gateway_bench(*, rounds: int, connections: int, progress: Progress) -> Report:
+    """Measure with a Kafka of its own (java and mvn needed)."""
+    with tempfile.TemporaryDirectory(prefix="tokenmill-bench-") as name, ExitStack() as stack:
+        folder = Path(name)
+        kafka = stack.enter_context(KafkaServer(folder / "kafka"))
+        return asyncio.run(_Bench(folder, kafka.bootstrap, progress).run(rounds, connections))
+
+
+class _Bench:
+    def __init__(self, folder: Path, bootstrap: str, progress: Progress) -> None:
+        self._folder = folder
+        self._bootstrap = bootstrap
+        self._progress = progress
+        self._message = 0
+
+    async def run(self, rounds: int, connections: int) -> Report:
+        admin = AIOKafkaAdminClient(bootstrap_servers=self._bootstrap)
+        await admin.start()
+        await admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])
+        await admin.close()
+        producer = AIOKafkaProducer(bootstrap_servers=self._bootstrap, linger_ms=0)
+        await producer.start()
+        try:
+            compared = [await self._compare(load, rounds, producer) for load in LOADS]
+            self._progress(f"{connections} idle connections")
+            idle = await self._idle(connections)
+            follower = await self._follower(LOADS[0], producer)
+        finally:
+            await producer.stop()
+        return Report(compared, idle, *follower)
+
+    async def _compare(self, load: Load, rounds: int, producer: AIOKafkaProducer) -> Compared:
+        ours, bare = list[Side](), list[Side]()
+        for number in range(rounds):
+            self._progress(f"{load.name}, round {number + 1}")
+            with GatewayUnderTest(self._folder / f"gateway-{time.time_ns()}", self._bootstrap) as gateway:
+                ours.append(await self._measure(gateway, load, lambda frames: self._publish(producer, load, frames)))
+            with BareServer(self._folder / f"bare-{time.time_ns()}") as server:
+                async with aiohttp.ClientSession() as session:
+                    bare.append(await self._measure(server, load, lambda frames: _push(session, server.port, frames)))
+        return Compared(load, ours, bare)
+
+    async def _measure(self, server: Server, load: Load, send: Callable[[list[bytes]], Any]) -> Side:
+        self._message += 1
+        paths = [f"/v1/conversations/{_name(number % load.conversations)}/events" for number in range(load.clients)]
+        with Clients(self._folder, Job(server.port, paths)) as clients:
+            await send([_event({"type": "message-start", "model": "", "format": "plain"}, self._message, 0)])
+            seq = await self._feed(load, send, 1, WARM_UP_S)
+            before = processor_seconds(server.pid)
+            sent = await self._feed(load, send, seq, MEASURED_S) - seq
+            await asyncio.sleep(SETTLE_S)
+            after = processor_seconds(server.pid)
+            got = clients.got()
+        expected = (seq + sent) * load.clients
+        if got.cut or got.frames != expected:
+            raise FatalError(f"{server.name}: {got.frames} of {expected} frames came, {got.cut} connections were cut")
+        if before is None or after is None:
+            raise FatalError("this system does not tell the processor time of another process")
+        return Side((after - before) * 1e6 / (sent * load.clients), got.p50_ms, got.p99_ms)
+
+    async def _feed(self, load: Load, send: Callable[[list[bytes]], Any], seq: int, seconds: float) -> int:
+        """Send at a steady rate; answers the next number."""
+        started, ticks = time.monotonic(), round(seconds * TICKS)
+        for tick in range(ticks):
+            await asyncio.sleep(max(0.0, started + tick / TICKS - time.monotonic()))
+            delta = {"type": "text-delta", "id": "t0", "delta": "a token or two "}
+            await send([_event(delta, self._message, seq + number) for number in range(load.together)])
+            seq += load.together
+        return seq
+
+    async def _publish(self, producer: AIOKafkaProducer, load: Load, events: list[bytes]) -> None:
+        opened = b"%d" % self._message
+        for number in range(load.conversations):
+            key = _name(number).encode()
+            for event in events:
+                seq = msgspec.json.decode(event)["seq"]
+                headers = [("tm-message-id", b"m%d" % self._message), ("tm-choice", b"0"), ("tm-seq", b"%d" % seq)]
+                headers += [("tm-part", b"1/1"), ("tm-source-partition", b"0"), ("tm-opened", opened)]
+                await producer.send(TOPIC, event, key=key, headers=headers)
+
+    async def _idle(self, connections: int) -> Idle:
+        paths = [f"/v1/conversations/idle-{number}/events" for number in range(connections)]
+        with GatewayUnderTest(self._folder / "idle", self._bootstrap) as gateway:
+            empty = resident_bytes(gateway.pid)
+            with Clients(self._folder, Job(gateway.port, paths)) as clients:
+                full, before = resident_bytes(gateway.pid), processor_seconds(gateway.pid)
+                await asyncio.sleep(IDLE_S)
+                after = processor_seconds(gateway.pid)
+                got: Got = clients.got()
+        if got.cut or None in (empty, full, before, after):
+            raise FatalError(f"{got.cut} idle connections were cut, or this system does not tell of other processes")
+        return Idle(connections, (full - empty) / connections, (after - before) / IDLE_S)  # type: ignore[operator] # none is None
+
+    async def _follower(self, load: Load, producer: AIOKafkaProducer) -> tuple[float, float]:
+        ages: list[float] = []
+
+        async def follow(follower: Follower) -> None:
+            async for record in follower.records():
+                ages.append(_age_ms(record.value))  # noqa: PERF401 -- it is cancelled, not ended
+
+        self._message += 1
+        async with Follower(Connection(self._bootstrap), topic=TOPIC) as follower:
+            task = asyncio.create_task(follow(follower))
+            await self._feed(load, lambda frames: self._publish(producer, load, frames), 1, MEASURED_S)
+            await asyncio.sleep(SETTLE_S)
+            task.cancel()
+        ages.sort()
+        return ages[len(ages) // 2], ages[len(ages) * 99 // 100]
+
+
+def _age_ms(value: bytes) -> float:
+    return time.time() * 1_000 - float(msgspec.json.decode(value)["time"])
+
+
+def _name(number: int) -> str:
+    return f"conversation-{number}"
+
+
+def _event(fields: Mapping[str, object], message: int, seq: int) -> bytes:
+    envelope = {"conversation_id": _name(0), "message_id": f"m{message}", "seq": seq, "time": int(time.time() * 1_000)}
+    return msgspec.json.encode({**fields, **envelope})
+
+
+async def _push(session: aiohttp.ClientSession, port: int, events: list[bytes]) -> None:
+    """The same bytes as the gateway frames them, in one write to each client."""
+    frames = (Frame(Entry(0, number, b"", event).offset, 1, 0, event, b"") for number, event in enumerate(events))
+    data = b"".join(SSE.frame(NATIVE, 0, frame) for frame in frames)
+    async with session.post(f"http://127.0.0.1:{port}/push", data=data) as answer:
+        answer.raise_for_status()

@@ -1,0 +1,54 @@
+"""What the gateway's benchmark found, for people."""
+
+from collections.abc import Iterator
+from statistics import median
+
+from tokenmill.bench.gateway import Compared, Report, Side
+from tokenmill.bench.telling import Finding, Table, Telling
+
+ABOUT = """\
+A gateway on a real Kafka, with `flush_ms = 0`, and a bare server of the same library, which writes to the same number
+of clients the same bytes in the same rhythm, from memory. Each frame is a native event of some 160 bytes. Rates are
+those of one processor: frames over the processor time of the serving process. For the gateway that includes reading
+the topic. Times are from a record's timestamp until a client has the frame; all processes share the machine."""
+
+KIB = 1024
+
+
+def gateway_telling(report: Report) -> Telling:
+    """Tables and findings."""
+    columns = ("load", "gateway, frames/s of a core", "bare server", "ratio", "p50 ms", "p99 ms", "bare p99 ms")
+    rows = [_row(compared) for compared in report.compared]
+    command = "tokenmill bench gateway --write"
+    return Telling(
+        "What a client of the gateway costs", command, ABOUT, [Table(columns, rows)], list(_findings(report))
+    )
+
+
+def _row(compared: Compared) -> tuple[str, ...]:
+    ours, bare = compared.gateway, compared.bare
+    return (
+        compared.load.name,
+        f"{_rate(ours):,.0f}",
+        f"{_rate(bare):,.0f}",
+        f"{compared.ratio:.2f}",
+        f"{median(side.p50_ms for side in ours):.1f}",
+        f"{median(side.p99_ms for side in ours):.1f}",
+        f"{median(side.p99_ms for side in bare):.1f}",
+    )
+
+
+def _rate(sides: list[Side]) -> float:
+    return median(side.frames_per_core for side in sides)
+
+
+def _findings(report: Report) -> Iterator[Finding]:
+    for compared in report.compared:
+        yield Finding(f"{compared.load.name}: {compared.ratio:.2f} of the bare server", "at least 0.5")
+    idle = report.idle
+    yield Finding(f"{idle.bytes_each / KIB:.1f} KiB for each of {idle.connections:,} idle connections", "at most 16")
+    yield Finding(f"{idle.core_share * 100:.1f} % of a core for their heartbeats", "at most 3")
+    yield Finding(
+        f"a reader of the topic has a record after {report.follower_p50_ms:.1f} ms (p50) and "
+        f"{report.follower_p99_ms:.1f} ms (p99), under the load of the first row"
+    )

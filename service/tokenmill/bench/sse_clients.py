@@ -1,0 +1,143 @@
+"""Thousands of readers of server-sent events in one process, cheap enough not to be what is measured.
+
+Run as `python -m tokenmill.bench.sse_clients`, with the job as a line of JSON on standard input. It says on standard
+output when all are connected, and, when another line asks for it, what they got. A stream is only counted, not parsed.
+"""
+
+import asyncio
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import quantiles
+from typing import Self, cast
+
+import msgspec
+import uvloop
+
+from tokenmill.errors import FatalError
+from tokenmill.servers.process import STOP_S
+
+CONNECTED = "connected"
+
+CONNECT_S = 60.0
+"""For all to be connected: ten thousand take some seconds."""
+
+AT_ONCE = 200
+"""Connections that are made at a time: fewer than a backlog holds."""
+
+_TIME = re.compile(rb'"time":(\d+)')
+
+
+class Job(msgspec.Struct, frozen=True):
+    """Whom to read, how often."""
+
+    port: int
+    paths: list[str]
+    """One connection for each."""
+
+
+class Got(msgspec.Struct, frozen=True):
+    """What all of them got."""
+
+    frames: int
+    cut: int
+    """Connections that ended."""
+    p50_ms: float
+    """From the time in the last frame of a read until it was there."""
+    p99_ms: float
+
+
+class _Reader(asyncio.Protocol):
+    def __init__(self, path: str, port: int, ages: list[float]) -> None:
+        self._head = f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\naccept: text/event-stream\r\n\r\n".encode()
+        self._ages = ages
+        self.frames = 0
+        self.answered = asyncio.get_running_loop().create_future()
+        self.cut = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        cast("asyncio.WriteTransport", transport).write(self._head)
+
+    def data_received(self, data: bytes) -> None:
+        if not self.answered.done():
+            self.answered.set_result(None)
+        self.frames += data.count(b"\ndata: ")
+        times = _TIME.findall(data)
+        if times:
+            self._ages.append(time.time() * 1_000 - int(times[-1]))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.cut = True
+        if not self.answered.done():
+            self.answered.set_exception(exc or ConnectionResetError("closed"))
+
+
+async def read(job: Job) -> Got:
+    """Connect, read until a line comes on standard input, and tell."""
+    loop, ages, readers = asyncio.get_running_loop(), list[float](), list[_Reader]()
+    for start in range(0, len(job.paths), AT_ONCE):
+        made = [_Reader(path, job.port, ages) for path in job.paths[start : start + AT_ONCE]]
+        async with asyncio.timeout(CONNECT_S):
+            await asyncio.gather(*(loop.create_connection(_just(each), "127.0.0.1", job.port) for each in made))
+            await asyncio.gather(*(each.answered for each in made))
+        readers += made
+    print(CONNECTED, flush=True)
+    await loop.run_in_executor(None, sys.stdin.readline)
+    percentiles = quantiles(ages, n=100) if len(ages) > 1 else [0.0] * 99
+    frames, cut = sum(each.frames for each in readers), sum(each.cut for each in readers)
+    return Got(frames, cut, percentiles[49], percentiles[98])
+
+
+def _just(reader: _Reader) -> Callable[[], _Reader]:
+    return lambda: reader
+
+
+class Clients:
+    """The process, from outside: a block in which they are connected."""
+
+    def __init__(self, folder: Path, job: Job) -> None:
+        self._errors = folder / "clients.log"
+        self._job = job
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, "-m", __name__]
+        with self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        self._say(msgspec.json.encode(self._job))
+        if self._line() != CONNECTED:
+            self.__exit__()
+            raise FatalError(f"the clients do not get connected: {self._errors.read_text()[-500:]}")
+        return self
+
+    def got(self) -> Got:
+        """What they got until now; they are gone then. Raises `FatalError` if they failed."""
+        self._say(b"")
+        try:
+            return msgspec.json.decode(self._line(), type=Got)
+        except msgspec.DecodeError as problem:
+            raise FatalError(f"the clients failed: {self._errors.read_text()[-500:]}") from problem
+
+    def _say(self, line: bytes) -> None:
+        assert self._process.stdin is not None  # noqa: S101 -- asked for
+        self._process.stdin.write(line + b"\n")
+        self._process.stdin.flush()
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None  # noqa: S101 -- asked for
+        return self._process.stdout.readline().decode().strip()
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait(STOP_S)
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+
+
+if __name__ == "__main__":
+    job = msgspec.json.decode(sys.stdin.readline(), type=Job)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        print(msgspec.json.encode(runner.run(read(job))).decode(), flush=True)

@@ -1,0 +1,20 @@
+"""The gateway's benchmark: a small run of all of it, on a Kafka of its own."""
+
+import pytest
+
+from tokenmill.bench.gateway import LOADS, run_gateway_bench
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+
+def test_a_small_run_measures_both_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every frame comes to every client of both, or the run fails; a share of a core was used, and memory."""
+    monkeypatch.setattr("tokenmill.bench.gateway.LOADS", [LOADS[2]])
+    for name in ("WARM_UP_S", "MEASURED_S", "IDLE_S"):
+        monkeypatch.setattr(f"tokenmill.bench.gateway.{name}", 1.0)
+    report = run_gateway_bench(rounds=1, connections=20, progress=lambda _: None)
+    (compared,) = report.compared
+    assert compared.ratio > 0
+    assert compared.gateway[0].us_per_frame > 0
+    assert report.idle.connections == 20
+    assert 0 < report.follower_p50_ms <= report.follower_p99_ms

@@ -1,0 +1,20 @@
+"""The gateway's benchmark told: medians of rounds, budgets beside them."""
+
+from tokenmill.bench.gateway import LOADS, Compared, Idle, Report, Side
+from tokenmill.bench.gateway_telling import gateway_telling
+
+
+def test_ratios_are_medians_of_rounds() -> None:
+    """What is slow in one round is so for both servers."""
+    ours = [Side(20.0, 1.0, 2.0), Side(40.0, 1.0, 2.0), Side(10.0, 1.0, 2.0)]
+    bare = [Side(10.0, 1.0, 2.0), Side(30.0, 1.0, 2.0), Side(9.0, 1.0, 2.0)]
+    report = Report([Compared(LOADS[0], ours, bare)], Idle(10_000, 12 * 1024.0, 0.02), 1.5, 9.0)
+    telling = gateway_telling(report)
+    (row,) = telling.tables[0].rows
+    assert row == (LOADS[0].name, "50,000", "100,000", "0.75", "1.0", "2.0", "2.0")
+    assert [str(finding) for finding in telling.findings] == [
+        f"{LOADS[0].name}: 0.75 of the bare server (budget: at least 0.5)",
+        "12.0 KiB for each of 10,000 idle connections (budget: at most 16)",
+        "2.0 % of a core for their heartbeats (budget: at most 3)",
+        "a reader of the topic has a record after 1.5 ms (p50) and 9.0 ms (p99), under the load of the first row",
+    ]
