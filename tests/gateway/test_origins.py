@@ -162,7 +162,7 @@ async def test_origins_are_compared_as_browsers_write_them() -> None:
 async def test_only_pages_that_may_open_a_websocket(gateway: Running, headers: dict[str, str], *, opens: bool) -> None:
     """Browsers ask nobody before they open one. A program sends no origin, and needs a key as everybody.
 
-    A proxy may have renamed the host: then the browser's own word for where the page is from counts.
+    Some browsers say themselves that it is their own server's page: that counts behind a proxy that renames the host.
     """
     session, host = gateway
     sent = {name: value.format(host=host) for name, value in headers.items()}

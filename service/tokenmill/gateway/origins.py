@@ -124,7 +124,8 @@ def _asks(request: web.Request) -> bool:
 def _is_own(request: web.Request, origin: str) -> bool:
     """Whether it is the gateway's own page: the browser says so (no script can), or asked for the host it came from.
 
-    A proxy in front may end TLS and rename the host, so the scheme is only compared where TLS ends here.
+    A proxy in front may end TLS, so the scheme is only compared where TLS ends here. One that renames the host makes
+    its own pages foreign where browsers do not say more, as Chromium with a WebSocket: such origins have to be listed.
     """
     if request.headers.get("sec-fetch-site") == "same-origin":
         return True
