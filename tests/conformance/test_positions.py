@@ -4,22 +4,28 @@ Formats are found in the registry. The promises that are checked are those of `t
 came out, put together again, is what went in.
 """
 
+import re
 import zlib
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.conformance.answers import Answer, all_answers, capped, own_answers
+from tests.conformance.own_cases import own_cases
 from tests.support.parsing import codes_of, grammar, merged, named, parse, random_cuts, source_of
 from tests.support.promises import Answer as Events
 from tests.support.promises import check_events
-from tokenmill.events import ToolCall, ToolInputStart
+from tokenmill.events import ArgumentDelta, ToolCall, ToolInputStart
 from tokenmill.formats import FORMATS
 from tokenmill.limits import Limits
 from tokenmill.parser import Parser
 
 FORMAT_NAMES = [format_.name for format_ in FORMATS]
 DELTA_CHARS = Limits().delta_chars
+
+OTHERWISE = re.compile(r"repeated param|repeated key|comes twice|quotes inside a string are not escaped")
+"""Names of cases in which a value is read otherwise than it began, or said again."""
 
 
 @pytest.mark.parametrize("format_name", FORMAT_NAMES)
@@ -69,6 +75,23 @@ def test_ended_at_every_position(format_name: str) -> None:
                     answer.name,
                     at,
                 )
+
+
+@pytest.mark.parametrize("format_name", FORMAT_NAMES)
+def test_values_that_grow_at_every_position(format_name: str) -> None:
+    """What is sent of a value while it arrives is, put together, the value of the call."""
+    for case in own_cases(format_name):
+        if OTHERWISE.search(case.name):
+            continue
+        growing = msgspec.structs.replace(case, open={**case.open, "content_arguments": ["*"]}).grammar(format_name)
+        for chunks in ([case.text], list(case.text)):
+            events, grown = parse(growing, chunks), dict[tuple[str, str], str]()
+            for delta in named(events, ArgumentDelta):
+                grown[delta.id, delta.argument] = grown.get((delta.id, delta.argument), "") + delta.delta
+            complete = {call.id: call.arguments for call in named(events, ToolCall)}
+            for (call_id, argument), text in grown.items():
+                if call_id in complete:
+                    assert complete[call_id].get(argument) == text, (case.name, argument, chunks)
 
 
 @pytest.mark.parametrize("format_name", FORMAT_NAMES)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tokenmill.parser.relaxed import escaped, printed, to_json
+from tokenmill.parser.relaxed import Spelling, escaped, printed, to_json
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,17 @@ def test_escapes_of_python() -> None:
     """What `repr()` prints is read back, by both readers; in JSON's own strings such an escape stands for itself."""
     for value in (PRINTED, ["it's \x7f"], {"p": ["\x00\\U0001f600"]}):
         assert json.loads(to_json(repr(value))) == json.loads(printed(repr(value))) == value
-    assert json.loads(to_json("['\\U00110000\\x4']")) == ["\ufffd\\x4"]
+    assert json.loads(to_json("['\\U00110000\\x4\\U0000d83d']")) == ["\ufffd\\x4\ufffd"]
     assert json.loads(to_json('{"p": "\\x41\\U0001f600", b: "it\'s"}')) == {"p": "\\x41\\U0001f600", "b": "it's"}
     assert json.loads(to_json("{'p': '\\x41'}", words=True)) == {"p": "x41"}
+
+
+def test_where_strings_are_sent_while_they_arrive() -> None:
+    """What stands behind a string says nothing of it then."""
+    text = """["it's \\x41", {'p': 1}, "\\x41"]"""
+    assert json.loads(to_json(text)) == ["it's A", {"p": 1}, "A"]
+    assert json.loads(to_json(text, growing=True)) == ["it's \\x41", {"p": 1}, "A"]
+    assert json.loads(to_json('["it\'s \\x41"]', growing=True)) == ["it's \\x41"]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +102,9 @@ def test_each_character_is_looked_at_once() -> None:
 )
 def test_escaped(content: str, as_json: str) -> None:
     """What is no escape stands for itself, each on its own: the parts of a string are read as the whole is."""
-    assert escaped(content) == as_json
+    assert escaped(content) == escaped(content, Spelling.PYTHON) == as_json
+    assert escaped(f"\\x1b{content}") == f"\\\\x1b{as_json}"
+    assert escaped(f"\\x1b{content}", Spelling.PYTHON) == f"\\u001b{as_json}"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tokenmill.limits import JSON_DEPTH
+from tokenmill.parser.relaxed import Spelling
 from tokenmill.parser.repair import decode_json, decode_printed, decode_string, nested_too_deep, whole_characters
 
 
@@ -44,7 +45,17 @@ def test_what_can_not_be_read(text: str) -> None:
 )
 def test_decode_string(raw: str, text: str) -> None:
     """Escapes are decoded; one that is none stands for itself."""
-    assert decode_string(raw) == text
+    assert decode_string(raw) == decode_string(raw, Spelling.PYTHON) == text
+
+
+def test_decode_string_by_its_spelling() -> None:
+    """What an escape stands for, and whether it is one, depends on whose string it is."""
+    raw = "\\x41\\$\\n"
+    assert [decode_string(raw, spelling) for spelling in (Spelling.JSON, Spelling.PYTHON, Spelling.WORDS)] == [
+        "\\x41\\$\n",
+        "A\\$\n",
+        "x41$\n",
+    ]
 
 
 def test_whole_characters_everywhere() -> None:

@@ -24,6 +24,11 @@ LOOSE: dict[str, tuple[str, str, dict[str, Any]]] = {
         '<write_file path="/a">a</write_file>b</write_file>',
         {"path": "/a", "content": "a"},
     ),
+    "the case `probe xml: unclosed inner tag` of a source system has the call's closing end a value that is open": (
+        "morph_xml",
+        "<tool_1><text>a</tool_1>b</text></tool_1>",
+        {"text": "a"},
+    ),
     "XML has two raw sections, side by side, for one text: so it writes what ends one": (
         "minicpm5_xml",
         '<function name="tool_1"><param name="text"><![CDATA[a]]]]><![CDATA[>b]]></param></function>',

@@ -1,7 +1,9 @@
 """One task for all clients: writes what was collected, tells who is slow, and keeps quiet connections alive."""
 
 import asyncio
+import time
 
+from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.outbox import Outbox
 from tokenmill.gateway.stream import Stream
 
@@ -13,7 +15,8 @@ thousand."""
 class Flusher:
     """Looks after the outboxes of all streams."""
 
-    def __init__(self, flush_s: float, heartbeat_s: float) -> None:
+    def __init__(self, flush_s: float, heartbeat_s: float, counts: Counts | None = None) -> None:
+        self._counts = counts or Counts()
         self._flush_s = flush_s
         self._heartbeat_s = heartbeat_s
         self._dirty: set[Outbox] = set()
@@ -68,6 +71,7 @@ class Flusher:
                     self._dirty.add(outbox)
                 elif outbox.slow and outbox in self._streams:
                     self._streams[outbox][0].end("slow")
+            self._counts.flushed(time.time() * 1000)
             if self._dirty:
                 self._wake.set()
 
@@ -76,8 +80,11 @@ class Flusher:
         while True:
             await asyncio.sleep(min(LOOK_S, self._heartbeat_s / 2))
             quiet = loop.time() - self._heartbeat_s
+            silent = 0
             for outbox, (stream, heartbeat) in tuple(self._streams.items()):
                 if not stream.held():
                     stream.end("expired")
                 elif outbox.written_at <= quiet:
                     outbox.put(heartbeat)
+                    silent += 1
+            self._counts.beat(silent)

@@ -18,14 +18,16 @@ from aiohttp import web
 from tokenmill.client import Connection
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
+from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.flusher import Flusher
+from tokenmill.gateway.gauges import read_gauges
 from tokenmill.gateway.hub import Hub
 from tokenmill.gateway.past import Past
 from tokenmill.gateway.server import client_app, ops_app
 from tokenmill.gateway.serving import Serving
 from tokenmill.gateway.tail import Tail
 from tokenmill.gateway.window import Windows
-from tokenmill.observe import Numbers, exposition, setup_logs
+from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition, setup_logs
 from tokenmill.process import EXIT_S, Deadline, tune_garbage_collector
 
 log = logging.getLogger(__name__)
@@ -61,11 +63,12 @@ class Process:
         self._deadline = deadline
         settings = self._settings = config.gateway
         connection = Connection.of(config.kafka)
-        self._hub = Hub()
-        windows = Windows(settings.window_mib * MIB, settings.window_s)
-        self._tail = Tail(connection, config.topics.events, windows, self._hub)
+        self._counts = Counts(Numbers(GATEWAY_METRICS))
+        self._hub = Hub(self._counts)
+        self._windows = Windows(settings.window_mib * MIB, settings.window_s)
+        self._tail = Tail(connection, config.topics.events, self._windows, self._hub, self._counts)
         self._past = Past(connection, config.topics.events, settings.catch_up_readers)
-        self._flusher = Flusher(settings.flush_ms / 1000, settings.heartbeat_s)
+        self._flusher = Flusher(settings.flush_ms / 1000, settings.heartbeat_s, self._counts)
         self._draining = False
 
     async def run(self) -> None:
@@ -113,10 +116,11 @@ class Process:
     @contextlib.asynccontextmanager
     async def _served(self) -> AsyncIterator[None]:
         """Both ports, open."""
-        settings = self._settings
-        serving = Serving(settings, self._tail, self._past, self._hub, self._flusher)
+        settings, numbers = self._settings, self._counts.numbers
+        read_gauges(numbers, settings, self._tail, self._past, self._windows)
+        serving = Serving(settings, self._tail, self._past, self._hub, self._flusher, self._counts)
         clients = client_app(serving, settings.body_kib * 1024)
-        operators = ops_app(exposition(Numbers()), self.readiness)
+        operators = ops_app(exposition(numbers), self.readiness)
         async with (
             _listening(operators, settings.ops_bind, settings.ops_port, "ops_port"),
             _listening(clients, settings.bind, settings.port, "port"),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from tokenmill.dialects import Dialect
+from tokenmill.gateway.counts import Counts, Sent
 from tokenmill.gateway.entry import Entry
 from tokenmill.gateway.framing import Framing
 from tokenmill.gateway.view import Frame, View
@@ -40,9 +41,10 @@ class Client(Protocol):
 class Channel:
     """A view at the head, and its clients."""
 
-    def __init__(self, subject: Subject, view: View) -> None:
+    def __init__(self, subject: Subject, view: View, sent: Sent) -> None:
         self._subject = subject
         self._view = view
+        self._sent = sent
         self.clients: set[Client] = set()
 
     def take(self, entry: Entry) -> bool:
@@ -51,6 +53,7 @@ class Channel:
         if frames:
             _, _, dialect, framing = self._subject
             data = b"".join(framing.frame(dialect, entry.partition, frame) for frame in frames)
+            self._sent.add(len(frames), len(data), len(self.clients))
             for client in tuple(self.clients):
                 client.tell(frames, data)
         if self._view.missing is None:
@@ -63,13 +66,17 @@ class Channel:
 class Hub:
     """All channels of the process."""
 
-    def __init__(self) -> None:
+    def __init__(self, counts: Counts | None = None) -> None:
+        self._counts = counts or Counts()
         self._channels: dict[tuple[int, bytes], dict[Subject, Channel]] = {}
 
     def attach(self, subject: Subject, view: View, client: Client) -> None:
         """A client whose view has come to the head; from here on it is told what comes."""
         channels = self._channels.setdefault((subject.partition, subject.key), {})
-        channel = channels.setdefault(subject, Channel(subject, view))
+        channel = channels.get(subject)
+        if channel is None:
+            sent = self._counts.sent(subject.dialect.name, subject.framing.name)
+            channel = channels[subject] = Channel(subject, view, sent)
         channel.clients.add(client)
 
     def detach(self, subject: Subject, client: Client) -> None:
@@ -88,15 +95,18 @@ class Hub:
         if not self._channels[place]:
             del self._channels[place]
 
-    def dispatch(self, entries: Sequence[Entry]) -> None:
-        """Records that are new at the head of their partition."""
+    def dispatch(self, entries: Sequence[Entry]) -> set[int]:
+        """Records that are new at the head of their partition. Answers the offsets of those that somebody waits for."""
+        told = set()
         for entry in entries:
             channels = self._channels.get((entry.partition, entry.key))
             if channels is None:
                 continue
+            told.add(entry.offset)
             for subject, channel in tuple(channels.items()):
                 if not channel.take(entry):
                     self._drop(subject)
+        return told
 
     def clients(self, partition: int) -> list[Client]:
         """Everybody who reads a partition."""

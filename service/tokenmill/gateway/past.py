@@ -27,6 +27,8 @@ class Past:
         self._topic = topic
         self._turns = asyncio.Semaphore(readers)
         self._free: list[AIOKafkaConsumer] = []
+        self.in_use = 0
+        """Consumers that read for somebody."""
 
     async def close(self) -> None:
         """End the consumers that nobody uses."""
@@ -35,7 +37,7 @@ class Past:
 
     @asynccontextmanager
     async def _reader(self) -> AsyncIterator[AIOKafkaConsumer]:
-        async with self._turns:
+        async with self._turns, self._counted():
             consumer = self._free.pop() if self._free else await started(self._client, "connect a reader", START_S)
             try:
                 yield consumer
@@ -44,6 +46,14 @@ class Past:
                 raise
             consumer.unsubscribe()
             self._free.append(consumer)
+
+    @asynccontextmanager
+    async def _counted(self) -> AsyncIterator[None]:
+        self.in_use += 1
+        try:
+            yield
+        finally:
+            self.in_use -= 1
 
     def _client(self) -> AIOKafkaConsumer:
         return AIOKafkaConsumer(

@@ -5,10 +5,11 @@ import secrets
 from collections.abc import Awaitable, Callable
 
 from aiohttp import web
-from aiohttp.typedefs import Handler
+from aiohttp.typedefs import Handler, Middleware
 
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.asked import asked
+from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.problems import NOT_ALLOWED, NOT_FOUND, TOO_LARGE, UNAVAILABLE, Kind, Refused
 from tokenmill.gateway.serving import Serving
 
@@ -36,7 +37,7 @@ class Events:
 def client_app(serving: Serving, body_bytes: int) -> web.Application:
     """What clients come to."""
     app = web.Application(
-        middlewares=[answered],
+        middlewares=[answering(serving.counts)],
         client_max_size=body_bytes,
         handler_args={"max_field_size": HEADER_BYTES, "max_line_size": HEADER_BYTES},
     )
@@ -44,25 +45,36 @@ def client_app(serving: Serving, body_bytes: int) -> web.Application:
     return app
 
 
-@web.middleware
-async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
+def answering(counts: Counts) -> Middleware:
     """Every refusal is a problem that says what to change; what nobody foresaw is logged under the request's id."""
-    identity = secrets.token_hex(8)
-    try:
-        response = await handler(request)
-    except Refused as refusal:
-        response = refusal.response()
-    except Unavailable as problem:
+
+    @web.middleware
+    async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
+        identity = secrets.token_hex(8)
+        try:
+            response = await handler(request)
+        except (Refused, Unavailable, web.HTTPException) as problem:
+            refusal = _refusal(problem, identity)
+            counts.refused(refusal.kind)
+            response = refusal.response()
+        if not response.prepared:
+            response.headers["x-request-id"] = identity
+        return response
+
+    return answered
+
+
+def _refusal(problem: Refused | Unavailable | web.HTTPException, identity: str) -> Refused:
+    """What a client is told. Raises the problem itself if it is none of a client's."""
+    if isinstance(problem, Refused):
+        return problem
+    if isinstance(problem, Unavailable):
         log.warning("request %s: %s", identity, problem)
-        response = Refused(UNAVAILABLE, "try again in a moment", headers={"retry-after": "2"}).response()
-    except web.HTTPException as problem:
-        kind = _STATUS.get(problem.status)
-        if kind is None:
-            raise
-        response = Refused(kind, problem.reason, headers=_allow(problem)).response()
-    if not response.prepared:
-        response.headers["x-request-id"] = identity
-    return response
+        return Refused(UNAVAILABLE, "try again in a moment", headers={"retry-after": "2"})
+    kind = _STATUS.get(problem.status)
+    if kind is None:
+        raise problem
+    return Refused(kind, problem.reason, headers=_allow(problem))
 
 
 def _allow(problem: web.HTTPException) -> dict[str, str]:

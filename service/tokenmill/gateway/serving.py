@@ -14,6 +14,7 @@ from tokenmill.config import Gateway
 from tokenmill.gateway.asked import Asked
 from tokenmill.gateway.attendance import Attendance
 from tokenmill.gateway.begun import Begun, peek
+from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.http_pipe import HttpPipe
 from tokenmill.gateway.hub import Hub
@@ -39,12 +40,21 @@ GOODBYE_S = 0.05
 class Serving:
     """What all streams of the process share."""
 
-    def __init__(self, settings: Gateway, tail: Tail, past: Past, hub: Hub, flusher: Flusher) -> None:
+    def __init__(
+        self,
+        settings: Gateway,
+        tail: Tail,
+        past: Past,
+        hub: Hub,
+        flusher: Flusher,
+        counts: Counts | None = None,
+    ) -> None:
         self.settings = settings
         self.tail = tail
         self.past = past
         self.hub = hub
         self.flusher = flusher
+        self.counts = counts or Counts()
         self._lookback = Lookback(settings.lookback_s, settings.lookback_records)
 
     @asynccontextmanager

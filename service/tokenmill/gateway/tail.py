@@ -9,7 +9,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
@@ -18,6 +18,7 @@ from aiokafka.partitioner import murmur2
 
 from tokenmill.client import Connection
 from tokenmill.errors import FatalError, Unavailable
+from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.entry import entries
 from tokenmill.gateway.hub import Hub
 from tokenmill.gateway.window import Window, Windows
@@ -38,11 +39,14 @@ FETCH_WAIT_MS = 500
 class Tail:
     """Reads the ends of a topic's partitions. Raises `Unavailable` when Kafka does not answer."""
 
-    def __init__(self, connection: Connection, topic: str, windows: Windows, hub: Hub) -> None:
+    def __init__(
+        self, connection: Connection, topic: str, windows: Windows, hub: Hub, counts: Counts | None = None
+    ) -> None:
         self._connection = connection
         self._topic = topic
         self._windows = windows
         self._hub = hub
+        self._counts = counts or Counts()
         self._consumer: AIOKafkaConsumer | None = None
         self._partitions = 0
         self._pins: Counter[int] = Counter()
@@ -72,6 +76,15 @@ class Tail:
     def partitions(self) -> int:
         """Of the topic."""
         return self._partitions
+
+    def uncommitted(self) -> Iterator[tuple[int, int]]:
+        """Partitions that are read, and how many records at their ends wait for the end of a transaction."""
+        consumer = self._started()
+        for partition, _ in self._windows:
+            place = TopicPartition(self._topic, partition)
+            end, stable = consumer.highwater(place), consumer.last_stable_offset(place)
+            if end is not None and stable is not None:
+                yield partition, max(0, end - stable)
 
     @asynccontextmanager
     async def window(self, partition: int) -> AsyncIterator[Window]:
@@ -121,7 +134,8 @@ class Tail:
             return  # it was let go of while the fetch was on its way
         came = [entry for entry in entries(partition, records) if entry.offset >= window.end]
         self._windows.add(partition, came, records[-1].offset + 1, time.monotonic())
-        self._hub.dispatch(came)
+        told = self._hub.dispatch(came)
+        self._counts.told(record.timestamp for record in records if record.offset in told)
 
     def _lost(self, partitions: Iterable[int]) -> None:
         """The log lost what was about to be read, or is another one: clients come back, and are told of it."""

@@ -83,5 +83,10 @@ class Windows:
             del window.by_key[entry.key]
         window.first = entry.offset + 1
 
+    @property
+    def records(self) -> int:
+        """How many records are in all."""
+        return len(self._order)
+
     def __iter__(self) -> Iterator[tuple[int, Window]]:
         return iter(self._windows.items())

@@ -1,27 +1,39 @@
-"""The page of the worker's metrics."""
+"""The page of the metrics: the worker's and the gateway's."""
+
+from collections.abc import Sequence
 
 from tokenmill.gen import markdown
-from tokenmill.observe.table import METRICS, Metric
+from tokenmill.observe import GATEWAY_METRICS, METRICS, Metric
 
 
 def page() -> str:
-    """Every row of the table of metrics."""
-    rows = [(markdown.code(metric.name), metric.kind, _labels(metric), metric.help) for metric in METRICS]
+    """Every row of both tables."""
     return markdown.page(
         "Metrics",
-        "The worker answers `/metrics` on `worker.port` in the Prometheus text format.\n"
+        "Each process answers `/metrics` in the Prometheus text format.\n"
         "No label takes values without a bound: conversations, messages and error texts are no labels.",
-        markdown.table(("name", "kind", "labels", "says"), rows),
+        "## Worker",
+        "On `worker.port`.",
+        _table(METRICS),
+        "## Gateway",
+        "On `gateway.ops_port`.",
+        _table(GATEWAY_METRICS),
+        "## Buckets",
         "A histogram has the suffixes `_bucket`, `_sum` and `_count`. Its buckets, in seconds:",
         markdown.table(
             ("name", "up to"),
             [
                 (markdown.code(metric.name), ", ".join(f"{bound:g}" for bound in metric.buckets))
-                for metric in METRICS
+                for metric in (*METRICS, *GATEWAY_METRICS)
                 if metric.buckets
             ],
         ),
     )
+
+
+def _table(metrics: Sequence[Metric]) -> str:
+    rows = [(markdown.code(metric.name), metric.kind, _labels(metric), metric.help) for metric in metrics]
+    return markdown.table(("name", "kind", "labels", "says"), rows)
 
 
 def _labels(metric: Metric) -> str:

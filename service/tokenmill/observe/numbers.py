@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
-from tokenmill.observe.table import BY_NAME, METRICS, Metric
+from tokenmill.observe.table import METRICS, Metric
 from tokenmill.session import Tally
 
 Labels: TypeAlias = tuple[str, ...]
@@ -61,18 +61,21 @@ class Histogram:
 
 
 class Numbers(Collector):
-    """All numbers of one worker. Names and labels are those of the table; anything else is a bug and raises."""
+    """All numbers of one process. Names and labels are those of its table; anything else is a bug and raises."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: Sequence[Metric] = METRICS) -> None:
+        self._rows = {row.name: row for row in rows}
         self._counters: dict[str, defaultdict[Labels, float]] = defaultdict(lambda: defaultdict(float))
-        self._gauges: dict[str, Callable[[], Reading]] = {}
-        self.histograms = {row.name: Histogram(row.buckets) for row in METRICS if row.kind == "histogram"}
-        self.read("tokenmill_build_info", lambda: [((version("tokenmill"), platform.python_version()), 1)])
+        self._readings: dict[str, Callable[[], Reading]] = {}
+        self.histograms = {row.name: Histogram(row.buckets) for row in rows if row.kind == "histogram"}
+        for name in self._rows:
+            if name.endswith("_build_info"):
+                self.read(name, lambda: [((version("tokenmill"), platform.python_version()), 1)])
 
     def add(self, name: str, *labels: str, by: float = 1) -> None:
         """Count something that happened."""
-        if len(labels) != len(BY_NAME[name].labels):
-            raise ValueError(f"{name} has the labels {BY_NAME[name].labels}")
+        if len(labels) != len(self._rows[name].labels):
+            raise ValueError(f"{name} has the labels {self._rows[name].labels}")
         self._counters[name][labels] += by
 
     def take(self, tally: Tally) -> None:
@@ -83,19 +86,22 @@ class Numbers(Collector):
                 counter[label if isinstance(label, tuple) else (label,)] += count
 
     def read(self, name: str, reading: Callable[[], Reading]) -> None:
-        """A gauge: `reading` is called when somebody looks."""
-        BY_NAME[name]
-        self._gauges[name] = reading
+        """A gauge, or a counter that is kept elsewhere: `reading` is called when somebody looks."""
+        self._rows[name]
+        self._readings[name] = reading
 
     def value(self, name: str, *labels: str) -> float:
         """What a counter or gauge says now."""
-        if name in self._gauges:
-            return dict(self._gauges[name]()).get(labels, 0)
+        if name in self._readings:
+            return self._read(name).get(labels, 0)
         return self._counters[name][labels]
+
+    def _read(self, name: str) -> dict[Labels, float]:
+        return dict(self._readings.get(name, tuple)())
 
     def collect(self) -> Iterator[Family]:
         """For `prometheus_client`: every row of the table."""
-        for metric in METRICS:
+        for metric in self._rows.values():
             yield self._family(metric)
 
     def _family(self, metric: Metric) -> Family:
@@ -107,12 +113,13 @@ class Numbers(Collector):
         family: Family
         if metric.kind == "gauge":
             family = gauge = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
-            for labels, value in self._gauges.get(metric.name, tuple)():
+            for labels, value in self._read(metric.name).items():
                 gauge.add_metric(labels, value)
             return family
         family = counter = CounterMetricFamily(metric.name, metric.help, labels=metric.labels)
         known = metric.known if metric.labels else ((),)
-        for labels, value in {**dict.fromkeys(known, 0), **self._counters[metric.name]}.items():
+        counted = self._counters[metric.name] | self._read(metric.name)
+        for labels, value in {**dict.fromkeys(known, 0), **counted}.items():
             counter.add_metric(labels, value)
         return family
 

@@ -46,7 +46,8 @@ class Metric(msgspec.Struct, frozen=True):
     """Upper bounds of a histogram."""
 
 
-def _each(values: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+def each(values: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Values of a single label, as `known` takes them."""
     return tuple((value,) for value in values)
 
 
@@ -65,7 +66,7 @@ METRICS: tuple[Metric, ...] = (
         "Native events made, before any dialect.",
         ("type",),
         tally="events",
-        known=_each(tuple(str(event.__struct_config__.tag) for event in EVENT_TYPES if event.__name__ != "ToolResult")),
+        known=each(tuple(str(event.__struct_config__.tag) for event in EVENT_TYPES if event.__name__ != "ToolResult")),
     ),
     Metric(
         "tokenmill_parse_errors_total",
@@ -87,7 +88,7 @@ METRICS: tuple[Metric, ...] = (
         "Input records sent to the dead-letter topic.",
         ("reason",),
         tally="dead_letters",
-        known=_each(tuple(error.code for error in RECORD_ERRORS)),
+        known=each(tuple(error.code for error in RECORD_ERRORS)),
     ),
     Metric(
         "tokenmill_chunks_dropped_total",
@@ -142,7 +143,7 @@ METRICS: tuple[Metric, ...] = (
         "counter",
         "Partitions made ready after an assignment, by the source of their state.",
         ("source",),
-        known=_each(RESTORE_SOURCES),
+        known=each(RESTORE_SOURCES),
     ),
     Metric(
         "tokenmill_restore_seconds",
@@ -155,7 +156,7 @@ METRICS: tuple[Metric, ...] = (
         "counter",
         "Messages that were open when their partition was made ready; of a second, how fast state comes back.",
         ("source",),
-        known=_each(RESTORE_SOURCES),
+        known=each(RESTORE_SOURCES),
     ),
     Metric("tokenmill_replay_mismatches_total", "counter", "Replays whose state is not the one that was committed."),
     Metric("tokenmill_records_lost_total", "counter", "Records that the topic dropped before they were processed."),
@@ -164,7 +165,7 @@ METRICS: tuple[Metric, ...] = (
         "counter",
         "Partitions whose committed offset was not set by a worker, by what that meant.",
         ("direction",),
-        known=_each(MOVES),
+        known=each(MOVES),
     ),
     Metric(
         "tokenmill_records_skipped_total",
@@ -177,7 +178,7 @@ METRICS: tuple[Metric, ...] = (
         "Partitions that are not simply the log that was committed: `another` has its name, its end is `cut`, or which "
         "of them is `unknown`.",
         ("change",),
-        known=_each(LOG_CHANGES),
+        known=each(LOG_CHANGES),
     ),
     Metric("tokenmill_rebalances_total", "counter", "Times that the group gave this worker its partitions."),
     # --------------------------------------------------------------------------------------------- Kafka and Redis
@@ -186,7 +187,7 @@ METRICS: tuple[Metric, ...] = (
         "counter",
         "Offset commits of this worker.",
         ("outcome",),
-        known=_each(("done", "failed")),
+        known=each(("done", "failed")),
     ),
     Metric(
         "tokenmill_snapshots_total",
@@ -200,7 +201,7 @@ METRICS: tuple[Metric, ...] = (
         "counter",
         "Operations on Redis that failed: on snapshots, or (`session`) on the copy of session records.",
         ("op",),
-        known=_each(("load", "head", "write", "session")),
+        known=each(("load", "head", "write", "session")),
     ),
     Metric("tokenmill_build_info", "gauge", "Always 1; the labels say what runs.", ("version", "python")),
 )

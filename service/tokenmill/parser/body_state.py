@@ -37,6 +37,8 @@ class JsonState(msgspec.Struct, tag="j", array_like=True, gc=False):
     """The value of the arguments is open, and its source is sent as it arrives."""
     tail: str = ""
     """Incomplete escape at the end of a string that is being decoded."""
+    spelling: int = 0
+    """How strings are written from here on: a `relaxed.Spelling`."""
 
 
 class TaggedJsonState(JsonState, tag="m", array_like=True, gc=False):

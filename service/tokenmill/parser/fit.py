@@ -106,12 +106,12 @@ def _number(value: float) -> int | float:
 
 def _structure(text: str, bracket: str) -> Any:
     """The JSON value or the elements that a text holds, if it begins like one."""
-    if text.startswith((bracket, "{")):
-        try:
+    try:
+        if text.startswith((bracket, "{")):
             return decode_json(text)[0]
-        except ValueError:
-            return None
-    return read_markup(text) if text.startswith("<") and text.endswith(">") else None
+        return read_markup(text) if text.startswith("<") and text.endswith(">") else None
+    except ValueError:
+        return None
 
 
 def _listed(text: str, shape: Shape, depth: int) -> Any:

@@ -2,18 +2,19 @@
 
 1. An element without elements in it is its text, without white space at its sides; one with elements is an object of
    them, and text between them is not read. What repeats is a list. Attributes and comments are not read.
-2. What is no tag is text: a lone `<` or `&`. A closing tag that closes nothing is passed over; one that closes an outer
-   element closes those in it, too.
+2. What is no tag is text: a lone `<` or `&`, a closing tag that closes nothing. One that closes an outer element closes
+   those in it, too. One of an element that is complete is an error: what closed that was part of its text.
 3. An element that was never closed holds no second one of its own kind: complete ones like it are its siblings.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from tokenmill.limits import NAME_CHARS
 
 DEPTH = 128
-"""Elements inside of each other: tags that are deeper are text."""
+"""Elements inside of each other: values stay as shallow as their readers bear."""
 
 NAME = rf"[^\s<>/=!?\"']{{1,{NAME_CHARS}}}"
 """Any name; numbers are some."""
@@ -61,12 +62,19 @@ def _character(found: re.Match[str]) -> str:
 class _Element:
     """An open element."""
 
-    __slots__ = ("children", "name", "text")
+    __slots__ = ("children", "complete", "name", "text")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.text: list[str] = []
         self.children: list[tuple[str, Any]] = []
+        self.complete: set[str] = set()
+        """Names of those."""
+
+    def add(self, children: Iterable[tuple[str, Any]]) -> None:
+        for child in children:
+            self.children.append(child)
+            self.complete.add(child[0])
 
     def value(self) -> Any:
         return gathered(self.children) if self.children else "".join(self.text).strip()
@@ -92,7 +100,10 @@ def gathered(children: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_markup(text: str) -> Any:
-    """The value of an element's inner text: a string, or an object of the elements in it."""
+    """The value of an element's inner text: a string, or an object of the elements in it.
+
+    Raises `ValueError` if it is too deep, or if an element's end can't be told.
+    """
     stack, position = [_Element("")], 0
     for token in _TOKEN.finditer(text):
         top = stack[-1]
@@ -100,13 +111,13 @@ def read_markup(text: str) -> Any:
         position = token.end()
         if (name := token["open"]) is not None:
             if token["empty"]:
-                top.children.append((name, ""))
+                top.add([(name, "")])
             elif len(stack) <= DEPTH:
                 stack.append(_Element(name))
             else:
-                top.text.append(token.group())
+                raise ValueError("nesting is too deep")
         elif (name := token["close"]) is not None:
-            _close(stack, name)
+            _close(stack, name, token.group())
         elif token["raw"] is not None:
             top.text.append(token["raw"])
     stack[-1].text.append(unescaped(text[position:]))
@@ -115,9 +126,12 @@ def read_markup(text: str) -> Any:
     return stack[0].value()
 
 
-def _close(stack: list[_Element], name: str) -> None:
+def _close(stack: list[_Element], name: str, source: str) -> None:
     """A closing tag: the innermost open element of that name ends, and those in it."""
     if all(element.name != name for element in stack[1:]):
+        if name in stack[-1].complete:
+            raise ValueError(f"there is no telling where <{name}> ends")
+        stack[-1].text.append(source)
         return
     while stack[-1].name != name:
         _pop(stack, closed=False)
@@ -127,4 +141,4 @@ def _close(stack: list[_Element], name: str) -> None:
 def _pop(stack: list[_Element], *, closed: bool) -> None:
     element = stack.pop()
     siblings = [] if closed else element.siblings()
-    stack[-1].children += [(element.name, element.value()), *siblings]
+    stack[-1].add([(element.name, element.value()), *siblings])

@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any
 
-from tokenmill.parser.relaxed import escaped
+from tokenmill.parser.relaxed import Spelling, escaped
 
 _STRING = r'"(?:[^"\\]|\\.)*+"'
 _NAME = rf'"name"\s*+:\s*+(?P<name>{_STRING})'
@@ -83,4 +83,4 @@ def _is_escaped(text: str, position: int) -> bool:
 def _unescaped(content: str) -> str:
     if _AMBIGUOUS.search(content):
         raise ValueError("a quote that is not escaped may end its string or not")
-    return str(json.loads(f'"{escaped(content, dropping=True)}"', strict=False))
+    return str(json.loads(f'"{escaped(content, Spelling.WORDS)}"', strict=False))

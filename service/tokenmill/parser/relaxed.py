@@ -2,7 +2,7 @@
 
 Read as meant are comments, trailing commas, single quotes, unquoted keys, Python's words for constants, raw control
 characters in strings and escapes that are none. Nothing is guessed: a missing value, quote or bracket stays an error.
-Where the text is Python's, its escapes with `x` and `U` are, too: `repr()` writes them.
+Where the text is Python's, its escapes with `x` and `U` are, too: `repr()` writes them. See `Spelling`.
 With `words`, as some readers of JavaScript have it, a value may be a word without quotes, and a backslash in front of
 what need not be escaped means nothing.
 
@@ -12,8 +12,8 @@ the size that is allowed, and refuses Python's words.
 
 import json
 import re
+import sys
 from collections.abc import Iterator
-from functools import partial
 
 import msgspec
 
@@ -21,8 +21,22 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.?)|\"", re.DOTALL)
 _CHARACTER = re.compile(r"\\(?:x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|.?)", re.DOTALL)
 """An escape; those of Python that JSON does not have are a group each."""
 _UNKNOWN = "\ufffd"
+_SURROGATES = range(0xD800, 0xE000)
+"""Halves of pairs, which nothing writes with eight digits."""
 _read_literal = msgspec.json.Decoder(str).decode
 _KNOWN = frozenset('"\\/bfnrt')
+
+
+class Spelling:
+    """How a string is written, which says what its escapes stand for. Plain numbers, as they stand in states."""
+
+    JSON = 0
+    """An escape that is none stands for itself."""
+    PYTHON = 1
+    """`x` with two digits and `U` with eight are escapes, too."""
+    WORDS = 2
+    """As some readers of JavaScript have it: the backslash of an escape that is none means nothing."""
+
 
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 _CONSTANTS = frozenset({"true", "false", "null"})
@@ -62,8 +76,12 @@ _PRINTED = re.compile(
 """The tokens of what `repr()` writes."""
 
 
-def to_json(text: str, *, words: bool = False) -> str:
-    """The text as JSON, which may still be wrong. Raises `ValueError` at what no token of JSON is."""
+def to_json(text: str, *, words: bool = False, growing: bool = False) -> str:
+    """The text as JSON, which may still be wrong. Raises `ValueError` at what no token of JSON is.
+
+    Strings are Python's if any is in single quotes, or if each needs the double ones for a `'` in it. With `growing`,
+    for texts of which strings are sent while they arrive, only those from the first in single quotes on are.
+    """
     out: list[str] = []
     strings: list[int] = []
     for kind, source in _read(_WORD_OR_TOKEN if words else _TOKEN, text):
@@ -74,9 +92,14 @@ def to_json(text: str, *, words: bool = False) -> str:
             out.append(source)
         elif kind != "skipped":
             out.append(_written(kind, source, words=words))
-    write = _python if not words and _is_python([out[at] for at in strings]) else partial(escaped, dropping=words)
+    spelling = Spelling.WORDS if words else Spelling.JSON
+    if not words and not growing and _is_python([out[at] for at in strings]):
+        spelling = Spelling.PYTHON
     for at in strings:
-        out[at] = f'"{write(out[at][1:-1])}"'
+        string = out[at]
+        if string[0] == "'" and not words:
+            spelling = Spelling.PYTHON
+        out[at] = f'"{escaped(string[1:-1], spelling)}"'
     return " ".join(out)
 
 
@@ -90,7 +113,7 @@ def printed(text: str) -> str:
     out: list[str] = []
     for kind, source in _read(_PRINTED, text):
         if kind == "string":
-            out.append(f'"{_python(source[1:-1])}"')
+            out.append(f'"{escaped(source[1:-1], Spelling.PYTHON)}"')
         else:
             out.append(_WORDS.get(source, source))
     return " ".join(out)
@@ -120,31 +143,23 @@ def _written(kind: str, source: str, *, words: bool) -> str:
     return json.dumps(source) if words and source not in _CONSTANTS else source
 
 
-def escaped(content: str, *, dropping: bool = False) -> str:
-    """A string's content as JSON has it: an escape that is none stands for itself, but an escaped `'` is one.
-
-    `dropping` leaves out the backslash of all escapes that are none.
-    """
+def escaped(content: str, spelling: int = Spelling.JSON) -> str:
+    """The content of a string that is written so, as JSON has it; an escaped `'` is an escape in all of them."""
+    if spelling == Spelling.PYTHON:
+        content = _CHARACTER.sub(_character, content)
     try:
         _read_literal(f'"{content}"')
     except (msgspec.DecodeError, UnicodeEncodeError):
-        return _ESCAPE.sub(_dropped if dropping else _escape, content)
+        return _ESCAPE.sub(_dropped if spelling == Spelling.WORDS else _escape, content)
     return content  # nearly all are as JSON has them, and it may be a whole file
 
 
-def _python(content: str) -> str:
-    """A string's content as JSON has it, where it is Python's."""
-    return escaped(_CHARACTER.sub(_character, content))
-
-
 def _character(found: re.Match[str]) -> str:
-    code = found.group(1) or found.group(2)
-    if code is None:
+    digits = found.group(1) or found.group(2)
+    if digits is None:
         return found.group()
-    try:
-        return json.dumps(chr(int(code, 16)))[1:-1]
-    except ValueError:  # above the last character there is
-        return _UNKNOWN
+    code = int(digits, 16)
+    return _UNKNOWN if code in _SURROGATES or code > sys.maxunicode else json.dumps(chr(code))[1:-1]
 
 
 def _escape(found: re.Match[str]) -> str:

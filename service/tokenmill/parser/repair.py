@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from tokenmill.limits import JSON_DEPTH
-from tokenmill.parser.relaxed import escaped, printed, to_json
+from tokenmill.parser.relaxed import Spelling, escaped, printed, to_json
 
 _BARE_KEY = re.compile(r"\s*+\{\s*+[^\"}\s]")
 """An object whose first key is none of JSON's."""
@@ -23,11 +23,11 @@ HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair in a JSON text: producers that cut their text by UTF-16 units write it alone."""
 
 
-def decode_json(text: str, *, words: bool = False) -> tuple[Any, bool]:
+def decode_json(text: str, *, words: bool = False, growing: bool = False) -> tuple[Any, bool]:
     """The value of a JSON text, and whether it had to be repaired. Raises `ValueError` if it can't be read.
 
     Repaired are raw control characters inside strings, numbers that are not finite (they become strings), halves of
-    surrogate pairs (they become U+FFFD), and what `relaxed` reads as meant, with `words` or without.
+    surrogate pairs (they become U+FFFD), and what `relaxed` reads as meant: see there for `words` and `growing`.
     """
     try:
         return msgspec.json.decode(text), False
@@ -37,7 +37,7 @@ def decode_json(text: str, *, words: bool = False) -> tuple[Any, bool]:
         if not _BARE_KEY.match(text):
             with suppress(ValueError):
                 return whole_characters(_lenient(text)), True
-        return _read(to_json(text, words=words)), True
+        return _read(to_json(text, words=words, growing=growing)), True
     except RecursionError:
         raise ValueError("nesting is too deep") from None
 
@@ -111,14 +111,14 @@ def nested_too_deep(value: Any) -> bool:
     return True
 
 
-def decode_string(raw: str) -> str:
-    """The text of a JSON string's content (without its quotes), leniently: an unknown escape stands for itself."""
+def decode_string(raw: str, spelling: int = Spelling.JSON) -> str:
+    """The text of a string's content (without its quotes), leniently."""
     if "\\" not in raw:
         return raw
     try:
         return _decode_literal(f'"{raw}"')
     except (msgspec.DecodeError, UnicodeEncodeError):
-        return whole_characters(json.loads(f'"{escaped(raw)}"', strict=False))  # type: ignore[no-any-return] # -- a string literal
+        return whole_characters(json.loads(f'"{escaped(raw, spelling)}"', strict=False))  # type: ignore[no-any-return] # -- a string literal
 
 
 _decode_literal = msgspec.json.Decoder(str).decode

@@ -4,6 +4,8 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.error
+import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,8 +23,20 @@ STOP_S = 15.0
 ATTEMPTS = 3
 """A free port may be taken by another process before the server binds it; three times in a row is something else."""
 
+ANSWER_S = 2.0
+"""For one answer of a process's own web server."""
+
 LOG_CHARS = 2_000
 """The end of a log that is quoted in an error: a Java exception with its cause."""
+
+
+def answer_of(url: str) -> str | None:
+    """What a web server of ours says there; None if it does not answer, or with an error."""
+    try:
+        with urllib.request.urlopen(url, timeout=ANSWER_S) as answer:  # noqa: S310 -- always http on this machine
+            return str(answer.read().decode())
+    except (urllib.error.URLError, OSError):
+        return None
 
 
 def free_port() -> int:

@@ -1,18 +1,13 @@
 """A tokenmill worker as a child process, with a configuration file of its own."""
 
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tokenmill.servers.process import Server
-
-ANSWER_S = 2.0
-"""For one answer of the worker's own web server."""
+from tokenmill.servers.process import Server, answer_of
 
 Settings = Mapping[str, Mapping[str, Any]]
 
@@ -29,28 +24,21 @@ class WorkerProcess(Server):
 
     def command(self) -> Sequence[str]:
         config = self.folder / "tokenmill.toml"
-        config.write_text(_toml({**self._settings, "worker": self._endpoint()}))
+        config.write_text(toml({**self._settings, "worker": self._endpoint()}))
         return [sys.executable, "-m", "tokenmill", "worker", "--config", str(config)]
 
     def _endpoint(self) -> dict[str, Any]:
         return {**self._settings.get("worker", {}), "port": self.port, "bind": "127.0.0.1"}
 
     def ready(self) -> bool:
-        return self._get("/readyz") is not None
+        return answer_of(f"http://127.0.0.1:{self.port}/readyz") is not None
 
     def metrics(self) -> str:
         """What `/metrics` says now; empty if it does not answer."""
-        return self._get("/metrics") or ""
-
-    def _get(self, path: str) -> str | None:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=ANSWER_S) as answer:
-                return str(answer.read().decode())
-        except (urllib.error.URLError, OSError):
-            return None
+        return answer_of(f"http://127.0.0.1:{self.port}/metrics") or ""
 
 
-def _toml(settings: Settings) -> str:
+def toml(settings: Settings) -> str:
     """Sections of plain values; a JSON value that is no object is a TOML value too."""
     lines = []
     for section, values in settings.items():

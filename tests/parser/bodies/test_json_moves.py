@@ -14,16 +14,17 @@ def move(stack: str, quote: str, text: str, *, escaped: bool = False, floor: int
 @pytest.mark.parametrize(
     ("stack", "quote", "text", "expected"),
     [
-        ("{", "", ", [{", ("{[{", "")),
-        ("{[", "", '"]', ("{[", '"')),
-        ("{[", "", "], [", ("{[", "")),
-        ("{[", '"', "\", '", ("{[", "'")),
-        ("{[", "'", '\', {"}"', ("{[{", "")),
+        ("{", "", ", [{", ("{[{", "", False)),
+        ("{[", "", '"]', ("{[", '"', False)),
+        ("{[", "", "], [", ("{[", "", False)),
+        ("{[", '"', "\", '", ("{[", "'", True)),
+        ("{[", "'", '\', {"}"', ("{[{", "", False)),
+        ("{[", "", "'', 1", ("{[", "", True)),
     ],
 )
-def test_move(stack: str, quote: str, text: str, expected: tuple[str, str]) -> None:
-    """Open brackets and the open quote behind a chunk that is not all of one string."""
-    assert move(stack, quote, text) == Move(*expected, escaped=False)
+def test_move(stack: str, quote: str, text: str, expected: tuple[str, str, bool]) -> None:
+    """Open brackets and quote behind a chunk that is not all of one string, and whether one in single quotes begins."""
+    assert move(stack, quote, text) == Move(*expected[:2], escaped=False, single=expected[2])
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_no_move(stack: str, quote: str, text: str) -> None:
 
 def test_the_floor_holds() -> None:
     """What is open below the place is not closed."""
-    assert move("{[{", "", "}", floor=1) == Move("{[", "", escaped=False)
+    assert move("{[{", "", "}", floor=1) == Move("{[", "", escaped=False, single=False)
     assert move("{[{", "", "}", floor=2) is None
     assert move("{[", '"', '"]', floor=1) is None
 

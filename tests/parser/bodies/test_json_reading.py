@@ -2,7 +2,8 @@
 
 import pytest
 
-from tokenmill.parser.bodies.json_reading import _WHOLE_ESCAPES
+from tokenmill.parser.bodies.json_reading import certain
+from tokenmill.parser.relaxed import Spelling
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,24 @@ from tokenmill.parser.bodies.json_reading import _WHOLE_ESCAPES
 )
 def test_whole_escapes(raw: str, whole: str) -> None:
     """Half an escape and half a surrogate pair wait for the rest; whatever can't become one does not."""
-    match = _WHOLE_ESCAPES.match(raw)
-    assert match is not None
-    assert raw[: match.end()] == whole
+    assert raw[: certain(raw)] == raw[: certain(raw, Spelling.PYTHON)] == whole
+
+
+@pytest.mark.parametrize(
+    ("raw", "whole"),
+    [
+        ("a\\x", "a"),
+        ("\\x1", ""),
+        ("\\x1b[", "\\x1b["),
+        ("\\xa ", "\\xa "),
+        ("\\U0001f60", ""),
+        ("\\U0001f600", "\\U0001f600"),
+        ("\\U0001z", "\\U0001z"),
+        ("\\ud83d\\U0000", "\\ud83d"),
+        ("\\\\x1", "\\\\x1"),
+    ],
+)
+def test_whole_escapes_of_python(raw: str, whole: str) -> None:
+    """Those that only Python has wait, too; in JSON they are none."""
+    assert raw[: certain(raw, Spelling.PYTHON)] == whole
+    assert raw[: certain(raw)] == raw

@@ -8,6 +8,7 @@ from tokenmill.parser.bodies.json_moves import QUICK_CHARS
 from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, JsonScan, Phase, Token
 from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.markers import Scanner, marker
+from tokenmill.parser.relaxed import Spelling
 
 
 def scanner(depth: int, watched: str = "") -> JsonScan:
@@ -55,6 +56,29 @@ def test_tokens_one_level_deeper() -> None:
     """With a depth of two the keys of nested objects are reported raw."""
     keys = [text for name, _, text in tokens(2, [NESTED]) if name == "KEY"]
     assert keys == ["a", "b", "d\\u0041", "e", "f"]
+
+
+@pytest.mark.parametrize("text", ["{'", '{"a": \'', '{"a": ["b", \''])
+def test_strings_are_of_python_from_the_first_in_single_quotes_on(text: str) -> None:
+    """Wherever it stands, however the text is cut; not in a comment, and not where another reading is fixed."""
+    scan = scanner(1)
+    for chunks in all_cuts(text):
+        state = JsonState()
+        for chunk in chunks:
+            assert state.spelling == Spelling.JSON
+            if not scan.stays(state, chunk):
+                position = 0
+                while position < len(chunk):
+                    position, _ = scan.step(state, chunk, position)
+        assert state.spelling == Spelling.PYTHON
+    words = JsonState(spelling=Spelling.WORDS)
+    position = 0
+    while position < len(text):
+        position, _ = scan.step(words, text, position)
+    assert words.spelling == Spelling.WORDS
+    commented = JsonState()
+    scan.step(commented, '{// it\'s\n"a"', 0)
+    assert commented.spelling == Spelling.JSON
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])

@@ -55,6 +55,7 @@ def test_cuts_change_nothing(text: str) -> None:
         ("<text>null</text><maybe>null</maybe>", {"text": "null", "maybe": "null"}),
         ("<step><step>a</step></step>", {"step": {"step": "a"}}),
         ("<n>1</n></n></x>", {"n": 1}),
+        ("<tags>a</tags> </tags>x</y><n>1</n>", {"tags": ["a"], "n": 1}),
         ("<text><note>a</note></text>", {"text": "<note>a</note>"}),
         ("<text>a</text junk></text>", {"text": "a</text junk>"}),
     ],
@@ -81,6 +82,31 @@ def test_without_a_schema_values_are_text() -> None:
 def test_what_is_broken_comes_out_as_text(text: str) -> None:
     """With one error."""
     assert read(text) == ([], text, ["malformed-call"])
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "<text>a</text>b</text>",
+        "<text>a</text></text>",
+        "<text>a</text><n>1</n></text>",
+        "<text>a</text>b<n>1</n>c</text>",
+        "<maybe>a</maybe> </maybe><n>1</n>",
+        "<tags>a</tags>b</tags>",
+        "<tags>a</tags>b<tags>c</tags>",
+        "<step><step>a</step>b</step></step>",
+        "<tags><item>a</item>b</item></tags>",
+        "<text>a<text>b</text><n>1</n>",
+        "<text>a</text>b<!-- c --></text>",
+    ],
+)
+def test_a_closing_in_a_value_breaks_the_call(inner: str) -> None:
+    """It is never the call of another value, however it is cut."""
+    text = f"<note>{inner}</note>"
+    compiled = grammar("morph_xml", tools=TOOLS)
+    for chunks in ([text], *all_cuts(text)):
+        assert codes_of(events := parse(compiled, chunks)) == ["malformed-call"]
+        assert (named(events, ToolCall), text_of(events)) == ([], text)
 
 
 def test_text_grows_as_it_arrives() -> None:

@@ -172,7 +172,7 @@ class JsonReader:
 
     def _key(self, reading: Reading, level: int, position: int) -> Verdict:  # noqa: ARG002 -- keyed calls need it
         state = reading.state
-        key = decode_string(state.text)
+        key = decode_string(state.text, state.spelling)
         state.capture, state.text = False, ""
         if level == self._level + 1:
             state.argument = key
@@ -212,7 +212,7 @@ class JsonReader:
         if state.key in keys.arguments:
             reading.end_arguments(position)
         elif state.capture:
-            text, state.capture, state.text = decode_string(state.text), False, ""
+            text, state.capture, state.text = decode_string(state.text, state.spelling), False, ""
             if state.key in keys.name and state.name is None:
                 state.name = text
             elif state.key in keys.id and state.id is None:
@@ -236,7 +236,7 @@ class JsonReader:
         assert isinstance(state, JsonState)
         if state.phase == Phase.VALUE and not state.stack:
             return {}, False
-        value, repaired = decode_json(call.source.text()[state.root :])
+        value, repaired = decode_json(call.source.text()[state.root :], growing=True)
         if self._keys is None:
             return as_arguments(value), repaired
         if not isinstance(value, dict):

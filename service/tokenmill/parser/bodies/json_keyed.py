@@ -55,5 +55,5 @@ class _KeyedReader(JsonReader):
         assert isinstance(state, JsonState)
         if not call.begun:
             raise ValueError("the call names no tool")
-        value, repaired = decode_json(call.source.text()[state.root :])
+        value, repaired = decode_json(call.source.text()[state.root :], growing=True)
         return as_arguments(next(iter(value.values()), None) if isinstance(value, dict) else value), repaired

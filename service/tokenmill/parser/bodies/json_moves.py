@@ -27,6 +27,8 @@ class Move(NamedTuple):
     """Quote of the string in which it ends."""
     escaped: bool
     """It ends behind an escaping backslash."""
+    single: bool
+    """A string in single quotes begins on the way."""
 
 
 @lru_cache(REMEMBERED)
@@ -38,6 +40,7 @@ def move_from(stack: str, floor: int, quote: str, escaped: bool, text: str) -> M
     """
     if quote not in "\"'":
         return None
+    single = False
     for character in text:
         if escaped:
             escaped = False
@@ -46,12 +49,12 @@ def move_from(stack: str, floor: int, quote: str, escaped: bool, text: str) -> M
         elif quote and character == quote:
             quote = ""
         elif not quote and character in "\"'":
-            quote = character
+            quote, single = character, single or character == "'"
         elif not quote:
             stack = _nested(stack, character)
         if not floor < len(stack) <= JSON_DEPTH:
             return None
-    return Move(stack, quote, escaped)
+    return Move(stack, quote, escaped, single)
 
 
 @lru_cache(REMEMBERED)

@@ -6,34 +6,48 @@ import msgspec
 
 from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.calls import end_growth, grow, send_source
+from tokenmill.parser.relaxed import Spelling
 from tokenmill.parser.repair import decode_string
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall
 
 _HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
-_WHOLE_ESCAPES = re.compile(
-    r"(?:[^\\]++"
-    r"|\\[^u]"
-    r"|\\u(?=[0-9a-fA-F]{0,3}[^0-9a-fA-F])"  # not an escape after all
-    r"|\\u(?![dD][89abAB])[0-9a-fA-F]{4}"
-    rf"|{_HIGH}(?:\\u[0-9a-fA-F]{{4}}|(?=[^\\])|(?=\\[^u])|(?=\\u[0-9a-fA-F]{{0,3}}[^0-9a-fA-F]))"
-    r")*+",
-    re.DOTALL,
+
+
+def _whole_escapes(letters: str, more: str) -> re.Pattern[str]:
+    """As much of a string's content as can be decoded whatever follows: no half escape, no half pair at its end.
+
+    `letters` are those of escapes that have digits, `more` says how many those but `u` have.
+    """
+    return re.compile(
+        r"(?:[^\\]++"
+        rf"|\\[^{letters}]"
+        r"|\\u(?=[0-9a-fA-F]{0,3}[^0-9a-fA-F])"  # not an escape after all
+        r"|\\u(?![dD][89abAB])[0-9a-fA-F]{4}"
+        rf"|{_HIGH}(?:\\u[0-9a-fA-F]{{4}}|(?=[^\\])|(?=\\[^u])|(?=\\u[0-9a-fA-F]{{0,3}}[^0-9a-fA-F]))"
+        rf"{more})*+",
+        re.DOTALL,
+    )
+
+
+_IN_JSON = _whole_escapes("u", "")
+_IN_PYTHON = _whole_escapes(
+    "uxU",
+    r"|\\x(?:[0-9a-fA-F]{2}|(?=[0-9a-fA-F]?[^0-9a-fA-F]))|\\U(?:[0-9a-fA-F]{8}|(?=[0-9a-fA-F]{0,7}[^0-9a-fA-F]))",
 )
-"""As much of a string's content as can be decoded whatever follows: no half escape, no half pair at its end."""
 
 
 def decode_growing(state: JsonState, raw: str) -> str:
     """The text of more string content, as far as it is certain; half an escape at its end waits in `tail`."""
     raw = state.tail + raw
-    end = certain(raw)
+    end = certain(raw, state.spelling)
     state.tail = raw[end:]
-    return decode_string(raw[:end])
+    return decode_string(raw[:end], state.spelling)
 
 
-def certain(raw: str) -> int:
+def certain(raw: str, spelling: int = Spelling.JSON) -> int:
     """How much of a string's content can be decoded whatever follows."""
-    whole = _WHOLE_ESCAPES.match(raw)
+    whole = (_IN_PYTHON if spelling == Spelling.PYTHON else _IN_JSON).match(raw)
     assert whole is not None  # the pattern matches the empty string, too
     return whole.end()
 
@@ -99,7 +113,7 @@ class Reading(msgspec.Struct, gc=False):  # faster to make than other objects
         """The name came after the arguments: send their source."""
         state = self.state
         source = (self.call.source.text() + self.buffer[self.first : position])[state.begin : state.end]
-        send_source(self.run, self.call, decode_string(source[1:-1]) if state.stringy else source)
+        send_source(self.run, self.call, decode_string(source[1:-1], state.spelling) if state.stringy else source)
 
     def _send(self, position: int) -> None:
         if self.region >= 0:
@@ -120,4 +134,4 @@ class Reading(msgspec.Struct, gc=False):  # faster to make than other objects
         if not last:
             return decode_growing(state, raw)
         raw, state.tail = state.tail + raw, ""
-        return decode_string(raw)
+        return decode_string(raw, state.spelling)

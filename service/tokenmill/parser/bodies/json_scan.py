@@ -7,7 +7,8 @@
    stand outside strings in valid JSON.
 4. `stops` are markers that end the text outside strings. The scanner tells of characters that can begin one; the caller
    looks at them and, where they begin none, goes on with `passed` at their position.
-5. While `capture` is set, raw string content is added to `text`; the caller takes it from there.
+5. Each string is Python's from the first in single quotes on, as its decoder has it: see `relaxed.Spelling`.
+6. While `capture` is set, raw string content is added to `text`; the caller takes it from there.
 """
 
 import re
@@ -16,6 +17,7 @@ from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.json_moves import OPENER, QUICK_CHARS, content_move, move_from
 from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.markers import Scanner
+from tokenmill.parser.relaxed import Spelling
 
 CONTENT = {
     '"': re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL),
@@ -118,7 +120,9 @@ class JsonScan:
         move = move_from(state.stack, self._depth, state.quote, state.escaped, text)
         if move is None or self._stops.doubt(text):
             return False
-        state.stack, state.quote, state.escaped = move
+        state.stack, state.quote, state.escaped, single = move
+        if single:
+            _python_begins(state)
         return True
 
     def _string(self, state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
@@ -158,7 +162,8 @@ class JsonScan:
         if character in self._watched and position != passed:
             return position, Token.WATCHED
         if character in "\"'/":
-            state.quote, state.escaped = character, character == "/"
+            _open(state, character)
+            state.escaped = character == "/"
         elif character in "{[":
             if len(state.stack) == JSON_DEPTH:
                 return position, Token.BAD
@@ -222,14 +227,14 @@ class JsonScan:
     def _key(self, state: JsonState, character: str, position: int) -> int:
         state.capture, state.text = True, ""
         if character in "\"'":
-            state.quote = character
+            _open(state, character)
             return position + 1
         state.phase = Phase.BARE_KEY
         return position
 
     def _begin(self, state: JsonState, character: str, position: int) -> tuple[int, int | None]:
         if character in "\"'":
-            state.quote = character
+            _open(state, character)
         elif character in "{[":
             state.stack += character
             state.phase = Phase.KEY if character == "{" else Phase.VALUE
@@ -248,6 +253,19 @@ class JsonScan:
             return position + 1, None
         state.phase = Phase.AFTER
         return position + 1, Token.END
+
+
+def _open(state: JsonState, quote: str) -> None:
+    """A string begins, or behind a slash what may be a comment."""
+    state.quote = quote
+    if quote == "'":
+        _python_begins(state)
+
+
+def _python_begins(state: JsonState) -> None:
+    """There is a string in single quotes: if no other reading is fixed, it is Python's, and so are those behind it."""
+    if state.spelling == Spelling.JSON:
+        state.spelling = Spelling.PYTHON
 
 
 def comment(state: JsonState, buffer: str, position: int) -> int:

@@ -5,7 +5,10 @@
 2. Where the schema has text, that raw text is the value, with entities as characters; it must not come twice. Elsewhere
    it is read as markup (see `markup`), and what repeats is a list.
 3. The closing tag of the call ends it wherever it stands outside of such pairs, and a value that is open with it. Text
-   beside parameters, comments and closing tags without an opening one are passed over.
+   beside parameters, comments and closing tags without an opening one are passed over. But a closing tag of a parameter
+   that was given breaks the call: the one in front of it was part of the value. So does such a parameter that comes
+   again behind text. Where the value can't be text and nothing stands between the two, models wrote the closing twice.
+   A call that has such pairs and a closing too few or too many is broken, as nobody knows where its values end.
 4. A call without parameters may hold a JSON object of its arguments; any other text breaks it.
 5. Arguments are made to fit the tool's schema (see `fit`).
 """
@@ -81,6 +84,8 @@ class _MarkupReader(ParamsReader):
     def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: Edge, source: str, begin: int) -> bool:
         assert isinstance(state, ChildrenState)
         end = begin + len(source)
+        if edge is Edge.FAULT:
+            return False
         if edge is Edge.RAW:
             state.raw = not state.raw
         if edge in (Edge.RAW, Edge.ESCAPE):
@@ -88,12 +93,14 @@ class _MarkupReader(ParamsReader):
             if state.growth:
                 self._grow(run, call, state, unescaped(source))
             return True
-        if edge is Edge.CLOSE:
-            self._close(run, call, state, begin)
-            return True
         tag = _TAG.fullmatch(source)
         assert tag is not None  # it was found as one
-        state.tag, state.inner, state.outer = tag["opened"], 0, 0
+        if edge is Edge.CLOSE:
+            if state.value < 0:
+                return state.blank and not state.quoted and not _may_be_text(run.grammar, call.name, tag["closed"])
+            self._close(run, call, state, begin)
+            return True
+        state.tag, state.inner, state.outer, state.blank = tag["opened"], 0, 0, True
         opened = self._open(run, call, state, end)
         if tag["empty"]:
             self._close(run, call, state, end)
@@ -135,11 +142,18 @@ def _is_raw(grammar: "Grammar", tool: str, key: str) -> bool:
     return bool(types) and is_text(types) is not False
 
 
+def _may_be_text(grammar: "Grammar", tool: str, key: str) -> bool:
+    """Whether the schema leaves text possible for a parameter."""
+    types = grammar.types(tool, key)
+    return not types or "string" in types
+
+
 def _count(state: ChildrenState, source: str) -> None:
     """A tag that is part of the open value."""
     tag = _TAG.fullmatch(source)
     if tag is None:
         return
+    state.quoted = True
     step = -1 if tag["close"] else 1
     if (tag["closed"] or tag["opened"]) == state.key:
         state.inner += step
@@ -184,7 +198,9 @@ class _InValue(Finder[Edge]):
             return Edge.ESCAPE
         if name == state.key:
             return Edge.ESCAPE if state.inner else Edge.CLOSE
-        return Edge.ESCAPE if state.outer else Edge.END
+        if state.outer:
+            return Edge.ESCAPE
+        return Edge.FAULT if state.quoted else Edge.END
 
     def _may_become(self, buffer: str, position: int) -> bool:
         """Whether what is left of the buffer can become something that counts."""
@@ -209,18 +225,32 @@ class _Between(Finder[Edge]):
         state = self._state
         if state.raw:
             return _ending(buffer, position, _COMMENT_END, final=final)
-        while (position := buffer.find("<", position)) >= 0:
-            if buffer.startswith(_COMMENT_BEGIN, position):
-                return Hit(position, position + len(_COMMENT_BEGIN), Edge.RAW)
-            if tag := _TAG.match(buffer, position):
-                if tag["opened"]:
-                    return Hit(position, tag.end(), Edge.OPEN)
-                if tag["closed"] == state.tool:
-                    return Hit(position, tag.end(), Edge.END)
-            elif not final and _may_begin(buffer, position):
-                return Hit(position, -1, None)
-            position += 1
+        while (found := buffer.find("<", position)) >= 0:
+            self._pass(buffer[position:found])
+            if buffer.startswith(_COMMENT_BEGIN, found):
+                return Hit(found, found + len(_COMMENT_BEGIN), Edge.RAW)
+            if tag := _TAG.match(buffer, found):
+                if (meaning := self._meaning(tag)) is not None:
+                    return Hit(found, tag.end(), meaning)
+                found = tag.end() - 1
+            elif not final and _may_begin(buffer, found):
+                return Hit(found, -1, None)
+            else:
+                self._pass("<")
+            position = found + 1
+        self._pass(buffer[position:])
         return None
+
+    def _meaning(self, tag: re.Match[str]) -> Edge | None:
+        state = self._state
+        if name := tag["opened"]:
+            return Edge.OPEN if state.blank or name not in state.given else Edge.FAULT
+        if tag["closed"] == state.tool:
+            return Edge.END
+        return Edge.CLOSE if tag["closed"] in state.given else None
+
+    def _pass(self, text: str) -> None:
+        self._state.blank = self._state.blank and not text.strip()
 
 
 def _may_begin(buffer: str, position: int) -> bool:

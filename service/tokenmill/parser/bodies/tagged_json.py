@@ -29,6 +29,7 @@ from tokenmill.parser.calls import Verdict, begin, complete
 from tokenmill.parser.fit import keeps_text
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.quotes import read_unescaped
+from tokenmill.parser.relaxed import Spelling
 from tokenmill.parser.repair import decode_json, nested_too_deep
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, Source, State
@@ -71,7 +72,7 @@ class _TaggedReader(JsonReader):
         """Where there is no object: a tag that could be a part of JSON opens no other call."""
 
     def begin(self, call: OpenCall) -> TaggedJsonState:
-        return TaggedJsonState(first=call.source.size)
+        return TaggedJsonState(spelling=Spelling.WORDS, first=call.source.size)
 
     def _quick_end(self, parser: State, state: JsonState, text: str) -> list[AnyEvent] | None:
         assert isinstance(state, TaggedJsonState)

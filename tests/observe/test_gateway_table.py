@@ -1,0 +1,34 @@
+"""The gateway's table lists what its labels can be, and the lists are those of the code."""
+
+from typing import get_args
+
+from tokenmill.gateway.framing import LINES, SSE
+from tokenmill.gateway.problems import KINDS
+from tokenmill.gateway.stream import Outcome
+from tokenmill.observe.gateway_table import ENDINGS, GATEWAY_METRICS, PROBLEMS, TRANSPORTS
+
+
+def test_labels_are_names_of_lists() -> None:
+    """A conversation, a principal or an address is none."""
+    labels = {label for metric in GATEWAY_METRICS for label in metric.labels}
+    assert labels <= {"transport", "dialect", "reason", "source", "problem", "kind", "partition", "version", "python"}
+
+
+def test_endings_are_the_outcomes_of_streams() -> None:
+    """None is missing, none is made up."""
+    assert set(get_args(Outcome)) == set(ENDINGS)
+
+
+def test_problems_are_the_kinds_of_refusals() -> None:
+    """A refusal that the table did not know would not begin at 0."""
+    assert tuple(kind.name for kind in KINDS) == PROBLEMS
+
+
+def test_transports_are_the_names_of_framings() -> None:
+    """Each framing is one."""
+    assert {SSE.name, LINES.name} <= set(TRANSPORTS)
+
+
+def test_all_names_tell_whose_they_are() -> None:
+    """So that what a worker counts is never added to it."""
+    assert all(metric.name.startswith("tokenmill_gateway_") for metric in GATEWAY_METRICS)
