@@ -17,9 +17,11 @@ from tokenmill.config import Gateway
 from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.events import decode_event
 from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.events import Events
 from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.grant import Rights
 from tokenmill.gateway.hub import Hub
+from tokenmill.gateway.origins import Origins
 from tokenmill.gateway.past import Past
 from tokenmill.gateway.places import Places
 from tokenmill.gateway.rights import Everybody
@@ -105,7 +107,9 @@ class Gate:
 
 
 @asynccontextmanager
-async def listening(bootstrap: str, unique: str, routes: Routes | None = None, **settings: Any) -> AsyncIterator[Gate]:
+async def listening(
+    bootstrap: str, unique: str, routes: Routes | None = None, rights: Rights | None = None, **settings: Any
+) -> AsyncIterator[Gate]:
     """A gateway with these settings, and further routes, on a topic of its own with two partitions."""
     topic = f"events-{unique}"
     await make_topics(bootstrap, topic, partitions=2)
@@ -124,8 +128,9 @@ async def listening(bootstrap: str, unique: str, routes: Routes | None = None, *
             task = asyncio.create_task(part)
             stack.push_async_callback(asyncio.wait, [task])
             stack.callback(task.cancel)
-        app = client_app(serving, gateway.body_kib * 1024)
-        app.add_routes(routes(serving) if routes else ())
+        admission = Admission(rights or Everybody(), Places(gateway.connections, gateway.connections_per_principal))
+        all_routes = [*Events(serving, admission).routes(), *(routes(serving) if routes else ())]
+        app = client_app(all_routes, serving.counts, Origins(gateway), gateway.body_kib * 1024)
         runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)

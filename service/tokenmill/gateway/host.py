@@ -9,6 +9,7 @@ import contextlib
 import logging
 import signal
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -18,14 +19,22 @@ from aiohttp import web
 from tokenmill.client import Connection
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
+from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.events import Events
 from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.gauges import read_gauges
 from tokenmill.gateway.hub import Hub
+from tokenmill.gateway.messages import Messages
+from tokenmill.gateway.origins import Origins
 from tokenmill.gateway.past import Past
+from tokenmill.gateway.places import Places
+from tokenmill.gateway.rights import make_rights
 from tokenmill.gateway.server import client_app, ops_app
 from tokenmill.gateway.serving import Serving
 from tokenmill.gateway.tail import Tail
+from tokenmill.gateway.ticket_posts import TicketPosts
+from tokenmill.gateway.tls import server_context
 from tokenmill.gateway.window import Windows
 from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition, setup_logs
 from tokenmill.process import EXIT_S, Deadline, tune_garbage_collector
@@ -69,6 +78,9 @@ class Process:
         self._tail = Tail(connection, config.topics.events, self._windows, self._hub, self._counts)
         self._past = Past(connection, config.topics.events, settings.catch_up_readers)
         self._flusher = Flusher(settings.flush_ms / 1000, settings.heartbeat_s, self._counts)
+        self._door = make_rights(settings)
+        self._places = Places(settings.connections, settings.connections_per_principal)
+        self._tls = server_context(settings)
         self._draining = False
 
     async def run(self) -> None:
@@ -76,6 +88,7 @@ class Process:
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        await self._door.prepare()
         await self._tail.start(self._config.kafka.startup_timeout_s)
         try:
             async with self._served():
@@ -119,11 +132,17 @@ class Process:
         settings, numbers = self._settings, self._counts.numbers
         read_gauges(numbers, settings, self._tail, self._past, self._windows)
         serving = Serving(settings, self._tail, self._past, self._hub, self._flusher, self._counts)
-        clients = client_app(serving, settings.body_kib * 1024)
+        admission = Admission(self._door, self._places)
+        routes = [
+            *Events(serving, admission).routes(),
+            *Messages(serving, admission).routes(),
+            *TicketPosts(self._door, settings.ticket_s).routes(),
+        ]
+        clients = client_app(routes, self._counts, Origins(settings), settings.body_kib * 1024)
         operators = ops_app(exposition(numbers), self.readiness)
         async with (
             _listening(operators, settings.ops_bind, settings.ops_port, "ops_port"),
-            _listening(clients, settings.bind, settings.port, "port"),
+            _listening(clients, settings.bind, settings.port, "port", self._tls),
         ):
             yield
 
@@ -138,12 +157,14 @@ class Process:
 
 
 @contextlib.asynccontextmanager
-async def _listening(app: web.Application, bind: str, port: int, key: str) -> AsyncIterator[None]:
+async def _listening(
+    app: web.Application, bind: str, port: int, key: str, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[None]:
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:
         with _bound(bind, port, key) as sock:
-            site = web.SockSite(runner, sock, backlog=BACKLOG)
+            site = web.SockSite(runner, sock, ssl_context=tls, backlog=BACKLOG)
             await site.start()
             log.info("gateway.%s: listening on %s port %d", key, bind, sock.getsockname()[1])
             yield

@@ -2,46 +2,35 @@
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from tokenmill.errors import Unavailable
-from tokenmill.gateway.asked import asked
 from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.origins import Origins
 from tokenmill.gateway.problems import NOT_ALLOWED, NOT_FOUND, TOO_LARGE, UNAVAILABLE, Kind, Refused
-from tokenmill.gateway.serving import Serving
 
 log = logging.getLogger(__name__)
 
 HEADER_BYTES = 16 * 1024
 """Of one header line: tokens have a few kilobytes, nobody has a megabyte."""
 
-EVENTS = "/v1/conversations/{conversation}/events"
-
 _STATUS: dict[int, Kind] = {404: NOT_FOUND, 405: NOT_ALLOWED, 413: TOO_LARGE}
 
 
-class Events:
-    """`GET /v1/conversations/{conversation}/events`."""
-
-    def __init__(self, serving: Serving) -> None:
-        self._serving = serving
-
-    async def get(self, request: web.Request) -> web.StreamResponse:
-        """The conversation's events as a stream."""
-        return await self._serving.serve(request, asked(request, request.match_info["conversation"]), {})
-
-
-def client_app(serving: Serving, body_bytes: int) -> web.Application:
-    """What clients come to."""
+def client_app(
+    routes: Iterable[web.AbstractRouteDef], counts: Counts, origins: Origins, body_bytes: int
+) -> web.Application:
+    """What clients come to; `body_bytes` caps a body that is read whole."""
     app = web.Application(
-        middlewares=[answering(serving.counts)],
+        middlewares=[answering(counts)],
         client_max_size=body_bytes,
         handler_args={"max_field_size": HEADER_BYTES, "max_line_size": HEADER_BYTES},
     )
-    app.router.add_get(EVENTS, Events(serving).get, allow_head=False)
+    app.add_routes(routes)
+    origins.install(app)
     return app
 
 

@@ -1,0 +1,55 @@
+"""`POST /v1/conversations/{conversation}/ticket`: a ticket for a URL, for who can't send headers where it is needed."""
+
+from typing import Literal
+
+import msgspec
+from aiohttp import web
+
+from tokenmill.gateway.asked import named
+from tokenmill.gateway.problems import BAD_REQUEST, Refused
+from tokenmill.gateway.rights import Door, authorised
+
+PATH = "/v1/conversations/{conversation}/ticket"
+
+
+class TicketAsked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the ticket is to be good for."""
+
+    actions: tuple[Literal["read", "stop"], ...] = ("read",)
+
+
+class TicketMade(msgspec.Struct, frozen=True):
+    """A ticket, for the parameter `ticket` of a URL."""
+
+    ticket: str
+    expires_in: int
+    """Seconds in which a connection has to be opened with it. One that is open stays."""
+
+
+class TicketPosts:
+    """The route."""
+
+    def __init__(self, door: Door, lifetime_s: int) -> None:
+        self._door = door
+        self._lifetime_s = lifetime_s
+
+    def routes(self) -> list[web.RouteDef]:
+        """For the application."""
+        return [web.post(PATH, self.post)]
+
+    async def post(self, request: web.Request) -> web.Response:
+        """A ticket, for somebody who may do what it is for."""
+        conversation = named(request.match_info["conversation"])
+        grant = await authorised(self._door, request, conversation, "read")
+        first, *more = _asked(await request.read()).actions or ("read",)
+        ticket = self._door.ticket(grant, conversation, first, *more)
+        made = msgspec.json.encode(TicketMade(ticket, self._lifetime_s))
+        return web.Response(body=made, content_type="application/json", headers={"cache-control": "no-store"})
+
+
+def _asked(body: bytes) -> TicketAsked:
+    """What the body says. Raises `Refused`."""
+    try:
+        return msgspec.json.decode(body, type=TicketAsked) if body.strip() else TicketAsked()
+    except msgspec.DecodeError as problem:
+        raise Refused(BAD_REQUEST, f'expected nothing, or JSON such as {{"actions": ["read"]}}: {problem}') from problem

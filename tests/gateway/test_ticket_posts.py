@@ -1,0 +1,45 @@
+"""A ticket is asked for with credentials, and opens what it is for without them."""
+
+import msgspec
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from tokenmill.config import Gateway
+from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.origins import Origins
+from tokenmill.gateway.rights import Credentials, Door, authorised, make_rights
+from tokenmill.gateway.server import client_app
+from tokenmill.gateway.ticket_posts import TicketPosts
+
+
+def app(door: Door) -> web.Application:
+    """The route alone."""
+    return client_app(TicketPosts(door, 60).routes(), Counts(), Origins(Gateway()), 1_000)
+
+
+async def test_a_ticket_is_good_for_what_was_asked() -> None:
+    """And is kept by no cache."""
+    door = make_rights(Gateway())
+    async with TestClient(TestServer(app(door))) as client:
+        async with client.post("/v1/conversations/c%2F1/ticket", json={"actions": ["read", "stop"]}) as answer:
+            made = await answer.json()
+            assert (answer.status, answer.headers["cache-control"]) == (200, "no-store")
+        async with client.post("/v1/conversations/c/ticket") as answer:
+            for_reading = (await answer.json())["ticket"]
+    assert made["expires_in"] == 60
+    grant = await authorised(door, Credentials(ticket=made["ticket"]), "c/1", "stop")
+    assert not grant.allows("c", "read")
+    assert not (await authorised(door, Credentials(ticket=for_reading), "c", "read")).allows("c", "stop")
+
+
+@pytest.mark.parametrize("body", [b"[]", b'{"actions": ["write"]}', b"{", b'{"action": []}'])
+async def test_a_body_that_asks_for_something_else_is_refused(body: bytes) -> None:
+    """With what is expected."""
+    async with (
+        TestClient(TestServer(app(make_rights(Gateway())))) as client,
+        client.post("/v1/conversations/c/ticket", data=body) as answer,
+    ):
+        problem = msgspec.json.decode(await answer.read())
+    assert (answer.status, problem["type"]) == (400, "urn:tokenmill:problem:bad-request")
+    assert '{"actions": ["read"]}' in problem["detail"]
