@@ -11,6 +11,7 @@ from tests.support.promises import check_events
 from tokenmill.demo.samples import MALFORMED
 from tokenmill.events import TextDelta, TextStart, ToolCall
 from tokenmill.formats import FORMATS, find_format
+from tokenmill.formats.history import format_call
 from tokenmill.parser import Parser
 from tokenmill.parser.spans import Span
 
@@ -193,3 +194,43 @@ def _sources(events: list[Any]) -> list[str]:
     """The blocks that are the source of a call."""
     ids = [event.id for event in named(events, TextStart) if event.call is not UNSET]
     return ["".join(event.delta for event in named(events, TextDelta) if event.id == block) for block in ids]
+
+
+BARE = {
+    "deepseek_v3": "<｜tool▁calls▁end｜>",
+    "deepseek_v31": "<｜tool▁calls▁end｜>",
+    "hunyuan_kv": "</tool_calls>",
+    "mimo": "</tool_call>",
+    "minimax_m2": "</minimax:tool_call>",
+    "qwen3_xml": "</tool_call>",
+    "seed_oss": "</seed:tool_call>",
+}
+"""Formats whose sections go on behind words, and whose calls may stand without one; with what closes a section."""
+
+IN_SECTIONS = {
+    "deepseek_v3": "<｜tool▁calls▁end｜>",
+    "gemma4": "<tool_call|>",
+    "plamo3": "<|plamo:end_tool_requests:plamo|>",
+    "step3": "<｜tool_calls_end｜>",
+}
+"""Those whose calls end by themselves in one."""
+
+
+@pytest.mark.parametrize("name", BARE | IN_SECTIONS)
+def test_prose_is_no_part_of_a_broken_call(name: str) -> None:
+    """Behind a good call, in its section or without one, and where no call follows the opening: it is never dropped."""
+    format_, close = find_format(name), (BARE | IN_SECTIONS)[name]
+    opening = next(section.open for section in format_.sections if section.open).spellings[0]
+    call = format_call(format_, "f", {"days": 3}).strip().removesuffix(close)
+    answers: list[tuple[str, list[str]]] = [(f"a{opening} prose", [])]
+    answers += [(f"a{call.removeprefix(opening).strip()} prose", ["f"])] if name in BARE else []
+    answers += [(f"a{call} prose", ["f"])] if name in IN_SECTIONS else []
+    compiled = grammar(name, on_broken="drop", start="text", tools=[{"type": "function", "function": {"name": "f"}}])
+    for answer, called in answers:
+        for end, more in (("", []), (f"{close}.", []), (f"{opening}{call.removeprefix(opening)}{close}.", ["f"])):
+            for chunks in ([answer + end], list(answer + end)):
+                events = parse(compiled, chunks)
+                assert (text_of(events), [found.name for found in named(events, ToolCall)]) == (
+                    "a prose" + "." * bool(end),
+                    called + more,
+                )

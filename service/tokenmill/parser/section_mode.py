@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tokenmill.events import AnyEvent
+from tokenmill.events import AnyEvent, ErrorCode
 from tokenmill.parser.markers import Marker, Scanner, has_only
 from tokenmill.parser.modes import FRAMING_CHARS, Live, Move, To, give_back, leave_section, open_call, open_section
 from tokenmill.parser.repeat_mode import expect_again
@@ -25,8 +25,8 @@ class SectionMode:
     """Between the calls of a section: framing, until a call or the section's close.
 
     What is none of these is text, and with it the section ends; or, if there are markers `again`, it is text up to the
-    next of those, so that no call is lost with what stands in front of it. A call that failed goes on up to the next of
-    `rest`, whatever stands there.
+    next of those, so that no call is lost with what stands in front of it. Such text is no part of a call, whatever
+    becomes of broken ones. A call that failed goes on up to the next of `rest`, whatever stands there.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class SectionMode:
         state = run.state
         if state.rest is not None:
             if not state.rest.whole:
-                return self._read_on(run, self._rest, buffer, position)
+                return self._read_on(run, self._rest, "malformed-call", buffer, position)
         elif state.spoiled and self._again is not None:
-            return self._read_on(run, self._again, buffer, position)
+            return self._read_on(run, self._again, None, buffer, position)
         hit = self._scanner.at(buffer, position, final=run.final)
         if hit is None:
             return self._nothing(run, buffer, position)
@@ -77,10 +77,11 @@ class SectionMode:
             state.mode, state.spoiled = self._number, True  # `_read_on` from here
         return position
 
-    def _read_on(self, run: Run, again: Scanner[Move], buffer: str, position: int) -> int:
+    def _read_on(self, run: Run, again: Scanner[Move], code: ErrorCode | None, buffer: str, position: int) -> int:
+        """Read on to the next of these markers. `code` is why what stands there is no call; None if it is prose."""
         hit = again.find(buffer, position, final=run.final)
         stop = len(buffer) if hit is None else hit.start
-        give_back(run, buffer[position:stop], "malformed-call")
+        give_back(run, buffer[position:stop], code)
         if hit is None:
             return stop
         if hit.value is None:
