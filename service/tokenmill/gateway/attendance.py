@@ -4,7 +4,6 @@ It is the same for every transport: a `Pipe` writes, a `Framing` says how frames
 transport's business, which is told the outcome.
 """
 
-import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -81,6 +80,8 @@ class Attendance:
     async def _live(self) -> Outcome:
         """At the head, until something ends that. No await lies between the last frame of the past and this."""
         asked, reading = self._asked, self._reading
+        if reading.lost:
+            return "lost"
         if asked.until_finish and self._finished:
             return "finished"
         outbox = Outbox(self._pipe, self._settings.buffer_kib * 1024, self._settings.stall_s, self._flusher.dirty)
@@ -92,7 +93,8 @@ class Attendance:
         finally:
             self._hub.detach(self._subject, stream)
             self._flusher.remove(stream)
-        outbox.flush(asyncio.get_running_loop().time())
+        if outcome in ("finished", "back"):
+            await self._send(outbox.rest())  # what its socket did not take at once
         if outcome == "back":
             await reading.go_back(stream.place, stream.opened)
         return outcome

@@ -62,6 +62,6 @@ def _entry(partition: int, record: Record, key: bytes, value: bytes) -> Entry | 
                 entry.choice = content
             elif name == "tm-opened":
                 entry.opened = int(content)
-    except ValueError:
+    except (TypeError, ValueError):  # a header may have no value at all
         return None
-    return entry if key and value and entry.message else None
+    return entry if key and value and entry.message and entry.choice else None

@@ -12,6 +12,10 @@ LOOK_S = 1.0
 thousand."""
 
 
+AGAIN_S = 0.05
+"""Before it is tried again to write to those whose sockets were full: they are for some seconds, or for good."""
+
+
 class Flusher:
     """Looks after the outboxes of all streams."""
 
@@ -73,7 +77,7 @@ class Flusher:
                     self._streams[outbox][0].end("slow")
             self._counts.flushed(time.time() * 1000)
             if self._dirty:
-                self._wake.set()
+                loop.call_later(AGAIN_S, self._wake.set)
 
     async def _beat(self) -> None:
         loop = asyncio.get_running_loop()

@@ -1,7 +1,7 @@
 """How frames look on a connection: server-sent events, lines of JSON, messages of a WebSocket.
 
-1. A payload is one line: JSON has no line break of its own in it, and what is no JSON (`[DONE]`) is a word. So nothing
-   that a model writes can begin another field, event or line.
+1. A payload is one line: JSON needs no line break, so one that is there is a blank; what is no JSON (`[DONE]`) is a
+   word. So nothing that a model, or whoever writes to the topic, has to say can begin another field, event or line.
 2. Only frames of events have an id. Heartbeats and notices move no client's place.
 3. What ends a connection that was not over is said to those that can hear it: others find it reset.
 """
@@ -39,7 +39,7 @@ class Framing(Protocol):
         """Says nothing; keeps proxies from thinking the connection dead."""
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
-        """A payload with its id."""
+        """A payload with its id; the id alone where the frame has none."""
 
     def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
         """What the gateway itself has to say: `gap`, `error`."""
@@ -60,10 +60,13 @@ class ServerSentEvents:
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
         """`id`, the event's name if the dialect's clients look for one, and the payload as `data`."""
-        position = str(Position(partition, frame.offset, frame.part, frame.back)).encode()
-        name = _name(frame.payload) if dialect.names_events else b""
+        position = Position(partition, frame.offset, frame.part, frame.back)
+        if not frame.payload:
+            return self.opening(position)
+        payload = _line(frame.payload)
+        name = _name(payload) if dialect.names_events else b""
         event = b"event: %b\n" % name if name else b""
-        return b"id: %b\n%bdata: %b\n\n" % (position, event, frame.payload)
+        return b"id: %b\n%bdata: %b\n\n" % (str(position).encode(), event, payload)
 
     def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
         """An event of this name, which `onmessage` does not see."""
@@ -87,8 +90,10 @@ class Lines:
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:  # noqa: ARG002 -- looks alike in all
         """The payload as it is, if it is JSON; else as a string."""
-        position = str(Position(partition, frame.offset, frame.part, frame.back)).encode()
-        return b'{"id":"%b","data":%b}\n' % (position, _as_json(frame.payload))
+        position = Position(partition, frame.offset, frame.part, frame.back)
+        if not frame.payload:
+            return self.opening(position)
+        return b'{"id":"%b","data":%b}\n' % (str(position).encode(), _as_json(frame.payload))
 
     def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
         """`{"event": name, "data": …}`."""
@@ -103,15 +108,22 @@ class Lines:
         return self.notice("retry", {"retry_ms": retry_ms})
 
 
+def _line(payload: bytes) -> bytes:
+    """The payload without line breaks: where JSON may have one, it may have a blank."""
+    if b"\n" in payload or b"\r" in payload:
+        return payload.replace(b"\n", b" ").replace(b"\r", b" ")
+    return payload
+
+
 def _as_json(payload: bytes) -> bytes:
-    return payload if payload[:1] == b"{" else msgspec.json.encode(payload.decode())
+    return _line(payload) if payload[:1] == b"{" else msgspec.json.encode(payload.decode(errors="replace"))
 
 
 def _name(payload: bytes) -> bytes:
     """The `type` of a payload that begins with it; empty for `[DONE]` and the like."""
     if not payload.startswith(_TYPE):
         return b""
-    return payload[len(_TYPE) : payload.index(b'"', len(_TYPE))]
+    return payload[len(_TYPE) :].partition(b'"')[0]
 
 
 SSE = ServerSentEvents()

@@ -7,11 +7,19 @@ as the chunks that the answer was prepared for.
 
 import asyncio
 import socket
+import struct
 
 from aiohttp import HttpVersion11, web
 
 SEND_BUFFER = 128 * 1024
 """Bytes that the kernel may hold for one client. By default it takes megabytes, which hides that a client is slow."""
+
+UNHEARD_S = 60
+"""A peer that acknowledges nothing for so long, heartbeats included, is gone without a word. By default the kernel
+tries for a quarter of an hour."""
+
+NOW = struct.pack("ii", 1, 0)
+"""For `SO_LINGER`: closing throws away what was not sent and tells the peer so, by a reset."""
 
 
 class HttpPipe:
@@ -32,6 +40,8 @@ class HttpPipe:
         sock = pipe._transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+            if hasattr(socket, "TCP_USER_TIMEOUT"):
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_S * 1000)
         if request.version >= HttpVersion11:
             response.enable_chunked_encoding()  # else the end of the connection is the end of the answer
         await response.prepare(request)
@@ -41,6 +51,11 @@ class HttpPipe:
         """Write, and wait until the client takes it. Raises `TimeoutError` for one that does not."""
         async with asyncio.timeout(self._send_s):
             await self._response.write(data)
+
+    async def finish(self) -> None:
+        """End the answer in the way that clients take for its end. Raises `TimeoutError` as `send` does."""
+        async with asyncio.timeout(self._send_s):
+            await self._response.write_eof()
 
     def write(self, data: bytes) -> None:
         """Hand bytes to the transport, at once."""
@@ -54,5 +69,8 @@ class HttpPipe:
         return self._transport.get_write_buffer_size()
 
     def reset(self) -> None:
-        """End the connection so that no client takes it for the end of the answer."""
+        """End the connection so that no client takes it for the end of the answer, not even one of HTTP/1.0."""
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None and not self._transport.is_closing():
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NOW)
         self._transport.abort()

@@ -2,10 +2,13 @@
 
 1. A frame is rendered and written as bytes once for all clients of a channel: conversation, dialect and framing.
 2. A channel lives as long as it has clients. A client that comes brings its own view, which has read what is needed; if
-   the channel is there already, its view has read the same log to the same place, so either will do.
+   the channel is there already, its view has read the same log to the same place, so it takes the one that began
+   earlier and remembers more. A view that had to do without a message's beginning is shared with nobody.
 3. Nothing here waits. A client takes bytes into its own bounded buffer, and leaves by itself if it can't.
+4. What goes wrong with a conversation's record ends the streams of that conversation, and of no other.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
@@ -15,6 +18,8 @@ from tokenmill.gateway.entry import Entry
 from tokenmill.gateway.framing import Framing
 from tokenmill.gateway.view import Frame, View
 
+log = logging.getLogger(__name__)
+
 
 class Subject(NamedTuple):
     """What the clients of a channel share."""
@@ -23,6 +28,8 @@ class Subject(NamedTuple):
     key: bytes
     dialect: Dialect
     framing: Framing
+    alone: int = 0
+    """A number that nobody else has, for a channel of one client's own."""
 
 
 class Client(Protocol):
@@ -47,11 +54,17 @@ class Channel:
         self._sent = sent
         self.clients: set[Client] = set()
 
+    def join(self, view: View, client: Client) -> None:
+        """One more client, who has read up to here with a view of its own."""
+        self.clients.add(client)
+        if view.knows_more_than(self._view):
+            self._view = view
+
     def take(self, entry: Entry) -> bool:
         """Tell all clients; False if they were sent back, and the channel is over."""
         frames = self._view.take(entry)
         if frames:
-            _, _, dialect, framing = self._subject
+            dialect, framing = self._subject.dialect, self._subject.framing
             data = b"".join(framing.frame(dialect, entry.partition, frame) for frame in frames)
             self._sent.add(len(frames), len(data), len(self.clients))
             for client in tuple(self.clients):
@@ -72,22 +85,24 @@ class Hub:
 
     def attach(self, subject: Subject, view: View, client: Client) -> None:
         """A client whose view has come to the head; from here on it is told what comes."""
+        if not view.whole:
+            subject = _alone(subject, client)
         channels = self._channels.setdefault((subject.partition, subject.key), {})
         channel = channels.get(subject)
         if channel is None:
             sent = self._counts.sent(subject.dialect.name, subject.framing.name)
             channel = channels[subject] = Channel(subject, view, sent)
-        channel.clients.add(client)
+        channel.join(view, client)
 
     def detach(self, subject: Subject, client: Client) -> None:
         """A client that goes; it may have gone already."""
         channels = self._channels.get((subject.partition, subject.key), {})
-        channel = channels.get(subject)
-        if channel is None or client not in channel.clients:
-            return
-        channel.clients.remove(client)
-        if not channel.clients:
-            self._drop(subject)
+        for place in (subject, _alone(subject, client)):
+            channel = channels.get(place)
+            if channel is not None and client in channel.clients:
+                channel.clients.remove(client)
+                if not channel.clients:
+                    self._drop(place)
 
     def _drop(self, subject: Subject) -> None:
         place = subject.partition, subject.key
@@ -104,11 +119,25 @@ class Hub:
                 continue
             told.add(entry.offset)
             for subject, channel in tuple(channels.items()):
-                if not channel.take(entry):
+                if not self._taken(channel, entry):
                     self._drop(subject)
         return told
+
+    @staticmethod
+    def _taken(channel: Channel, entry: Entry) -> bool:
+        try:
+            return channel.take(entry)
+        except Exception:
+            log.exception("partition %d, offset %d can't be rendered", entry.partition, entry.offset)
+            for client in tuple(channel.clients):
+                client.lose()
+            return False
 
     def clients(self, partition: int) -> list[Client]:
         """Everybody who reads a partition."""
         found = (channels for (number, _), channels in self._channels.items() if number == partition)
         return [client for channels in found for channel in channels.values() for client in channel.clients]
+
+
+def _alone(subject: Subject, client: Client) -> Subject:
+    return subject._replace(alone=id(client))

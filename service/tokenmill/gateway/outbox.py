@@ -53,14 +53,18 @@ class Outbox:
         self._pending.append(data)
         self._size += len(data)
 
+    def rest(self) -> bytes:
+        """What was not written, for somebody who waits until it is."""
+        data, self._pending, self._size = b"".join(self._pending), [], 0
+        return data
+
     def flush(self, now: float) -> bool:
         """Write what is collected if the socket takes any; False: it does not yet, so come again."""
         if self._pipe.buffered:
             return self._stuck(now)
         self._stuck_since = None
         if self._pending:
-            data, self._pending, self._size = b"".join(self._pending), [], 0
-            self._pipe.write(data)
+            self._pipe.write(self.rest())
             self.written_at = now
         return True
 

@@ -1,7 +1,8 @@
 """What lies before the window: read from the log by a small number of consumers that clients take turns with."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+import time
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -12,6 +13,9 @@ from tokenmill.kafka import deadline, started, stopped
 
 POLL_MS = 200
 """How long one poll waits for records: there are some, or the reader is at the end."""
+
+TURN_S = 0.2
+"""For how long somebody may scan before it is another one's turn."""
 
 START_S = 30.0
 
@@ -63,17 +67,23 @@ class Past:
             **self._connection.arguments(),
         )
 
-    async def batches(self, partition: int, start: int, key: bytes) -> AsyncGenerator[tuple[list[Entry], int]]:
-        """A conversation's records from an offset on, batch by batch, each with the offset to go on at. Never ends."""
+    async def read(self, partition: int, start: int, key: bytes) -> tuple[list[Entry], int]:
+        """A conversation's records from an offset on, as far as one turn gets, and the offset to go on at.
+
+        A turn ends when something was found: a client that takes it slowly keeps nobody else waiting.
+        """
         place = TopicPartition(self._topic, partition)
         async with self._reader() as consumer:
             consumer.assign([place])
             consumer.seek(place, start)
+            until = time.monotonic() + TURN_S
             while True:
                 found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=BATCH), "read the past")
                 records = found.get(place, ())
                 after = records[-1].offset + 1 if records else await deadline(consumer.position(place), "read the past")
-                yield entries(partition, [record for record in records if record.key == key]), after
+                came = entries(partition, [record for record in records if record.key == key])
+                if came or time.monotonic() > until:
+                    return came, after
 
     async def bounds(self, partition: int) -> tuple[int, int]:
         """The partition's first offset, and the one behind its last committed record."""

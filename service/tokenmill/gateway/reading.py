@@ -12,13 +12,16 @@ However it begins, all of it is read that the view has to know: a record whose m
 `tm-opened`. What is read for that alone is not shown.
 """
 
+import asyncio
+import time
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from tokenmill.dialects import Dialect
+from tokenmill.dialects.native import NATIVE
+from tokenmill.errors import Unavailable
 from tokenmill.gateway.entry import Entry
 from tokenmill.gateway.past import Past
 from tokenmill.gateway.position import Position
@@ -33,6 +36,11 @@ REPEATS_BEHIND = 1_000
 REWINDS = 8
 """How often a reading begins again because a message began earlier. Each needs a message that was open across the
 beginning of the one before."""
+
+BEHIND_S = 5.0
+"""How long a client that comes from another gateway waits until our reader is where that one was: milliseconds."""
+
+LOOK_S = 0.01
 
 END_OF_RECORD = 1 << 30
 """A part behind all parts of a record."""
@@ -64,11 +72,13 @@ class Reading:
         self.standing = Position(partition, 0, 0, 0)
         """Where the client stands before it is shown anything: what it resumes at if it is cut off at once."""
         self._offset = 0
+        self._began = 0
+        """Where the view began to read."""
         self._check: Position | None = None
         self._muted: frozenset[bytes] = frozenset()
         self._rewinds = 0
         self._whole = False
-        """What comes is shown from the conversation's beginning: nothing of earlier can be shown any more."""
+        """Everything is to be shown from its beginning on."""
         self.gap = False
         """A message's beginning is not there any more: its frames, or some, can't be shown."""
 
@@ -83,30 +93,63 @@ class Reading:
         offset, part = self.place
         self.standing = Position(self.partition, offset + 1 if part else self._offset, 0, 0)
 
+    def _begin_at(self, offset: int) -> None:
+        self._offset = self._began = offset
+        self.view = View(self._dialect, self.partition, self.view.given_up)
+
     async def _at_word(self, start: Start, lookback: Lookback, now_ms: int) -> None:
         if start == "now":
-            self._offset, self.place = self._window.first, (self._window.end - 1, END_OF_RECORD)
+            self.place = (self._window.end - 1, END_OF_RECORD)
+            self._begin_at(self._window.first)
             return
-        self._offset = await self._oldest(lookback, now_ms)
+        self._begin_at(await self._oldest(lookback, now_ms))
         if start == "message":
             await self._find_open()
 
     async def _behind(self, position: Position) -> None:
-        if position.offset + bool(position.part) > self._window.end:
-            raise Gone
-        wanted = position.offset - max(position.back, REPEATS_BEHIND)
-        self._offset = self._window.first if wanted >= self._window.first else await self._from(wanted)
+        await self._is_there(position)
+        self._begin_at(await self._from(position.offset - max(position.back, REPEATS_BEHIND)))
         if position.offset < self._offset:
             raise Gone
         self.place, self._check = position.place, position if position.part else None
 
+    async def _is_there(self, position: Position) -> None:
+        """Whether the log has a record of this conversation there, which our reader may not have come to yet."""
+        if position.offset + bool(position.part) > self._window.end:
+            _, end = await self._past.bounds(self.partition)
+            if position.offset + bool(position.part) > end:
+                raise Gone
+        if position.part:
+            await self._seen(position.offset)
+            if not await self._has_record(position.offset):
+                raise Gone
+
+    async def _seen(self, offset: int) -> None:
+        until = time.monotonic() + BEHIND_S
+        while self._window.end <= offset:
+            if time.monotonic() > until:
+                raise Unavailable(f"the reader of partition {self.partition} does not come to offset {offset}")
+            await asyncio.sleep(LOOK_S)
+
+    async def _has_record(self, offset: int) -> bool:
+        """Whether a record of the conversation is at this offset."""
+        found, after = self._window.of(self._key, offset), self._window.end
+        if offset < self._window.first:
+            found, after = [], offset
+        while not found and after <= offset:
+            found, after = await self._past.read(self.partition, offset, self._key)
+        return bool(found) and found[0].offset == offset
+
     async def _from(self, wanted: int) -> int:
+        """An offset that is there, or the first one that is."""
+        if wanted >= self._window.first:
+            return wanted
         first, _ = await self._past.bounds(self.partition)
         return max(first, wanted)
 
     async def _oldest(self, lookback: Lookback, now_ms: int) -> int:
         since = await self._past.since(self.partition, now_ms - int(lookback.seconds * 1000))
-        if since is None or since >= self._window.first:
+        if since is None:
             return self._window.first
         return await self._from(max(since, self._window.end - lookback.records))
 
@@ -120,21 +163,25 @@ class Reading:
             self.place = (head, END_OF_RECORD)
             return
         self._muted = self.view.messages() - open_.keys()
-        self._offset = min(open_.values())
-        self.place = (self._offset - 1, END_OF_RECORD)
-        self.view = View(self._dialect, self.partition)
+        start = min(open_.values())
+        self.place = (start - 1, END_OF_RECORD)
+        self._begin_at(max(self._began, start - REPEATS_BEHIND))
 
     @property
     def answered(self) -> bool:
         """Whether the client had the last frame there is: it came back behind the end of an answer."""
         return bool(self.standing.part) and self.view.idle
 
+    @property
+    def lost(self) -> bool:
+        """Whether the log is no longer the one that is read."""
+        return self._window.dropped
+
     async def go_back(self, place: tuple[int, int], opened: int) -> None:
         """Begin again, for a message that began at this time; what is up to `place` was shown."""
-        self.place, self._muted, self._whole, self._rewinds = place, frozenset(), False, 0
-        if not await self._rewind(opened, self._window.end):
-            self.view = View(self._dialect, self.partition)
-            self._go_on_without(self._window.first)
+        self.place, self._muted, self._rewinds, self._began = place, frozenset(), 0, self._window.end
+        if not await self._rewind(opened):
+            self._begin_at(await self._from(place[0] - REPEATS_BEHIND))
 
     async def frames(self) -> AsyncGenerator[list[Frame]]:
         """What is to be shown, batch by batch, empty ones too; ends at the head, in the same turn of the event loop.
@@ -142,31 +189,27 @@ class Reading:
         Raises `Gone` if the position it began at turns out not to be there, and `Unavailable`.
         """
         while True:
-            if self._offset < self._window.first:
-                async with aclosing(self._past.batches(self.partition, self._offset, self._key)) as batches:
-                    async for came, after in batches:
-                        yield await self._show(came, after)
-                        if self._offset >= self._window.first:
-                            break
+            while self._offset < self._window.first:
+                yield await self._show(*await self._past.read(self.partition, self._offset, self._key))
             came, after = self._window.of(self._key, self._offset), self._window.end
             if not came:
-                self._offset = after
-                self._checked(after)
+                self._offset = max(self._offset, after)
+                self._checked(self._offset)
                 return
             yield await self._show(came, after)
 
     async def _show(self, came: Sequence[Entry], after: int) -> list[Frame]:
-        """The frames of records; where the view misses a beginning, reading begins there instead."""
+        """The frames of records; reading goes on behind them, or begins elsewhere where the view misses a beginning."""
         shown: list[Frame] = []
         for entry in came:
             self._checked(entry.offset)
             frames = self.view.take(entry)
             if self.view.missing is not None:
                 self._shown(shown)
-                if not await self._rewind(self.view.missing, entry.offset):
-                    self._go_on_without(entry.offset)
+                await self._without_beginning(self.view.missing, entry.offset)
                 return shown
-            self._confirm(entry, frames)
+            if not self._confirmed(entry, frames):
+                return []
             shown += [frame for frame in frames if frame.place > self.place and frame.message not in self._muted]
         self._shown(shown)
         self._offset = max(self._offset, after)
@@ -176,24 +219,41 @@ class Reading:
         if frames:
             self.place = frames[-1].place
 
-    async def _rewind(self, opened: int, behind: int) -> bool:
-        """Whether there is an earlier place to begin at, for a message of that time that goes on at an offset."""
+    async def _without_beginning(self, opened: int, offset: int) -> None:
+        """A record came whose message began before the view did."""
+        if await self._rewind(opened):
+            self.gap |= self._whole and self.place[0] >= 0  # the beginning lies before what was shown
+            return
+        self.view.give_up()
+        self._offset = offset
+        self.gap |= self._whole or self._dialect is not NATIVE  # which goes on without any state
+
+    async def _rewind(self, opened: int) -> bool:
+        """Whether there is an earlier place to begin at, for a message that began at that time."""
         self._rewinds += 1
-        hopeless = opened < 0 or self._rewinds > REWINDS or (self._whole and self.place[0] >= 0)
+        hopeless = opened < 0 or self._rewinds > REWINDS
         since = None if hopeless else await self._past.since(self.partition, opened)
-        if since is None or since >= min(self._offset, behind):
+        if since is None or since >= self._began:
             return False
-        self._offset, self.view = since, View(self._dialect, self.partition)
+        behind = since if self.place[0] < 0 else min(since, self.place[0] - REPEATS_BEHIND)
+        self._begin_at(await self._from(behind))
         return True
 
-    def _go_on_without(self, offset: int) -> None:
-        self._offset, self.gap = offset, True
-        self.view.missing, self.view.lossy = None, True
+    def _confirmed(self, entry: Entry, frames: Sequence[Frame]) -> bool:
+        """Whether the record at the position is what its id says; if it is a repeat, reading begins again behind that.
 
-    def _confirm(self, entry: Entry, frames: Sequence[Frame]) -> None:
+        Who has the id of a repeat did not know the record before: it began to read between the two.
+        """
         check = self._check
-        if check is not None and entry.offset == check.offset and check.part <= len(frames):
+        if check is None or entry.offset != check.offset:
+            return True
+        if check.part <= len(frames):
             self._check = None
+            return True
+        if frames or self._began == check.offset - check.back:
+            raise Gone
+        self._begin_at(check.offset - check.back)
+        return False
 
     def _checked(self, offset: int) -> None:
         """Behind its record a position has to be confirmed."""

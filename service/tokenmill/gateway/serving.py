@@ -1,6 +1,7 @@
 """From a checked request to a stream: first what is in the log, then what comes, until it ends for some reason."""
 
 import asyncio
+import logging
 import math
 import random
 import time
@@ -11,6 +12,7 @@ import msgspec
 from aiohttp import web
 
 from tokenmill.config import Gateway
+from tokenmill.errors import Unavailable
 from tokenmill.gateway.asked import Asked
 from tokenmill.gateway.attendance import Attendance
 from tokenmill.gateway.begun import Begun, peek
@@ -25,6 +27,8 @@ from tokenmill.gateway.problems import GONE, Refused
 from tokenmill.gateway.reading import Gone, Lookback, Reading
 from tokenmill.gateway.stream import Held, Outcome, always
 from tokenmill.gateway.tail import Tail
+
+log = logging.getLogger(__name__)
 
 PEEK_S = 2.0
 """How long a client that comes back may wait for headers: so long is looked whether there is anything for it at all."""
@@ -97,13 +101,24 @@ class Serving:
         if begun.nothing_comes(asked):
             return web.Response(status=204)  # an EventSource would come back for ever
         response = web.StreamResponse(headers={**asked.framing.headers, **headers})
-        with suppress(ConnectionError, TimeoutError):  # the client left, or takes nothing: it comes back with its id
+        with suppress(ConnectionError):  # the client left
             pipe = await HttpPipe.opened(request, response, self.settings.stall_s)
-            if await self.attend(asked, begun, pipe, held) != "finished":
-                pipe.write(asked.framing.goodbye(random.randint(*RETRY_MS)))  # noqa: S311 -- jitter is no secret
-                await asyncio.sleep(GOODBYE_S)
+            try:
+                await self._answered(asked, begun, pipe, held)
+            except (TimeoutError, Gone, Unavailable) as problem:
+                # It takes nothing, or what it asked for can't be had, and the answer has begun: nothing is written that
+                # would look like its end, so it comes back with its id.
+                log.info("a stream of partition %d was cut off: %r", begun.reading.partition, problem)
                 pipe.reset()
         return response
+
+    async def _answered(self, asked: Asked, begun: Begun, pipe: HttpPipe, held: Held) -> None:
+        if await self.attend(asked, begun, pipe, held) == "finished":
+            await pipe.finish()
+            return
+        pipe.write(asked.framing.goodbye(random.randint(*RETRY_MS)))  # noqa: S311 -- jitter is no secret
+        await asyncio.sleep(GOODBYE_S)
+        pipe.reset()
 
     async def attend(self, asked: Asked, begun: Begun, pipe: Pipe, held: Held = always) -> Outcome:
         """Write to a client of any transport until its stream is over, and say why.

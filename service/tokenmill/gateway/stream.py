@@ -63,16 +63,18 @@ class Stream:
 
     def tell(self, frames: Sequence[Frame], data: bytes) -> None:
         """New frames: the first of a message and the last are written at once, others with the next flush."""
-        if self.over.done():
-            return
         last = frames[-1]
+        if self.over.done() or last.place <= self.place:
+            return  # it came back from a gateway whose reader was ahead of ours
         self.place = last.place
         if not self._wanted.takes(last.message):
             return
         self.outbox.put(data)
         if frames[0].first or last.ends:
             self.outbox.flush(asyncio.get_running_loop().time())
-        if self._until_finish and self._wanted.ends_with(last):
+        if self.outbox.slow:
+            self.end("slow")
+        elif self._until_finish and self._wanted.ends_with(last):
             self.end("finished")
 
     def send_back(self, opened: int) -> None:

@@ -3,10 +3,12 @@
 1. It has no group, so it disturbs nobody and commits nothing. It sees what is committed only.
 2. All partitions are assigned; those without readers are paused. One that is asked for begins at its end; what lies
    before is the business of `Past`. One that nobody has read for a minute is paused again, and its window forgotten.
-3. A task that ends, a fetch that is not answered, a topic that shrinks: the process ends and is started anew.
+3. While no broker answers, nothing comes, and everybody waits. A task that ends, a topic that shrinks, a Kafka that is
+   away for too long: the process ends and is started anew.
 """
 
 import asyncio
+import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -30,10 +32,19 @@ POLL_MS = 200
 IDLE_S = 60.0
 """A partition that nobody reads is kept for so long: who reloads a page comes back within seconds."""
 
-GROWTH_S = 30.0
-"""Between two looks for new partitions, as in the worker."""
+BATCH = 2_000
+"""Records of one poll: some 20 ms of the loop, in which nothing else is served."""
+
+GROWTH_S = 10.0
+"""Between two looks for new partitions, which also tell whether Kafka answers."""
+
+AWAY_S = 300.0
+"""After so long without an answer of Kafka's the process ends: a fresh one may find what this one can't."""
 
 FETCH_WAIT_MS = 500
+
+
+log = logging.getLogger(__name__)
 
 
 class Tail:
@@ -53,7 +64,7 @@ class Tail:
         self._wanted_at: dict[int, float] = {}
         self._turn = asyncio.Lock()
         self.polled_at = 0.0
-        """When the last poll came back, in the loop's seconds."""
+        """When Kafka was heard of last, in the loop's seconds."""
 
     async def start(self, seconds: float) -> None:
         """Connect and find the partitions."""
@@ -62,6 +73,7 @@ class Tail:
         if not count:
             raise FatalError(f"the topic {self._topic!r} does not exist; `tokenmill topics create` makes it")
         self._assign(count)
+        self.polled_at = asyncio.get_running_loop().time()
 
     async def stop(self) -> None:
         """Disconnect."""
@@ -117,13 +129,14 @@ class Tail:
         consumer, loop = self._started(), asyncio.get_running_loop()
         while True:
             try:
-                found = await deadline(consumer.getmany(timeout_ms=POLL_MS), f"read {self._topic!r}")
+                found = await deadline(consumer.getmany(timeout_ms=POLL_MS, max_records=BATCH), f"read {self._topic!r}")
             except Unavailable as problem:
                 if not isinstance(problem.__cause__, OffsetOutOfRangeError):
                     raise
                 self._lost(place.partition for place in problem.__cause__.args[0])
                 continue
-            self.polled_at = loop.time()
+            if found:
+                self.polled_at = loop.time()
             for place, records in found.items():
                 self._take(place.partition, records)
             await asyncio.sleep(0)  # a poll that finds something does not yield
@@ -148,7 +161,7 @@ class Tail:
     async def _tend(self) -> None:
         while True:
             await asyncio.sleep(GROWTH_S)
-            count = await self._count()
+            count = await self._answered()
             async with self._turn:
                 self._windows.expire(time.monotonic())
                 self._let_go()
@@ -156,6 +169,19 @@ class Tail:
                     raise Unavailable(f"the topic {self._topic!r} has {count} partitions, and had {self._partitions}")
                 if count > self._partitions:
                     self._assign(count)
+
+    async def _answered(self) -> int:
+        """The number of partitions; the last one that was known while Kafka does not answer."""
+        now = asyncio.get_running_loop().time
+        try:
+            count = await self._count()
+        except Unavailable as problem:
+            if now() - self.polled_at > AWAY_S:
+                raise
+            log.warning("%s; streams wait", problem)
+            return self._partitions
+        self.polled_at = now()
+        return count
 
     def _let_go(self) -> None:
         long_ago = time.monotonic() - IDLE_S

@@ -3,9 +3,10 @@
 1. A record comes once: what a worker published again, at a later offset, is known by its message, attempt and `tm-seq`.
    An attempt is told by `tm-opened`, as a message's id may be used again.
 2. A dialect's state begins with a message's first event. A record of a message that began before what was read says so
-   (`missing`): whoever reads goes back to that time. If the log no longer has it, the view is `lossy`: readers are told
-   of the gap, and what can be said without the beginning is said.
-3. A frame is the last one (`last`) when no message of the conversation is open behind it.
+   (`missing`): whoever reads goes back to that time. If the log no longer has it, the message is given up: readers are
+   told of the gap, and what can be said without the beginning is said.
+3. A frame is the last one (`last`) when no message of the conversation is open behind it. Where a dialect has no words
+   for the end of a message, its frame has no payload: it moves the client's place, and says that this is the end.
 """
 
 from collections import OrderedDict
@@ -29,6 +30,11 @@ ATTEMPTS_KEPT = 8
 Who = tuple[bytes, bytes]
 """A message and its choice."""
 
+Attempt = tuple[bytes, bytes, int]
+"""The same, and when it began."""
+
+_any_json = msgspec.json.Decoder(msgspec.Raw)
+
 
 class Frame(NamedTuple):
     """What a client is sent of one record, or a part of it."""
@@ -40,7 +46,7 @@ class Frame(NamedTuple):
     payload: bytes
     message: bytes
     first: bool = False
-    """It is of a message's first event."""
+    """It is the first that is shown of its message and choice."""
     last: bool = False
     """No message is open behind it."""
     ends: bool = False
@@ -60,6 +66,7 @@ class _Known(msgspec.Struct):
     since: int
     """Offset of its first record."""
     over: bool = False
+    shown: bool = False
     notice: bytes = b""
     """What was said last of it without a number: a worker lost its state."""
     adopted: bool = False
@@ -71,19 +78,43 @@ class _Known(msgspec.Struct):
 class View:
     """What was read of a conversation, and what its dialect made of it."""
 
-    __slots__ = ("_dialect", "_known", "_open", "_renderer", "lossy", "missing", "partition")
+    __slots__ = ("_given_up", "_known", "_missing", "_open", "_renderer", "partition")
 
-    def __init__(self, dialect: Dialect, partition: int) -> None:
+    def __init__(self, dialect: Dialect, partition: int, given_up: frozenset[Attempt] = frozenset()) -> None:
         self.partition = partition
-        self._dialect = dialect
         self._renderer = None if dialect is NATIVE else Renderer(dialect)
         self._known: OrderedDict[Who, _Known] = OrderedDict()
         self._open: dict[Who, _Known] = {}
-        self.missing: int | None = None
-        """When the message began whose record came without its beginning, in milliseconds since the epoch. Until it was
-        read, nothing more is taken."""
-        self.lossy = False
-        """What is missing can't be had: go on without."""
+        self._missing: Attempt | None = None
+        self._given_up = given_up
+
+    @property
+    def missing(self) -> int | None:
+        """When the message began whose record came without its beginning, in milliseconds since the epoch.
+
+        That record, and what follows, is to be taken by a view that has read the beginning, or gave it up.
+        """
+        return None if self._missing is None else self._missing[2]
+
+    def give_up(self) -> None:
+        """What is missing can't be had: go on without it. Its record is to be taken once more."""
+        if self._missing is not None:
+            self._given_up |= {self._missing}
+            self._missing = None
+
+    @property
+    def given_up(self) -> frozenset[Attempt]:
+        """Whose beginnings can't be had."""
+        return self._given_up
+
+    @property
+    def whole(self) -> bool:
+        """Whether the beginning of every open message was read."""
+        return not any(known.adopted for known in self._open.values())
+
+    def knows_more_than(self, other: "View") -> bool:
+        """Whether it remembers messages that another view, which has read up to the same place, does not."""
+        return not self._known.keys() <= other._known.keys()  # noqa: SLF001 -- of another one of the same kind
 
     @property
     def idle(self) -> bool:
@@ -111,10 +142,11 @@ class View:
         known = self._place(entry)
         if known is None:
             return ()
-        payloads = self._payloads(entry, known)
+        payloads = self._payloads(entry, known) or ((b"",) if entry.finishes else ())
         since = min((each.since for each in self._open.values()), default=entry.offset)
         if entry.finishes:
             self._end(entry, known)
+        first, known.shown = not known.shown, known.shown or bool(payloads)
         count, last = len(payloads), entry.finishes and not self._open
         ends = entry.finishes and all(message != entry.message for message, _ in self._open)
         back = entry.offset - min(since, known.since)
@@ -125,7 +157,7 @@ class View:
                 back,
                 payload,
                 entry.message,
-                first=entry.starts,
+                first=first and part == 1,
                 last=last and part == count,
                 ends=ends and part == count,
             )
@@ -148,8 +180,8 @@ class View:
         return known
 
     def _new(self, who: Who, entry: Entry, before: tuple[int, ...]) -> _Known | None:
-        if not entry.starts and not self.lossy:
-            self.missing = entry.opened
+        if not entry.starts and (attempt := (*who, entry.opened)) not in self._given_up:
+            self._missing = attempt
             return None
         before = tuple(opened for opened in before if opened != entry.opened)
         known = _Known(entry.opened, entry.seq, entry.offset, adopted=not entry.starts, before=before)
@@ -172,15 +204,15 @@ class View:
         return known
 
     def _payloads(self, entry: Entry, known: _Known) -> Sequence[bytes]:
-        if self._renderer is None:
-            return (entry.value,)
-        if known.adopted and not known.notice:
-            return ()  # without its beginning a dialect can't say what came of it
         try:
-            event = decode_event(entry.value)
+            if self._renderer is None:
+                _any_json.decode(entry.value)  # raises for what would not be one line
+                return (entry.value,)
+            if known.adopted and not known.notice:
+                return ()  # without its beginning a dialect can't say what came of it
+            return self._renderer.render(decode_event(entry.value))
         except msgspec.DecodeError:
-            return ()  # no event that this version knows
-        return self._renderer.render(event)
+            return ()  # no event that this version knows, or no JSON
 
     def _end(self, entry: Entry, known: _Known) -> None:
         known.over = True

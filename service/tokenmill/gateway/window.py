@@ -14,7 +14,7 @@ from tokenmill.gateway.entry import Entry
 class Window:
     """The part of one partition that is in memory."""
 
-    __slots__ = ("by_key", "end", "first")
+    __slots__ = ("by_key", "dropped", "end", "first")
 
     def __init__(self, at: int) -> None:
         self.first = at
@@ -22,6 +22,8 @@ class Window:
         self.end = at
         """Offset of the next record that comes."""
         self.by_key: dict[bytes, deque[Entry]] = {}
+        self.dropped = False
+        """Nobody fills it any more: whoever was about to read on from it has to begin anew."""
 
     def of(self, key: bytes, start: int) -> list[Entry]:
         """A conversation's records from an offset on, in order."""
@@ -53,7 +55,10 @@ class Windows:
     def drop(self, partition: int) -> None:
         """Forget a partition that nobody reads any more."""
         window = self._windows.pop(partition, None)
-        if window is not None and window.by_key:
+        if window is None:
+            return
+        window.dropped = True
+        if window.by_key:
             self._order = deque(item for item in self._order if item[1].partition != partition)
             self.size = sum(entry.size for _, entry in self._order)
 
