@@ -17,6 +17,8 @@ EXAMPLES = sorted((CHART / "ci").glob("*-values.yaml"))
 RELEASE = "mill"
 NAMESPACE = "streams"
 
+COMPONENT = "app.kubernetes.io/component"
+
 Object = dict[str, Any]
 Values = Mapping[str, Any]
 """Path → value, as in `{"worker.kind": "Deployment"}`."""
@@ -64,6 +66,17 @@ def kind(kind: str, objects: list[Object]) -> list[Object]:
     return [found for found in objects if found["kind"] == kind]
 
 
+def of_gateway(objects: list[Object]) -> list[Object]:
+    """The gateway's own objects."""
+    return [found for found in objects if found["metadata"].get("labels", {}).get(COMPONENT) == "gateway"]
+
+
+def without_gateway(objects: list[Object]) -> list[Object]:
+    """All others."""
+    gateway = of_gateway(objects)
+    return [found for found in objects if found not in gateway]
+
+
 def one(kind_: str, objects: list[Object]) -> Object:
     """The object of a kind that is no hook; there has to be exactly one."""
     (found,) = (
@@ -85,8 +98,13 @@ def pod_of(found: Object) -> Object:
 
 def worker(objects: list[Object]) -> Object:
     """The workers' StatefulSet or Deployment."""
-    (found,) = (found for found in objects if found["kind"] in {"StatefulSet", "Deployment"})
+    (found,) = (found for found in without_gateway(objects) if found["kind"] in {"StatefulSet", "Deployment"})
     return found
+
+
+def gateway(objects: list[Object]) -> Object:
+    """The gateways' Deployment."""
+    return one("Deployment", of_gateway(objects))
 
 
 def container(found: Object) -> Object:

@@ -16,6 +16,7 @@ from tests.chart.rendering import (
     one,
     pod_of,
     render,
+    without_gateway,
     worker,
 )
 
@@ -64,7 +65,7 @@ def test_a_deployment_has_no_static_members() -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_selectors_find_the_workers_and_nothing_else(example: Path) -> None:
     """Service, disruption budget, spread and the set itself mean the same pods."""
-    objects = render(example)
+    objects = without_gateway(render(example))
     found = worker(objects)
     selector = found["spec"]["selector"]["matchLabels"]
     assert selector.keys() == SELECTOR.keys()

@@ -40,7 +40,7 @@ def test_the_schema_of_the_configuration_is_the_applications() -> None:
     for field in msgspec.structs.fields(Config):
         if field.name != "outputs":
             left_out = set(field.type.__struct_fields__) - sections[field.name]["properties"].keys()
-            assert left_out <= {"sasl_password", "ssl_password", "group_instance_id"}
+            assert left_out <= {"sasl_password", "ssl_password", "jwt_secret", "ticket_secret", "group_instance_id"}
     accepts = jsonschema_rs.validator_for(chart.config_schema()).is_valid
     assert accepts({"kafka": {"group_id": "mill"}, "outputs": [{"topic": "more"}]})
     assert not accepts({"kafka": {"group": "mill"}})

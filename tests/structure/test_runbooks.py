@@ -6,13 +6,22 @@ import pytest
 
 from tests.structure.tree import CHECKOUT
 from tokenmill.config import Config
-from tokenmill.observe.table import BY_NAME
+from tokenmill.observe import GATEWAY_METRICS, METRICS
 
 PAGE = (CHECKOUT / "docs" / "howto" / "runbooks.md").read_text(encoding="utf-8")
 
 SECTIONS = {text.partition("\n")[0]: text for text in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]}
 
+BY_NAME = {metric.name: metric for metric in (*METRICS, *GATEWAY_METRICS)}
+
 NO_RUNBOOK = {
+    "tokenmill_gateway_bytes_sent_total": "load",
+    "tokenmill_gateway_frames_sent_total": "load",
+    "tokenmill_gateway_heartbeats_total": "load",
+    "tokenmill_gateway_writes_total": "load",
+    "tokenmill_gateway_window_bytes": "a cache: what it no longer has is read from Kafka",
+    "tokenmill_gateway_window_limit_bytes": "its cap",
+    "tokenmill_gateway_window_records": "what is in it",
     "tokenmill_chunks_consumed_total": "load",
     "tokenmill_events_produced_total": "load",
     "tokenmill_messages_restored_total": "how fast state comes back",
@@ -32,8 +41,10 @@ def test_metrics_and_settings_of_runbooks_exist() -> None:
     """A renamed one would send its reader to nothing."""
     named = set(re.findall(r"tokenmill_[a-z_]+", PAGE))
     assert named - BY_NAME.keys() == set()
-    settings = set(re.findall(r"`((?:kafka|redis|worker|parser)\.[a-z_]+)`", PAGE))
-    known = {f"{section}.{key}" for section in ("kafka", "redis", "worker", "parser") for key in _keys(section)}
+    settings = set(re.findall(r"`((?:kafka|redis|worker|parser|gateway)\.[a-z_]+)`", PAGE))
+    known = {
+        f"{section}.{key}" for section in ("kafka", "redis", "worker", "parser", "gateway") for key in _keys(section)
+    }
     assert settings - known == set()
 
 

@@ -9,6 +9,30 @@
 {{ default $needed $given }}
 {{- end }}
 
+{{- define "tokenmill.gatewayGraceSeconds" -}}
+{{- $needed := add .Values.gateway.preStopSeconds (ceil .Values.config.gateway.drain_s) 5 | int -}}
+{{- $given := .Values.gateway.terminationGracePeriodSeconds | int -}}
+{{- if and $given (lt $given $needed) -}}
+{{- fail (printf "gateway.terminationGracePeriodSeconds is %d, and a drain may take %d: gateway.preStopSeconds, config.gateway.drain_s and 5 s more" $given $needed) -}}
+{{- end -}}
+{{ default $needed $given }}
+{{- end }}
+
+{{- define "tokenmill.gatewayChecks" -}}
+{{- $auth := .Values.config.gateway.auth | default "none" -}}
+{{- if eq $auth "none" -}}
+{{- fail "gateway.enabled needs config.gateway.auth: without it everybody who reaches the Service could read and stop every conversation" -}}
+{{- end -}}
+{{- if and (eq $auth "keys") (not .Values.gateway.keys.existingSecret) (not .Values.config.gateway.keys_file) -}}
+{{- fail "config.gateway.auth is keys: gateway.keys.existingSecret has to name the Secret with the file of keys" -}}
+{{- end -}}
+{{- $least := .Values.gateway.autoscaling.minReplicas | int -}}
+{{- $most := .Values.gateway.autoscaling.maxReplicas | int -}}
+{{- if and .Values.gateway.autoscaling.enabled (gt $least $most) -}}
+{{- fail (printf "gateway.autoscaling.minReplicas is %d, and there are at most %d" $least $most) -}}
+{{- end -}}
+{{- end }}
+
 {{- define "tokenmill.maxReplicas" -}}
 {{- default .Values.topics.partitions .Values.worker.autoscaling.maxReplicas | int -}}
 {{- end }}

@@ -30,11 +30,18 @@
 {{- end }}
 {{- end }}
 
-{{/* The file: sections are tables, outputs are several. */}}
+{{/* The file: sections are tables, outputs are several. Only gateways, with .whole, get all of the gateway's section:
+workers would look for its secrets. What they make events for they have to know. */}}
 {{- define "tokenmill.toml" -}}
 {{- $config := deepCopy .Values.config -}}
 {{- if .Values.redis.existingSecret -}}
 {{- $_ := unset $config.redis "url" -}}
+{{- end -}}
+{{- if not .whole -}}
+{{- $_ := set $config "gateway" (pick $config.gateway "dialects") -}}
+{{- if not $config.gateway -}}
+{{- $_ := unset $config "gateway" -}}
+{{- end -}}
 {{- end -}}
 {{- range $name, $section := $config }}
 {{- if kindIs "map" $section }}
@@ -50,7 +57,7 @@
 {{- end }}
 
 {{/* Of the folder /etc/tokenmill: the Secrets beside the file. */}}
-{{- define "tokenmill.secrets" -}}
+{{- define "tokenmill.kafkaSecrets" -}}
 {{- if .Values.kafka.login.existingSecret }}
 - secret:
     name: {{ .Values.kafka.login.existingSecret }}
@@ -73,6 +80,10 @@
       - {key: {{ .Values.kafka.clientCert.passwordKey }}, path: kafka/tls.password}
       {{- end }}
 {{- end }}
+{{- end }}
+
+{{- define "tokenmill.secrets" -}}
+{{- include "tokenmill.kafkaSecrets" . }}
 {{- if .Values.redis.existingSecret }}
 - secret:
     name: {{ .Values.redis.existingSecret }}
@@ -88,7 +99,7 @@
 {{- end }}
 
 {{/* Variables that name the files. What nobody else can know goes over the file; extraEnv goes over all of it. */}}
-{{- define "tokenmill.env" -}}
+{{- define "tokenmill.kafkaEnv" -}}
 - name: TOKENMILL_CONFIG
   value: /etc/tokenmill/tokenmill.toml
 {{- if .Values.kafka.login.existingSecret }}
@@ -114,6 +125,10 @@
   value: /etc/tokenmill/kafka/tls.password
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{- define "tokenmill.env" -}}
+{{- include "tokenmill.kafkaEnv" . }}
 {{- if .Values.redis.existingSecret }}
 - name: TOKENMILL_REDIS__URL_FILE
   value: /etc/tokenmill/redis/url

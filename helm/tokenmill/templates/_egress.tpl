@@ -1,5 +1,5 @@
-{{/* Whom the pods talk to: names, brokers, Redis. */}}
-{{- define "tokenmill.egress" -}}
+{{/* Whom the pods talk to: names and brokers; workers to Redis besides. */}}
+{{- define "tokenmill.egressKafka" -}}
 - ports:
     - {port: 53, protocol: UDP}
     - {port: 53, protocol: TCP}
@@ -16,6 +16,10 @@
   to:
     {{- toYaml . | nindent 4 }}
   {{- end }}
+{{- end }}
+
+{{- define "tokenmill.egress" -}}
+{{- include "tokenmill.egressKafka" . }}
 {{- $url := ternary "" (.Values.config.redis.url | default "") (ne .Values.redis.existingSecret "") }}
 {{- $said := regexFind ":[0-9]+$" (get (urlParse $url) "host") | trimPrefix ":" | int }}
 - ports:

@@ -22,6 +22,15 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: worker
 {{- end }}
 
+{{- define "tokenmill.gateway" -}}
+{{ include "tokenmill.fullname" . }}-gateway
+{{- end }}
+
+{{- define "tokenmill.gatewaySelector" -}}
+{{ include "tokenmill.selector" . }}
+app.kubernetes.io/component: gateway
+{{- end }}
+
 {{/* Labels of pods: nothing that a new version of the chart alone would change, and with it the pods. */}}
 {{- define "tokenmill.podLabels" -}}
 {{ include "tokenmill.selector" . }}

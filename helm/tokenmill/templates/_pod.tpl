@@ -1,4 +1,4 @@
-{{/* What the pods of worker, topics job and test share. */}}
+{{/* What the pods of worker, gateway, topics job and test share. */}}
 
 {{/* First lines of a pod's spec. */}}
 {{- define "tokenmill.pod" -}}
@@ -28,21 +28,26 @@ securityContext:
 {{- end }}
 {{- end }}
 
-{{/* The volumes; the file with the configuration comes from the ConfigMap .configMap. */}}
+{{/* The volumes of workers; the file with the configuration comes from the ConfigMap .configMap. */}}
 {{- define "tokenmill.volumes" -}}
+{{- include "tokenmill.files" (dict "configMap" .configMap "secrets" (include "tokenmill.secrets" .) "tmp" .Values.worker.tmpSizeLimit) }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The folder with the ConfigMap .configMap and the .secrets, and a /tmp of size .tmp. */}}
+{{- define "tokenmill.files" -}}
 - name: files
   projected:
     defaultMode: 0440
     sources:
       - configMap:
           name: {{ .configMap }}
-      {{- with include "tokenmill.secrets" . | trim }}
+      {{- with .secrets | trim }}
       {{- . | nindent 6 }}
       {{- end }}
 - name: tmp
   emptyDir:
-    sizeLimit: {{ .Values.worker.tmpSizeLimit }}
-{{- with .Values.extraVolumes }}
-{{ toYaml . }}
-{{- end }}
+    sizeLimit: {{ .tmp }}
 {{- end }}

@@ -18,7 +18,7 @@ from tokenmill.gen import describe, markdown
 CHECKOUT = Path(__file__).resolve().parents[3]
 CHART = CHECKOUT / "helm" / "tokenmill"
 
-NOT_IN_A_CONFIGMAP = {"sasl_password", "ssl_password"}
+NOT_IN_A_CONFIGMAP = {"sasl_password", "ssl_password", "jwt_secret", "ticket_secret"}
 """Secrets: a Secret is mounted, and its file is named instead."""
 
 OF_EACH_POD = {"group_instance_id"}

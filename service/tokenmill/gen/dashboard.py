@@ -13,10 +13,13 @@ SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 COLUMNS = 24
 HEIGHTS = {"stat": 4, "timeseries": 8, "heatmap": 8}
 
+_ANY = '__name__=~"tokenmill_(gateway_)?build_info"'
+"""Every process, whatever it is."""
+
 VARIABLES = (
-    ("namespace", "label_values(tokenmill_build_info, namespace)"),
-    ("job", 'label_values(tokenmill_build_info{namespace=~"$namespace"}, job)'),
-    ("instance", 'label_values(tokenmill_build_info{namespace=~"$namespace", job=~"$job"}, instance)'),
+    ("namespace", f"label_values({{{_ANY}}}, namespace)"),
+    ("job", f'label_values({{{_ANY}, namespace=~"$namespace"}}, job)'),
+    ("instance", f'label_values({{{_ANY}, namespace=~"$namespace", job=~"$job"}}, instance)'),
     ("format", 'label_values(tokenmill_tool_calls_total{namespace=~"$namespace", job=~"$job"}, format)'),
     ("codec", 'label_values(tokenmill_chunks_consumed_total{namespace=~"$namespace", job=~"$job"}, codec)'),
 )
@@ -32,7 +35,7 @@ def _model() -> dict[str, Any]:
     return {
         "uid": "tokenmill",
         "title": "tokenmill",
-        "description": "Workers of tokenmill: traffic, errors and latency first, then saturation, recovery, formats.",
+        "description": "Workers and gateways of tokenmill: traffic, errors and latency first, then what is short.",
         "tags": ["tokenmill", "kafka"],
         "schemaVersion": 39,
         "version": 1,

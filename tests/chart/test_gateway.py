@@ -1,0 +1,239 @@
+"""The gateway in a release: off by default, and with it everything that streams and those who read them need."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.chart.rendering import (
+    CHART,
+    Object,
+    Refused,
+    Values,
+    container,
+    gateway,
+    hook,
+    kind,
+    of_gateway,
+    one,
+    pod_of,
+    render,
+    worker,
+)
+from tokenmill.config import load_config
+
+JWT = CHART / "ci" / "gateway-values.yaml"
+KEYS = CHART / "ci" / "gateway-keys-values.yaml"
+
+ON: Values = {"gateway.enabled": True, "config.gateway.auth": "keys", "gateway.keys.existingSecret": "clients"}
+
+SECRET = "x" * 32
+
+SECRETS = {
+    "kafka/password": "open-sesame",
+    "gateway/jwt": SECRET,
+    "gateway/tickets": SECRET,
+    "gateway/keys.toml": "",
+    "gateway/tls.crt": "",
+    "gateway/tls.key": "",
+}
+
+
+def test_without_it_nothing_of_it_is_there() -> None:
+    """Neither objects nor settings: a worker has no use for either."""
+    objects = render()
+    assert of_gateway(objects) == []
+    assert "gateway" not in tomllib.loads(one("ConfigMap", objects)["data"]["tokenmill.toml"])
+
+
+@pytest.mark.parametrize("example", [JWT, KEYS], ids=lambda path: path.stem)
+def test_it_starts_with_its_configuration(example: Path, tmp_path: Path) -> None:
+    """File, variables and the files that they name: the application takes them, and listens for the Service."""
+    objects = render(example)
+    found = container(gateway(objects))
+    assert (found["command"], found["args"]) == (["tokenmill"], ["gateway"])
+    text = one("ConfigMap", of_gateway(objects))["data"]["tokenmill.toml"]
+    for name, content in {"tokenmill.toml": text, **SECRETS}.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+    variables = {entry["name"]: entry.get("value", "from elsewhere") for entry in found["env"]}
+    moved = {name: value.replace("/etc/tokenmill", str(tmp_path)) for name, value in variables.items()}
+    config = load_config(None, moved)
+    said: dict[str, Any] = yaml.safe_load(example.read_text())["config"]["gateway"]
+    assert {key: getattr(config.gateway, key) for key in said} == said
+    assert config.gateway.bind == "0.0.0.0"  # noqa: S104 -- in its pod
+    assert [port["containerPort"] for port in found["ports"]] == [config.gateway.port, config.gateway.ops_port]
+    if example == JWT:
+        assert (config.gateway.jwt_secret, config.gateway.ticket_secret) == (SECRET, SECRET)
+        assert config.gateway.tls_keyfile.endswith("/gateway/tls.key")
+
+
+def test_secrets_are_files_of_the_gateway_alone() -> None:
+    """Of Kafka and its own; a gateway never talks to Redis, and a worker lets nobody in."""
+    objects = render(JWT)
+    assert mounted(gateway(objects)) == {
+        "kafka-login": [{"key": "password", "path": "kafka/password"}],
+        "kafka-ca": [{"key": "ca.crt", "path": "kafka/ca.crt"}],
+        "gateway-jwt": [{"key": "hs256", "path": "gateway/jwt"}],
+        "gateway-tickets": [{"key": "hmac", "path": "gateway/tickets"}],
+        "gateway-tls": [{"key": "chain.pem", "path": "gateway/tls.crt"}, {"key": "key.pem", "path": "gateway/tls.key"}],
+    }
+    assert mounted(worker(objects)).keys() == {"kafka-login", "kafka-ca", "redis-login"}
+    assert mounted(gateway(render(KEYS))) == {"gateway-keys": [{"key": "clients.toml", "path": "gateway/keys.toml"}]}
+
+
+def mounted(found: Object) -> dict[str, list[dict[str, str]]]:
+    """Secret → keys and paths, of the folder with the configuration."""
+    (files,) = (volume for volume in pod_of(found)["spec"]["volumes"] if volume["name"] == "files")
+    return {each["secret"]["name"]: each["secret"]["items"] for each in files["projected"]["sources"][1:]}
+
+
+def test_workers_know_for_whom_they_make_events() -> None:
+    """Of the gateway's settings this one alone: others would have them look for its secrets."""
+    (file,) = (
+        found["data"]["tokenmill.toml"]
+        for found in kind("ConfigMap", render(JWT))
+        if found["metadata"]["name"] == "mill-tokenmill"
+    )
+    assert tomllib.loads(file)["gateway"] == {"dialects": ["openai", "ai_sdk_ui"]}
+
+
+def test_probes_ask_the_port_of_operators() -> None:
+    """No client can come to it, and no rights are needed."""
+    found = container(gateway(render(JWT)))
+    asked = {name: found[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
+    assert asked == {
+        "startup": {"path": "/healthz", "port": "ops"},
+        "liveness": {"path": "/healthz", "port": "ops"},
+        "readiness": {"path": "/readyz", "port": "ops"},
+    }
+
+
+def test_a_new_gateway_is_ready_before_an_old_one_ends() -> None:
+    """Proxies hear of the end first; then streams are told to come back, within the grace period."""
+    found = gateway(render(JWT))
+    assert found["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    assert container(found)["lifecycle"] == {"preStop": {"sleep": {"seconds": 10}}}
+    assert pod_of(found)["spec"]["terminationGracePeriodSeconds"] == 10 + 20 + 5
+    assert pod_of(gateway(render(values=ON)))["spec"]["terminationGracePeriodSeconds"] == 5 + 10 + 5
+
+
+def test_an_ingress_lets_streams_through() -> None:
+    """ingress-nginx neither collects them nor ends them; other annotations are added, the class is the user's."""
+    ingress = one("Ingress", render(JWT))
+    annotations = ingress["metadata"]["annotations"]
+    nginx = {name.rpartition("/")[2]: value for name, value in annotations.items()}
+    assert nginx == {
+        "proxy-buffering": "off",
+        "proxy-request-buffering": "off",
+        "proxy-http-version": "1.1",
+        "proxy-read-timeout": "3600",
+        "proxy-send-timeout": "3600",
+        "limit-connections": "50",
+    }
+    assert ingress["spec"]["ingressClassName"] == "nginx"
+    (rule,) = ingress["spec"]["rules"]
+    (path,) = rule["http"]["paths"]
+    assert (rule["host"], path["path"], path["pathType"]) == ("answers.example.com", "/llm", "Prefix")
+    service = one("Service", of_gateway(render(JWT)))
+    assert path["backend"]["service"] == {"name": service["metadata"]["name"], "port": {"name": "http"}}
+    plain = render(values={**ON, "gateway.ingress.enabled": True, "gateway.ingress.hosts": ["a.example.com"]})
+    assert "ingressClassName" not in one("Ingress", plain)["spec"]
+
+
+def test_the_service_has_clients_and_operators_apart() -> None:
+    """Each on its own port; who ends TLS is said."""
+    service = one("Service", of_gateway(render(JWT)))
+    assert service["spec"]["type"] == "NodePort"
+    assert service["metadata"]["annotations"] == {"example.com/balancer": "internal"}
+    assert [(port["name"], port["port"], port["appProtocol"]) for port in service["spec"]["ports"]] == [
+        ("http", 8443, "https"),
+        ("ops", 8091, "http"),
+    ]
+
+
+@pytest.mark.parametrize("example", [JWT, KEYS], ids=lambda path: path.stem)
+def test_selectors_find_the_gateways_and_nothing_else(example: Path) -> None:
+    """Service, budget, network, monitor and the Deployment mean the same pods; the workers' are others."""
+    objects = render(example)
+    found = gateway(objects)
+    selector = found["spec"]["selector"]["matchLabels"]
+    assert selector.items() <= pod_of(found)["metadata"]["labels"].items()
+    assert not selector.items() <= pod_of(worker(objects))["metadata"]["labels"].items()
+    ours = of_gateway(objects)
+    assert one("Service", ours)["spec"]["selector"] == selector
+    assert one("NetworkPolicy", ours)["spec"]["podSelector"]["matchLabels"] == selector
+    for each in kind("PodDisruptionBudget", ours):
+        assert each["spec"]["selector"]["matchLabels"] == selector
+    for spread in pod_of(found)["spec"]["topologySpreadConstraints"]:
+        assert spread["labelSelector"]["matchLabels"] == selector
+
+
+def test_clients_come_to_one_port_and_prometheus_to_the_other() -> None:
+    """Out it may to names and brokers only."""
+    policy = one("NetworkPolicy", of_gateway(render(JWT)))["spec"]
+    clients, operators = policy["ingress"]
+    assert (clients["ports"][0]["port"], operators["ports"][0]["port"]) == ("http", "ops")
+    assert clients["from"][0]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "ingress-nginx"}
+    assert operators["from"][0]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "monitoring"}
+    assert [[port["port"] for port in rule["ports"]] for rule in policy["egress"]] == [[53, 53], [9093]]
+
+
+def test_scaling_by_connections_and_by_processor_time() -> None:
+    """The metric is the one that `/metrics` has; without a number of connections the processor's time is enough."""
+    objects = of_gateway(render(JWT))
+    spec = one("HorizontalPodAutoscaler", objects)["spec"]
+    assert spec["scaleTargetRef"]["name"] == gateway(objects)["metadata"]["name"]
+    assert "replicas" not in gateway(objects)["spec"]
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (3, 12)
+    connections, cpu = spec["metrics"]
+    assert connections["pods"] == {
+        "metric": {"name": "tokenmill_gateway_connections"},
+        "target": {"type": "AverageValue", "averageValue": "8000"},
+    }
+    assert cpu["resource"]["target"]["averageUtilization"] == 70
+    alone = one("HorizontalPodAutoscaler", of_gateway(render(values={**ON, "gateway.autoscaling.enabled": True})))
+    assert [metric["type"] for metric in alone["spec"]["metrics"]] == ["Resource"]
+
+
+def test_its_metrics_are_collected_as_the_workers_are() -> None:
+    """By a monitor of its own, on its own port."""
+    objects = of_gateway(render(JWT))
+    monitor = one("ServiceMonitor", objects)
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= one("Service", objects)["metadata"]["labels"].items()
+    assert monitor["spec"]["endpoints"][0]["port"] == "ops"
+
+
+def test_the_release_s_own_test_asks_it_too() -> None:
+    """And may."""
+    objects = render(JWT)
+    (address,) = (each for each in hook("Pod", objects)["spec"]["containers"][0]["env"] if each["name"] == "GATEWAY")
+    assert address["value"] == "http://mill-tokenmill-gateway:8091"
+    (policy,) = (
+        found for found in kind("NetworkPolicy", objects) if found["metadata"]["name"] == "mill-tokenmill-test"
+    )
+    assert [port["port"] for port in policy["spec"]["egress"][1]["ports"]] == [8080, 8091]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"gateway.enabled": True}, "needs config.gateway.auth"),
+        ({"gateway.enabled": True, "config.gateway.auth": "keys"}, "gateway.keys.existingSecret"),
+        ({**ON, "gateway.terminationGracePeriodSeconds": 19}, "is 19, and a drain may take 20"),
+        ({**ON, "gateway.ingress.enabled": True}, "gateway.ingress.hosts is empty"),
+        (
+            {**ON, "gateway.autoscaling.enabled": True, "gateway.autoscaling.minReplicas": 11},
+            "minReplicas is 11, and there are at most 10",
+        ),
+        ({"config.gateway.jwt_secret": SECRET}, "jwt_secret"),
+        ({"config.gateway.ticket_secret": SECRET}, "ticket_secret"),
+    ],
+)
+def test_what_can_not_work_is_refused(values: Values, said: str) -> None:
+    """Doors without a lock, ends without time, secrets that could be read."""
+    with pytest.raises(Refused, match=said):
+        render(values=values)
