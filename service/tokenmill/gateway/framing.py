@@ -93,7 +93,7 @@ class Lines:
         position = Position(partition, frame.offset, frame.part, frame.back)
         if not frame.payload:
             return self.opening(position)
-        return b'{"id":"%b","data":%b}\n' % (str(position).encode(), _as_json(frame.payload))
+        return b'{"id":"%b","data":%b}\n' % (str(position).encode(), as_json(frame.payload))
 
     def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
         """`{"event": name, "data": …}`."""
@@ -115,7 +115,8 @@ def _line(payload: bytes) -> bytes:
     return payload
 
 
-def _as_json(payload: bytes) -> bytes:
+def as_json(payload: bytes) -> bytes:
+    """A payload as a JSON value on one line."""
     return _line(payload) if payload[:1] == b"{" else msgspec.json.encode(payload.decode(errors="replace"))
 
 

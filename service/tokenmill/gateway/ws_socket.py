@@ -1,0 +1,291 @@
+"""One WebSocket from its handshake to its close: what its client says, what it reads, and why it ends."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+from aiohttp import WSMessage, WSMsgType, web
+
+from tokenmill.errors import Unavailable
+from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.asked import Asked, named
+from tokenmill.gateway.grant import Action, Grant
+from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, NOT_FOUND, TOO_MANY, UNAVAILABLE, Refused, shown
+from tokenmill.gateway.reading import Gone
+from tokenmill.gateway.serving import Serving
+from tokenmill.gateway.stream import Held, Outcome
+from tokenmill.gateway.ws_ending import ENDINGS, FAILED, FINISHED, LATER, LEFT, NOT_ALLOWED, SILENT, SLOW, Ending
+from tokenmill.gateway.ws_frames import Subscribe, conversation_in, read_frame, read_subscribe
+from tokenmill.gateway.ws_framing import PING, Messages, pong
+from tokenmill.gateway.ws_pipe import WsPipe
+
+log = logging.getLogger(__name__)
+
+FIRST_S = 5.0
+"""Within which a client says what it wants: one that does not holds a connection for nothing."""
+
+PING_S = 20.0
+"""After so much silence of the client it is pinged; proxies close what is silent for a minute."""
+
+MISSES = 2
+"""Pings without any answer, after which nobody is there."""
+
+FRAMES_PER_WINDOW = 200
+"""Of a client within `WINDOW_S`: a page says some at a time; a flood would keep the process from others."""
+
+WINDOW_S = 10.0
+
+SUBSCRIPTIONS = 64
+"""Conversations of one socket: a page shows a few."""
+
+CLOSE_S = 2.0
+"""For the close frame to reach the client, and its own to come back."""
+
+
+Write: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, object]]]
+
+
+class Parts(NamedTuple):
+    """What all sockets share."""
+
+    serving: Serving
+    admission: Admission
+    writes: Mapping[str, tuple[Action, Write]]
+
+
+class Socket:
+    """A client."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        request: web.Request,
+        response: web.WebSocketResponse,
+        pipe: WsPipe,
+        conversation: str | None,
+    ) -> None:
+        """`conversation`: the only one; None: the client says which."""
+        self._parts = parts
+        self._request = request
+        self._response = response
+        self._pipe = pipe
+        self._conversation = conversation
+        self._reads: dict[str, asyncio.Task[None]] = {}
+        self._ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+        self._place: ExitStack | None = None
+        self._window = 0.0
+        self._frames = 0
+
+    def end(self, ending: Ending) -> None:
+        """Close it; the first reason counts."""
+        if not self._ended.done():
+            self._ended.set_result(ending)
+
+    async def run(self) -> None:
+        """Until it is closed."""
+        with ExitStack() as self._place:
+            listening = asyncio.create_task(self._listen())
+            try:
+                await asyncio.wait({listening, self._ended}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (tasks := [listening, *self._reads.values()]):
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+            await self._close(self._ended.result() if self._ended.done() else listening.result())
+
+    async def _close(self, ending: Ending) -> None:
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                await self._response.close(code=ending.code, message=ending.reason.encode())
+        if not self._response.closed:
+            self._pipe.reset()
+
+    # What the client says
+
+    async def _listen(self) -> Ending:
+        try:
+            await self._first()
+            while (ending := await self._next()) is None:
+                pass
+        except Refused as refusal:
+            self._refuse(refusal, "")
+            return NOT_ALLOWED
+        return ending
+
+    async def _first(self) -> None:
+        if self._request.query_string and self._conversation is not None:
+            query = {name: value for name, value in self._request.query.items() if name != "ticket"}
+            await self._subscribe(read_subscribe(query))
+            return
+        try:
+            async with asyncio.timeout(FIRST_S):
+                while not self._reads and await self._next() is None:
+                    pass
+        except TimeoutError:
+            raise Refused(BAD_REQUEST, f"say what you want in the URL, or in a frame within {FIRST_S:g} s") from None
+
+    async def _next(self) -> Ending | None:
+        """Take one frame of the client. Raises `Refused`."""
+        for missed in range(MISSES + 1):
+            try:
+                message = await self._response.receive(timeout=PING_S)
+            except TimeoutError:
+                if missed < MISSES:
+                    self._pipe.write(PING)
+            else:
+                return await self._took(message)
+        return SILENT
+
+    async def _took(self, message: WSMessage) -> Ending | None:
+        self._count()
+        if message.type is WSMsgType.TEXT:
+            await self._said(message.data)
+        elif message.type is WSMsgType.PING:
+            self._pipe.write(pong(bytes(message.data)))
+        elif message.type is WSMsgType.BINARY:
+            raise Refused(BAD_REQUEST, "a frame is one JSON object in a text message, not in a binary one")
+        elif message.type is not WSMsgType.PONG:
+            return LEFT
+        return None
+
+    def _count(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._window > WINDOW_S:
+            self._window, self._frames = now, 0
+        self._frames += 1
+        if self._frames > FRAMES_PER_WINDOW:
+            raise Refused(TOO_MANY, f"at most {FRAMES_PER_WINDOW} frames within {WINDOW_S:g} s, pings included")
+
+    async def _said(self, content: str) -> None:
+        """Do what a frame says. Raises `Refused` for one that is not understood, or ends the socket."""
+        said = read_frame(content)
+        conversation = self._conversation if self._conversation is not None else conversation_in(said.fields)
+        if said.type == "subscribe":
+            await self._subscribe(read_subscribe(said.fields))
+        elif said.type == "unsubscribe":
+            self._unsubscribe(named(conversation))
+        elif said.type in self._parts.writes:
+            await self._write(said.type, named(conversation), said.fields)
+        else:
+            words = ", ".join(["subscribe", "unsubscribe", *self._parts.writes])
+            raise Refused(BAD_REQUEST, f"the type of a frame is {shown(said.type)}; expected one of {words}")
+
+    async def _write(self, kind: str, conversation: str, fields: Mapping[str, Any]) -> None:
+        action, write = self._parts.writes[kind]
+        try:
+            await self._parts.admission.check(self._request, conversation, action)
+            answer = await write(conversation, fields)
+        except Refused as refusal:
+            self._refuse(refusal, conversation)
+        except Unavailable:
+            self._refuse(Refused(UNAVAILABLE, "try again in a moment"), conversation)
+        else:
+            self._notice(kind, answer, conversation)
+
+    # What it reads
+
+    async def _subscribe(self, wanted: Subscribe) -> None:
+        conversation = self._of(wanted)
+        asked = wanted.asked(conversation, self._framing(conversation))
+        if wanted.authorization:
+            self._request = self._request.clone(headers=self._shown(wanted.authorization))
+        try:
+            held = await self._let_in(conversation)
+        except Refused as refusal:
+            if self._conversation is not None or not self._reads:
+                raise
+            self._refuse(refusal, conversation)
+            return
+        task = self._reads[conversation] = asyncio.create_task(self._read(asked, held))
+        task.add_done_callback(self._failed)
+
+    def _of(self, wanted: Subscribe) -> str:
+        """The conversation that is meant. Raises `Refused`."""
+        if self._conversation is not None and wanted.conversation not in ("", self._conversation):
+            raise Refused(BAD_REQUEST, "this address is about one conversation; /v1/ws reads several")
+        conversation = named(wanted.conversation or self._conversation or "")
+        if conversation in self._reads:
+            raise Refused(CONFLICT, f"{shown(conversation)} is read already; unsubscribe it first")
+        if len(self._reads) >= SUBSCRIPTIONS:
+            raise Refused(TOO_MANY, f"a socket reads at most {SUBSCRIPTIONS} conversations; open another")
+        return conversation
+
+    def _shown(self, authorization: str) -> dict[str, str]:
+        if not authorization.isprintable() or not authorization.isascii():
+            raise Refused(BAD_REQUEST, "authorization: expected what the header of that name says")
+        return {**self._request.headers, "authorization": authorization}
+
+    async def _let_in(self, conversation: str) -> Held:
+        grant = await self._parts.admission.check(self._request, conversation, "read")
+        return self._placed(grant)
+
+    def _placed(self, grant: Grant) -> Held:
+        """A socket has one place, that of whoever read first. Raises `Refused` if there is none."""
+        if self._place is not None and not self._reads:
+            place: AbstractContextManager[Held] = self._parts.admission.place(grant)
+            return self._place.enter_context(place)
+        return self._parts.admission.held(grant)
+
+    async def _read(self, asked: Asked, held: Held) -> None:
+        serving, conversation = self._parts.serving, asked.conversation
+        try:
+            async with serving.begun(asked) as begun:
+                finished = begun.nothing_comes(asked)
+                outcome = "finished" if finished else await serving.attend(asked, begun, self._pipe, held)
+        except Refused as refusal:
+            self._refuse(refusal, conversation)
+            self._over(conversation, NOT_ALLOWED)
+        except Unavailable:
+            self._refuse(Refused(UNAVAILABLE, "try again in a moment"), conversation)
+            self._over(conversation, LATER)
+        except TimeoutError:
+            self.end(SLOW)
+        except Gone:
+            self.end(LATER)
+        except ConnectionError:
+            self.end(LEFT)
+        else:
+            self._is_over(conversation, outcome)
+
+    def _failed(self, task: asyncio.Task[None]) -> None:
+        """What nobody foresaw is logged, and ends the socket."""
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            log.error("a WebSocket's reading failed", exc_info=problem)
+            self.end(FAILED)
+
+    def _is_over(self, conversation: str, outcome: Outcome) -> None:
+        if outcome != "finished":
+            self.end(ENDINGS[outcome])
+        else:
+            if self._conversation is None:
+                self._notice("finished", {}, conversation)
+            self._over(conversation, FINISHED)
+
+    def _over(self, conversation: str, ending: Ending) -> None:
+        """A conversation is no longer read, which ends a socket that has no other."""
+        self._reads.pop(conversation, None)
+        if self._conversation is not None:
+            self.end(ending)
+
+    def _unsubscribe(self, conversation: str) -> None:
+        task = self._reads.pop(conversation, None)
+        if task is None:
+            self._refuse(Refused(NOT_FOUND, f"{shown(conversation)} is not read here"), conversation)
+            return
+        task.cancel()
+        self._notice("unsubscribed", {}, conversation)
+
+    # What it is told
+
+    def _framing(self, conversation: str) -> Messages:
+        return Messages(conversation if self._conversation is None and conversation else None)
+
+    def _notice(self, name: str, fields: Mapping[str, object], conversation: str) -> None:
+        self._pipe.write(self._framing(conversation).notice(name, fields))
+
+    def _refuse(self, refusal: Refused, conversation: str) -> None:
+        self._notice("error", msgspec.json.decode(refusal.body()), conversation)

@@ -1,0 +1,142 @@
+"""Events over WebSockets: `gateway/websocket.py`, with `websockets` as client."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.gateways import answer
+from tests.support.sockets import Stand, Token, data_of, heard, stood, wanted
+from tests.support.stage import until
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+async def stand(kafka: str, unique: str) -> AsyncIterator[Stand]:
+    """Everybody may do everything."""
+    async with stood(kafka, unique) as stand:
+        yield stand
+
+
+@pytest.fixture
+async def guarded(kafka: str, unique: str) -> AsyncIterator[Stand]:
+    """Only who says the word may read."""
+    Token.valid = True
+    async with stood(kafka, unique, Token()) as stand:
+        yield stand
+
+
+@pytest.mark.parametrize("dialect", ["native", "openai", "ai_sdk_ui"])
+async def test_an_answer_comes_to_its_end(stand: Stand, dialect: str) -> None:
+    """What is there, and what comes; then 1000."""
+    records = answer("c", "m", ["Hel", "lo"])
+    await stand.gate.say(records[:3])
+    async with stand.open(f"/v1/conversations/c/ws?dialect={dialect}&from=start&until=finish") as socket:
+        await stand.gate.attended()
+        await stand.gate.say(records[3:])
+        messages, code = await heard(socket)
+    assert (data_of(messages), code) == (wanted(records, dialect), 1000)
+
+
+async def test_a_client_goes_on_behind_every_frame(stand: Stand) -> None:
+    """With the id of the message that it had last; behind the end there is nothing."""
+    records = answer("c", "m", ["a", "b", "c"])
+    await stand.gate.say(records)
+    async with stand.open("/v1/conversations/c/ws?from=start&until=finish") as socket:
+        messages, _ = await heard(socket)
+    frames = [each for each in messages if "data" in each]
+    for number, frame in enumerate(frames, 1):
+        async with stand.open("/v1/conversations/c/ws") as socket:
+            await socket.send(json.dumps({"last_event_id": frame["id"], "until": "finish"}))
+            rest, code = await heard(socket)
+        assert (data_of(rest), code) == (data_of(frames[number:]), 1000)
+
+
+async def test_a_socket_reads_several_conversations(stand: Stand) -> None:
+    """Each with its own place, and says of which each message is."""
+    one, two = answer("c1", "m", ["a", "b"]), answer("c2", "m", ["c", "d"])
+    await stand.gate.say([*one, *two[:3]])
+    async with stand.open("/v1/ws") as socket:
+        for conversation in ("c1", "c2"):
+            frame = {"type": "subscribe", "conversation": conversation, "from": "start", "until": "finish"}
+            await socket.send(json.dumps(frame))
+        await stand.gate.attended()
+        await stand.gate.say(two[3:])
+        messages: list[dict[str, Any]] = []
+        while [each.get("event") for each in messages].count("finished") < 2:
+            messages.append(json.loads(await socket.recv()))
+        assert data_of(messages, "c1") == wanted(one, "native")
+        assert data_of(messages, "c2") == wanted(two, "native")
+        await socket.send(json.dumps({"type": "subscribe", "conversation": "c1", "from": "start"}))
+        again = [json.loads(await socket.recv()) for _ in range(len(one) + 1)]
+        assert data_of(again, "c1") == wanted(one, "native")
+
+
+async def test_what_is_no_longer_read_is_silent(stand: Stand) -> None:
+    """Until it is asked for again."""
+    async with stand.open("/v1/ws") as socket:
+        await socket.send('{"conversation": "c1"}')
+        await stand.gate.attended()
+        await socket.send('{"type": "unsubscribe", "conversation": "c1"}')
+        await socket.send('{"type": "unsubscribe", "conversation": "c1"}')
+        messages = [json.loads(await socket.recv()) for _ in range(3)]
+        assert [each.get("event") for each in messages] == [None, "unsubscribed", "error"]
+        assert "is not read here" in messages[2]["data"]["detail"]
+        await until(lambda: not stand.gate.serving.flusher.streams, "nothing is read")
+
+
+async def test_what_a_client_says_is_written(stand: Stand) -> None:
+    """And answered; a refusal of it does not end the socket."""
+    async with stand.open("/v1/conversations/c/ws?from=now") as socket:
+        await socket.send('{"type": "stop", "message_id": "m"}')
+        await socket.send('{"type": "stop", "message_id": "none"}')
+        await socket.send('{"type": "tool_result", "id": "call"}')
+        answers = [each for each in [json.loads(await socket.recv()) for _ in range(4)] if "event" in each]
+    assert [each["event"] for each in answers] == ["stop", "error", "tool_result"]
+    assert answers[0]["data"] == {"message_id": "m"}
+    assert stand.said == [("c", {"message_id": "m"}), ("c", {"id": "call"})]
+
+
+async def test_only_who_may_read_is_let_in(guarded: Stand) -> None:
+    """By a header, or by the first frame, as browsers have to."""
+    await guarded.gate.say(answer("c", "m", ["a"]))
+    async with guarded.open("/v1/conversations/c/ws?from=start") as socket:
+        messages, code = await heard(socket)
+        assert (messages[0]["data"]["status"], code) == (401, 1008)
+    options = {"additional_headers": {"authorization": "Bearer word"}}
+    async with guarded.open("/v1/conversations/c/ws?from=start&until=finish", **options) as socket:
+        assert (await heard(socket))[1] == 1000
+    async with guarded.open("/v1/conversations/c/ws") as socket:
+        await socket.send('{"authorization": "Bearer word", "from": "start", "until": "finish"}')
+        assert (await heard(socket))[1] == 1000
+    async with guarded.open("/v1/ws") as socket:
+        await socket.send('{"authorization": "Bearer word", "conversation": "c"}')
+        await guarded.gate.attended()
+        await socket.send('{"type": "subscribe", "conversation": "d"}')
+        await socket.send('{"type": "tool_result", "conversation": "c"}')
+        messages = [json.loads(await socket.recv()) for _ in range(3)]
+        assert [each["data"]["status"] for each in messages[1:]] == [403, 403]
+        Token.valid = False
+        assert (await heard(socket))[1] == 1008
+
+
+async def test_sockets_are_told_that_the_process_ends(stand: Stand) -> None:
+    """Those that read, and those that do not yet."""
+    async with stand.open("/v1/conversations/c/ws?from=now") as one, stand.open("/v1/ws") as two:
+        await stand.gate.attended()
+        for stream in stand.gate.serving.flusher.streams:
+            stream.end("drained")
+        assert (await heard(one))[1] == 1001
+        await stand.sockets.shutdown(None)  # type: ignore[arg-type] # -- it asks nothing of the application
+        assert (await heard(two))[1] == 1001
+
+
+async def test_an_address_of_sockets_says_so(stand: Stand) -> None:
+    """To whoever asks it over plain HTTP."""
+    async with httpx.AsyncClient(base_url=stand.gate.url) as client:
+        refused = await client.get("/v1/ws")
+    assert refused.status_code == 400
+    assert "WebSocket" in refused.json()["detail"]

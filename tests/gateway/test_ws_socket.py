@@ -1,0 +1,136 @@
+"""One WebSocket, and what nobody should send on it: `gateway/ws_socket.py`, with `websockets` and raw frames."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.support.gateways import answer
+from tests.support.sockets import HANDSHAKE, MASK, Stand, data_of, heard, read_all, stood, wanted
+from tests.support.stage import until
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+async def stand(kafka: str, unique: str) -> AsyncIterator[Stand]:
+    """Everybody may do everything."""
+    async with stood(kafka, unique) as stand:
+        yield stand
+
+
+@pytest.mark.parametrize(
+    ("frame", "says"),
+    [
+        ("{", "one JSON object"),
+        ("[1]", "one JSON object"),
+        ('{"type": "dance"}', "expected one of subscribe, unsubscribe, stop, tool_result"),
+        ('{"type": "subscribe", "dialect": "klingon"}', "tokenmill dialects"),
+        ('{"type": "subscribe", "frm": "start"}', "frm"),
+        ('{"type": "subscribe", "conversation": "d"}', "/v1/ws reads several"),
+        ('{"type": "subscribe", "authorization": "a\\nb"}', "the header of that name"),
+        ('{"type": 3}', "is a word"),
+        (b"\x00\x01", "not in a binary one"),
+    ],
+)
+async def test_a_frame_that_is_not_understood_ends_the_socket(stand: Stand, frame: str | bytes, says: str) -> None:
+    """A message says what to change; then 1008."""
+    async with stand.open("/v1/conversations/c/ws") as socket:
+        await socket.send(frame)
+        messages, code = await heard(socket)
+    assert messages[-1]["event"] == "error"
+    assert says in messages[-1]["data"]["detail"]
+    assert code == 1008
+
+
+async def test_a_frame_that_is_too_large_ends_the_socket(stand: Stand) -> None:
+    """With the code for it."""
+    async with stand.open("/v1/conversations/c/ws?from=now") as socket:
+        await socket.send("x" * 300_000)
+        _, code = await heard(socket)
+    assert code == 1009
+
+
+async def test_whoever_says_nothing_is_told_to(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some seconds."""
+    monkeypatch.setattr("tokenmill.gateway.ws_socket.FIRST_S", 0.1)
+    async with stand.open("/v1/conversations/c/ws") as socket:
+        messages, code = await heard(socket)
+    assert code == 1008
+    assert "in a frame within" in messages[0]["data"]["detail"]
+
+
+async def test_a_client_that_answers_no_ping_is_gone(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After two."""
+    monkeypatch.setattr("tokenmill.gateway.ws_socket.PING_S", 0.1)
+    reader, writer = await asyncio.open_connection("127.0.0.1", stand.gate.port)
+    writer.write(HANDSHAKE)
+    await reader.readuntil(b"\r\n\r\n")
+    async with asyncio.timeout(20):
+        came = await reader.read()
+    writer.close()
+    assert came.count(b"\x89\x00") == 2
+    assert b"pings were not answered" in came
+    async with stand.open("/v1/conversations/c/ws?from=now") as socket:
+        await stand.gate.attended()
+        await asyncio.sleep(0.5)  # five times the silence, in which this client answers
+        await stand.gate.say(answer("c", "m", ["a"]))
+        assert "id" in json.loads(await socket.recv())
+
+
+async def test_a_slow_client_is_told_to_come_back(kafka: str, unique: str) -> None:
+    """1013, once it reads again; nobody waits for it."""
+    async with stood(kafka, unique, buffer_kib=64, stall_s=1) as narrow:
+        await _stalled(narrow)
+
+
+async def _stalled(stand: Stand) -> None:
+    streams = stand.gate.serving.flusher
+    async with stand.open("/v1/conversations/c/ws?from=now", max_queue=1) as socket:
+        await stand.gate.attended()
+        socket.transport.pause_reading()
+        for number in range(12):
+            await stand.gate.say(answer("c", f"m{number}", ["x" * 500_000]))
+        await until(lambda: not streams.streams, "it is no longer served")
+        socket.transport.resume_reading()
+        assert (await heard(socket))[1] == 1013
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "says"),
+    [
+        ("half a frame", b"\x81\x85" + MASK + b"he", b""),
+        ("half a header", b"\x81", b""),
+        ("not masked", b'\x81\x07{"a":1}', None),
+        ("fragments", b"\x01\x81" + MASK + b"{" + b"\x80\x81" + MASK + b"x", b"one JSON object"),
+        ("a fragment without a beginning", b"\x80\x81" + MASK + b"x", b""),
+        ("reserved bits", b"\xf1\x81" + MASK + b"x", b""),
+        ("no such opcode", b"\x83\x81" + MASK + b"x", b""),
+        ("a ping that is too long", b"\x89\xfe\x00\x80" + MASK + b"x" * 128, b""),
+        ("no UTF-8", b"\x81\x81" + MASK + b"\xff", b""),
+        ("a length of eight bytes", b"\x81\xff" + b"\x7f" + b"\xff" * 7 + MASK, b""),
+        ("many pings", (b"\x89\x80" + MASK) * 100_000, b"at most 200 frames"),
+        ("many fragments", b"\x01\x80" + MASK + (b"\x00\x84" + MASK + b"xxxx") * 70_000, None),
+    ],
+)
+async def test_frames_that_nobody_should_send_end_in_a_close(
+    stand: Stand, name: str, data: bytes, says: bytes | None
+) -> None:
+    """Never in silence, and nobody else notices."""
+    async with stand.open("/v1/conversations/c/ws?from=now") as other:
+        reader, writer = await asyncio.open_connection("127.0.0.1", stand.gate.port)
+        writer.write(HANDSHAKE)
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(data)
+        if writer.can_write_eof():
+            writer.write_eof()
+        async with asyncio.timeout(20):
+            came = await read_all(reader)
+        writer.close()
+        assert says is None or says in came, name
+        await until(lambda: len(stand.gate.serving.flusher.streams) == 1, "only the other one is left")
+        records = answer("c", "m", ["a"])
+        await stand.gate.say(records)
+        messages = [json.loads(await other.recv()) for _ in range(len(records) + 1)]
+        assert data_of(messages) == wanted(records, "native")
