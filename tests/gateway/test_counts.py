@@ -3,7 +3,11 @@
 import asyncio
 
 import pytest
+from aiohttp import ClientSession
 
+from tests.support.gateways import answer, listening, payloads
+from tests.support.sse import Sse
+from tests.support.stage import until
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.problems import GONE
 
@@ -70,3 +74,31 @@ def test_the_rest_is_counted_by_its_name() -> None:
     assert numbers.value("tokenmill_gateway_heartbeats_total") == 3
     assert numbers.histograms["tokenmill_gateway_first_byte_seconds"].total == 0.004
     assert numbers.histograms["tokenmill_gateway_catch_up_seconds"].total == 0.2
+
+
+@pytest.mark.integration
+async def test_a_visit_and_a_return_are_counted(kafka: str, unique: str) -> None:
+    """Frames of both, from the past and live; where the second went on; that nobody is left."""
+    first, second = answer("c", "m1", ["Hello ", "world"]), answer("c", "m2", ["again"])
+    async with listening(kafka, unique) as gate, ClientSession(gate.url) as session:
+        counts, numbers = gate.serving.counts, gate.serving.counts.numbers
+        path = "/v1/conversations/c/events?from=start&until=finish"
+        async with session.get(path) as visit:
+            await gate.attended()
+            assert numbers.value(OPEN, "sse") == 1
+            await gate.say(first)
+            body = await visit.read()
+        (*_, last) = Sse().feed(body)
+        await gate.say(second)
+        async with session.get(path, headers={"last-event-id": last.id}) as again:
+            body += await again.read()
+        assert len(payloads(body)) == len(first) + len(second)
+        assert numbers.value("tokenmill_gateway_frames_sent_total", "native", "sse") == len(first) + len(second)
+        assert 0 < numbers.value("tokenmill_gateway_bytes_sent_total", "native", "sse") < len(body)
+        assert numbers.value(ENDED, "finished") == 2
+        assert numbers.value("tokenmill_gateway_resumes_total", "window") == 1
+        assert counts.connections == 0
+        assert numbers.histograms["tokenmill_gateway_first_byte_seconds"].count == 2
+        assert numbers.histograms["tokenmill_gateway_catch_up_seconds"].count == 2
+        delivered = numbers.histograms["tokenmill_gateway_delivery_latency_seconds"]
+        await until(lambda: delivered.count >= len(first), "a flush came behind the live frames")

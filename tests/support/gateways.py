@@ -17,6 +17,7 @@ from tokenmill.config import Gateway
 from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.events import decode_event
 from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.events import Events
 from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.grant import Rights
@@ -114,11 +115,12 @@ async def listening(
     topic = f"events-{unique}"
     await make_topics(bootstrap, topic, partitions=2)
     gateway = Gateway(**{"lookback_s": 1e9, **settings})
-    connection, hub = Connection(bootstrap), Hub()
-    tail = Tail(connection, topic, Windows(gateway.window_mib * MIB, gateway.window_s), hub)
+    connection, counts = Connection(bootstrap), Counts()
+    hub = Hub(counts)
+    tail = Tail(connection, topic, Windows(gateway.window_mib * MIB, gateway.window_s), hub, counts)
     past = Past(connection, topic, gateway.catch_up_readers)
-    flusher = Flusher(gateway.flush_ms / 1000, gateway.heartbeat_s)
-    serving = Serving(gateway, tail, past, hub, flusher)
+    flusher = Flusher(gateway.flush_ms / 1000, gateway.heartbeat_s, counts)
+    serving = Serving(gateway, tail, past, hub, flusher, counts)
     async with AsyncExitStack() as stack:
         producer = await stack.enter_async_context(AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=2))
         await tail.start(20)

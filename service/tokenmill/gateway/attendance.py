@@ -10,6 +10,7 @@ from contextlib import aclosing
 
 from tokenmill.config import Gateway
 from tokenmill.gateway.asked import Asked
+from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.folding import folded
 from tokenmill.gateway.hub import Hub, Subject
@@ -23,11 +24,20 @@ class Attendance:
     """A client that reads a conversation."""
 
     def __init__(
-        self, settings: Gateway, hub: Hub, flusher: Flusher, asked: Asked, reading: Reading, pipe: Pipe, held: Held
+        self,
+        settings: Gateway,
+        hub: Hub,
+        flusher: Flusher,
+        counts: Counts,
+        asked: Asked,
+        reading: Reading,
+        pipe: Pipe,
+        held: Held,
     ) -> None:
         self._settings = settings
         self._hub = hub
         self._flusher = flusher
+        self._counts = counts
         self._asked = asked
         self._reading = reading
         self._pipe = pipe
@@ -36,6 +46,7 @@ class Attendance:
         self._subject = Subject(reading.partition, asked.key, asked.dialect, asked.framing)
         self._sent_at = time.monotonic()
         self._over = False
+        self._sent = counts.sent(asked.dialect.name, asked.framing.name)
 
     async def attend(self, peeked: Sequence[Frame]) -> Outcome:
         """Until the stream is over, and why. Raises `ConnectionError` and `TimeoutError` for a client that is gone or
@@ -43,11 +54,15 @@ class Attendance:
         """
         await self._send(self._asked.framing.opening(self._reading.standing))
         await self._tell(peeked)
-        outcome: Outcome = "back"
-        while outcome == "back":
-            await self._catch_up()
-            outcome = await self._live()
+        while (outcome := await self._follow()) == "back":
+            self._counts.ended(outcome)
         return outcome
+
+    async def _follow(self) -> Outcome:
+        began_at = time.monotonic()
+        await self._catch_up()
+        self._counts.caught_up(time.monotonic() - began_at)
+        return await self._live()
 
     async def _catch_up(self) -> None:
         async with aclosing(self._reading.frames()) as batches:
@@ -65,7 +80,9 @@ class Attendance:
         if frames:
             self._over = self._wanted.ends_with(frames[-1])
             shown = folded(asked.dialect.name, frames) if asked.folded else frames
-            await self._send(b"".join(asked.framing.frame(asked.dialect, partition, frame) for frame in shown))
+            data = b"".join(asked.framing.frame(asked.dialect, partition, frame) for frame in shown)
+            self._sent.add(len(shown), len(data))
+            await self._send(data)
 
     async def _send(self, data: bytes) -> None:
         self._sent_at = time.monotonic()

@@ -14,6 +14,8 @@ class Begun(NamedTuple):
     """A reading and its next frames."""
 
     reading: Reading
+    came_at: float
+    """When it was asked for, in monotonic seconds."""
     peeked: Sequence[Frame] | None = ()
     """None: there are none up to the log's head."""
 

@@ -168,6 +168,11 @@ class Reading:
         self._begin_at(max(self._began, start - REPEATS_BEHIND))
 
     @property
+    def from_window(self) -> bool:
+        """Whether it began in memory, and did not need the log."""
+        return self._began >= self._window.first
+
+    @property
     def answered(self) -> bool:
         """Whether the client had the last frame there is: it came back behind the end of an answer."""
         return bool(self.standing.part) and self.view.idle

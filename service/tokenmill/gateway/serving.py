@@ -73,10 +73,12 @@ class Serving:
                     raise Refused(GONE, why) from problem
                 begun = await self._begin(stack, msgspec.structs.replace(asked, start="start"))
                 begun.reading.gap = True
+            if isinstance(asked.start, Position):
+                self.counts.resumed("gap" if begun.reading.gap else "window" if begun.reading.from_window else "log")
             yield begun
 
     async def _begin(self, stack: AsyncExitStack, asked: Asked) -> Begun:
-        start = asked.start
+        start, came_at = asked.start, time.monotonic()
         partition = start.partition if isinstance(start, Position) else self.tail.partition_of(asked.key)
         if partition >= self.tail.partitions:
             raise Gone
@@ -84,8 +86,8 @@ class Serving:
         reading = Reading(self.past, window, asked.key, asked.dialect, partition)
         await reading.begin(start, self._lookback, int(time.time() * 1000))
         if isinstance(start, Position):
-            return Begun(reading, await peek(reading, asked.message, PEEK_S))
-        return Begun(reading, await peek(reading, asked.message, math.inf) if asked.message else ())
+            return Begun(reading, came_at, await peek(reading, asked.message, PEEK_S))
+        return Begun(reading, came_at, await peek(reading, asked.message, math.inf) if asked.message else ())
 
     async def serve(
         self, request: web.Request, asked: Asked, headers: dict[str, str], held: Held = always
@@ -125,5 +127,9 @@ class Serving:
 
         Raises `ConnectionError` and `TimeoutError` for a client that is gone or stuck.
         """
-        attendance = Attendance(self.settings, self.hub, self.flusher, asked, begun.reading, pipe, held)
-        return await attendance.attend(begun.peeked or ())
+        settings, counts = self.settings, self.counts
+        counts.first_byte(time.monotonic() - begun.came_at)
+        with counts.attending(asked.framing.name) as attended:
+            attendance = Attendance(settings, self.hub, self.flusher, counts, asked, begun.reading, pipe, held)
+            attended.outcome = outcome = await attendance.attend(begun.peeked or ())
+        return outcome

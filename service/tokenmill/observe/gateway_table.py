@@ -21,14 +21,17 @@ PROBLEMS = (
     "unknown-dialect",
     "unknown-codec",
     "unauthenticated",
+    "foreign-origin",
     "forbidden",
     "not-found",
     "method-not-allowed",
     "conflict",
     "gone",
     "too-large",
+    "misdirected",
     "too-many",
     "unavailable",
+    "unverifiable",
 )
 """Kinds of refusals."""
 
