@@ -20,7 +20,6 @@ CEILINGS = {
     "inkling": 5,
     "k2_horizon": 4,
     "kimi_k2": 2,
-    "kimi_k3": 3,
     "minicpm5_xml": 4,
     "minimax_m3": 1,
     "mistral_args": 4,

@@ -9,7 +9,7 @@ from tokenmill.formats.autobyteus_xml import AUTOBYTEUS_XML
 from tokenmill.formats.qwen3_xml import QWEN3_XML
 from tokenmill.gen.parts import Part, parts, spelled
 from tokenmill.parser import Format
-from tokenmill.parser.markers import Marker, ahead, marker
+from tokenmill.parser.markers import OVER, Marker, ahead, marker
 
 
 def found(format_: Format, where: str, name: str) -> list[Part]:
@@ -58,4 +58,5 @@ def test_a_marker_is_shown_with_all_spellings_and_what_else_it_takes() -> None:
     assert spelled(marker("<a>", spaces=True, inner="[0-9]")) == "`<a>`; white space inside; with `[0-9]` inside"
     assert spelled(marker("[", ahead=(ahead("{"),))) == "`[`; if what follows begins a call"
     assert spelled(marker("[", ahead=(("]",), (r"\Z",)))) == "`[`; if nothing but its end follows"
+    assert spelled(marker("<a>", ahead=(OVER,))) == "`<a>`; at the end of the answer"
     assert spelled(marker(*string.ascii_letters)) == "`a` … `Z`"

@@ -5,12 +5,13 @@
 3. One JSON object may stand in place of the arguments, in an element of its own.
 4. A separator may be missing behind the tag that closes the reasoning. A section inside the reasoning ends it.
 5. Servers may put a blank between two tokens of the model's own. A call may stand without its section.
+6. An answer that is cut between the tokens of a tag ends in the first of them, which means nothing then.
 """
 
 from functools import partial
 
 from tokenmill.parser.bodies import Params
-from tokenmill.parser.markers import marker
+from tokenmill.parser.markers import OVER, before, marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
 
 _mark = partial(marker, spaces=True)
@@ -40,6 +41,7 @@ KIMI_K3 = Format(
         _mark("<|close|>response<|sep|>", "<|close|>response"),
         _mark("<|open|>message<|sep|>"),
         _mark("<|close|>message<|sep|>", "<|close|>message"),
+        before(marker("<|open|>", "<|close|>"), [OVER]),
     ),
     sections=(
         Section(

@@ -10,12 +10,10 @@ import msgspec
 
 from tokenmill.gen import markdown
 from tokenmill.gen.describe import docstrings
-from tokenmill.parser.markers import Marker
+from tokenmill.parser.markers import OVER, Marker
 
 SPELLINGS_SHOWN = 10
 """Of a marker that may be any letter the first and the last are enough."""
-
-_AT_END = "if nothing but its end follows"
 
 
 class Part(NamedTuple):
@@ -66,6 +64,13 @@ def _inner(value: msgspec.Struct, name: str, where: str) -> Iterator[Part]:
     yield from parts(value, inside)
 
 
+def _follower(mark: Marker) -> str:
+    """What must follow a marker, in words."""
+    if mark.ahead == (OVER,):
+        return "at the end of the answer"
+    return "if nothing but its end follows" if (r"\Z",) in mark.ahead else "if what follows begins a call"
+
+
 def spelled(mark: Marker) -> str:
     """A marker in a table's cell: all spellings, and what else it takes."""
     texts = mark.spellings
@@ -74,7 +79,7 @@ def spelled(mark: Marker) -> str:
         *(["white space inside"] if mark.spaces else []),
         *(["in any case"] if mark.any_case else []),
         *([f"with {markdown.code(mark.inner)} inside"] if mark.inner else []),
-        *([_AT_END if (r"\Z",) in mark.ahead else "if what follows begins a call"] if mark.ahead else []),
+        *([_follower(mark)] if mark.ahead else []),
     ]
     return " ".join(text if text == "…" else markdown.literal(text) for text in shown) + "".join(
         f"; {note}" for note in notes
