@@ -91,6 +91,12 @@ class Gate:
         """Wait until so many clients are at the head."""
         await until(lambda: len(self.serving.flusher.streams) >= clients, f"{clients} clients are at the head")
 
+    async def cut(self) -> None:
+        """Cut off all clients, as a process that ends does, and wait until they are gone."""
+        for stream in self.serving.flusher.streams:
+            stream.end("drained")
+        await self.serving.flusher.emptied()
+
     async def say(self, records: Iterable[Output]) -> None:
         """Put records on the log, and wait until they are there."""
         sent = [

@@ -71,6 +71,8 @@ class Reading:
         """Frames up to here are not shown: the client has them, or does not want them."""
         self.standing = Position(partition, 0, 0, 0)
         """Where the client stands before it is shown anything: what it resumes at if it is cut off at once."""
+        self.found: tuple[bytes, ...] = ()
+        """With `message`: those that are open, in the order of their beginnings."""
         self._offset = 0
         self._began = 0
         """Where the view began to read."""
@@ -162,6 +164,7 @@ class Reading:
         if not open_:
             self.place = (head, END_OF_RECORD)
             return
+        self.found = tuple(sorted(open_, key=open_.__getitem__))
         self._muted = self.view.messages() - open_.keys()
         start = min(open_.values())
         self.place = (start - 1, END_OF_RECORD)

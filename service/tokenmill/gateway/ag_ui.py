@@ -1,0 +1,64 @@
+"""`POST /ag-ui`: a run of the AG-UI protocol, as its `HttpAgent` asks for it; the conversation is the thread.
+
+1. A run that the log knows by the `runId` is played from its start, ended or not. Else it is the run that is open, the
+   latest if there are several; else the next one. It ends with `RUN_FINISHED` or `RUN_ERROR`.
+2. The protocol knows no places, so every stream begins with `RUN_STARTED`, and what is past is folded.
+3. A post asks for events, and writes none: messages, tools and state in its body are the business of the front. Between
+   events the stream has comments, which clients skip.
+"""
+
+import msgspec
+from aiohttp import web
+
+from tokenmill.dialects.ag_ui import AG_UI
+from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.asked import Asked, named
+from tokenmill.gateway.framing import SSE
+from tokenmill.gateway.problems import BAD_REQUEST, Refused
+from tokenmill.gateway.serving import Serving
+from tokenmill.limits import KEY_BYTES
+
+PATH = "/ag-ui"
+
+
+class RunAgentInput(msgspec.Struct, frozen=True, rename="camel"):
+    """What is looked at of the body."""
+
+    thread_id: str
+    run_id: str = ""
+
+
+class AgUi:
+    """The route."""
+
+    def __init__(self, serving: Serving, admission: Admission) -> None:
+        self._serving = serving
+        self._admission = admission
+
+    def routes(self) -> list[web.RouteDef]:
+        """For the application."""
+        return [web.post(PATH, self.post)]
+
+    async def post(self, request: web.Request) -> web.StreamResponse:
+        """A run from its start to its end."""
+        body = _read(await request.read())
+        wanted = Asked(named(body.thread_id), AG_UI, SSE, start="start", folded=True)
+        grant = await self._admission.check(request, wanted.conversation, "read")
+        run = body.run_id.encode(errors="replace")
+        with self._admission.place(grant) as held:
+            if 0 < len(run) <= KEY_BYTES:
+                async with self._serving.begun(wanted.only(run)) as begun:
+                    if begun.peeked:
+                        return await self._serving.answer(request, wanted.only(run), {}, held, begun)
+            wanted = msgspec.structs.replace(wanted, start="message")
+            async with self._serving.begun(wanted) as begun:
+                open_ = begun.reading.found[-1] if begun.reading.found else b""
+                return await self._serving.answer(request, wanted.only(open_), {}, held, begun)
+
+
+def _read(body: bytes) -> RunAgentInput:
+    """The body. Raises `Refused`."""
+    try:
+        return msgspec.json.decode(body, type=RunAgentInput)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise Refused(BAD_REQUEST, f"the body is a RunAgentInput of AG-UI, as JSON: {problem}") from problem

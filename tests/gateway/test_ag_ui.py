@@ -1,0 +1,82 @@
+"""Runs of AG-UI: `gateway/ag_ui.py`, with the protocol's own client."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.gateways import Gate, admission, answer, listening, payloads, shown
+from tests.support.judging import run_node
+from tokenmill.gateway.ag_ui import AgUi
+
+pytestmark = pytest.mark.integration
+
+TEXTS = ["<think>why</think>", "Hel", "lo ", "wor", "ld"]
+
+
+@pytest.fixture
+async def gate(kafka: str, unique: str) -> AsyncIterator[Gate]:
+    """A gateway with this route."""
+    async with listening(kafka, unique, lambda serving: AgUi(serving, admission()).routes(), heartbeat_s=0.2) as gate:
+        yield gate
+
+
+async def run(gate: Gate, run_id: str = "r") -> list[dict[str, Any]]:
+    """The events of a run, unfolded by hand."""
+    async with httpx.AsyncClient(base_url=gate.url, timeout=20) as client:
+        body = await client.post("/ag-ui", json={"threadId": "c", "runId": run_id, "messages": [], "tools": []})
+    assert body.status_code == 200
+    return [json.loads(each) for each in payloads(body.content)]
+
+
+async def test_the_client_goes_on_where_it_was_cut(gate: Gate) -> None:
+    """Cut in the middle of a text: the next stream begins with `RUN_STARTED`, and comes to the whole message."""
+    records = answer("c", "m", TEXTS, format="deepseek_r1")
+    await gate.say([*answer("c", "m0", ["before"]), *records[:5]])
+    page: asyncio.Task[Any] = asyncio.create_task(asyncio.to_thread(run_node, "resume_ag_ui.mjs", gate.url, "r1"))
+    for number in (5, 7):
+        await gate.attended()
+        await gate.say(records[number : number + 2])
+        await asyncio.sleep(0.5)  # comments come in between
+        await gate.cut()
+    await gate.attended()
+    await gate.say(records[9:])
+    *cut, whole = await page
+    assert [each["events"][0] for each in (*cut, whole)] == ["RUN_STARTED"] * 3
+    assert all(each["error"] for each in cut)
+    assert whole["error"] is None
+    assert [(each["role"], each["content"]) for each in whole["messages"]] == [
+        ("reasoning", "why"),
+        ("assistant", "Hello world"),
+    ]
+
+
+async def test_a_run_that_is_known_by_its_id_is_played_again(gate: Gate) -> None:
+    """Though it has ended, and another one is open."""
+    records = answer("c", "m1", ["Hello"])
+    await gate.say([*records, *answer("c", "m2", ["again"], finish=False)])
+    assert await run(gate, "m1") == [json.loads(each) for each in shown(records, "ag_ui")]
+    (played,) = await asyncio.to_thread(run_node, "resume_ag_ui.mjs", gate.url, "m1")
+    assert [each["content"] for each in played["messages"]] == ["Hello"]
+
+
+async def test_without_an_open_run_the_next_one_is_waited_for(gate: Gate) -> None:
+    """It alone, from its start to its end."""
+    await gate.say(answer("c", "m0", ["before"]))
+    page = asyncio.create_task(run(gate))
+    await gate.attended()
+    one, two = answer("c", "m1", ["a", "b"]), answer("c", "m2", ["c", "d"])
+    await gate.say(record for pair in zip(one, two, strict=True) for record in pair)
+    assert await page == [json.loads(each) for each in shown(one, "ag_ui")]
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"threadId": 3}', b'{"threadId": ""}', b"\xff"])
+async def test_what_is_no_run_is_refused(gate: Gate, body: bytes) -> None:
+    """With what to change."""
+    async with httpx.AsyncClient(base_url=gate.url) as client:
+        refused = await client.post("/ag-ui", content=body)
+    assert refused.status_code == 400
+    assert refused.json()["detail"]
