@@ -16,7 +16,7 @@ from tokenmill.codecs.text import TEXT
 from tokenmill.errors import UnknownCodec
 from tokenmill.registry import Registry, known_names
 
-__all__ = ["CODECS", "REGISTRY", "Chunk", "Codec", "ProviderPart", "find_codec"]
+__all__ = ["CODECS", "REGISTRY", "Chunk", "Codec", "ProviderPart", "cut_anywhere", "find_codec"]
 
 CODECS: tuple[Codec, ...] = (
     NATIVE,
@@ -46,6 +46,11 @@ def find_codec(name: str) -> Codec:
     if codec is None:
         raise UnknownCodec(f"unknown codec {name!r}; {_instead_of(name)}")
     return codec
+
+
+def cut_anywhere(codec: Codec) -> bool:
+    """Whether a record may be any bytes of a stream, instead of a whole event."""
+    return bool(getattr(codec, "cut_anywhere", False))
 
 
 def _instead_of(name: str) -> str:

@@ -10,7 +10,8 @@ from tokenmill.records import InputRecord, Record
 class Codec(Protocol):
     """Turns input records into chunks. A codec is pure: equal states and records give equal answers.
 
-    A new codec is one file with an object of this shape and one line in the list of this package.
+    A new codec is one file with an object of this shape and one line in the list of this package. One whose records may
+    be any bytes of a stream says so with `cut_anywhere = True`; else a record is a whole event.
     """
 
     @property

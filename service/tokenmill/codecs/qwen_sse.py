@@ -56,6 +56,7 @@ class QwenSseCodec:
     """Qwen's web chat; the state is the beginning of an event, and which message is open."""
 
     name = "qwen_sse"
+    cut_anywhere = True
     summary = "bytes of the SSE stream of Qwen's web chat, cut anywhere; [DONE] or a null value ends the message"
     sample: Sequence[InputRecord] = tuple(
         InputRecord("tokens", 0, offset, 1_760_000_000_000 + offset, b"c1", value)

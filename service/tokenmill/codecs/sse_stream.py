@@ -41,6 +41,8 @@ _EMPTY = Framing()
 class SseCodec:
     """Raw bytes around another codec."""
 
+    cut_anywhere = True
+
     def __init__(self, inner: Codec) -> None:
         self.name = PREFIX + inner.name
         self.summary = f"raw bytes of an SSE stream, cut anywhere, with events of {inner.name}"

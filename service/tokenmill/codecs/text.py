@@ -18,6 +18,7 @@ class TextCodec:
     """Plain text; the state is the bytes of a character that is not complete."""
 
     name = "text"
+    cut_anywhere = True
     summary = "UTF-8 text, cut anywhere; a null value ends the message; header tm-message-id names it"
     sample: Sequence[InputRecord] = tuple(
         InputRecord("tokens", 0, offset, 1_760_000_000_000 + offset, b"c1", value)

@@ -28,11 +28,14 @@ UNKNOWN_CODEC = Kind("unknown-codec", 400, "There is no such codec")
 UNAUTHENTICATED = Kind("unauthenticated", 401, "Credentials are missing or not valid")
 FOREIGN_ORIGIN = Kind("foreign-origin", 403, "Pages of this origin are not let in")
 FORBIDDEN = Kind("forbidden", 403, "Not allowed for this conversation")
+STALE_PRODUCER = Kind("stale-producer", 403, "A newer epoch of this producer writes")
 NOT_FOUND = Kind("not-found", 404, "There is nothing here")
 NOT_ALLOWED = Kind("method-not-allowed", 405, "The method is not for this address")
+TIMED_OUT = Kind("timed-out", 408, "The body did not come in time")
 CONFLICT = Kind("conflict", 409, "The request does not fit what came before")
 GONE = Kind("gone", 410, "The log no longer has this position")
 TOO_LARGE = Kind("too-large", 413, "The body is too large")
+UNSUPPORTED = Kind("unsupported-type", 415, "The body is of a kind that is not read here")
 MISDIRECTED = Kind("misdirected", 421, "This server does not go by that name")
 TOO_MANY = Kind("too-many", 429, "Too much at once")
 UNAVAILABLE = Kind("unavailable", 503, "Kafka does not answer")
@@ -46,11 +49,14 @@ KINDS = (
     UNAUTHENTICATED,
     FOREIGN_ORIGIN,
     FORBIDDEN,
+    STALE_PRODUCER,
     NOT_FOUND,
     NOT_ALLOWED,
+    TIMED_OUT,
     CONFLICT,
     GONE,
     TOO_LARGE,
+    UNSUPPORTED,
     MISDIRECTED,
     TOO_MANY,
     UNAVAILABLE,

@@ -1,0 +1,68 @@
+"""The body of a request as it comes: in pieces or whole, and never for longer than it should take.
+
+1. Nobody reads ahead: what is not asked for stays in the socket, so a client is slowed down by whoever reads it.
+2. Each wait has a deadline. A body that is silent for as long as a message may be has nothing more to say of one; what
+   is to be read whole, and a line that has begun, come at once or not at all.
+3. A connection that is lost before the end of the body is told from its end: what came is not all there was.
+"""
+
+import asyncio
+
+from aiohttp import web
+
+from tokenmill.gateway.problems import BAD_REQUEST, TIMED_OUT, TOO_LARGE, UNSUPPORTED, Refused
+
+WHOLE_S = 30.0
+"""For a body that is read whole: a megabyte in so long is 35 kB/s, and a phone in a train has more."""
+
+LINE_S = 30.0
+"""For a line, from its first byte to its last: who writes lines has them before they are sent."""
+
+
+class BrokenOff(Exception):
+    """The client went away before the end of its body."""
+
+
+class Incoming:
+    """One body. Raises `Refused` where it is too long, too slow or not readable, and `BrokenOff`."""
+
+    def __init__(self, request: web.Request, idle_s: float) -> None:
+        coding = request.headers.get("content-encoding", "identity")
+        if coding.lower() != "identity":
+            raise Refused(UNSUPPORTED, "send the body without content-encoding: compressed ones are not read")
+        self._request = request
+        self._idle_s = idle_s
+
+    async def piece(self, within: float | None = None) -> bytes:
+        """What has come since the last piece, as soon as something has; empty at the end of the body.
+
+        `within` so many seconds, instead of as long as a message may be silent.
+        """
+        patience = self._idle_s if within is None else min(within, self._idle_s)
+        try:
+            async with asyncio.timeout(patience):
+                return await self._request.content.readany()
+        except TimeoutError as late:
+            raise Refused(
+                TIMED_OUT, f"nothing came for {patience:.3g} s; send what there is, or end the body"
+            ) from late
+        except ConnectionError as lost:
+            raise BrokenOff from lost
+        except web.RequestPayloadError as problem:
+            raise Refused(BAD_REQUEST, "the framing of the body (chunks, content-length) is broken") from problem
+
+    async def whole(self, cap: int) -> bytes:
+        """All of it, which is at most `cap` bytes."""
+        if (self._request.content_length or 0) > cap:
+            raise _too_large(cap)
+        pieces, size, due = [], 0, asyncio.get_running_loop().time() + WHOLE_S
+        while piece := await self.piece(due - asyncio.get_running_loop().time()):
+            pieces.append(piece)
+            size += len(piece)
+            if size > cap:
+                raise _too_large(cap)
+        return b"".join(pieces)
+
+
+def _too_large(cap: int) -> Refused:
+    return Refused(TOO_LARGE, f"the body may have {cap} bytes (gateway.body_kib)")

@@ -1,0 +1,273 @@
+"""What clients write: chunks, stops and results of tools. Each is answered when it is in the log, on all replicas.
+
+Rules of this file:
+
+1. A request that has begun to write goes on when its client goes away, as far as it can: what is known of it, and of
+   the number its producer gave it, does not depend on when the connection was lost.
+2. The key of every record is the conversation of the address, for which the rights were asked.
+3. A stop says which message it is for, lest one that comes late ends the next answer.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+from aiohttp import web
+
+from tokenmill.codecs import Chunk
+from tokenmill.codecs.native import NATIVE as NATIVE_CODEC
+from tokenmill.codecs.plain import check_plain
+from tokenmill.config import Config
+from tokenmill.errors import RecordError
+from tokenmill.events import ToolResult
+from tokenmill.gateway.asked import named
+from tokenmill.gateway.bodies import Stop, Stopping, ToolResultBody, Written
+from tokenmill.gateway.chunk_posts import ChunkPost
+from tokenmill.gateway.incoming import BrokenOff, Incoming
+from tokenmill.gateway.native_chunks import NATIVE, NativeChunks, read_tm_open
+from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, UNSUPPORTED, Refused
+from tokenmill.gateway.raw_stream import JSON, Cut, RawStream, how_to_read
+from tokenmill.gateway.sending import Sending, Writer
+from tokenmill.gateway.sequences import Sequences, claim_of
+from tokenmill.limits import KEY_BYTES, KIB, TRACE_STATE_BYTES
+from tokenmill.records import Headers
+from tokenmill.session import SessionSettings
+
+log = logging.getLogger(__name__)
+
+Action: TypeAlias = Literal["write", "stop"]
+Check: TypeAlias = Callable[[web.Request, str, Action], Awaitable[object]]
+"""Whether a request may do something to a conversation. Raises `Refused`."""
+
+OpenMessages: TypeAlias = Callable[[str], list[str] | None]
+"""The ids of a conversation's messages that are open, as far as the gateway has read; None: it has not read it."""
+
+T = TypeVar("T")
+
+CONVERSATION = "/v1/conversations/{conversation}"
+
+TRACING = ("traceparent", "tracestate")
+"""Headers of the request that its records get (W3C Trace Context): outputs of a message have those of its opening."""
+
+
+class Writing:
+    """The handlers.
+
+    Args:
+        config: of the service, as the workers have it: with their defaults chunks are checked.
+        producer: the way to Kafka; it was started.
+        check: asks for the rights.
+        open_messages: what of a conversation is open. Without it a stop has to name its message.
+    """
+
+    def __init__(
+        self, config: Config, producer: Writer, check: Check, open_messages: OpenMessages | None = None
+    ) -> None:
+        self._topics = config.topics
+        self._settings = SessionSettings.from_config(config)
+        self._cap = min(config.gateway.body_kib * KIB, config.limits.record_bytes)
+        self._idle_s = config.worker.idle_timeout_s
+        self._producer = producer
+        self._check = check
+        self._open_messages = open_messages or (lambda _: None)
+        self._sequences = Sequences()
+        self._tasks: set[asyncio.Task[web.Response]] = set()
+
+    def add_routes(self, app: web.Application) -> None:
+        """Have an application serve them."""
+        app.router.add_post(f"{CONVERSATION}/chunks", self.post_chunks)
+        app.router.add_post(f"{CONVERSATION}/stop", self.post_stop)
+        app.router.add_delete(f"{CONVERSATION}/messages/{{message}}", self.delete_message)
+        app.router.add_post(f"{CONVERSATION}/tool-results", self.post_tool_result)
+
+    async def close(self, seconds: float) -> None:
+        """Wait for what is being written. Call it when no connection is left, and before the producer is stopped."""
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def post_chunks(self, request: web.Request) -> web.Response:
+        """`POST …/chunks`: native chunks, one as JSON or a line each as NDJSON, or with `codec` a provider's stream.
+
+        Query: `codec`, of the body; `message_id`, for chunks that do not say it; `tm-open`, options as JSON (also as a
+        header). Answers 200 with `Accepted`; with the headers `Producer-Id`, `-Epoch` and `-Seq` 204 to a repeat.
+        """
+        return await self._to_the_end(self._chunks(request))
+
+    async def post_stop(self, request: web.Request) -> web.Response:
+        """`POST …/stop`, with a `Stop` or nothing: ends a message early. Answers 202 with `Stopping`.
+
+        It is 200 if the message had ended. To repeat it does no harm.
+        """
+        return await self._to_the_end(self._stop_said(request))
+
+    async def delete_message(self, request: web.Request) -> web.Response:
+        """`DELETE …/messages/{message}`: the same for the message of the address. Its record in the log stays."""
+        return await self._to_the_end(self._stop_addressed(request))
+
+    async def post_tool_result(self, request: web.Request) -> web.Response:
+        """`POST …/tool-results`, with a `ToolResultBody`: what a tool answered. Answers 200 with `Written`."""
+        return await self._to_the_end(self._tool_result(request))
+
+    # Chunks
+
+    async def _chunks(self, request: web.Request) -> web.Response:
+        conversation = await self._admitted(request, "write")
+        cut, codec = how_to_read(request.content_type, request.query.get("codec"))
+        message_id = _message_id(request.query["message_id"]) if "message_id" in request.query else None
+        options, claim = self._options(request), claim_of(request.headers)
+        post = ChunkPost(
+            Incoming(request, self._idle_s),
+            Sending(self._producer, self._topics.tokens, conversation.encode()),
+            self._cap,
+        )
+        about: dict[str, Any] = {"message_id": message_id, "options": options, "tracing": _tracing(request.headers)}
+        async with self._sequences.turn(conversation, claim) as turn:
+            if turn.repeat:
+                return web.Response(status=204, headers=turn.headers())
+            if codec is NATIVE_CODEC:
+                seq = claim.seq_of(message_id) if claim and cut is Cut.WHOLE else None
+                accepted = await post.native(NativeChunks(self._settings, conversation, **about), cut, seq)
+            else:
+                accepted = await post.raw(RawStream(self._settings, codec, conversation, **about), cut)
+            turn.done()
+            return _answer(accepted, headers=turn.headers())
+
+    def _options(self, request: web.Request) -> dict[str, Any] | None:
+        text = request.query.get("tm-open") or request.headers.get("tm-open")
+        try:
+            return read_tm_open(text, self._settings) if text else None
+        except RecordError as problem:
+            raise Refused(BAD_REQUEST, f"tm-open: {problem}") from problem
+
+    # Stops
+
+    async def _stop_said(self, request: web.Request) -> web.Response:
+        conversation = await self._admitted(request, "stop")
+        body = await Incoming(request, self._idle_s).whole(self._cap)
+        return await self._stop(conversation, _read(request, body, Stop) if body.strip() else Stop())
+
+    async def _stop_addressed(self, request: web.Request) -> web.Response:
+        conversation = await self._admitted(request, "stop")
+        return await self._stop(conversation, Stop(message_id=_message_id(request.match_info["message"])))
+
+    async def _stop(self, conversation: str, stop: Stop) -> web.Response:
+        known = self._open_messages(conversation)
+        message_id = _which(stop, known)
+        if message_id is not None or stop.unnamed:
+            choice = msgspec.UNSET if stop.choice is None else stop.choice
+            chunk = Chunk(conversation_id=conversation, message_id=message_id, choice=choice, control="cancel")
+            await self._write(self._topics.tokens, conversation, msgspec.json.encode(chunk), [NATIVE])
+        ended = not stop.unnamed and known is not None and message_id not in known
+        return _answer(Stopping(message_id), status=200 if ended else 202)
+
+    # Results of tools
+
+    async def _tool_result(self, request: web.Request) -> web.Response:
+        conversation = await self._admitted(request, "write")
+        body = _read(request, await Incoming(request, self._idle_s).whole(self._cap), ToolResultBody)
+        _check_result(body, conversation)
+        fields = msgspec.structs.asdict(body) | {"conversation_id": conversation}
+        value = msgspec.json.encode(ToolResult(**fields))
+        return _answer(await self._write(self._topics.tool_results, conversation, value, _tracing(request.headers)))
+
+    # What they share
+
+    async def _admitted(self, request: web.Request, action: Action) -> str:
+        """The conversation of the address, if the request may do that to it. Raises `Refused`."""
+        conversation = named(request.match_info["conversation"])
+        await self._check(request, conversation, action)
+        return conversation
+
+    async def _write(self, topic: str, conversation: str, value: bytes, headers: Headers) -> Written:
+        sending = Sending(self._producer, topic, conversation.encode())
+        await sending.put(value, headers)
+        await sending.acknowledged()
+        assert sending.last is not None  # noqa: S101 -- one record was put, and is acknowledged
+        return Written(*sending.last)
+
+    async def _to_the_end(self, work: Coroutine[Any, Any, web.Response]) -> web.Response:
+        task = asyncio.create_task(_answering(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_tell)
+            raise
+
+
+async def _answering(work: Coroutine[Any, Any, web.Response]) -> web.Response:
+    """A connection that was lost is answered, too: half of it may be there to read it."""
+    try:
+        return await work
+    except BrokenOff as lost:
+        raise Refused(BAD_REQUEST, "the connection was lost before the end of the body") from lost
+
+
+def _tell(task: "asyncio.Task[web.Response]") -> None:
+    """Of a request whose client is gone: what nobody foresaw is in the log, though nobody is answered."""
+    problem = None if task.cancelled() else task.exception()
+    if problem is not None and not isinstance(problem, Refused):
+        log.error("a write failed after its client went away", exc_info=problem)
+
+
+def _which(stop: Stop, known: list[str] | None) -> str | None:
+    """The id of the message to stop; None if it has none, or if none is open. Raises `Refused`."""
+    if stop.unnamed:
+        if stop.message_id is not None:
+            raise Refused(BAD_REQUEST, "say message_id or unnamed, not both")
+        return None
+    if stop.message_id is not None:
+        return _message_id(stop.message_id)
+    if known is None:
+        raise Refused(BAD_REQUEST, "say which message to stop: its message_id, or unnamed: true if it has none")
+    if len(known) > 1:
+        raise Refused(CONFLICT, "several messages are open; say the message_id of one", open=known)
+    return known[0] if known else None
+
+
+def _message_id(text: str) -> str:
+    """The id of a message, if it can be one. Raises `Refused`."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        size = 0
+    if not 0 < size <= KEY_BYTES:
+        raise Refused(BAD_REQUEST, f"message_id is UTF-8, not empty, and at most {KEY_BYTES} bytes long")
+    return text
+
+
+def _check_result(body: ToolResultBody, conversation: str) -> None:
+    """Raise `Refused` for a result that readers of the topic could not use."""
+    if body.conversation_id not in ("", conversation):
+        raise Refused(BAD_REQUEST, "conversation_id is not the one in the address")
+    if (body.result is msgspec.UNSET) == (body.error is msgspec.UNSET):
+        raise Refused(BAD_REQUEST, "a tool answers either a result or an error: say one of them")
+    try:
+        check_plain(body.result if body.result is not msgspec.UNSET else None, "result")
+    except RecordError as problem:
+        raise Refused(BAD_REQUEST, str(problem)) from problem
+
+
+def _read(request: web.Request, body: bytes, kind: type[T]) -> T:
+    """A body as JSON. Raises `Refused`."""
+    if request.content_type != JSON:
+        raise Refused(UNSUPPORTED, f"send the body as {JSON}")
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise Refused(BAD_REQUEST, f"the body: {problem}") from problem
+
+
+def _tracing(headers: Mapping[str, str]) -> Headers:
+    given = ((name, headers.get(name, "")) for name in TRACING)
+    return [(name, text.encode(errors="replace")) for name, text in given if 0 < len(text) <= TRACE_STATE_BYTES]
+
+
+def _answer(body: msgspec.Struct, *, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    return web.Response(status=status, body=msgspec.json.encode(body), content_type=JSON, headers=headers)

@@ -1,0 +1,143 @@
+"""Bodies are read as they come, with deadlines; what is cut off is told from what ended."""
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import ClientSession, web
+
+from tokenmill.gateway import incoming
+from tokenmill.gateway.incoming import BrokenOff, Incoming
+from tokenmill.gateway.problems import Refused
+
+Read = Callable[[Incoming], Awaitable[bytes]]
+
+
+class Reader:
+    """A server that reads bodies in one way and keeps what became of each."""
+
+    def __init__(self, read: Read, idle_s: float) -> None:
+        self._read = read
+        self._idle_s = idle_s
+        self.port = 0
+        self.outcomes: asyncio.Queue[bytes | BaseException] = asyncio.Queue()
+
+    async def handle(self, request: web.Request) -> web.Response:
+        try:
+            self.outcomes.put_nowait(await self._read(Incoming(request, self._idle_s)))
+        except (Refused, BrokenOff) as problem:
+            self.outcomes.put_nowait(problem)
+        return web.Response()
+
+
+@asynccontextmanager
+async def reading(read: Read, idle_s: float = 5) -> AsyncIterator[Reader]:
+    reader = Reader(read, idle_s)
+    app = web.Application()
+    app.router.add_post("/", reader.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    reader.port = runner.addresses[0][1]
+    yield reader
+    await runner.cleanup()
+
+
+async def outcome(reader: Reader) -> bytes | BaseException:
+    return await asyncio.wait_for(reader.outcomes.get(), 5)
+
+
+async def posted(reader: Reader, data: bytes | AsyncIterator[bytes], **headers: str) -> bytes | BaseException:
+    async with ClientSession() as session, session.post(f"http://127.0.0.1:{reader.port}/", data=data, headers=headers):
+        return await outcome(reader)
+
+
+async def whole(body: Incoming) -> bytes:
+    return await body.whole(10)
+
+
+async def all_pieces(body: Incoming) -> bytes:
+    pieces = []
+    while piece := await body.piece():
+        pieces.append(piece)
+    return b"|".join(pieces)
+
+
+async def test_a_whole_body_is_what_was_sent() -> None:
+    """Up to the cap, and not a byte over it."""
+    async with reading(whole) as reader:
+        assert await posted(reader, b"0123456789") == b"0123456789"
+        refusal = await posted(reader, b"0123456789x")
+    assert isinstance(refusal, Refused)
+    assert (refusal.kind.status, "10 bytes" in refusal.detail) == (413, True)
+
+
+async def test_pieces_come_as_soon_as_they_are_there() -> None:
+    """A stream is passed on while it is written, and its end is an empty piece."""
+    first_read = asyncio.Event()
+
+    async def read(body: Incoming) -> bytes:
+        first = await body.piece()
+        first_read.set()
+        return first + b"|" + await all_pieces(body)
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"one"
+        await first_read.wait()
+        yield b"two"
+
+    async with reading(read) as reader:
+        assert await posted(reader, body()) == b"one|two"
+
+
+@pytest.mark.parametrize("read", [whole, all_pieces])
+async def test_a_body_that_stalls_is_given_up(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a few thousand of them would take all connections (slow-loris)."""
+    monkeypatch.setattr(incoming, "WHOLE_S", 0.05)
+    async with reading(read, idle_s=0.05) as reader:
+        _, writer = await asyncio.open_connection("127.0.0.1", reader.port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n123")
+        refusal = await outcome(reader)
+        writer.close()
+    assert isinstance(refusal, Refused)
+    assert refusal.kind.status == 408
+
+
+async def test_a_body_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deadline of a whole body does not begin anew with each byte."""
+    monkeypatch.setattr(incoming, "WHOLE_S", 0.2)
+    async with reading(whole) as reader:
+        _, writer = await asyncio.open_connection("127.0.0.1", reader.port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n")
+        waiting = asyncio.create_task(outcome(reader))
+        while not waiting.done():
+            writer.write(b"1" if reader.outcomes.empty() else b"")
+            await asyncio.wait([waiting], timeout=0.05)
+        writer.close()
+    refusal = await waiting
+    assert isinstance(refusal, Refused)
+    assert refusal.kind.status == 408
+
+
+@pytest.mark.parametrize(
+    "framing", [b"content-length: 9\r\n\r\n123", b"transfer-encoding: chunked\r\n\r\n3\r\n123\r\n"]
+)
+async def test_a_lost_connection_is_no_end_of_a_body(framing: bytes) -> None:
+    """What came is not all that was meant."""
+    async with reading(all_pieces) as reader:
+        _, writer = await asyncio.open_connection("127.0.0.1", reader.port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\n" + framing)
+        await writer.drain()
+        writer.close()
+        assert isinstance(await outcome(reader), BrokenOff)
+
+
+async def test_compressed_bodies_are_not_read() -> None:
+    """A kilobyte of them may be a gigabyte."""
+    async with reading(whole) as reader:
+        refusal = await posted(reader, gzip.compress(b"1"), **{"content-encoding": "gzip"})
+    assert isinstance(refusal, Refused)
+    assert refusal.kind.status == 415
