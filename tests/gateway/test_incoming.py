@@ -22,9 +22,11 @@ class Reader:
         self._read = read
         self._idle_s = idle_s
         self.port = 0
+        self.begun = asyncio.Event()
         self.outcomes: asyncio.Queue[bytes | BaseException] = asyncio.Queue()
 
     async def handle(self, request: web.Request) -> web.Response:
+        self.begun.set()
         try:
             self.outcomes.put_nowait(await self._read(Incoming(request, self._idle_s)))
         except (Refused, BrokenOff) as problem:
@@ -133,6 +135,47 @@ async def test_a_lost_connection_is_no_end_of_a_body(framing: bytes) -> None:
         await writer.drain()
         writer.close()
         assert isinstance(await outcome(reader), BrokenOff)
+
+
+async def test_a_server_that_closes_breaks_bodies_off() -> None:
+    """It tells whoever reads by a cancellation that is none of the reader's task."""
+    async with reading(all_pieces) as reader:
+        _, writer = await asyncio.open_connection("127.0.0.1", reader.port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n123")
+        await asyncio.wait_for(reader.begun.wait(), 5)
+    assert isinstance(await outcome(reader), BrokenOff)
+    writer.close()
+
+
+async def test_a_reader_that_is_cancelled_is_cancelled() -> None:
+    """The same exception, meant for the task."""
+    tasks: list[asyncio.Task[bytes]] = []
+
+    async def read(body: Incoming) -> bytes:
+        tasks.append(asyncio.ensure_future(all_pieces(body)))
+        await asyncio.sleep(0.01)
+        tasks[0].cancel()
+        await asyncio.wait(tasks)
+        return b"cancelled" if tasks[0].cancelled() else b"not"
+
+    async with reading(read) as reader:
+        _, writer = await asyncio.open_connection("127.0.0.1", reader.port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n")
+        assert await outcome(reader) == b"cancelled"
+        writer.close()
+
+
+async def test_a_body_is_read_for_as_long_as_its_rights_hold() -> None:
+    """What comes later is not used."""
+
+    async def read(body: Incoming) -> bytes:
+        body._held = lambda: False
+        return await body.piece()
+
+    async with reading(read) as reader:
+        refusal = await posted(reader, b"123")
+    assert isinstance(refusal, Refused)
+    assert (refusal.kind.status, refusal.members) == (401, {"reason": "expired"})
 
 
 async def test_compressed_bodies_are_not_read() -> None:

@@ -3,15 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from aiohttp import ClientSession, web
 
-from tests.support.written import Written
+from tests.support.written import Written, told
 from tokenmill.config import Config, Gateway
-from tokenmill.gateway.problems import FORBIDDEN, Refused
-from tokenmill.gateway.server import answered
+from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.grant import Action, Credentials, Grant, Rights
+from tokenmill.gateway.origins import Origins
+from tokenmill.gateway.places import Places
+from tokenmill.gateway.server import client_app
 from tokenmill.gateway.writing import OpenMessages, Writing
 
 
@@ -28,20 +32,32 @@ class Answer:
         return str(self.body["detail"])
 
 
+class Told(Rights):
+    """Everybody may do what the header `x-may` says, or anything."""
+
+    def __init__(self) -> None:
+        self.valid = True
+
+    async def grant(self, credentials: Credentials) -> Grant:
+        actions = credentials.headers.get("x-may", "write stop").split()
+        return Grant("service", ("*",), frozenset(cast("list[Action]", actions)))
+
+    def holds(self, grant: Grant) -> bool:  # noqa: ARG002 -- all are the same
+        return self.valid
+
+
 class Client:
     """A gateway's write side, and what was written through it."""
 
     def __init__(self, open_messages: OpenMessages | None = None) -> None:
         self.written = Written()
-        self.asked: list[tuple[str, str]] = []
-        """For which rights."""
+        self.rights = Told()
+        self.places = Places(10, 1)
+        self.counts = Counts()
         self.port = 0
-        self.writing = Writing(Config(gateway=Gateway(body_kib=1)), self.written, self._check, open_messages)
-
-    async def _check(self, request: web.Request, conversation: str, action: str) -> None:
-        self.asked.append((conversation, action))
-        if "x-nobody" in request.headers:
-            raise Refused(FORBIDDEN, "not yours")
+        admission = Admission(self.rights, self.places)
+        config = Config(gateway=Gateway(body_kib=1))
+        self.writing = Writing(config, self.written, admission, self.counts, open_messages)
 
     async def __call__(self, path: str, body: Any = b"", *, method: str = "POST", **headers: str) -> Answer:
         """A request; structures are sent as JSON."""
@@ -56,10 +72,14 @@ class Client:
         ):
             return Answer(response.status, response.headers, await response.read())
 
+    def story(self) -> dict[str, list[str]]:
+        """What a worker makes of what was written."""
+        return told((record.value, record.headers) for record in self.written.records)
+
     async def half(self, path: str, body: bytes) -> asyncio.StreamWriter:
         """A connection over which the beginning of an SSE body was sent."""
         _, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        head = f"POST /v1/conversations/{path} HTTP/1.1\r\nhost: x\r\ncontent-type: text/event-stream\r\n"
+        head = f"POST /v1/conversations/{path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/event-stream\r\n"
         writer.write(f"{head}content-length: 9999\r\n\r\n".encode() + body)
         await writer.drain()
         return writer
@@ -68,8 +88,7 @@ class Client:
 @asynccontextmanager
 async def serving(open_messages: OpenMessages | None = None) -> AsyncIterator[Client]:
     client = Client(open_messages)
-    app = web.Application(middlewares=[answered])
-    client.writing.add_routes(app)
+    app = client_app(client.writing.routes(), client.counts, Origins(Gateway()), 1024)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

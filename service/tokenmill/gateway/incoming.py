@@ -4,13 +4,16 @@
 2. Each wait has a deadline. A body that is silent for as long as a message may be has nothing more to say of one; what
    is to be read whole, and a line that has begun, come at once or not at all.
 3. A connection that is lost before the end of the body is told from its end: what came is not all there was.
+4. A body may come for longer than the rights hold with which it began. Each piece is looked at for that.
 """
 
 import asyncio
 
 from aiohttp import web
 
+from tokenmill.gateway.grant import unauthenticated
 from tokenmill.gateway.problems import BAD_REQUEST, TIMED_OUT, TOO_LARGE, UNSUPPORTED, Refused
+from tokenmill.gateway.stream import Held, always
 
 WHOLE_S = 30.0
 """For a body that is read whole: a megabyte in so long is 35 kB/s, and a phone in a train has more."""
@@ -24,14 +27,15 @@ class BrokenOff(Exception):
 
 
 class Incoming:
-    """One body. Raises `Refused` where it is too long, too slow or not readable, and `BrokenOff`."""
+    """One body. Raises `Refused` where it is too long, too slow, not readable or not allowed, and `BrokenOff`."""
 
-    def __init__(self, request: web.Request, idle_s: float) -> None:
+    def __init__(self, request: web.Request, idle_s: float, held: Held = always) -> None:
         coding = request.headers.get("content-encoding", "identity")
         if coding.lower() != "identity":
             raise Refused(UNSUPPORTED, "send the body without content-encoding: compressed ones are not read")
         self._request = request
         self._idle_s = idle_s
+        self._held = held
 
     async def piece(self, within: float | None = None) -> bytes:
         """What has come since the last piece, as soon as something has; empty at the end of the body.
@@ -39,6 +43,12 @@ class Incoming:
         `within` so many seconds, instead of as long as a message may be silent.
         """
         patience = self._idle_s if within is None else min(within, self._idle_s)
+        piece = await self._read(patience)
+        if not self._held():
+            raise unauthenticated("the credentials of this request have ended; get new ones", "expired")
+        return piece
+
+    async def _read(self, patience: float) -> bytes:
         try:
             async with asyncio.timeout(patience):
                 return await self._request.content.readany()
@@ -48,6 +58,10 @@ class Incoming:
             ) from late
         except ConnectionError as lost:
             raise BrokenOff from lost
+        except asyncio.CancelledError as end:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            raise BrokenOff from end  # the server is closing: it says so to whoever reads
         except web.RequestPayloadError as problem:
             raise Refused(BAD_REQUEST, "the framing of the body (chunks, content-length) is broken") from problem
 

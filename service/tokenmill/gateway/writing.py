@@ -10,8 +10,8 @@ Rules of this file:
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, Literal, TypeAlias, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from aiohttp import web
@@ -22,9 +22,12 @@ from tokenmill.codecs.plain import check_plain
 from tokenmill.config import Config
 from tokenmill.errors import RecordError
 from tokenmill.events import ToolResult
+from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import named
 from tokenmill.gateway.bodies import Stop, Stopping, ToolResultBody, Written
 from tokenmill.gateway.chunk_posts import ChunkPost
+from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.grant import Action, Grant
 from tokenmill.gateway.incoming import BrokenOff, Incoming
 from tokenmill.gateway.native_chunks import NATIVE, NativeChunks, read_tm_open
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, UNSUPPORTED, Refused
@@ -36,10 +39,6 @@ from tokenmill.records import Headers
 from tokenmill.session import SessionSettings
 
 log = logging.getLogger(__name__)
-
-Action: TypeAlias = Literal["write", "stop"]
-Check: TypeAlias = Callable[[web.Request, str, Action], Awaitable[object]]
-"""Whether a request may do something to a conversation. Raises `Refused`."""
 
 OpenMessages: TypeAlias = Callable[[str], list[str] | None]
 """The ids of a conversation's messages that are open, as far as the gateway has read; None: it has not read it."""
@@ -58,29 +57,39 @@ class Writing:
     Args:
         config: of the service, as the workers have it: with their defaults chunks are checked.
         producer: the way to Kafka; it was started.
-        check: asks for the rights.
+        admission: whom to let in. A body of chunks has one of the places of the process, as long as it comes; those of
+            one name are not counted, as a service writes all of its answers under one.
+        counts: where what was written is counted.
         open_messages: what of a conversation is open. Without it a stop has to name its message.
     """
 
     def __init__(
-        self, config: Config, producer: Writer, check: Check, open_messages: OpenMessages | None = None
+        self,
+        config: Config,
+        producer: Writer,
+        admission: Admission,
+        counts: Counts,
+        open_messages: OpenMessages | None = None,
     ) -> None:
         self._topics = config.topics
         self._settings = SessionSettings.from_config(config)
         self._cap = min(config.gateway.body_kib * KIB, config.limits.record_bytes)
         self._idle_s = config.worker.idle_timeout_s
         self._producer = producer
-        self._check = check
+        self._admission = admission
+        self._counts = counts
         self._open_messages = open_messages or (lambda _: None)
         self._sequences = Sequences()
         self._tasks: set[asyncio.Task[web.Response]] = set()
 
-    def add_routes(self, app: web.Application) -> None:
-        """Have an application serve them."""
-        app.router.add_post(f"{CONVERSATION}/chunks", self.post_chunks)
-        app.router.add_post(f"{CONVERSATION}/stop", self.post_stop)
-        app.router.add_delete(f"{CONVERSATION}/messages/{{message}}", self.delete_message)
-        app.router.add_post(f"{CONVERSATION}/tool-results", self.post_tool_result)
+    def routes(self) -> list[web.RouteDef]:
+        """For the application."""
+        return [
+            web.post(f"{CONVERSATION}/chunks", self.post_chunks),
+            web.post(f"{CONVERSATION}/stop", self.post_stop),
+            web.delete(f"{CONVERSATION}/messages/{{message}}", self.delete_message),
+            web.post(f"{CONVERSATION}/tool-results", self.post_tool_result),
+        ]
 
     async def close(self, seconds: float) -> None:
         """Wait for what is being written. Call it when no connection is left, and before the producer is stopped."""
@@ -116,26 +125,29 @@ class Writing:
     # Chunks
 
     async def _chunks(self, request: web.Request) -> web.Response:
-        conversation = await self._admitted(request, "write")
+        conversation, grant = await self._admitted(request, "write")
         cut, codec = how_to_read(request.content_type, request.query.get("codec"))
         message_id = _message_id(request.query["message_id"]) if "message_id" in request.query else None
         options, claim = self._options(request), claim_of(request.headers)
         post = ChunkPost(
-            Incoming(request, self._idle_s),
+            Incoming(request, self._idle_s, self._admission.held(grant)),
             Sending(self._producer, self._topics.tokens, conversation.encode()),
             self._cap,
         )
         about: dict[str, Any] = {"message_id": message_id, "options": options, "tracing": _tracing(request.headers)}
-        async with self._sequences.turn(conversation, claim) as turn:
-            if turn.repeat:
-                return web.Response(status=204, headers=turn.headers())
-            if codec is NATIVE_CODEC:
-                seq = claim.seq_of(message_id) if claim and cut is Cut.WHOLE else None
-                accepted = await post.native(NativeChunks(self._settings, conversation, **about), cut, seq)
-            else:
-                accepted = await post.raw(RawStream(self._settings, codec, conversation, **about), cut)
-            turn.done()
-            return _answer(accepted, headers=turn.headers())
+        nobody = msgspec.structs.replace(grant, name="")
+        with self._admission.place(nobody):
+            async with self._sequences.turn(conversation, claim) as turn:
+                if turn.repeat:
+                    return web.Response(status=204, headers=turn.headers())
+                if codec is NATIVE_CODEC:
+                    seq = claim.seq_of(message_id) if claim and cut is Cut.WHOLE else None
+                    accepted = await post.native(NativeChunks(self._settings, conversation, **about), cut, seq)
+                else:
+                    accepted = await post.raw(RawStream(self._settings, codec, conversation, **about), cut)
+                turn.done()
+                self._counts.wrote("chunks")
+                return _answer(accepted, headers=turn.headers())
 
     def _options(self, request: web.Request) -> dict[str, Any] | None:
         text = request.query.get("tm-open") or request.headers.get("tm-open")
@@ -147,12 +159,12 @@ class Writing:
     # Stops
 
     async def _stop_said(self, request: web.Request) -> web.Response:
-        conversation = await self._admitted(request, "stop")
+        conversation, _ = await self._admitted(request, "stop")
         body = await Incoming(request, self._idle_s).whole(self._cap)
         return await self._stop(conversation, _read(request, body, Stop) if body.strip() else Stop())
 
     async def _stop_addressed(self, request: web.Request) -> web.Response:
-        conversation = await self._admitted(request, "stop")
+        conversation, _ = await self._admitted(request, "stop")
         return await self._stop(conversation, Stop(message_id=_message_id(request.match_info["message"])))
 
     async def _stop(self, conversation: str, stop: Stop) -> web.Response:
@@ -162,26 +174,28 @@ class Writing:
             choice = msgspec.UNSET if stop.choice is None else stop.choice
             chunk = Chunk(conversation_id=conversation, message_id=message_id, choice=choice, control="cancel")
             await self._write(self._topics.tokens, conversation, msgspec.json.encode(chunk), [NATIVE])
+            self._counts.wrote("stop")
         ended = not stop.unnamed and known is not None and message_id not in known
         return _answer(Stopping(message_id), status=200 if ended else 202)
 
     # Results of tools
 
     async def _tool_result(self, request: web.Request) -> web.Response:
-        conversation = await self._admitted(request, "write")
+        conversation, _ = await self._admitted(request, "write")
         body = _read(request, await Incoming(request, self._idle_s).whole(self._cap), ToolResultBody)
         _check_result(body, conversation)
         fields = msgspec.structs.asdict(body) | {"conversation_id": conversation}
         value = msgspec.json.encode(ToolResult(**fields))
-        return _answer(await self._write(self._topics.tool_results, conversation, value, _tracing(request.headers)))
+        written = await self._write(self._topics.tool_results, conversation, value, _tracing(request.headers))
+        self._counts.wrote("tool-results")
+        return _answer(written)
 
     # What they share
 
-    async def _admitted(self, request: web.Request, action: Action) -> str:
-        """The conversation of the address, if the request may do that to it. Raises `Refused`."""
+    async def _admitted(self, request: web.Request, action: Action) -> tuple[str, Grant]:
+        """The conversation of the address, and why the request may do that to it. Raises `Refused`."""
         conversation = named(request.match_info["conversation"])
-        await self._check(request, conversation, action)
-        return conversation
+        return conversation, await self._admission.check(request, conversation, action)
 
     async def _write(self, topic: str, conversation: str, value: bytes, headers: Headers) -> Written:
         sending = Sending(self._producer, topic, conversation.encode())
