@@ -28,6 +28,7 @@ from tokenmill.gateway.places import Places
 from tokenmill.gateway.rights import Everybody
 from tokenmill.gateway.server import client_app
 from tokenmill.gateway.serving import Serving
+from tokenmill.gateway.strays import server_log
 from tokenmill.gateway.tail import Tail
 from tokenmill.gateway.window import Windows
 from tokenmill.records import InputRecord, Output
@@ -139,7 +140,9 @@ async def listening(
         admission = Admission(rights or Everybody(), Places(gateway.connections, gateway.connections_per_principal))
         all_routes = [*Events(serving, admission).routes(), *(routes(serving) if routes else ())]
         app = client_app(all_routes, serving.counts, Origins(gateway), gateway.body_kib * 1024)
-        runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
+        runner = web.AppRunner(
+            app, handler_cancellation=True, access_log=None, logger=server_log(), shutdown_timeout=0.1
+        )
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
         site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -32,6 +32,7 @@ from tokenmill.gateway.places import Places
 from tokenmill.gateway.rights import make_rights
 from tokenmill.gateway.server import client_app, ops_app
 from tokenmill.gateway.serving import Serving
+from tokenmill.gateway.strays import server_log
 from tokenmill.gateway.tail import Tail
 from tokenmill.gateway.ticket_posts import TicketPosts
 from tokenmill.gateway.tls import server_context
@@ -160,7 +161,7 @@ class Process:
 async def _listening(
     app: web.Application, bind: str, port: int, key: str, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[None]:
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
+    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, logger=server_log(), shutdown_timeout=1.0)
     await runner.setup()
     try:
         with _bound(bind, port, key) as sock:

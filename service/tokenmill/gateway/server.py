@@ -11,6 +11,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.origins import Origins
 from tokenmill.gateway.problems import NOT_ALLOWED, NOT_FOUND, TOO_LARGE, UNAVAILABLE, Kind, Refused
+from tokenmill.gateway.strays import guarded
 
 log = logging.getLogger(__name__)
 
@@ -20,16 +21,14 @@ HEADER_BYTES = 16 * 1024
 _STATUS: dict[int, Kind] = {404: NOT_FOUND, 405: NOT_ALLOWED, 413: TOO_LARGE}
 
 
-def client_app(
-    routes: Iterable[web.AbstractRouteDef], counts: Counts, origins: Origins, body_bytes: int
-) -> web.Application:
+def client_app(routes: Iterable[web.RouteDef], counts: Counts, origins: Origins, body_bytes: int) -> web.Application:
     """What clients come to; `body_bytes` caps a body that is read whole."""
     app = web.Application(
         middlewares=[answering(counts)],
         client_max_size=body_bytes,
         handler_args={"max_field_size": HEADER_BYTES, "max_line_size": HEADER_BYTES},
     )
-    app.add_routes(routes)
+    app.add_routes(guarded(routes))
     origins.install(app)
     return app
 
