@@ -22,10 +22,10 @@ from tokenmill.gateway.ticket_posts import TicketPosts
 
 pytestmark = pytest.mark.integration
 
-REQUESTS = int(os.environ.get("TOKENMILL_GATEWAY_FUZZ", "3000"))
+REQUESTS = int(os.environ.get("TOKENMILL_GATEWAY_FUZZ", "2000"))
 SEED = 15
 
-AT_ONCE = 50
+AT_ONCE = 200
 """Connections side by side."""
 
 QUIET_S = 0.2

@@ -2,14 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tokenmill.client import Connection
 from tokenmill.gateway.entry import Entry, entries
 from tokenmill.kafka import deadline, started, stopped
+
+T = TypeVar("T")
 
 POLL_MS = 200
 """How long one poll waits for records: there are some, or the reader is at the end."""
@@ -31,25 +34,46 @@ class Past:
         self._topic = topic
         self._turns = asyncio.Semaphore(readers)
         self._free: list[AIOKafkaConsumer] = []
+        self._unfinished: set[asyncio.Task[Any]] = set()
         self.in_use = 0
         """Consumers that read for somebody."""
 
     async def close(self) -> None:
-        """End the consumers that nobody uses."""
+        """End all consumers, when nobody reads any more."""
+        await asyncio.gather(*self._unfinished, return_exceptions=True)
         while self._free:
             await stopped(self._free.pop())
 
     @asynccontextmanager
     async def _reader(self) -> AsyncIterator[AIOKafkaConsumer]:
         async with self._turns, self._counted():
-            consumer = self._free.pop() if self._free else await started(self._client, "connect a reader", START_S)
+            consumer = self._free.pop() if self._free else await self._connected()
             try:
                 yield consumer
             except BaseException:
-                await stopped(consumer)  # whatever state it is in
+                self._beside(stopped(consumer))  # whatever state it is in
                 raise
             consumer.unsubscribe()
             self._free.append(consumer)
+
+    async def _connected(self) -> AIOKafkaConsumer:
+        connecting = self._beside(started(self._client, "connect a reader", START_S))
+        try:
+            return await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            connecting.add_done_callback(self._keep)  # the client left, and the next one has it
+            raise
+
+    def _keep(self, connecting: "asyncio.Task[AIOKafkaConsumer]") -> None:
+        if not connecting.cancelled() and connecting.exception() is None:
+            self._free.append(connecting.result())
+
+    def _beside(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
+        """Work that goes on when the client whose turn it is leaves: cut off, it would leave a connection behind."""
+        task = asyncio.create_task(work)
+        self._unfinished.add(task)
+        task.add_done_callback(self._unfinished.discard)
+        return task
 
     @asynccontextmanager
     async def _counted(self) -> AsyncIterator[None]:
