@@ -1,11 +1,15 @@
-"""What every long-running process of ours needs: an end that comes, and few searches for garbage."""
+"""What every long-running process of ours needs: a port, an end that comes, and few searches for garbage."""
 
+import errno
 import gc
 import os
+import socket
 import sys
 import threading
 from collections.abc import Callable
 from typing import Any
+
+from tokenmill.errors import FatalError
 
 EXIT_S = 5.0
 """From the end of the drain, or from a failure, to the end of the process."""
@@ -29,6 +33,30 @@ class Deadline:
         sys.stderr.write(f"{why}: not over after {seconds:g} s; ending the process\n")
         sys.stderr.flush()
         self._exit(1)
+
+
+_TAKEN = frozenset({errno.EADDRINUSE, errno.EACCES})
+"""What is wrong with a port; all else is with the address."""
+
+
+def bound(bind: str, port: int, section: str, prefix: str = "") -> socket.socket:
+    """A socket at the address that the settings `bind` and `port` of a section name, with this prefix if they have one.
+
+    Raises `FatalError` that says which of the two to change.
+    """
+    sock = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((bind, port))
+    except OSError as problem:
+        sock.close()
+        key = f"TOKENMILL_{section}__{prefix}".upper()
+        raise FatalError(
+            f"{section}.{prefix}bind and {section}.{prefix}port: can't listen on {bind} port {port}: "
+            f"{problem.strerror or problem}; set another "
+            + (f"{key}PORT, or 0 for any that is free" if problem.errno in _TAKEN else f"{key}BIND, or 0.0.0.0 for all")
+        ) from problem
+    return sock
 
 
 GARBAGE_THRESHOLD = 50_000

@@ -149,7 +149,7 @@ def test_what_is_said() -> None:
         Moved("forward", (3, 7), 11): "records 3 to 6 are skipped, with 11 events that nobody gets; "
         "0 messages that were open end as lost",
         Moved("back"): "what was published from 7 on is published again",
-        Moved("none"): "nothing is skipped and nothing is published again",
+        Moved("none"): "no events are skipped or published again; dead letters from there on are written again",
         Moved(): "nothing says what was processed before, so what is skipped, if anything is, is not said",
     }
     for each, told in sentences.items():

@@ -9,6 +9,7 @@ import msgspec
 from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
 from tokenmill.config import Config
 from tokenmill.store import RedisStore
+from tokenmill.store.configured import configured
 from tokenmill.worker.recover import Recovery, recoveries, sentences
 from tokenmill.worker.topic_log import cluster_id
 
@@ -40,18 +41,9 @@ def command(
 
 
 async def _find(config: Config, partition: int | None) -> list[Recovery]:
-    redis = config.redis
-    if redis.url.startswith("memory://"):
-        return await recoveries(config, None, partition)
-    store = RedisStore(
-        redis.url,
-        group=config.kafka.group_id,
-        cluster=await cluster_id(config.kafka),
-        prefix=redis.key_prefix,
-        timeout=redis.timeout_s,
-        ttl=redis.ttl_s,
-    )
+    store = configured(RedisStore, config, await cluster_id(config.kafka))
     try:
         return await recoveries(config, store, partition)
     finally:
-        await store.close()
+        if store is not None:
+            await store.close()

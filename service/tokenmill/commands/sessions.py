@@ -11,6 +11,7 @@ from tokenmill.client.sessions import Session, read_session
 from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
 from tokenmill.config import Config
 from tokenmill.errors import ConfigError, FatalError
+from tokenmill.store.configured import configured
 from tokenmill.store.sessions import RedisSessions
 from tokenmill.worker.topic_log import cluster_id
 
@@ -39,17 +40,7 @@ def show(*, conversation: str, config_path: Path | None, bootstrap: str | None) 
 
 
 async def _read(config: Config, conversation: str) -> Session | None:
-    redis = config.redis
-    store = None
-    if not redis.url.startswith("memory://"):
-        store = RedisSessions(
-            redis.url,
-            group=config.kafka.group_id,
-            cluster=await cluster_id(config.kafka),
-            prefix=redis.key_prefix,
-            timeout=redis.timeout_s,
-            ttl=redis.ttl_s,
-        )
+    store = configured(RedisSessions, config, await cluster_id(config.kafka))
     try:
         return await read_session(conversation, Connection.of(config.kafka), config.topics.sessions, store)
     finally:

@@ -28,8 +28,29 @@ def fits(payloads: Sequence[bytes], room: int) -> bool:
     return all(len(payload) <= room for payload in payloads)
 
 
-def instead_of(event: Event) -> Event:
-    """What is published where an event is larger than an output record may be."""
+def in_place(
+    dialect: Dialect,
+    state: Any,
+    envelope: Envelope,
+    event: Event,
+    seq: int | None,
+    time: int,
+    *,
+    room: int,
+    errors: bool,
+) -> tuple[Event, Sequence[bytes]]:
+    """What is published where an event does not fit, and its payloads, which do.
+
+    It has none where it is an error and `errors` are not asked for; those that do not fit either are left out.
+    """
+    instead = _instead_of(event)
+    if isinstance(instead, Error) and not errors:
+        return instead, ()
+    payloads = dialect.encode(state, envelope, instead, seq, time)
+    return instead, [payload for payload in payloads if len(payload) <= room]
+
+
+def _instead_of(event: Event) -> Event:
     if isinstance(event, Finish):
         return msgspec.structs.replace(event, usage=UNSET)
     name = event.name if isinstance(event, ToolCall) else UNSET
@@ -68,8 +89,7 @@ class Renderer:
         payloads = self._dialect.encode(state, envelope, event, seq, time)
         if fits(payloads, room):
             return payloads
-        again = self._dialect.encode(state, envelope, instead_of(event), seq, time)
-        return [payload for payload in again if len(payload) <= room]
+        return in_place(self._dialect, state, envelope, event, seq, time, room=room, errors=True)[1]
 
 
 def _bare(event: Event) -> Event:

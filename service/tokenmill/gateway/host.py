@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import logging
 import signal
-import socket
 import ssl
 from collections.abc import AsyncIterator
 from typing import Any
@@ -38,7 +37,7 @@ from tokenmill.gateway.ticket_posts import TicketPosts
 from tokenmill.gateway.tls import server_context
 from tokenmill.gateway.window import Windows
 from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition, setup_logs
-from tokenmill.process import EXIT_S, Deadline, tune_garbage_collector
+from tokenmill.process import EXIT_S, Deadline, bound, tune_garbage_collector
 
 log = logging.getLogger(__name__)
 
@@ -142,8 +141,8 @@ class Process:
         clients = client_app(routes, self._counts, Origins(settings), settings.body_kib * 1024)
         operators = ops_app(exposition(numbers), self.readiness)
         async with (
-            _listening(operators, settings.ops_bind, settings.ops_port, "ops_port"),
-            _listening(clients, settings.bind, settings.port, "port", self._tls),
+            _listening(operators, settings.ops_bind, settings.ops_port, "ops_"),
+            _listening(clients, settings.bind, settings.port, "", self._tls),
         ):
             yield
 
@@ -159,34 +158,18 @@ class Process:
 
 @contextlib.asynccontextmanager
 async def _listening(
-    app: web.Application, bind: str, port: int, key: str, tls: ssl.SSLContext | None = None
+    app: web.Application, bind: str, port: int, prefix: str, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[None]:
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, logger=server_log(), shutdown_timeout=1.0)
     await runner.setup()
     try:
-        with _bound(bind, port, key) as sock:
+        with bound(bind, port, "gateway", prefix) as sock:
             site = web.SockSite(runner, sock, ssl_context=tls, backlog=BACKLOG)
             await site.start()
-            log.info("gateway.%s: listening on %s port %d", key, bind, sock.getsockname()[1])
+            log.info("gateway.%sport: listening on %s port %d", prefix, bind, sock.getsockname()[1])
             yield
     finally:
         await runner.cleanup()
-
-
-def _bound(bind: str, port: int, key: str) -> socket.socket:
-    """A socket of the address. Raises `FatalError` with what to change."""
-    family = socket.AF_INET6 if ":" in bind else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        sock.bind((bind, port))
-    except OSError as problem:
-        sock.close()
-        raise FatalError(
-            f"gateway.{key}: can't listen on {bind} port {port}: {problem.strerror or problem}; "
-            f"set another TOKENMILL_GATEWAY__{key.upper()}, or 0 for any that is free"
-        ) from problem
-    return sock
 
 
 def _why(task: "asyncio.Task[Any]") -> str:

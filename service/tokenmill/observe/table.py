@@ -28,7 +28,7 @@ or one of the two where nobody can tell."""
 
 
 MOVES = ("forward", "back", "none", "unknown")
-"""What an offset that was set by hand meant: records are skipped, or published again, or neither."""
+"""What an offset that was set by hand meant: events are skipped, or published again, or neither."""
 
 
 class Metric(msgspec.Struct, frozen=True):

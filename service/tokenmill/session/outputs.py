@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from tokenmill.dialects import Dialect, find_dialect
 from tokenmill.dialects.native import NATIVE
-from tokenmill.dialects.rendering import DELTAS_OF_CALLS, fits, instead_of
+from tokenmill.dialects.rendering import DELTAS_OF_CALLS, fits, in_place
 from tokenmill.events import EVENT_TYPES, Error, Event, ToolCall
 from tokenmill.records import Output
 from tokenmill.session.message import Choice
@@ -181,13 +181,10 @@ class Outputs:
             return event
         said = event
         if not fits(payloads, self._room):
-            instead = instead_of(event)
-            if route.dialect is NATIVE:
-                said = instead
-            if isinstance(instead, Error) and not route.errors:
-                return said
-            again = route.dialect.encode(state, choice.envelope, instead, seq, time)
-            payloads = [payload for payload in again if len(payload) <= self._room]
+            instead, payloads = in_place(
+                route.dialect, state, choice.envelope, event, seq, time, room=self._room, errors=route.errors
+            )
+            said = instead if route.dialect is NATIVE else event
         for number, payload in enumerate(payloads, 1):
             part = ("tm-part", b"%d/%d" % (number, len(payloads)))
             out.append(Output(route.topic, time, _key(route, choice), payload, self._headers(choice, seq, part)))

@@ -7,7 +7,6 @@ data, settings read from the environment.
 
 import asyncio
 import logging
-import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from mode import Service
 from tokenmill.config import Config
 from tokenmill.errors import FatalError
 from tokenmill.observe import Hooks, Numbers, exposition, setup_logs
-from tokenmill.process import EXIT_S, Deadline, tune_garbage_collector
+from tokenmill.process import EXIT_S, Deadline, bound, tune_garbage_collector
 from tokenmill.session import SessionSettings
 from tokenmill.worker.service import WorkerService
 
@@ -131,16 +130,8 @@ def _port(bind: str, port: int) -> int:
 
     Raises `FatalError` if it can't be had, before anything is started: the web server would say it in a trace.
     """
-    try:
-        with socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((bind, port))
-            had: int = probe.getsockname()[1]
-    except OSError as problem:
-        raise FatalError(
-            f"worker.bind and worker.port: can't listen on {bind} port {port}: {problem.strerror or problem}; "
-            "set another TOKENMILL_WORKER__PORT, or 0 for any that is free"
-        ) from problem
+    with bound(bind, port, "worker") as probe:
+        had: int = probe.getsockname()[1]
     if not port:
         log.info("worker.port is 0: listening on %d", had)
     return had

@@ -161,5 +161,5 @@ def sentence(moved: Moved, until: int) -> str:
         )
     return {
         "back": f"what was published from {until} on is published again",
-        "none": "nothing is skipped and nothing is published again",
+        "none": "no events are skipped or published again; dead letters from there on are written again",
     }.get(moved.direction, "nothing says what was processed before, so what is skipped, if anything is, is not said")

@@ -13,6 +13,7 @@ from tokenmill.kafka import started
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.session import LogId, SessionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
+from tokenmill.store.configured import configured
 from tokenmill.store.sessions import RedisSessions
 from tokenmill.worker.age import AgeCloser
 from tokenmill.worker.age import round_seconds as age_rounds
@@ -153,19 +154,7 @@ class WorkerService(Service):
         return found.log
 
     def _store(self, cluster: str) -> GuardedStore:
-        redis = self._config.redis
-        store: SnapshotStore
-        if redis.url.startswith("memory://"):
-            store = MemoryStore()
-        else:
-            store = RedisStore(
-                redis.url,
-                group=self._config.kafka.group_id,
-                cluster=cluster,
-                prefix=redis.key_prefix,
-                timeout=redis.timeout_s,
-                ttl=redis.ttl_s,
-            )
+        store: SnapshotStore = configured(RedisStore, self._config, cluster) or MemoryStore()
         return GuardedStore(
             store,
             deadline=STORE_DEADLINE_S,
@@ -173,18 +162,8 @@ class WorkerService(Service):
         )
 
     def _sessions(self, cluster: str) -> SessionWriter | None:
-        redis = self._config.redis
-        if not self._config.topics.sessions or redis.url.startswith("memory://"):
-            return None
-        store = RedisSessions(
-            redis.url,
-            group=self._config.kafka.group_id,
-            cluster=cluster,
-            prefix=redis.key_prefix,
-            timeout=redis.timeout_s,
-            ttl=redis.ttl_s,
-        )
-        return SessionWriter(store, self._numbers)
+        store = configured(RedisSessions, self._config, cluster) if self._config.topics.sessions else None
+        return None if store is None else SessionWriter(store, self._numbers)
 
     # End
 
