@@ -16,7 +16,9 @@ from tokenmill.gen import (
     dialects,
     events,
     formats,
+    gateway,
     metrics,
+    openapi,
     settings,
 )
 
@@ -32,7 +34,9 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/reference/chunk.schema.json": events.chunk_schema,
     "docs/reference/formats.md": formats.page,
     **{f"docs/reference/formats/{name}": make for name, make in formats.pages().items()},
+    "docs/reference/gateway.md": gateway.page,
     "docs/reference/metrics.md": metrics.page,
+    "docs/reference/openapi.json": openapi.document,
     "deploy/grafana/tokenmill.json": dashboard.dashboard,
     "deploy/tokenmill.toml": settings.sample,
     "helm/tokenmill/README.md": chart.readme,

@@ -25,7 +25,7 @@ def _words(info: inspect.Type) -> str:  # noqa: PLR0911 # a table with a row a k
             return f"number{_bounds(info)}"
         case inspect.LiteralType(values):
             return " or ".join(f'`"{value}"`' for value in values)
-        case inspect.ListType(item_type=item):
+        case inspect.ListType(item_type=item) | inspect.VarTupleType(item_type=item):
             return f"list of {_words(item)}"
         case inspect.DictType(value_type=inspect.AnyType()):
             return "object"

@@ -1,0 +1,110 @@
+"""The page of the gateway: routes, ids, framing, ends, problems."""
+
+from collections.abc import Iterator
+
+from tokenmill.gateway.problems import KINDS
+from tokenmill.gateway.routes import EVERYWHERE, ROUTES, Parameter, Route
+from tokenmill.gen import describe, markdown
+
+
+def page() -> str:
+    """Everything that a client of the gateway can rely on."""
+    return markdown.page(
+        "Gateway",
+        *(text.strip() for text in ABOUT),
+        "## Routes",
+        markdown.table(
+            ("", "path", "", "right"),
+            [(route.method, markdown.code(route.path), route.summary, route.right) for route in ROUTES],
+        ),
+        *(block for route in ROUTES for block in _route(route)),
+        *(text.strip() for text in STREAMS),
+        "## Problems",
+        PROBLEMS.strip(),
+        markdown.table(
+            ("kind", "status", "says"),
+            [(markdown.code(kind.name), str(kind.status), f"{kind.title}.") for kind in KINDS],
+        ),
+        "Every route may answer with " + ", ".join(markdown.code(kind.name) for kind in EVERYWHERE) + ".",
+    )
+
+
+def _route(route: Route) -> Iterator[str]:
+    yield f"### `{route.method} {route.path}`"
+    yield route.text
+    if route.parameters:
+        yield markdown.table(("parameter", "in", "meaning"), [_parameter(each) for each in route.parameters])
+    if route.body is not None:
+        yield f"Body: {' '.join((route.body.__doc__ or '').split())}"
+        rows = [(markdown.code(field.name), field.type, field.text) for field in describe.fields(route.body)]
+        yield markdown.table(("field", "type", "meaning"), rows)
+    yield "\n".join(f"- {answer.status}: {answer.text}" for answer in route.answers)
+    if route.problems:
+        yield "Problems: " + ", ".join(markdown.code(kind.name) for kind in route.problems) + "."
+
+
+def _parameter(parameter: Parameter) -> tuple[str, str, str]:
+    return markdown.code(parameter.name), parameter.place, parameter.text
+
+
+ABOUT = (
+    """
+`tokenmill gateway` serves what is on the topic `events` over HTTP. A client gets the payloads of its conversation in
+the dialect that it asks for, in order, none twice and none missing, over any number of connections, from any gateway.
+The same as an OpenAPI document: [openapi.json](openapi.json); the settings are those of
+[`[gateway]`](configuration.md#gateway).
+""",
+    """
+[Show an answer in a browser](../howto/show-an-answer-in-a-browser.md) and
+[put it behind a proxy](../howto/put-the-gateway-behind-a-proxy.md) show how it is used;
+[design](../topics/design.md#8-the-gateway) says how the promise is kept.
+""",
+)
+
+STREAMS = (
+    "## Framing",
+    """
+Server-sent events, unless the client accepts `application/x-ndjson`:
+
+| | server-sent events | NDJSON | WebSocket |
+| --- | --- | --- | --- |
+| a payload | `id:`, `event:` if clients of the dialect look for one, `data:` | `{"id": …, "data": …}` | the same |
+| where the client is, before the first payload | a block with `id:` alone | `{"id": …}` | the same |
+| what the gateway itself says | `event:` with its name, `retry:` | `{"event": …, "data": …}` | the same |
+| silence of `gateway.heartbeat_s` | the comment `: hb` | an empty line | a ping |
+""",
+    """
+`data` is the payload as the dialect writes it, one line; a payload that is no JSON, as `[DONE]`, is a string in NDJSON.
+Frames that come within `gateway.flush_ms` are written together; the first of a message and its last at once.
+""",
+    "## Ids",
+    """
+`<partition>.<offset>.<part>~<back>` names a frame by its record in the log, and how far before it reading has to begin
+to go on behind it. Any gateway understands it, and none remembers it. Ids of a partition sort as text in the order of
+their frames. A client sends back what it got, as `Last-Event-ID`, `last_event_id` or `from`. Each is checked against
+the record that it names, so an id of another conversation or another log is none.
+""",
+    "## How a stream ends",
+    """
+| what happened | server-sent events and NDJSON | the client |
+| --- | --- | --- |
+| the answer is over (`until=finish`, one message) | a complete end | is done; an `EventSource` comes back to a 204 |
+| the gateway stops, the client is slow, rights end | `retry`, then a **reset** | comes back with its id |
+| what follows its id is gone | the notice `gap`, then what there is | may have to show that something is missing |
+| the client leaves | | nothing is stopped by it |
+""",
+    """
+A cut never looks like an end: a client that sees a complete end of the answer has all of it. An `EventSource` gets no
+reason for a refusal and does not come back from one; what a page does then is in the how-to.
+""",
+    """
+A WebSocket is closed with 1000 behind the end of an answer, 1001 where the gateway stops, 1008 for what is not allowed
+or not understood, 1009 for a frame that is too large, and 1013 for a client that is too slow or where Kafka does not
+answer: come back later.
+""",
+)
+
+PROBLEMS = """
+A refusal is an RFC 9457 problem: `type` is `urn:tokenmill:problem:` and the kind, `detail` says what to change. Every
+answer that is no stream has `x-request-id`, under which the gateway's log has what concerns it.
+"""

@@ -1,0 +1,60 @@
+"""The table of routes: what is served, no more and no less."""
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+import uvloop
+from aiohttp import web
+
+from tokenmill.config import Config, Gateway
+from tokenmill.gateway import host
+from tokenmill.gateway.problems import KINDS
+from tokenmill.gateway.routes import EVERYWHERE, ROUTES, Route
+from tokenmill.gateway.server import client_app
+from tokenmill.process import Deadline
+
+SETTINGS = Config(gateway=Gateway(port=0, ops_bind="127.0.0.1", ops_port=0))
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[web.Application]:
+    """The applications that a process makes for clients."""
+    made: list[web.Application] = []
+
+    def make(*parts: Any) -> web.Application:
+        made.append(client_app(*parts))
+        return made[-1]
+
+    monkeypatch.setattr(host, "client_app", make)
+    return made
+
+
+async def served(made: list[web.Application]) -> set[tuple[str, str]]:
+    """Methods and paths of a process that listens."""
+    async with host.Process(SETTINGS, Deadline())._served():
+        resources = made[0].router.resources()
+        routes = ((route.method, resource.canonical) for resource in resources for route in resource)
+        return {route for route in routes if route[0] != "OPTIONS"}
+
+
+def test_the_table_has_what_is_served(made: list[web.Application]) -> None:
+    """A new route gets its row, a row that nobody serves goes."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(served(made)) == {(route.method, route.path) for route in ROUTES}
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_parameters_of_the_path_are_described(route: Route) -> None:
+    """Each once, and no other."""
+    described = [each.name for each in route.parameters if each.place == "path"]
+    assert described == re.findall(r"\{(\w+)\}", route.path)
+    assert len({(each.place, each.name) for each in route.parameters}) == len(route.parameters)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_problems_are_said_once(route: Route) -> None:
+    """Those of all routes are none of one."""
+    assert set(route.problems).isdisjoint(EVERYWHERE)
+    assert {*route.problems, *EVERYWHERE} <= set(KINDS)
