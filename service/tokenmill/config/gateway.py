@@ -58,6 +58,8 @@ class Gateway(Section, frozen=True, kw_only=True):
     """Dialects that clients are to get with all that they can show: workers then make the events that those need, such
     as `argument-delta`, which only streaming dialects read. Every dialect is served; without it arguments of calls may
     come whole."""
+    writes: bool = True
+    """Whether clients can write and stop at all. Without it the gateway needs no right to write in Kafka."""
     flush_ms: Annotated[int, Meta(ge=0)] = 25
     """For how long frames are collected before they are written: the system call costs more than the frame. The first
     frame of a message and its last are written at once; 0 writes every frame so."""

@@ -19,6 +19,8 @@ from tokenmill.client import Connection
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.ag_ui import AgUi
+from tokenmill.gateway.ai_sdk import AiSdk
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.events import Events
 from tokenmill.gateway.flusher import Flusher
@@ -28,6 +30,7 @@ from tokenmill.gateway.messages import Messages
 from tokenmill.gateway.origins import Origins
 from tokenmill.gateway.past import Past
 from tokenmill.gateway.places import Places
+from tokenmill.gateway.producer import Producer
 from tokenmill.gateway.rights import make_rights
 from tokenmill.gateway.server import client_app, ops_app
 from tokenmill.gateway.serving import Serving
@@ -35,13 +38,17 @@ from tokenmill.gateway.strays import server_log
 from tokenmill.gateway.tail import Tail
 from tokenmill.gateway.ticket_posts import TicketPosts
 from tokenmill.gateway.tls import server_context
+from tokenmill.gateway.websocket import WebSockets
 from tokenmill.gateway.window import Windows
+from tokenmill.gateway.writing import Writing
+from tokenmill.limits import KIB, MIB
 from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition, setup_logs
 from tokenmill.process import EXIT_S, Deadline, bound, tune_garbage_collector
 
 log = logging.getLogger(__name__)
 
-MIB = 1024 * 1024
+READING = (Events, Messages, AiSdk, AgUi)
+"""Routes that read. Each is made of what streams share and of who lets them in."""
 
 BACKLOG = 4_096
 """Connections that the kernel holds for us: all clients of a process that ended may come within a second."""
@@ -132,19 +139,46 @@ class Process:
         settings, numbers = self._settings, self._counts.numbers
         read_gauges(numbers, settings, self._tail, self._past, self._windows)
         serving = Serving(settings, self._tail, self._past, self._hub, self._flusher, self._counts)
-        admission = Admission(self._door, self._places)
-        routes = [
-            *Events(serving, admission).routes(),
-            *Messages(serving, admission).routes(),
-            *TicketPosts(self._door, settings.ticket_s).routes(),
-        ]
-        clients = client_app(routes, self._counts, Origins(settings), settings.body_kib * 1024)
         operators = ops_app(exposition(numbers), self.readiness)
         async with (
+            self._routed(serving) as clients,
             _listening(operators, settings.ops_bind, settings.ops_port, "ops_"),
             _listening(clients, settings.bind, settings.port, "", self._tls),
         ):
             yield
+
+    @contextlib.asynccontextmanager
+    async def _routed(self, serving: Serving) -> AsyncIterator[web.Application]:
+        """What clients come to, and a producer beneath it if they may write."""
+        settings, admission = self._settings, Admission(self._door, self._places)
+        async with self._writing(admission) as writing:
+            writes = {"stop": writing.say_stop, "tool_result": writing.say_tool_result} if writing else {}
+            sockets = WebSockets(serving, admission, writes)
+            routed = [part(serving, admission) for part in READING]
+            parts = [*routed, sockets, TicketPosts(self._door, settings.ticket_s), *([writing] if writing else [])]
+            routes = [route for part in parts for route in part.routes()]
+            app = client_app(routes, self._counts, Origins(settings), settings.body_kib * KIB)
+            app.on_shutdown.append(sockets.shutdown)
+            yield app
+
+    @contextlib.asynccontextmanager
+    async def _writing(self, admission: Admission) -> AsyncIterator[Writing | None]:
+        if not self._settings.writes:
+            yield None
+            return
+        topics = self._config.topics
+        producer = Producer(self._config.kafka, [topics.tokens, topics.tool_results])
+        await producer.start()
+        writing = Writing(self._config, producer, admission, self._counts, self._open_messages)
+        try:
+            yield writing
+        finally:
+            await writing.close(self._settings.drain_s)
+            await producer.stop()
+
+    def _open_messages(self, conversation: str) -> list[str] | None:
+        key = conversation.encode()
+        return self._hub.open_messages(self._tail.partition_of(key), key)
 
     def readiness(self) -> tuple[bool, str]:
         """Whether clients should be sent here, and why not."""

@@ -60,6 +60,10 @@ class Channel:
         if view.knows_more_than(self._view):
             self._view = view
 
+    def open_messages(self) -> list[bytes]:
+        """As far as the view has read, which has the first event of all that it knows."""
+        return list(self._view.open_since())
+
     def take(self, entry: Entry) -> bool:
         """Tell all clients; False if they were sent back, and the channel is over."""
         frames = self._view.take(entry)
@@ -132,6 +136,13 @@ class Hub:
             for client in tuple(channel.clients):
                 client.lose()
             return False
+
+    def open_messages(self, partition: int, key: bytes) -> list[str] | None:
+        """Ids of a conversation's messages that are open; None if nobody reads it, so that it is not known here."""
+        channels = self._channels.get((partition, key))
+        if not channels:
+            return None
+        return [message.decode(errors="replace") for message in next(iter(channels.values())).open_messages()]
 
     def clients(self, partition: int) -> list[Client]:
         """Everybody who reads a partition."""

@@ -30,11 +30,12 @@ from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.grant import Action, Grant
 from tokenmill.gateway.incoming import BrokenOff, Incoming
 from tokenmill.gateway.native_chunks import NATIVE, NativeChunks, read_tm_open
-from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, UNSUPPORTED, Refused
+from tokenmill.gateway.problems import BAD_REQUEST, UNSUPPORTED, Refused
 from tokenmill.gateway.raw_stream import JSON, Cut, RawStream, how_to_read
 from tokenmill.gateway.sending import Sending, Writer
 from tokenmill.gateway.sequences import Sequences, claim_of
-from tokenmill.limits import KEY_BYTES, KIB, TRACE_STATE_BYTES
+from tokenmill.gateway.stops import message_id_of, which
+from tokenmill.limits import KIB, TRACE_STATE_BYTES
 from tokenmill.records import Headers
 from tokenmill.session import SessionSettings
 
@@ -127,7 +128,7 @@ class Writing:
     async def _chunks(self, request: web.Request) -> web.Response:
         conversation, grant = await self._admitted(request, "write")
         cut, codec = how_to_read(request.content_type, request.query.get("codec"))
-        message_id = _message_id(request.query["message_id"]) if "message_id" in request.query else None
+        message_id = message_id_of(request.query["message_id"]) if "message_id" in request.query else None
         options, claim = self._options(request), claim_of(request.headers)
         post = ChunkPost(
             Incoming(request, self._idle_s, self._admission.held(grant)),
@@ -165,30 +166,47 @@ class Writing:
 
     async def _stop_addressed(self, request: web.Request) -> web.Response:
         conversation, _ = await self._admitted(request, "stop")
-        return await self._stop(conversation, Stop(message_id=_message_id(request.match_info["message"])))
+        return await self._stop(conversation, Stop(message_id=message_id_of(request.match_info["message"])))
+
+    async def say_stop(self, conversation: str, fields: Mapping[str, Any]) -> Mapping[str, object]:
+        """A stop that came as a message of a WebSocket, whose rights were asked. Raises `Refused`."""
+        stopping, _ = await self._stopped(conversation, _converted(fields, Stop))
+        return msgspec.structs.asdict(stopping)
 
     async def _stop(self, conversation: str, stop: Stop) -> web.Response:
+        stopping, ended = await self._stopped(conversation, stop)
+        return _answer(stopping, status=200 if ended else 202)
+
+    async def _stopped(self, conversation: str, stop: Stop) -> tuple[Stopping, bool]:
+        """What is being stopped, and whether it had ended."""
         known = self._open_messages(conversation)
-        message_id = _which(stop, known)
+        message_id = which(stop, known)
         if message_id is not None or stop.unnamed:
             choice = msgspec.UNSET if stop.choice is None else stop.choice
             chunk = Chunk(conversation_id=conversation, message_id=message_id, choice=choice, control="cancel")
             await self._write(self._topics.tokens, conversation, msgspec.json.encode(chunk), [NATIVE])
             self._counts.wrote("stop")
-        ended = not stop.unnamed and known is not None and message_id not in known
-        return _answer(Stopping(message_id), status=200 if ended else 202)
+        return Stopping(message_id), not stop.unnamed and known is not None and message_id not in known
 
     # Results of tools
 
     async def _tool_result(self, request: web.Request) -> web.Response:
         conversation, _ = await self._admitted(request, "write")
         body = _read(request, await Incoming(request, self._idle_s).whole(self._cap), ToolResultBody)
+        return _answer(await self._answered(conversation, body, _tracing(request.headers)))
+
+    async def say_tool_result(self, conversation: str, fields: Mapping[str, Any]) -> Mapping[str, object]:
+        """A result that came as a message of a WebSocket, whose rights were asked. Raises `Refused`."""
+        written = await self._answered(conversation, _converted(fields, ToolResultBody), ())
+        return msgspec.structs.asdict(written)
+
+    async def _answered(self, conversation: str, body: ToolResultBody, tracing: Headers) -> Written:
         _check_result(body, conversation)
         fields = msgspec.structs.asdict(body) | {"conversation_id": conversation}
         value = msgspec.json.encode(ToolResult(**fields))
-        written = await self._write(self._topics.tool_results, conversation, value, _tracing(request.headers))
+        written = await self._write(self._topics.tool_results, conversation, value, tracing)
         self._counts.wrote("tool-results")
-        return _answer(written)
+        return written
 
     # What they share
 
@@ -230,32 +248,6 @@ def _tell(task: "asyncio.Task[web.Response]") -> None:
         log.error("a write failed after its client went away", exc_info=problem)
 
 
-def _which(stop: Stop, known: list[str] | None) -> str | None:
-    """The id of the message to stop; None if it has none, or if none is open. Raises `Refused`."""
-    if stop.unnamed:
-        if stop.message_id is not None:
-            raise Refused(BAD_REQUEST, "say message_id or unnamed, not both")
-        return None
-    if stop.message_id is not None:
-        return _message_id(stop.message_id)
-    if known is None:
-        raise Refused(BAD_REQUEST, "say which message to stop: its message_id, or unnamed: true if it has none")
-    if len(known) > 1:
-        raise Refused(CONFLICT, "several messages are open; say the message_id of one", open=known)
-    return known[0] if known else None
-
-
-def _message_id(text: str) -> str:
-    """The id of a message, if it can be one. Raises `Refused`."""
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        size = 0
-    if not 0 < size <= KEY_BYTES:
-        raise Refused(BAD_REQUEST, f"message_id is UTF-8, not empty, and at most {KEY_BYTES} bytes long")
-    return text
-
-
 def _check_result(body: ToolResultBody, conversation: str) -> None:
     """Raise `Refused` for a result that readers of the topic could not use."""
     if body.conversation_id not in ("", conversation):
@@ -276,6 +268,14 @@ def _read(request: web.Request, body: bytes, kind: type[T]) -> T:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise Refused(BAD_REQUEST, f"the body: {problem}") from problem
+
+
+def _converted(fields: Mapping[str, Any], kind: type[T]) -> T:
+    """What a message of a WebSocket says. Raises `Refused`."""
+    try:
+        return msgspec.convert(fields, kind)
+    except msgspec.ValidationError as problem:
+        raise Refused(BAD_REQUEST, str(problem)) from problem
 
 
 def _tracing(headers: Mapping[str, str]) -> Headers:
