@@ -1,0 +1,112 @@
+"""One task writes for all clients: collected frames, heartbeats, and who is slow."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from tests.support.pipes import FakePipe
+from tests.support.stage import until
+from tokenmill.gateway.flusher import Flusher
+from tokenmill.gateway.outbox import Outbox
+from tokenmill.gateway.stream import Stream
+from tokenmill.gateway.view import Frame
+
+HEARTBEAT = b"!"
+
+
+@asynccontextmanager
+async def running(flush_s: float = 0.01, heartbeat_s: float = 60) -> AsyncIterator[Flusher]:
+    flusher = Flusher(flush_s, heartbeat_s)
+    task = asyncio.create_task(flusher.run())
+    try:
+        yield flusher
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def added(flusher: Flusher, pipe: FakePipe, held: Callable[[], bool] = lambda: True, **caps: float) -> Stream:
+    outbox = Outbox(pipe, int(caps.get("cap", 1_000)), caps.get("stall_s", 10), flusher.dirty)
+    stream = Stream(outbox, (-1, 0), until_finish=False, held=held)
+    flusher.add(stream, HEARTBEAT)
+    return stream
+
+
+def frame(offset: int) -> Frame:
+    return Frame(offset, 1, 0, b"{}", b"m")
+
+
+async def test_frames_of_a_moment_go_out_together() -> None:
+    """Of all clients, each with a write of its own."""
+    async with running() as flusher:
+        pipes = [FakePipe(), FakePipe()]
+        for stream in [added(flusher, pipe) for pipe in pipes]:
+            stream.tell([frame(1)], b"a")
+            stream.tell([frame(2)], b"b")
+        await until(lambda: all(pipe.taken == b"ab" for pipe in pipes), "everything is written", 5)
+        assert [pipe.writes for pipe in pipes] == [1, 1]
+
+
+async def test_a_stuck_client_is_tried_again_and_disturbs_nobody() -> None:
+    """It goes on where it was; meanwhile the processor is not kept busy."""
+    async with running(flush_s=0) as flusher:
+        stuck, free = FakePipe(room=1), FakePipe()
+        slow, quick = added(flusher, stuck), added(flusher, free)
+        slow.tell([frame(1)], b"abc")
+        await until(lambda: stuck.taken, "the first write", 5)
+        slow.tell([frame(2)], b"def")
+        began = time.process_time()
+        quick.tell([frame(1)], b"x")
+        await until(lambda: free.taken == b"x", "others are written to", 5)
+        await asyncio.sleep(0.3)
+        assert time.process_time() - began < 0.15
+        stuck.read(100)
+        await until(lambda: stuck.taken == b"abcdef", "it goes on", 5)
+        assert not slow.over.done()
+
+
+async def test_a_client_that_does_not_keep_up_is_ended() -> None:
+    """By bytes or by time, with the reason."""
+    async with running() as flusher:
+        for caps in ({"cap": 2}, {"stall_s": 0.1}):
+            pipe = FakePipe(room=0)
+            stream = added(flusher, pipe, **caps)
+            stream.tell([frame(1)], b"a")
+            await until(lambda: pipe.buffered, "it is written to", 5)  # noqa: B023 -- asked at once
+            stream.tell([frame(2)], b"bcd")
+            assert await asyncio.wait_for(stream.over, 5) == "slow"
+            flusher.remove(stream)
+
+
+async def test_silence_is_broken_by_heartbeats() -> None:
+    """Only where it is silent; and they are no frames."""
+    async with running(heartbeat_s=0.2) as flusher:
+        pipe = FakePipe()
+        stream = added(flusher, pipe)
+        await until(lambda: pipe.taken == HEARTBEAT * 2, "two heartbeats", 5)
+        assert stream.place == (-1, 0)
+
+
+async def test_who_is_no_longer_let_in_is_ended() -> None:
+    """Within about a second."""
+    allowed = True
+    async with running() as flusher:
+        stream = added(flusher, FakePipe(), held=lambda: allowed)
+        allowed = False
+        assert await asyncio.wait_for(stream.over, 5) == "expired"
+
+
+async def test_the_end_of_all_streams_can_be_waited_for() -> None:
+    """Of those there are; without any there is nothing to wait for."""
+    flusher = Flusher(0.01, 60)
+    await flusher.emptied()
+    streams = [added(flusher, FakePipe()) for _ in range(2)]
+    assert set(flusher.streams) == set(streams)
+    waiting = asyncio.create_task(flusher.emptied())
+    flusher.remove(streams[0])
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    flusher.remove(streams[1])
+    await asyncio.wait_for(waiting, 5)
+    flusher.dirty(streams[1].outbox)  # what was under way for one that has left

@@ -1,0 +1,286 @@
+"""A client's way to the head, over a log in memory: wherever it begins, nothing is missing and nothing comes twice."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.event_log import START_MS, EventLog, Said, frames_of, of, position_of, spoken, woven
+from tokenmill.dialects import DIALECTS, Dialect, find_dialect
+from tokenmill.dialects.native import NATIVE
+from tokenmill.errors import Unavailable
+from tokenmill.gateway.position import Position
+from tokenmill.gateway.reading import Gone, Lookback, Reading, Start
+from tokenmill.gateway.view import Frame
+from tokenmill.gateway.window import Windows
+
+OPENAI = find_dialect("openai")
+
+TEXT = '<think>Hm.</think>Rain.\n<tool_call>\n{"name": "now", "arguments": {"a": "b c"}}\n</tool_call> Done.'
+
+NOW = START_MS + 1_000
+
+FAR = Lookback(600, 1_000_000)
+
+
+def others(count: int) -> list[Said]:
+    """Other conversations of the partition."""
+    return [chunk for number in range(count) for chunk in of(f"o{number}", spoken("x", "No."))]
+
+
+def talk() -> EventLog:
+    """Messages one after the other and at the same time, with two choices, among others."""
+    said = woven(
+        [*of("c", spoken("one", TEXT)), *of("c", spoken("two", "Hi."))],
+        [*others(5), *of("c", spoken("three", TEXT, choice=1))],
+        [*others(3), *of("c", spoken("three", TEXT, step=3))],
+        others(30),
+    )
+    return EventLog(said)
+
+
+def reading_of(log: EventLog, dialect: Dialect = NATIVE, window: int | None = None, key: bytes = b"c") -> Reading:
+    return Reading(log, log.window(window), key, dialect, 0)  # type: ignore[arg-type] # reads like `Past`
+
+
+async def shown(reading: Reading, start: Start, lookback: Lookback = FAR) -> list[Frame]:
+    await reading.begin(start, lookback, NOW)
+    return [frame async for frames in reading.frames() for frame in frames]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+async def test_a_reading_can_begin_behind_every_frame(dialect: Dialect) -> None:
+    """With all of the log in the window, none of it, or half."""
+    log = talk()
+    frames = frames_of(log.entries(), dialect)
+    for number, frame in enumerate(frames, 1):
+        window = (0, None, frame.offset, log.end // 2)[number % 4]
+        reading = reading_of(log, dialect, window)
+        assert await shown(reading, position_of(frame)) == frames[number:]
+        assert not reading.gap
+
+
+@given(st.data())
+def test_what_a_worker_repeats_is_shown_once_wherever_a_reading_begins(data: st.DataObject) -> None:
+    """Workers take over at random places; clients come at random times, with the last id that they were given."""
+    said = list(talk_said())
+    log, at = EventLog(), 0
+    while at < len(said):
+        more = data.draw(st.integers(1, len(said) - at), "chunks")
+        log.say(said[at : at + more])
+        at += more
+        if back := data.draw(st.integers(0, 20), "repeated"):
+            log.repeat(max(0, len(log.records) - back), len(log.records))
+    dialect = data.draw(st.sampled_from([NATIVE, OPENAI]))
+    whole = frames_of(log.entries(), dialect)
+    got = list[Frame]()
+    start: Start = "start"
+    while len(got) < len(whole):
+        came = asyncio.run(shown(reading_of(log, dialect, data.draw(st.integers(0, log.end), "window")), start))
+        got += came[: data.draw(st.integers(1, max(1, len(came))), "frames before the cut")]
+        assert came
+        start = position_of(got[-1])
+    assert got == whole
+
+
+def talk_said() -> list[Said]:
+    return woven(of("c", spoken("one", "Rain.")), others(3), [*of("c", spoken("two", "Hi.")), *others(2)])
+
+
+async def test_everything_is_everything_of_the_conversation() -> None:
+    """And nothing of another one."""
+    log = talk()
+    assert await shown(reading_of(log, OPENAI), "start") == frames_of(log.entries(), OPENAI)
+    assert await shown(reading_of(log, OPENAI, key=b"nobody"), "start") == []
+
+
+async def test_how_far_back_everything_goes_is_bounded() -> None:
+    """In records and in seconds; a message that was open there is shown from its beginning."""
+    log = EventLog([*of("c", spoken("old", "Old.")), *others(20), *of("c", spoken("new", TEXT))])
+    new = next(entry for entry in log.entries() if entry.message == b"new")
+    expected = [frame for frame in frames_of(log.entries(), NATIVE) if frame.message == b"new"]
+    inside = log.end - new.offset - 7
+    for lookback in (Lookback(600, inside), Lookback((NOW - new.opened - 3) / 1_000, 1_000_000)):
+        assert await shown(reading_of(log), "start", lookback) == expected
+
+
+async def test_now_is_what_comes_from_here_on() -> None:
+    """With the state that messages have that are open: what comes of them is rendered as for those who saw it all."""
+    log, said = EventLog(), of("c", spoken("m", TEXT))
+    log.say(said[:9])
+    whole, window = EventLog(said), log.window(log.end)
+    reading = Reading(log, window, b"c", OPENAI, 0)  # type: ignore[arg-type] # reads like `Past`
+    assert await shown(reading, "now") == []
+    standing = reading.standing
+    log.say(said[9:])
+    came = await shown(reading_of(log, OPENAI), standing)
+    assert came == [frame for frame in frames_of(whole.entries(), OPENAI) if frame.offset >= standing.offset]
+
+
+async def test_the_open_message_is_shown_from_its_first_event() -> None:
+    """Without those that are over, even where they lie between."""
+    log = EventLog(woven([*of("c", spoken("over", "Hi.")), *others(3)], of("c", spoken("open", TEXT)[:-2]), others(9)))
+    expected = [frame for frame in frames_of(log.entries(), OPENAI) if frame.message == b"open"]
+    reading = reading_of(log, OPENAI)
+    assert await shown(reading, "message") == expected
+    assert reading.standing.offset <= expected[0].offset
+    assert await shown(reading_of(EventLog(of("c", spoken("over", "Hi.")))), "message") == []
+
+
+async def test_a_beginning_that_lies_in_the_past_is_found_by_its_time() -> None:
+    """Also where the record that leads there is read from the log itself, in the middle of a batch."""
+    log = EventLog([*of("c", spoken("long", TEXT)[:8]), *others(40), *of("c", spoken("long", TEXT)[8:]), *others(40)])
+    frames = frames_of(log.entries(), OPENAI)
+    middle = next(frame for frame in frames if frame.offset > log.end // 3)
+    start = Position(0, middle.offset, 0, 0)
+    assert start.offset < log.end - 100
+    for window in (0, None):
+        reading = reading_of(log, OPENAI, window)
+        assert await shown(reading, start) == [frame for frame in frames if frame.offset >= middle.offset]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Position(0, 3, 1, 0),  # between two records
+        Position(0, 10**12, 1, 0),
+        Position(0, 10**12, 0, 0),
+        Position(0, 4, 9, 0),  # a part that its record does not have
+    ],
+)
+async def test_a_place_that_the_log_does_not_have_is_gone(wrong: Position) -> None:
+    """Forged, or of a log that was."""
+    log = talk()
+    for window in (0, None):
+        with pytest.raises(Gone):
+            await shown(reading_of(log, NATIVE, window), wrong)
+
+
+async def test_a_place_in_another_conversation_is_gone() -> None:
+    """Whoever has the id of somebody else's frame gets nothing by it."""
+    log = talk()
+    theirs = frames_of(log.entries(), NATIVE, b"o1")
+    for frame in theirs:
+        with pytest.raises(Gone):
+            await shown(reading_of(log), position_of(frame))
+
+
+async def test_a_place_that_retention_passed_is_gone() -> None:
+    """The record itself; or the beginning of its message, without which a dialect can't go on."""
+    log = EventLog([*others(600), *of("c", spoken("m", TEXT)), *others(3)])
+    frames = frames_of(log.entries(), OPENAI)
+    at = frames[len(frames) // 2]
+    log.first = at.offset + 1
+    with pytest.raises(Gone):
+        await shown(reading_of(log, OPENAI), position_of(at))
+    log.first = at.offset - at.back + 2
+    with pytest.raises(Gone):
+        await shown(reading_of(log, OPENAI), position_of(at))
+    native = reading_of(log)
+    after = [entry.value for entry in log.entries() if entry.offset > at.offset and entry.key == b"c"]
+    assert [frame.payload for frame in await shown(native, position_of(at)._replace(part=1))] == after
+    assert not native.gap
+
+
+async def test_a_message_without_its_beginning_is_a_gap() -> None:
+    """Its readers are told; what can be said is said, and messages behind it are whole."""
+    log = EventLog([*of("c", spoken("m", TEXT)), *of("c", spoken("n", TEXT))])
+    log.first = 12
+    reading = reading_of(log, OPENAI)
+    frames = await shown(reading, "start")
+    assert reading.gap
+    assert [frame.payload for frame in frames if frame.message == b"m"] == [b""]
+    behind = [frame for frame in frames if frame.message == b"n"]
+    assert behind == [frame for frame in frames_of(log.entries(len(log.records)), OPENAI) if frame.message == b"n"]
+
+
+async def test_who_saw_only_the_repeat_goes_on_behind_it() -> None:
+    """It came between a record and its repeat; with the id of the repeat it is not sent what it has, nor denied."""
+    said = of("c", spoken("m", TEXT))
+    log = EventLog(said[:9])
+    log.repeat(0, len(log.records))
+    again = log.records[len(log.records) // 2].offset
+    log.say(said[9:])
+    frames = frames_of([entry for entry in log.entries() if entry.offset >= again], OPENAI)
+    for number, frame in enumerate(frames, 1):
+        came = await shown(reading_of(log, OPENAI), position_of(frame))
+        assert [(each.place, each.payload) for each in came] == [(each.place, each.payload) for each in frames[number:]]
+
+
+async def test_what_another_gateway_has_read_already_is_waited_for() -> None:
+    """A client that comes from a gateway whose reader was ahead loses nothing."""
+    log, windows = talk(), Windows(1 << 30, 1e9)
+    frames = frames_of(log.entries(), NATIVE)
+    window, there = windows.open(0, 0), frames[-3].offset
+    windows.add(0, [entry for entry in log.entries() if entry.offset < there], there, 0)
+    reading = Reading(log, window, b"c", NATIVE, 0)  # type: ignore[arg-type] # reads like `Past`
+    coming = asyncio.create_task(shown(reading, position_of(frames[-2])))
+    await asyncio.sleep(0)
+    windows.add(0, log.entries(there), log.end, 0)
+    assert await coming == frames[-1:]
+
+
+async def test_a_reader_that_does_not_come_there_is_said_to_be_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the client is better off with another gateway."""
+    monkeypatch.setattr("tokenmill.gateway.reading.BEHIND_S", 0.05)
+    log = talk()
+    window = log.window(log.end)
+    window.first = window.end = 0
+    with pytest.raises(Unavailable, match="does not come to offset"):
+        await shown(
+            Reading(log, window, b"c", NATIVE, 0),  # type: ignore[arg-type] # reads like `Past`
+            position_of(frames_of(log.entries(), NATIVE)[-1]),
+        )
+
+
+async def test_a_reading_goes_back_for_a_message_that_began_earlier() -> None:
+    """What was shown is not shown again, and repeats of it are known."""
+    said = of("c", spoken("m", TEXT))
+    log = EventLog([*said[:4], *others(3)])
+    window = log.window(log.end)
+    reading = Reading(log, window, b"c", OPENAI, 0)  # type: ignore[arg-type] # reads like `Past`
+    assert await shown(reading, "now") == []
+    place, since = reading.place, log.end
+    log.say(said[4:])
+    log.repeat(-5)
+    window.first = window.end = log.end
+    await reading.go_back(place, log.entries()[0].opened)
+    came = [frame async for frames in reading.frames() for frame in frames]
+    assert came == [frame for frame in frames_of(log.entries(), OPENAI) if frame.offset >= since]
+
+
+async def test_one_that_can_not_go_back_goes_on_without() -> None:
+    """The log has lost the beginning meanwhile."""
+    log = EventLog(of("c", spoken("m", TEXT)))
+    opened = log.entries()[0].opened
+    log.first = 12
+    reading = reading_of(log, OPENAI)
+    assert await shown(reading, "now") == []
+    await reading.go_back((10, 1), opened)
+    frames = [frame async for frames in reading.frames() for frame in frames]
+    assert [(frame.payload, frame.last) for frame in frames] == [(b"", True)]
+    assert reading.gap
+
+
+async def test_who_came_back_behind_an_end_is_answered() -> None:
+    """There is nothing more until another message begins."""
+    log = EventLog(of("c", spoken("m", TEXT)))
+    frames = frames_of(log.entries(), OPENAI)
+    reading = reading_of(log, OPENAI)
+    assert await shown(reading, position_of(frames[-1])) == []
+    assert reading.answered
+    open_ = reading_of(EventLog(of("c", spoken("m", TEXT)[:-1])), OPENAI)
+    await shown(open_, position_of(frames[3]))
+    assert not open_.answered
+    fresh = reading_of(log, OPENAI)
+    await shown(fresh, "now")
+    assert not fresh.answered
+
+
+async def test_one_whose_window_is_dropped_is_lost() -> None:
+    """The log is another one now."""
+    reading = reading_of(talk())
+    before = reading.lost
+    reading._window.dropped = True
+    assert (before, reading.lost) == (False, True)
