@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from aiokafka import AIOKafkaProducer
 
 from tokenmill.dialects import Dialect
 from tokenmill.gateway.entry import Entry, entries
@@ -62,6 +63,17 @@ class EventLog:
         """Publish records of these indices again, as a worker does that takes over."""
         for record in self.records[first:last]:
             self.records.append(record._replace(offset=self.end))
+
+    async def publish(self, bootstrap: str, topic: str, partition: int, start: int = 0) -> None:
+        """Put the records from an index on onto a partition of a topic."""
+        producer = AIOKafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True)
+        await producer.start()
+        try:
+            for each in self.records[start:]:
+                place = {"partition": partition, "timestamp_ms": each.timestamp}
+                await producer.send(topic, each.value, key=each.key, headers=list(each.headers), **place)
+        finally:
+            await producer.stop()
 
     def entries(self, start: int = 0) -> list[Entry]:
         """What a gateway makes of it."""

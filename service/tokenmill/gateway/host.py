@@ -22,6 +22,7 @@ from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.ag_ui import AgUi
 from tokenmill.gateway.ai_sdk import AiSdk
 from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.events import Events
 from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.gauges import read_gauges
@@ -98,14 +99,14 @@ class Process:
         await self._door.prepare()
         await self._tail.start(self._config.kafka.startup_timeout_s)
         try:
-            async with self._served():
-                await self._work(stop)
+            async with self._served() as clients:
+                await self._work(stop, clients)
                 self._deadline.start(self._settings.drain_s + EXIT_S, "drain")
         finally:
             await self._past.close()
             await self._tail.stop()
 
-    async def _work(self, stop: asyncio.Event) -> None:
+    async def _work(self, stop: asyncio.Event, clients: web.BaseSite) -> None:
         """Until a signal or a part's end."""
         parts = {
             asyncio.create_task(self._tail.run(), name="the reader of the log"),
@@ -117,14 +118,15 @@ class Process:
             for task in done - {stopping}:
                 self._deadline.start(EXIT_S, "failure")
                 raise FatalError(f"{task.get_name()} ended: {_why(task)}")
-            await self._drain()
+            await self._drain(clients)
         finally:
             for task in (*parts, stopping):
                 task.cancel()
             await asyncio.gather(*parts, stopping, return_exceptions=True)
 
-    async def _drain(self) -> None:
+    async def _drain(self, clients: web.BaseSite) -> None:
         self._draining = True
+        await clients.stop()  # whoever comes now is refused, and finds another process
         streams = self._flusher.streams
         log.info("draining: %d streams are told to come back", len(streams))
         for stream in streams:
@@ -134,8 +136,8 @@ class Process:
                 await self._flusher.emptied()
 
     @contextlib.asynccontextmanager
-    async def _served(self) -> AsyncIterator[None]:
-        """Both ports, open."""
+    async def _served(self) -> AsyncIterator[web.BaseSite]:
+        """Both ports, open; that of the clients."""
         settings, numbers = self._settings, self._counts.numbers
         read_gauges(numbers, settings, self._tail, self._past, self._windows)
         serving = Serving(settings, self._tail, self._past, self._hub, self._flusher, self._counts)
@@ -143,9 +145,9 @@ class Process:
         async with (
             self._routed(serving) as clients,
             _listening(operators, settings.ops_bind, settings.ops_port, "ops_"),
-            _listening(clients, settings.bind, settings.port, "", self._tls),
+            _listening(clients, settings.bind, settings.port, "", self._tls) as site,
         ):
-            yield
+            yield site
 
     @contextlib.asynccontextmanager
     async def _routed(self, serving: Serving) -> AsyncIterator[web.Application]:
@@ -193,16 +195,21 @@ class Process:
 @contextlib.asynccontextmanager
 async def _listening(
     app: web.Application, bind: str, port: int, prefix: str, tls: ssl.SSLContext | None = None
-) -> AsyncIterator[None]:
+) -> AsyncIterator[web.BaseSite]:
+    watch = Deadlines()
+    app.middlewares.insert(0, watch.middleware())
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, logger=server_log(), shutdown_timeout=1.0)
     await runner.setup()
+    assert runner.server is not None  # noqa: S101 -- it was set up
+    watching = asyncio.create_task(watch.run(runner.server))
     try:
         with bound(bind, port, "gateway", prefix) as sock:
             site = web.SockSite(runner, sock, ssl_context=tls, backlog=BACKLOG)
             await site.start()
             log.info("gateway.%sport: listening on %s port %d", prefix, bind, sock.getsockname()[1])
-            yield
+            yield site
     finally:
+        watching.cancel()
         await runner.cleanup()
 
 

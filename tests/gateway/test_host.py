@@ -1,0 +1,50 @@
+"""The process: what it says when it can't start, when clients should be sent to it, and how it ends."""
+
+import asyncio
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.topics import make_topics
+from tokenmill.config import Config, Gateway, Kafka
+from tokenmill.gateway.host import SILENT_S, Process, run_gateway
+from tokenmill.process import Deadline
+from tokenmill.servers.gateway import GatewayProcess
+from tokenmill.servers.process import answer_of
+
+
+def test_without_kafka_it_does_not_start(capsys: pytest.CaptureFixture[str]) -> None:
+    """It says so, and a supervisor tries again."""
+    config = Config(kafka=Kafka(bootstrap_servers="127.0.0.1:1", startup_timeout_s=1), gateway=Gateway(port=0))
+    assert run_gateway(config) == 1
+    out, err = capsys.readouterr()
+    assert "connect to 127.0.0.1:1" in out + err
+    assert "Traceback" not in out + err
+
+
+async def test_it_is_ready_while_kafka_answers_and_nobody_told_it_to_end() -> None:
+    """Else the reason is said."""
+    process = Process(Config(), Deadline())
+    now = asyncio.get_running_loop().time()
+    process._tail.polled_at = now
+    assert process.readiness() == (True, "ready")
+    process._tail.polled_at = now - SILENT_S - 5
+    ready, why = process.readiness()
+    assert (ready, "Kafka was not heard of" in why) == (False, True)
+    process._draining = True
+    assert process.readiness() == (False, "draining")
+
+
+@pytest.mark.integration
+async def test_it_ends_when_it_is_told_to(kafka: str, unique: str, tmp_path: Path) -> None:
+    """With the exit code of a success, and at once where nobody is connected."""
+    await make_topics(kafka, f"events-{unique}", partitions=1)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        settings = {"kafka": {"bootstrap_servers": kafka}, "topics": {"events": f"events-{unique}"}}
+        with GatewayProcess(tmp_path, settings) as gateway:
+            process = gateway.process
+            assert answer_of(f"{gateway.url}/v1/nothing") is None
+            process.send_signal(number)
+            assert await asyncio.to_thread(process.wait, 15) == 0
+            assert "Traceback" not in gateway.log.read_text()

@@ -1,0 +1,80 @@
+"""What lies before the window, on a real Kafka."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.support.event_log import START_MS, EventLog, of, spoken
+from tests.support.topics import make_topics
+from tokenmill.client import Connection
+from tokenmill.errors import Unavailable
+from tokenmill.gateway.entry import Entry
+from tokenmill.gateway.past import Past
+
+pytestmark = pytest.mark.integration
+
+
+@asynccontextmanager
+async def past_of(bootstrap: str, topic: str, readers: int = 2) -> AsyncIterator[Past]:
+    past = Past(Connection(bootstrap), topic, readers)
+    try:
+        yield past
+    finally:
+        await past.close()
+
+
+@pytest.fixture
+async def log(kafka: str, unique: str) -> EventLog:
+    """A partition of a topic `past-…` with several conversations."""
+    log = EventLog([chunk for number in range(30) for chunk in of(f"c{number % 5}", spoken(f"m{number}", "Hello."))], 1)
+    await make_topics(kafka, f"past-{unique}", partitions=2)
+    await log.publish(kafka, f"past-{unique}", 1)
+    return log
+
+
+async def read_all(past: Past, start: int, end: int, key: bytes) -> list[Entry]:
+    found: list[Entry] = []
+    while start < end:
+        came, start = await past.read(1, start, key)
+        found += came
+    return found
+
+
+async def test_a_conversation_is_read_from_any_offset_on(kafka: str, unique: str, log: EventLog) -> None:
+    """And only that one."""
+    expected = [(entry.offset, entry.value, entry.seq, entry.opened) for entry in log.entries() if entry.key == b"c3"]
+    async with past_of(kafka, f"past-{unique}") as past:
+        for start in (0, expected[2][0], expected[2][0] + 1):
+            found = await read_all(past, start, log.end, b"c3")
+            assert [(e.offset, e.value, e.seq, e.opened) for e in found] == [e for e in expected if e[0] >= start]
+        assert await past.bounds(1) == (0, log.end)
+        assert await past.bounds(0) == (0, 0)
+
+
+async def test_a_time_leads_to_the_first_record_that_is_not_older(kafka: str, unique: str, log: EventLog) -> None:
+    """Before all of them to the first, behind all of them to none."""
+    middle = log.records[len(log.records) // 2]
+    first = next(record.offset for record in log.records if record.timestamp >= middle.timestamp)
+    async with past_of(kafka, f"past-{unique}") as past:
+        assert await past.since(1, middle.timestamp) == first
+        assert await past.since(1, -5) == 0
+        assert await past.since(1, START_MS + 10**9) is None
+
+
+async def test_many_take_turns_with_few_consumers(kafka: str, unique: str, log: EventLog) -> None:
+    """Everybody gets all of it; there are never more consumers than the cap."""
+    async with past_of(kafka, f"past-{unique}", readers=2) as past:
+        found = await asyncio.gather(*(read_all(past, 0, log.end, b"c%d" % (n % 5)) for n in range(12)))
+        assert [len(each) for each in found] == [
+            sum(entry.key == b"c%d" % (n % 5) for entry in log.entries()) for n in range(12)
+        ]
+        assert len(past._free) == 2
+
+
+async def test_a_kafka_that_is_away_is_said_so() -> None:
+    """Within a deadline."""
+    async with past_of("127.0.0.1:1", "events") as past:
+        with pytest.raises(Unavailable, match="connect a reader"):
+            await past.bounds(0)
