@@ -9,9 +9,10 @@ from tokenmill.commands import demo
 from tokenmill.terminal.console import Terminal
 
 
-def test_it_runs_the_demo_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a console that leaves model text as it is."""
+@pytest.mark.parametrize(("options", "keep"), [([], False), (["--keep"], True)])
+def test_it_runs_the_demo_on_the_terminal(options: list[str], keep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a console that leaves model text as it is; it stays if it is told to."""
     given: list[Any] = []
-    monkeypatch.setattr(demo, "run_demo", given.append)
-    assert CliRunner().invoke(demo.command).exit_code == 0
-    assert [type(console) for console in given] == [Terminal]
+    monkeypatch.setattr(demo, "run_demo", lambda console, *, keep: given.append((type(console), keep)))
+    assert CliRunner().invoke(demo.command, options).exit_code == 0
+    assert given == [(Terminal, keep)]

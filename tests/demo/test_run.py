@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +49,7 @@ def test_the_whole_flow_in_plain_lines(temporary: Path) -> None:
     assert ["finish", str(everything), str(everything * COPIES)] in lines
     assert sum(line[:1] == ["error"] and line[1].endswith("-call:") for line in lines) == len(BROKEN)
     assert ["dead", "letters", "1", "undecodable", "1"] in lines
+    assert f"The gateway served {everything} conversations over HTTP" in run.stdout
 
 
 @pytest.fixture
@@ -69,5 +71,24 @@ def test_it_cleans_up_when_it_is_stopped(how: signal.Signals, temporary: Path) -
                 break
         process.send_signal(how)
         assert process.wait(DEADLINE_S) == 128 + how
+        assert process.stderr is not None
+        assert process.stderr.read().strip() == b""
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_kept_open_it_shows_an_answer_at_the_address_of_its_last_line(temporary: Path) -> None:
+    """What is written meanwhile can be read there; Ctrl-C ends it."""
+    keeping = [*DEMO, "--keep"]
+    with subprocess.Popen(
+        keeping, env=environment(temporary), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        address = next(line for line in process.stdout if line.startswith(b"http://"))
+        with urllib.request.urlopen(address.decode().strip(), timeout=DEADLINE_S) as answer:  # noqa: S310 -- it is http
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            lines = iter(answer)
+            assert any(b'"type":"tool-call"' in line for line in lines)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE_S) == 128 + signal.SIGINT
         assert process.stderr is not None
         assert process.stderr.read().strip() == b""

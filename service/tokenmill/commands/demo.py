@@ -7,10 +7,12 @@ from tokenmill.terminal.console import Terminal
 
 
 @click.command()
-def command() -> None:
+@click.option("--keep", is_flag=True, help="Stay until Ctrl-C, with an address at which an answer can be read.")
+def command(*, keep: bool) -> None:
     """The whole flow on this machine, with nothing installed.
 
-    Starts an embedded broker, an embedded Redis and a worker, publishes sample conversations in every format, shows
-    their events as they come, and ends with the counts. Everything is removed again.
+    Starts an embedded broker, an embedded Redis, a worker and a gateway, publishes sample conversations in every
+    format, shows their events as they come, reads them over HTTP, and ends with the counts. Everything is removed
+    again.
     """
-    run_demo(Terminal())
+    run_demo(Terminal(), keep=keep)

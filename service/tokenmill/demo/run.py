@@ -13,12 +13,15 @@ from tokenmill.client import Connection, Follower, Publisher, Repeats
 from tokenmill.demo.broker import embedded_broker
 from tokenmill.demo.check import check, content
 from tokenmill.demo.collect import Collector
+from tokenmill.demo.live import keep_writing
 from tokenmill.demo.metrics import Metrics
 from tokenmill.demo.samples import Sample, samples
+from tokenmill.demo.served import Served
 from tokenmill.demo.summary import Phase, print_summary
 from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent
 from tokenmill.servers import RedisServer
+from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.worker import Settings, WorkerProcess
 from tokenmill.terminal.readable import EventPrinter
 
@@ -49,18 +52,25 @@ ALL_DEADLINE_S = 60.0
 """For the second part, of which a quiet machine needs a second."""
 
 
-def run_demo(console: Console) -> None:
-    """Run it all; raises `FatalError` if an event is missing and `MissingServer` if something does not start."""
+def run_demo(console: Console, *, keep: bool = False) -> None:
+    """Run it all, and with `keep` stay until interrupted.
+
+    Raises `FatalError` if an event is missing and `MissingServer` if something does not start.
+    """
     with tempfile.TemporaryDirectory(prefix="tokenmill-demo-") as scratch, ExitStack() as running:
         folder = Path(scratch)
-        console.print("tokenmill demo: an embedded broker, an embedded Redis, one worker", style="bold")
+        console.print("tokenmill demo: an embedded broker, an embedded Redis, one worker, one gateway", style="bold")
         bootstrap = running.enter_context(embedded_broker(TOPICS))
         redis = running.enter_context(RedisServer(folder / "redis"))
         console.print(f"  broker   {bootstrap}\n  redis    {redis.url}")
+        settings = _settings(bootstrap, redis.url)
         with console.status("starting the worker"):
-            worker = running.enter_context(WorkerProcess(folder / "worker", _settings(bootstrap, redis.url)))
+            worker = running.enter_context(WorkerProcess(folder / "worker", settings))
         console.print(f"  worker   http://127.0.0.1:{worker.port}/metrics")
-        asyncio.run(_play(console, Connection(bootstrap), worker))
+        with console.status("starting the gateway"):
+            gateway = running.enter_context(GatewayProcess(folder / "gateway", {"kafka": settings["kafka"]}))
+        console.print(f"  gateway  {gateway.url}")
+        asyncio.run(_play(console, Connection(bootstrap), worker, gateway, keep=keep))
 
 
 def _settings(bootstrap: str, redis_url: str) -> Settings:
@@ -71,7 +81,9 @@ def _settings(bootstrap: str, redis_url: str) -> Settings:
     }
 
 
-async def _play(console: Console, connection: Connection, worker: WorkerProcess) -> None:
+async def _play(
+    console: Console, connection: Connection, worker: WorkerProcess, gateway: GatewayProcess, *, keep: bool
+) -> None:
     chosen = samples()
     live = console.is_terminal
     printer = EventPrinter(console, live=live)
@@ -81,14 +93,29 @@ async def _play(console: Console, connection: Connection, worker: WorkerProcess)
         if shown.get(event.conversation_id, False) or (event.conversation_id in shown and event.type in IN_BRIEF):
             printer.show(event)
 
-    async with Publisher(connection) as publisher, _collecting(connection, watch) as collector:
+    async with (
+        Publisher(connection) as publisher,
+        _collecting(connection, watch) as collector,
+        Served(gateway.url) as served,
+    ):
+        await served.follow([sample.name for sample in chosen], ONE_DEADLINE_S)
         pause_s = SHOW_S / sum(len(sample.chunks()) for sample in chosen) if live else 0
         for sample in chosen:
             await _show(console, sample, publisher, collector, pause_s)
         alone = Phase.of("one at a time", collector)
         await _crowd(console, chosen, publisher, collector)
         crowd = Phase.of("all at once", collector, alone)
-    print_summary(console, [alone, crowd], Metrics(worker.metrics()))
+        for sample in chosen:  # not before: the embedded broker lets the gateway wait for half a second each time
+            await served.check(sample.name, collector.events[sample.name], ONE_DEADLINE_S)
+        print_summary(console, [alone, crowd], Metrics(worker.metrics()))
+        console.print(f"\nThe gateway served {len(chosen)} conversations over HTTP, each event as it is on the topic.")
+        if keep:
+            await keep_writing(console, publisher, _named("hermes", chosen), gateway.url)
+    console.print("`tokenmill demo --keep` stays, with an address at which an answer can be read.", markup=False)
+
+
+def _named(name: str, chosen: Sequence[Sample]) -> Sample:
+    return next(sample for sample in chosen if sample.name == name)
 
 
 def _in_full(sample: Sample) -> bool:
