@@ -181,6 +181,11 @@ class Reading:
         return bool(self.standing.part) and self.view.idle
 
     @property
+    def head(self) -> Position:
+        """Behind all that is there."""
+        return Position(self.partition, self._window.end, 0, 0)
+
+    @property
     def lost(self) -> bool:
         """Whether the log is no longer the one that is read."""
         return self._window.dropped

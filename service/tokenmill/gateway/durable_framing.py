@@ -1,0 +1,82 @@
+"""How Durable Streams say frames: an array of JSON values, or server-sent events `data` and `control`.
+
+1. The id of a frame is the offset behind it, which the protocol takes as it is: opaque, and in order as text.
+2. A payload that is no JSON is a string. Each `data` is followed by a `control` that says where the client is.
+3. `streamClosed` is the only end. A conversation has none, so only who asks for `until=finish` is told of one.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from tokenmill.dialects import Dialect
+from tokenmill.gateway.framing import STREAM_HEADERS, as_json
+from tokenmill.gateway.position import Position
+from tokenmill.gateway.view import Frame
+
+NEXT = "stream-next-offset"
+UP_TO_DATE = "stream-up-to-date"
+CLOSED = "stream-closed"
+CURSOR = "stream-cursor"
+
+SECURITY = {"x-content-type-options": "nosniff", "cross-origin-resource-policy": "cross-origin"}
+"""Nobody may take an answer of a model for a script; whose page may read it is a matter of origins."""
+
+
+def offset_of(partition: int, frame: Frame) -> Position:
+    """Behind a frame."""
+    return Position(partition, frame.offset, frame.part, frame.back)
+
+
+def array(frames: Sequence[Frame]) -> bytes:
+    """Payloads as JSON."""
+    return b"[%b]" % b",".join(as_json(frame.payload) for frame in frames)
+
+
+class DurableEvents(msgspec.Struct, frozen=True):
+    """Server-sent events of the protocol, to a client that is up to date or not yet."""
+
+    cursor: str
+    up_to_date: bool
+
+    @property
+    def name(self) -> str:
+        """For metrics."""
+        return "durable"
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Of the answer."""
+        return {"content-type": "text/event-stream"} | STREAM_HEADERS | SECURITY
+
+    @property
+    def heartbeat(self) -> bytes:
+        """A comment."""
+        return b": hb\n\n"
+
+    def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:  # noqa: ARG002 -- looks alike in all
+        """A payload, and where the client is behind it."""
+        return b"event: data\ndata:%b\n\n" % array([frame]) + self.control(offset_of(partition, frame))
+
+    def control(self, position: Position, *, closed: bool = False) -> bytes:
+        """Where the client is, and whether that is the end."""
+        fields: dict[str, object] = {"streamNextOffset": str(position)}
+        if closed:
+            fields |= {"streamClosed": True}
+        else:
+            fields |= {"streamCursor": self.cursor}
+        if self.up_to_date:
+            fields |= {"upToDate": True}
+        return b"event: control\ndata:%b\n\n" % msgspec.json.encode(fields)
+
+    def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
+        """A comment: clients of the protocol know two events."""
+        return b": %b %b\n\n" % (name.encode(), msgspec.json.encode(fields))
+
+    def opening(self, position: Position | None) -> bytes:
+        """A control, or a comment where there is no place yet."""
+        return b": open\n\n" if position is None else self.control(position)
+
+    def goodbye(self, retry_ms: int) -> bytes:
+        """When to come back."""
+        return b"retry: %d\n\n" % retry_ms

@@ -1,0 +1,250 @@
+"""`GET /v1/streams/{conversation}`: the reading side of Durable Streams 1.0, in JSON mode.
+
+1. A conversation is a stream of payloads in a dialect. The id of a frame is an offset: `-1` is the beginning, as far as
+   it is looked back, `now` the head. What follows an offset never changes, so answers that are full may be kept.
+2. Without `live` the answer is what is there; `live=long-poll` waits for something, `live=sse` sends what comes, for a
+   minute, then the client comes back.
+3. Not offered: PUT, POST and DELETE (chunks are posted elsewhere, to the parser), expiry, forks, and 404: a
+   conversation that nobody wrote to is empty. It is never closed; with `until=finish` the end of an answer closes it.
+4. Offsets that retention has passed are 410.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+from aiohttp import web
+
+from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.asked import Asked, dialect_of, named, start_of
+from tokenmill.gateway.begun import Begun
+from tokenmill.gateway.durable_framing import (
+    CLOSED,
+    CURSOR,
+    NEXT,
+    SECURITY,
+    UP_TO_DATE,
+    DurableEvents,
+    array,
+    offset_of,
+)
+from tokenmill.gateway.framing import LINES
+from tokenmill.gateway.http_pipe import HttpPipe
+from tokenmill.gateway.hub import Subject
+from tokenmill.gateway.position import Position
+from tokenmill.gateway.problems import BAD_POSITION, BAD_REQUEST, Refused, shown
+from tokenmill.gateway.serving import Serving
+from tokenmill.gateway.stream import Held, Outcome
+from tokenmill.gateway.view import Frame
+
+PATH = "/v1/streams/{conversation}"
+
+ANSWER_BYTES: Final = 1024 * 1024
+"""Of one array: then the client asks for the next one. What it holds has to be in memory at once, on both sides."""
+
+POLL_S: Final = 20.0
+"""A long poll waits so long; below what proxies take for an idle connection."""
+
+SSE_S: Final = 60.0
+"""After which a client comes back, as the protocol wants it: so caches can put clients of one place together."""
+
+CURSOR_S: Final = 20
+"""One step of a cursor, which keeps caches from answering a poll with what they answered before."""
+
+FULL: Final = "private, max-age=60, stale-while-revalidate=300"
+"""Of an answer that ends before the head, which is the same for ever; caches of many users may not keep it."""
+
+
+class Waiter:
+    """Waits at the head for the next record."""
+
+    def __init__(self) -> None:
+        self.came: asyncio.Future[Sequence[Frame]] = asyncio.get_running_loop().create_future()
+
+    def tell(self, frames: Sequence[Frame], data: bytes) -> None:  # noqa: ARG002 -- the answer is written anew
+        """They came."""
+        if not self.came.done():
+            self.came.set_result(frames)
+
+    def send_back(self, opened: int) -> None:  # noqa: ARG002 -- whoever polls again begins earlier
+        """Poll again."""
+        self.lose()
+
+    def lose(self) -> None:
+        """Poll again."""
+        if not self.came.done():
+            self.came.set_result(())
+
+
+class DurableStreams:
+    """The route."""
+
+    def __init__(self, serving: Serving, admission: Admission) -> None:
+        self._serving = serving
+        self._admission = admission
+
+    def routes(self) -> list[web.RouteDef]:
+        """For the application."""
+        return [web.get(PATH, self.get, allow_head=False), web.head(PATH, self.head)]
+
+    async def head(self, request: web.Request) -> web.Response:
+        """Where the head is."""
+        wanted = _asked(request, "now")
+        await self._admission.check(request, wanted.conversation, "read")
+        async with self._serving.begun(wanted) as begun:
+            headers = {NEXT: str(begun.reading.standing), "cache-control": "no-store"} | SECURITY
+            return web.Response(headers=headers, content_type="application/json")
+
+    async def get(self, request: web.Request) -> web.StreamResponse:
+        """What follows an offset."""
+        live = request.query.get("live", "")
+        if live not in ("", "sse", "long-poll"):
+            raise Refused(BAD_REQUEST, f"live is {shown(live)}; expected sse or long-poll")
+        wanted = _asked(request, _offset(request, live))
+        grant = await self._admission.check(request, wanted.conversation, "read")
+        with self._admission.place(grant) as held:
+            async with self._serving.begun(wanted) as begun:
+                if live == "sse":
+                    return await self._events(request, wanted, begun, held)
+                return await self._array(request, wanted, begun, live=bool(live))
+
+    async def _array(self, request: web.Request, wanted: Asked, begun: Begun, *, live: bool) -> web.Response:
+        frames: Sequence[Frame]
+        frames, full = await _read(begun)
+        if live and not frames and not _closed(wanted, begun, frames):
+            frames = await self._wait(wanted, begun)
+        at = _behind(begun, frames)
+        headers = {NEXT: str(at), "cache-control": FULL if full else "no-store"} | SECURITY
+        if not full:
+            headers[UP_TO_DATE] = "true"
+        if _closed(wanted, begun, frames):
+            headers[CLOSED] = "true"
+        elif live:
+            headers[CURSOR] = _cursor(request)
+        if live and not frames:
+            return web.Response(status=204, headers=headers)
+        return _tagged(request, wanted, array(frames), headers)
+
+    async def _wait(self, wanted: Asked, begun: Begun) -> Sequence[Frame]:
+        """The next frames, if any come in time."""
+        reading, waiter = begun.reading, Waiter()
+        subject = Subject(reading.partition, wanted.key, wanted.dialect, LINES)
+        self._serving.hub.attach(subject, reading.view, waiter)
+        try:
+            async with asyncio.timeout(POLL_S):
+                return await waiter.came
+        except TimeoutError:
+            return ()
+        finally:
+            self._serving.hub.detach(subject, waiter)
+
+    async def _events(self, request: web.Request, wanted: Asked, begun: Begun, held: Held) -> web.StreamResponse:
+        cursor, until = _cursor(request), time.monotonic() + SSE_S
+        past, live = DurableEvents(cursor, up_to_date=False), DurableEvents(cursor, up_to_date=True)
+        response = web.StreamResponse(headers=past.headers)
+        pipe = await HttpPipe.opened(request, response, self._serving.settings.stall_s)
+        try:
+            at = await _replay(begun, wanted, past, pipe)
+            wanted = msgspec.structs.replace(wanted, framing=live)
+            begun.reading.standing = at
+            outcome: Outcome = "finished"
+            if not _closed(wanted, begun, ()):
+                rest = begun._replace(peeked=())
+                outcome = await self._serving.attend(wanted, rest, pipe, lambda: held() and time.monotonic() < until)
+            if outcome == "finished":
+                await pipe.send(live.control(begun.reading.head, closed=True))
+            if outcome != "slow":  # an end that says nothing of a close is none: the client comes back with its offset
+                await pipe.finish()
+                return response
+        except (ConnectionError, TimeoutError):
+            pass  # the client left or takes nothing: it comes back with its offset
+        pipe.reset()
+        return response
+
+
+def _asked(request: web.Request, offset: str) -> Asked:
+    """What is asked for. Raises `Refused`."""
+    until = request.query.get("until", "")
+    if until not in ("", "finish"):
+        raise Refused(BAD_REQUEST, f"until is {shown(until)}; the only word for it is finish")
+    return Asked(
+        conversation=named(request.match_info["conversation"]),
+        dialect=dialect_of(request.query.get("dialect", "native")),
+        framing=LINES,
+        start={"-1": "start", "now": "now"}.get(offset) or start_of(offset, known_words=False),  # type: ignore[arg-type] # -- the words are two of `Start`'s
+        until_finish=bool(until),
+    )
+
+
+def _offset(request: web.Request, live: str) -> str:
+    offsets = request.query.getall("offset", [])
+    if len(offsets) > 1 or (live and not offsets) or "" in offsets:
+        raise Refused(BAD_POSITION, "say one offset: -1, now, or what Stream-Next-Offset said")
+    return offsets[0] if offsets else "-1"
+
+
+async def _read(begun: Begun) -> tuple[list[Frame], bool]:
+    """Frames up to the head, or until there are enough; whether there may be more."""
+    frames = list(begun.peeked or ())
+    size = sum(len(frame.payload) for frame in frames)
+    batches = begun.reading.frames()
+    try:
+        async for came in batches:
+            for number, frame in enumerate(came):
+                size += len(frame.payload)
+                if size > ANSWER_BYTES and frames:
+                    return frames + came[:number], True
+            frames += came
+    finally:
+        await batches.aclose()
+    return frames, False
+
+
+async def _replay(begun: Begun, wanted: Asked, framing: DurableEvents, pipe: HttpPipe) -> Position:
+    """Send what is past, and say where that ends."""
+    reading, at = begun.reading, begun.reading.standing
+    frames: Sequence[Frame] = begun.peeked or ()
+    batches = reading.frames()
+    try:
+        while True:
+            if frames:
+                at = offset_of(reading.partition, frames[-1])
+                data = (framing.frame(wanted.dialect, reading.partition, frame) for frame in frames)
+                await pipe.send(b"".join(data))
+            frames = await anext(batches)
+    except StopAsyncIteration:
+        return at
+    finally:
+        await batches.aclose()
+
+
+def _behind(begun: Begun, frames: Sequence[Frame]) -> Position:
+    return offset_of(begun.reading.partition, frames[-1]) if frames else begun.reading.standing
+
+
+def _closed(wanted: Asked, begun: Begun, frames: Sequence[Frame]) -> bool:
+    """Whether the answer has ended that these frames are of, or that the client had."""
+    if not wanted.until_finish:
+        return False
+    return frames[-1].last if frames else begun.reading.answered
+
+
+def _cursor(request: web.Request) -> str:
+    """A step of time, and never the one that the client had."""
+    given, now = request.query.get("cursor", ""), int(time.time()) // CURSOR_S
+    if given.isascii() and given.isdigit() and len(given) < len(str(now)) + 2:
+        now = max(now, int(given) + 1)
+    return str(now)
+
+
+def _tagged(request: web.Request, wanted: Asked, body: bytes, headers: dict[str, str]) -> web.Response:
+    """The answer, or 304 to whoever has it."""
+    name = f"{wanted.dialect.name} {headers.get(CLOSED)} {headers[NEXT]}".encode()
+    tag = f'"{blake2b(body + name, digest_size=12).hexdigest()}"'
+    headers["etag"] = tag
+    if request.headers.get("if-none-match") == tag:
+        return web.Response(status=304, headers=headers)
+    return web.Response(body=body, headers=headers, content_type="application/json")

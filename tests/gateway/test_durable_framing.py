@@ -1,0 +1,41 @@
+"""Frames of Durable Streams: `gateway/durable_framing.py`."""
+
+import json
+
+from tokenmill.dialects import find_dialect
+from tokenmill.gateway.durable_framing import DurableEvents, array
+from tokenmill.gateway.position import Position
+from tokenmill.gateway.view import Frame
+
+FRAMES = [Frame(7, 1, 3, b'{"a":1}', b"m"), Frame(7, 2, 3, b"[DONE]", b"m")]
+
+
+def test_payloads_are_values_of_an_array() -> None:
+    """Words that are no JSON are strings."""
+    assert json.loads(array(FRAMES)) == [{"a": 1}, "[DONE]"]
+    assert array([]) == b"[]"
+
+
+def test_every_frame_says_where_it_leads() -> None:
+    """The offset behind it; whether that is the head is the framing's to say."""
+    frame = DurableEvents("5", up_to_date=False).frame(find_dialect("native"), 2, FRAMES[0])
+    data, control, rest = frame.split(b"\n\n")
+    assert (data, rest) == (b'event: data\ndata:[{"a":1}]', b"")
+    fields = json.loads(control.removeprefix(b"event: control\ndata:"))
+    assert fields == {"streamNextOffset": str(Position(2, 7, 1, 3)), "streamCursor": "5"}
+
+
+def test_the_end_has_no_cursor() -> None:
+    """Nobody comes back behind it."""
+    control = DurableEvents("5", up_to_date=True).control(Position(2, 7, 1, 3), closed=True)
+    fields = json.loads(control.removeprefix(b"event: control\ndata:"))
+    assert fields == {"streamNextOffset": str(Position(2, 7, 1, 3)), "streamClosed": True, "upToDate": True}
+
+
+def test_all_else_is_a_comment() -> None:
+    """Clients of the protocol know two events."""
+    events = DurableEvents("5", up_to_date=True)
+    assert all(each[:1] == b":" for each in (events.heartbeat, events.notice("gap", {}), events.opening(None)))
+    assert events.opening(Position(0, 1, 0, 0)) == events.control(Position(0, 1, 0, 0))
+    assert events.goodbye(7) == b"retry: 7\n\n"
+    assert (events.name, events.headers["content-type"]) == ("durable", "text/event-stream")

@@ -1,0 +1,171 @@
+"""The reading side of Durable Streams: `gateway/durable_streams.py`, with the protocol's own client."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.gateways import Gate, admission, answer, listening, shown
+from tests.support.judging import run_node
+from tokenmill.gateway.durable_streams import DurableStreams
+from tokenmill.gateway.position import read_position
+from tokenmill.records import Output
+
+pytestmark = pytest.mark.integration
+
+S = "/v1/streams/c"
+
+
+@pytest.fixture
+async def gate(kafka: str, unique: str) -> AsyncIterator[Gate]:
+    """A gateway with this route."""
+    async with listening(kafka, unique, lambda serving: DurableStreams(serving, admission()).routes()) as gate:
+        yield gate
+
+
+@pytest.fixture
+async def client(gate: Gate) -> AsyncIterator[httpx.AsyncClient]:
+    """Of the gateway."""
+    async with httpx.AsyncClient(base_url=gate.url, timeout=25) as client:
+        yield client
+
+
+def values(records: list[Output], dialect: str = "native") -> list[Any]:
+    """What has to come of records."""
+    return [json.loads(each) if each[:1] == b"{" else each.decode() for each in shown(records, dialect)]
+
+
+async def test_the_client_reads_a_stream_in_every_mode(gate: Gate) -> None:
+    """Live until it is closed, cut in between, and in two goes."""
+    records = answer("c", "m", ["Hel", "lo ", "wor", "ld"])
+    await gate.say(records[:3])
+    page: asyncio.Task[Any] = asyncio.create_task(asyncio.to_thread(run_node, "durable_streams.mjs", gate.url + S))
+    await gate.attended()
+    await gate.say(records[3:5])
+    await gate.cut()
+    await gate.attended()
+    await gate.say(records[5:])
+    read = await page
+    assert read["sse"]["items"] == read["long-poll"]["items"] == read["first"] == values(records)
+    assert (read["sse"]["closed"], read["long-poll"]["closed"], read["rest"]) == (True, True, [])
+
+
+@pytest.mark.parametrize("dialect", ["native", "openai"])
+async def test_reading_goes_on_behind_every_offset(gate: Gate, client: httpx.AsyncClient, dialect: str) -> None:
+    """Each frame's is one; they are in order as text, and what is read is the rest."""
+    records = answer("c", "m", ["a", "b", "c"])
+    await gate.say(records)
+    wanted = values(records, dialect)
+    events = await client.get(S, params={"offset": "-1", "live": "sse", "until": "finish", "dialect": dialect})
+    controls = [json.loads(line[5:]) for line in events.text.splitlines() if line.startswith('data:{"streamNext')]
+    offsets = [each["streamNextOffset"] for each in controls[: len(wanted)]]
+    assert offsets == sorted(offsets)
+    assert (controls[-1].get("streamClosed"), events.text.count("event: data")) == (True, len(wanted))
+    for number, offset in enumerate(offsets, 1):
+        assert read_position(offset)
+        rest = await client.get(S, params={"offset": offset, "dialect": dialect})
+        assert rest.json() == wanted[number:]
+        assert (rest.headers["stream-next-offset"], rest.headers["stream-up-to-date"]) == (offsets[-1], "true")
+
+
+async def test_a_long_poll_waits_for_what_comes(gate: Gate, client: httpx.AsyncClient) -> None:
+    """And answers at once where something is there."""
+    records = answer("c", "m", ["a", "b"])
+    await gate.say(records[:2])
+    there = await client.get(S, params={"offset": "-1", "live": "long-poll"})
+    assert there.json() == values(records[:2])
+    offset, cursor = there.headers["stream-next-offset"], there.headers["stream-cursor"]
+    page = asyncio.create_task(client.get(S, params={"offset": offset, "live": "long-poll", "cursor": cursor}))
+    await asyncio.sleep(0.3)
+    await gate.say(records[2:3])
+    came = await page
+    assert came.json() == values(records[2:3])
+    assert int(came.headers["stream-cursor"]) > int(cursor)
+
+
+async def test_a_long_poll_ends_without_anything(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """204, and where to go on."""
+    monkeypatch.setattr("tokenmill.gateway.durable_streams.POLL_S", 0.1)
+    empty = await client.get(S, params={"offset": "now", "live": "long-poll"})
+    assert (empty.status_code, empty.headers["stream-up-to-date"]) == (204, "true")
+    assert read_position(empty.headers["stream-next-offset"])
+
+
+async def test_a_minute_of_events_ends_well(
+    gate: Gate, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client comes back with its offset."""
+    monkeypatch.setattr("tokenmill.gateway.durable_streams.SSE_S", 0.1)
+    await gate.say(answer("c", "m", ["a"], finish=False))
+    events = await client.get(S, params={"offset": "-1", "live": "sse"})
+    assert '"upToDate":true' in events.text
+    assert "streamClosed" not in events.text
+
+
+async def test_long_streams_come_in_parts(
+    gate: Gate, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are full may be kept; only the last one is up to date."""
+    monkeypatch.setattr("tokenmill.gateway.durable_streams.ANSWER_BYTES", 500)
+    records = answer("c", "m", ["a", "b", "c", "d", "e", "f"])
+    await gate.say(records)
+    read, offset = list[Any](), "-1"
+    while True:
+        part = await client.get(S, params={"offset": offset, "until": "finish"})
+        read += part.json()
+        offset = part.headers["stream-next-offset"]
+        if "stream-up-to-date" in part.headers:
+            break
+        assert "max-age" in part.headers["cache-control"]
+        assert "stream-closed" not in part.headers
+    assert read == values(records)
+    assert (part.headers["stream-closed"], part.headers["cache-control"]) == ("true", "no-store")
+
+
+async def test_what_somebody_has_is_not_sent_again(gate: Gate, client: httpx.AsyncClient) -> None:
+    """The tag changes with what there is."""
+    await gate.say(answer("c", "m", ["a"], finish=False))
+    one = await client.get(S)
+    again = await client.get(S, headers={"if-none-match": one.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    await gate.say(answer("c", "m2", ["b"]))
+    assert (await client.get(S, headers={"if-none-match": one.headers["etag"]})).status_code == 200
+
+
+async def test_the_head_is_told_without_reading(gate: Gate, client: httpx.AsyncClient) -> None:
+    """What comes behind it is read from there."""
+    await gate.say(answer("c", "m", ["a"]))
+    head = await client.head(S)
+    assert (head.status_code, head.headers["cache-control"]) == (200, "no-store")
+    now = await client.get(S, params={"offset": "now"})
+    assert (now.json(), now.headers["stream-next-offset"]) == ([], head.headers["stream-next-offset"])
+    assert now.headers["x-content-type-options"] == "nosniff"
+    records = answer("c", "m2", ["b"])
+    await gate.say(records)
+    assert (await client.get(S, params={"offset": head.headers["stream-next-offset"]})).json() == values(records)
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("offset=", 400),
+        ("offset=yesterday", 400),
+        ("offset=start", 400),
+        ("offset=-1&offset=now", 400),
+        ("live=sse", 400),
+        ("live=long-poll", 400),
+        ("offset=-1&live=always", 400),
+        ("offset=-1&until=noon", 400),
+        ("offset=-1&dialect=klingon", 400),
+        ("offset=0.00000000000000009999.00001~0", 410),
+        ("offset=99.00000000000000000001.00001~0", 410),
+    ],
+)
+async def test_offsets_that_are_none_are_refused(client: httpx.AsyncClient, query: str, status: int) -> None:
+    """With a problem that says what to change."""
+    refused = await client.get(f"{S}?{query}")
+    assert refused.status_code == status
+    assert refused.json()["detail"]
