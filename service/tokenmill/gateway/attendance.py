@@ -19,6 +19,9 @@ from tokenmill.gateway.reading import Reading
 from tokenmill.gateway.stream import Held, Outcome, Stream, Wanted
 from tokenmill.gateway.view import Frame
 
+EVERY_BLOCK = frozenset({"openai", "openai_responses"})
+"""Dialects whose clients take an id alone for an event, and fail on it. They do not come back by id anyway."""
+
 
 class Attendance:
     """A client that reads a conversation."""
@@ -52,7 +55,8 @@ class Attendance:
         """Until the stream is over, and why. Raises `ConnectionError` and `TimeoutError` for a client that is gone or
         stuck.
         """
-        await self._send(self._asked.framing.opening(self._reading.standing))
+        standing = None if self._asked.dialect.name in EVERY_BLOCK else self._reading.standing
+        await self._send(self._asked.framing.opening(standing))
         await self._tell(peeked)
         while (outcome := await self._follow()) == "back":
             self._counts.ended(outcome)

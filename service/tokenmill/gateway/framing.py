@@ -3,7 +3,9 @@
 1. A payload is one line: JSON needs no line break, so one that is there is a blank; what is no JSON (`[DONE]`) is a
    word. So nothing that a model, or whoever writes to the topic, has to say can begin another field, event or line.
 2. Only frames of events have an id. Heartbeats and notices move no client's place.
-3. What ends a connection that was not over is said to those that can hear it: others find it reset.
+3. Some clients take every blank line behind an id for an event, and fail on its empty data (`openai` 3.54). So comments
+   and `retry` are lines without one, which all readers take.
+4. What ends a connection that was not over is said to those that can hear it: others find it reset.
 """
 
 from collections.abc import Mapping
@@ -56,7 +58,7 @@ class ServerSentEvents:
 
     name = "sse"
     headers = {"content-type": "text/event-stream; charset=utf-8"} | STREAM_HEADERS
-    heartbeat = b": hb\n\n"
+    heartbeat = b": hb\n"
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
         """`id`, the event's name if the dialect's clients look for one, and the payload as `data`."""
@@ -74,11 +76,11 @@ class ServerSentEvents:
 
     def opening(self, position: Position | None) -> bytes:
         """A block without data moves the client's id, and is no event to it."""
-        return b": open\n\n" if position is None else b"id: %b\n\n" % str(position).encode()
+        return b": open\n" if position is None else b"id: %b\n\n" % str(position).encode()
 
     def goodbye(self, retry_ms: int) -> bytes:
         """The only thing that an EventSource hears about time."""
-        return b"retry: %d\n\n" % retry_ms
+        return b"retry: %d\n" % retry_ms
 
 
 class Lines:
