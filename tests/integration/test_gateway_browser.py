@@ -1,0 +1,146 @@
+"""What pages in a real Chromium see of the gateway: the programs of the how-to, cut off and coming back."""
+
+import hashlib
+import time
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession, web
+from playwright.async_api import Page
+
+from tests.structure.pages import _blocks
+from tests.structure.tree import DOCS
+from tests.support.browser import Line, browser_page, site
+from tests.support.gateways import Gate, answer, listening
+from tests.support.stage import until
+from tokenmill.config import Gateway
+from tokenmill.gateway.rights import Door, make_rights
+from tokenmill.gateway.ticket_posts import TicketPosts
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+HOWTO = {block.language: block.text for block in _blocks(DOCS / "howto" / "show-an-answer-in-a-browser.md")}
+
+TEXTS = [f"word {number}, " for number in range(40)]
+
+ANSWER = answer("hello", "m", TEXTS)
+
+HALF = len(ANSWER) // 2
+
+GATEWAY = "http://127.0.0.1:8090"
+"""As the how-to writes it."""
+
+FOLLOWING = """<!doctype html><pre id="answer"></pre><script>
+  %s
+  const ticket = () => fetch("/ticket").then((answer) => answer.text());
+  const show = (event) => document.getElementById("answer").append(event.delta ?? "");
+  follow("GATEWAY", "hello", ticket, show);
+</script>"""
+
+
+async def text(page: Page) -> str:
+    """What the page shows."""
+    return await page.locator("#answer").text_content() or ""
+
+
+def statuses(page: Page) -> list[int]:
+    """Of all answers for events that the page will get."""
+    found: list[int] = []
+    page.on("response", lambda response: found.append(response.status) if "/events" in response.url else None)
+    return found
+
+
+async def answered_in_halves(gate: Gate, line: Line, page: Page) -> None:
+    """An answer that is cut in its midst, and goes on when the page is there again."""
+    await gate.attended()
+    await gate.say(ANSWER[:HALF])
+    await until(lambda: shows(page, TEXTS[HALF // 2]), "the first half is shown")
+    before = line.opened
+    line.cut()
+    await until(lambda: line.opened > before, "the page has come back")
+    await gate.say(ANSWER[HALF:])
+
+
+async def shows(page: Page, part: str) -> bool:
+    return part in await text(page)
+
+
+async def test_the_page_of_the_how_to_shows_an_answer_that_is_cut_off_and_ends(kafka: str, unique: str) -> None:
+    """Served from another origin. After the reset it has every word once; behind the end it gets 204, and rests."""
+    pages: dict[str, str] = {}
+    async with (
+        site(pages) as port,
+        listening(kafka, unique, origins=[f"http://127.0.0.1:{port}"]) as gate,
+        Line(gate.port) as line,
+        browser_page() as page,
+    ):
+        pages["/"] = HOWTO["html"].replace(GATEWAY, f"http://127.0.0.1:{line.port}")
+        seen = statuses(page)
+        await page.goto(f"http://127.0.0.1:{port}/")
+        await answered_in_halves(gate, line, page)
+        await until(lambda: shows(page, TEXTS[-1]), "the whole answer is shown")
+        await until(lambda: seen[-1:] == [204], "the page has asked once more")
+        assert await text(page) == "".join(TEXTS)
+        assert await page.title() == "stop"
+        assert await page.evaluate("source.readyState") == 2
+        assert seen == [200, 200, 204]
+
+
+async def test_a_page_of_another_origin_sees_nothing(kafka: str, unique: str) -> None:
+    """`localhost` is another one than `127.0.0.1`; the browser keeps what it gets from the page."""
+    pages: dict[str, str] = {}
+    async with (
+        site(pages) as port,
+        listening(kafka, unique, origins=[f"http://127.0.0.1:{port}"]) as gate,
+        browser_page() as page,
+    ):
+        pages["/"] = HOWTO["html"].replace(GATEWAY, gate.url)
+        await gate.say(ANSWER)
+        await page.goto(f"http://localhost:{port}/")
+        await until(lambda: page.evaluate("source.readyState === 2"), "the browser has given up")
+        assert await text(page) == ""
+
+
+async def test_a_page_with_tickets_comes_back_when_its_ticket_has_expired(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    """The browser gives up on a 401; the page's helper makes a new source with a new ticket and the last id."""
+    door, pages, tickets = keyed(tmp_path), dict[str, str](), list[float]()
+    served: list[str] = []
+
+    async def ticket(_: web.Request) -> web.Response:
+        tickets.append(time.time())
+        path = "/v1/conversations/hello/ticket"
+        async with ClientSession(served[0]) as session, session.post(path, headers={"x-api-key": "a-key"}) as made:
+            return web.Response(text=(await made.json())["ticket"])
+
+    async with (
+        site(pages, web.get("/ticket", ticket)) as port,
+        listening(
+            kafka,
+            unique,
+            lambda _: TicketPosts(door, 1).routes(),
+            rights=door,
+            origins=[f"http://127.0.0.1:{port}"],
+        ) as gate,
+        Line(gate.port) as line,
+        browser_page() as page,
+    ):
+        served.append(gate.url)
+        pages["/"] = (FOLLOWING % HOWTO["javascript"]).replace("GATEWAY", f"http://127.0.0.1:{line.port}")
+        seen = statuses(page)
+        await page.goto(f"http://127.0.0.1:{port}/")
+        await gate.attended()
+        await until(lambda: time.time() > tickets[0] + 2, "the ticket has expired")
+        await answered_in_halves(gate, line, page)
+        await until(lambda: shows(page, TEXTS[-1]), "the whole answer is shown")
+        assert await text(page) == "".join(TEXTS)
+        assert len(tickets) == 2
+        assert seen[:3] == [200, 401, 200]
+
+
+def keyed(folder: Path) -> Door:
+    """Rights for one key, and tickets that are good for a second."""
+    keys, digest = folder / "keys.toml", hashlib.sha256(b"a-key").hexdigest()
+    keys.write_text(f'[[keys]]\nname = "site"\nsha256 = "{digest}"\nconversations = ["*"]\nactions = ["read"]\n')
+    return make_rights(Gateway(auth="keys", keys_file=str(keys), ticket_s=1))
