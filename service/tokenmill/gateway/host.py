@@ -23,6 +23,7 @@ from tokenmill.gateway.ag_ui import AgUi
 from tokenmill.gateway.ai_sdk import AiSdk
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.deadlines import Deadlines
+from tokenmill.gateway.durable_streams import DurableStreams
 from tokenmill.gateway.events import Events
 from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.gauges import read_gauges
@@ -48,7 +49,7 @@ from tokenmill.process import EXIT_S, Deadline, bound, tune_garbage_collector
 
 log = logging.getLogger(__name__)
 
-READING = (Events, Messages, AiSdk, AgUi)
+READING = (Events, Messages, AiSdk, AgUi, DurableStreams)
 """Routes that read. Each is made of what streams share and of who lets them in."""
 
 BACKLOG = 4_096
