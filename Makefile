@@ -10,6 +10,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 JUDGES := tests/judges/node
 JUDGES_INSTALLED := $(JUDGES)/node_modules/.installed
+KAFKA_CLASSES := build/kafka-classes.jsa
 PYTHONS := python3.11 python3.12 python3.13 python3 python
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 PYTEST_ARGS ?=
@@ -61,8 +62,8 @@ gen-check: $(INSTALLED) ## Generated files are up to date
 	$(BIN)/python -m tokenmill.gen --check
 
 .PHONY: pytest
-pytest: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests alone, in two processes, or some: make pytest PYTEST_ARGS="tests/parser -x"
-	$(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+pytest: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) ## The tests alone, in processes, or some: make pytest PYTEST_ARGS="tests/parser -x"
+	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 .PHONY: chart
 chart: $(INSTALLED) chart-tools ## The Helm chart: lint, schemas, scores, what is rendered, a worker started as it says
@@ -94,7 +95,7 @@ ablations: $(INSTALLED) ## Parts of delivery and recovery switched off, each of 
 	TOKENMILL_ABLATIONS=3 $(BIN)/pytest tests/ablations
 
 .PHONY: coverage
-coverage: $(INSTALLED) $(JUDGES_INSTALLED) ## The tests with branch coverage
+coverage: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) ## The tests with branch coverage
 	$(BIN)/pytest --cov $(PYTEST_ARGS)
 
 .PHONY: format
@@ -148,6 +149,11 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
+
+# Where Java is: brokers of tests start in half the time.
+$(KAFKA_CLASSES): deploy/kafka-test-server/pom.xml | $(INSTALLED)
+	@if command -v java >/dev/null && command -v mvn >/dev/null; then \
+	    echo "writing down Kafka's classes" && $(BIN)/python -m tests.support.kafka_classes $@; fi
 
 # Where Node is: the clients that judge what dialects write.
 $(JUDGES_INSTALLED): $(JUDGES)/package-lock.json

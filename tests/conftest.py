@@ -1,5 +1,6 @@
 """Fixtures that all tests share: a Kafka and a Redis for the run, and private ones to break."""
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -11,22 +12,50 @@ import pytest
 from hypothesis import settings
 
 import tokenmill
+from tests.support.kafka_classes import java_options
 from tests.support.servers import any_kafka, any_redis
 from tokenmill.servers import KafkaServer, RedisServer
 
 # Processes that tests start run the package that the tests import, wherever they run and whatever is installed.
 os.environ["PYTHONPATH"] = str(Path(tokenmill.__file__).resolve().parents[1])
 
+# Brokers start quickly, whoever starts them.
+os.environ["JDK_JAVA_OPTIONS"] = " ".join([*java_options(), os.environ.get("JDK_JAVA_OPTIONS", "")])
+
 # Machines are shared and slow at times, so no example has a deadline; a check of a change finds the same every time.
 settings.register_profile("tests", deadline=None, print_blob=True, derandomize="CI" in os.environ)
 settings.load_profile("tests")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with servers stay in one process: they share a Kafka, and each has its times to keep."""
+FOR_ALL = __name__
+"""Where the fixtures are that each process of a run has for itself: its own Kafka and Redis."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before groups are looked at
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Spread tests over processes: what is made once for some of them is made in one, and the slow ones begin."""
+    places = sorted(set().union(*map(_shared, items)))
     for item in items:
-        if item.get_closest_marker("integration") or "kafka" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("servers"))
+        around = (place for place in places if item.nodeid.startswith((f"{place}/", f"{place}::")))
+        if place := next(around, None):
+            item.add_marker(pytest.mark.xdist_group(place))
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_collection_finish() -> None:
+    """Whoever collects garbage need not look through thousands of tests: benchmarks do so between any two rounds."""
+    gc.collect()
+    gc.freeze()
+
+
+def _shared(item: pytest.Item) -> set[str]:
+    """The modules and folders of fixtures that the test shares with others of its process."""
+    assert isinstance(item, pytest.Function)
+    fixtures = (fixture for found in item._fixtureinfo.name2fixturedefs.values() for fixture in found)
+    scopes = ("module", "package", "session")
+    ours = (fixture for fixture in fixtures if fixture.scope in scopes and fixture.func.__module__ != FOR_ALL)
+    return {fixture.baseid for fixture in ours if fixture.baseid}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
