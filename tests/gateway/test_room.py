@@ -37,6 +37,17 @@ async def test_a_small_one_does_not_overtake_a_large_one() -> None:
     assert room.taken == 10
 
 
+async def test_what_need_not_wait_is_taken_at_once() -> None:
+    """But never in front of somebody who waits."""
+    room = Room(10)
+    assert room.try_take(7)
+    large = await waiting(room, 9)
+    assert not room.try_take(1)
+    room.give(7)
+    await large
+    assert (room.try_take(1), room.try_take(1)) == (True, False)
+
+
 async def test_what_is_larger_than_the_cap_goes_alone() -> None:
     """A record that is allowed must not wait for ever."""
     room = Room(10)

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 from aiokafka.partitioner import DefaultPartitioner
 
 from tokenmill.config import Kafka
@@ -150,9 +150,8 @@ class Producer:
         await self._take(sent)
         try:
             client = await self._usable()
-            with self._refusing(client):
-                async with asyncio.timeout(self._bounds.room_s):
-                    future = await client.send(topic, value, key=key, partition=partition, headers=pairs)
+            with self._refusing(client):  # it waits for `request_ms` at most
+                future = await client.send(topic, value, key=key, partition=partition, headers=pairs)
         except BaseException:  # a call that is given up has written nothing
             self._give(sent)
             raise
@@ -164,21 +163,27 @@ class Producer:
 
     async def _usable(self) -> AIOKafkaProducer:
         """The client, which is away while it is replaced."""
-        with _in_time("there is no connection to it"):
-            async with asyncio.timeout(self._bounds.room_s):
-                await self._ready.wait()
+        if not self._ready.is_set():
+            with _in_time("there is no connection to it"):
+                async with asyncio.timeout(self._bounds.room_s):
+                    await self._ready.wait()
         assert self._client is not None  # noqa: S101 -- it is what `_ready` says
         return self._client
 
     async def _take(self, sent: Sent) -> None:
+        await self._take_of(sent.lane, sent.size)
+        try:
+            await self._take_of(self._all, sent.size)
+        except BaseException:
+            sent.lane.give(sent.size)
+            raise
+
+    async def _take_of(self, room: Room, size: int) -> None:
+        if room.try_take(size):  # a timer for each record would cost more than all else
+            return
         try:
             async with asyncio.timeout(self._bounds.room_s):
-                await sent.lane.take(sent.size)
-                try:
-                    await self._all.take(sent.size)
-                except BaseException:
-                    sent.lane.give(sent.size)
-                    raise
+                await room.take(size)
         except TimeoutError as late:
             raise too_many() from late
 
@@ -191,7 +196,7 @@ class Producer:
         """What the client raises before it takes a record, as a refusal."""
         try:
             yield
-        except TimeoutError as late:
+        except KafkaTimeoutError as late:
             raise too_many() from late
         except (KafkaError, AssertionError) as problem:  # it asserts that the partition is there
             if _sender(client).done():

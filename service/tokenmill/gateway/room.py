@@ -13,10 +13,16 @@ class Room:
         self.taken = 0
         """Bytes that are out now."""
 
+    def try_take(self, size: int) -> bool:
+        """Take so many bytes if nobody has to wait for it."""
+        if self._waiting or not self._fits(size):
+            return False
+        self.taken += size
+        return True
+
     async def take(self, size: int) -> None:
         """Wait until there is room for so many bytes, and until those who asked before have theirs."""
-        if not self._waiting and self._fits(size):
-            self.taken += size
+        if self.try_take(size):
             return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append((size, turn))

@@ -44,8 +44,9 @@ class Sent:
 
     async def placed(self) -> Placed:
         """Where it is, once it is acknowledged. Raises `Refused` if it is not, or not in time."""
-        left = max(0.0, self._due - asyncio.get_running_loop().time())
-        await asyncio.wait([self._outcome], timeout=left)
+        if not self.settled:
+            left = max(0.0, self._due - asyncio.get_running_loop().time())
+            await asyncio.wait([self._outcome], timeout=left)
         if not self.settled:
             raise unavailable(f"Kafka did not acknowledge the record within {self._patience:g} s; it still may")
         outcome = self._outcome.result()
