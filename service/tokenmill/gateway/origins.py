@@ -23,9 +23,13 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 ANY: Final = "*"
 
 METHODS: Final = "GET, POST, DELETE, OPTIONS"
-REQUEST_HEADERS: Final = "authorization, content-type, last-event-id, idempotency-key, x-api-key"
+REQUEST_HEADERS: Final = (
+    "authorization, content-type, last-event-id, idempotency-key, x-api-key, "
+    "producer-id, producer-epoch, producer-seq, tm-open, traceparent, tracestate"
+)
 RESPONSE_HEADERS: Final = (
-    "stream-next-offset, stream-up-to-date, stream-closed, x-request-id, x-vercel-ai-ui-message-stream, tm-position"
+    "stream-next-offset, stream-up-to-date, stream-closed, x-request-id, x-vercel-ai-ui-message-stream, tm-position, "
+    "retry-after, producer-epoch, producer-seq, producer-expected-seq, producer-received-seq"
 )
 
 MAX_AGE_S: Final = 600
