@@ -26,7 +26,11 @@ def client_app(routes: Iterable[web.RouteDef], counts: Counts, origins: Origins,
     app = web.Application(
         middlewares=[answering(counts)],
         client_max_size=body_bytes,
-        handler_args={"max_field_size": HEADER_BYTES, "max_line_size": HEADER_BYTES},
+        handler_args={
+            "max_field_size": HEADER_BYTES,
+            "max_line_size": HEADER_BYTES,
+            "auto_decompress": False,  # a small body may become a large one; those that are compressed are refused
+        },
     )
     app.add_routes(guarded(routes))
     origins.install(app)
