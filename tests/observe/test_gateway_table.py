@@ -2,9 +2,11 @@
 
 from typing import get_args
 
+from tokenmill.gateway.durable_framing import DurableEvents
 from tokenmill.gateway.framing import LINES, SSE
 from tokenmill.gateway.problems import KINDS
 from tokenmill.gateway.stream import Outcome
+from tokenmill.gateway.ws_framing import Messages
 from tokenmill.observe.gateway_table import ENDINGS, GATEWAY_METRICS, PROBLEMS, TRANSPORTS
 
 
@@ -26,7 +28,8 @@ def test_problems_are_the_kinds_of_refusals() -> None:
 
 def test_transports_are_the_names_of_framings() -> None:
     """Each framing is one."""
-    assert {SSE.name, LINES.name} <= set(TRANSPORTS)
+    framings = [SSE, LINES, Messages(), DurableEvents("0", up_to_date=True)]
+    assert {framing.name for framing in framings} == set(TRANSPORTS)
 
 
 def test_all_names_tell_whose_they_are() -> None:

@@ -7,8 +7,11 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from tokenmill.codecs import Chunk
 from tokenmill.dialects import DIALECTS
 from tokenmill.gateway import problems as p
+from tokenmill.gateway.ag_ui import RunAgentInput
+from tokenmill.gateway.bodies import Accepted, Stop, Stopping, ToolResultBody, Written
 from tokenmill.gateway.ticket_posts import TicketAsked, TicketMade
 
 Place: TypeAlias = Literal["path", "query", "header"]
@@ -38,7 +41,7 @@ class Answer(msgspec.Struct, frozen=True):
 class Route(msgspec.Struct, frozen=True, kw_only=True):
     """A method of a path."""
 
-    method: Literal["GET", "POST", "DELETE"]
+    method: Literal["GET", "HEAD", "POST", "DELETE"]
     path: str
     summary: str
     text: str
@@ -46,6 +49,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     parameters: tuple[Parameter, ...] = ()
     body: Any = None
     """The type of the request's body; None: it has none."""
+    media: tuple[str, ...] = ("application/json",)
+    """What a body may be; all but JSON are streams."""
     answers: tuple[Answer, ...]
     problems: tuple[p.Kind, ...] = ()
     """Besides those that every route has."""
@@ -101,6 +106,17 @@ TICKET = Parameter("ticket", "query", "A ticket, in place of any other credentia
 _SEEN = (DIALECT, FROM, LAST, LAST_QUERY, REPLAY, TICKET)
 _STREAM = Answer(200, "The events as they come.", STREAMS)
 _OVER = Answer(204, "Nothing more comes: an `EventSource` does not come back.")
+_SOCKET = Answer(101, "The connection is a WebSocket now.")
+_JSON = ("application/json",)
+_OF_WRITES = (p.FOREIGN_ORIGIN, p.TIMED_OUT, p.TOO_LARGE, p.UNSUPPORTED)
+_OF_PAGES = (p.FOREIGN_ORIGIN,)
+
+PRODUCER = (
+    Parameter("producer-id", "header", "Who numbers its requests, so that one that it repeats is written once."),
+    Parameter("producer-epoch", "header", "How often it has begun anew; comes with the id.", int),
+    Parameter("producer-seq", "header", "Number of the request in its epoch, from 0; comes with the id.", int),
+)
+
 _OF_STREAMS = (p.BAD_POSITION, p.UNKNOWN_DIALECT, p.GONE)
 
 ROUTES: tuple[Route, ...] = (
@@ -140,7 +156,114 @@ ROUTES: tuple[Route, ...] = (
         parameters=(CONVERSATION,),
         body=TicketAsked,
         answers=(Answer(200, "The ticket.", ("application/json",), TicketMade),),
-        problems=(p.TOO_LARGE,),
+        problems=(p.FOREIGN_ORIGIN, p.TIMED_OUT, p.TOO_LARGE, p.UNSUPPORTED),
+    ),
+    Route(
+        method="GET",
+        path="/v1/conversations/{conversation}/ws",
+        summary="A WebSocket with one conversation",
+        text="Who asks by the URL is served at once; else the first message says what is wanted, with the same words, "
+        "and `authorization`, as browsers can't set headers. Each message is an object with `id` and `data`. `stop` "
+        "and `tool_result` may be said.",
+        right="read",
+        parameters=(CONVERSATION, *_SEEN, UNTIL),
+        answers=(_SOCKET,),
+        problems=_OF_PAGES,
+    ),
+    Route(
+        method="GET",
+        path="/v1/ws",
+        summary="A WebSocket with several conversations",
+        text="Each with its own place: `subscribe` and `unsubscribe`, with `conversation` and what the query of "
+        "`/events` says. Messages name their conversation.",
+        right="read",
+        parameters=(TICKET,),
+        answers=(_SOCKET,),
+        problems=_OF_PAGES,
+    ),
+    Route(
+        method="POST",
+        path="/v1/conversations/{conversation}/chunks",
+        summary="Write what a model says",
+        text="Native chunks, one as JSON or one a line as NDJSON, or with `codec` the raw stream of a provider, read "
+        "as it comes, whatever its length. It is answered when all of it is in the log. Needs `gateway.writes`.",
+        right="write",
+        parameters=(
+            CONVERSATION,
+            Parameter("codec", "query", "Of the body, if it is no native one; `tokenmill codecs` lists them."),
+            Parameter("message_id", "query", "For chunks that do not say it."),
+            Parameter("tm-open", "query", "Options of a message that opens, as a JSON object."),
+            Parameter("tm-open", "header", "The same."),
+            *PRODUCER,
+        ),
+        body=Chunk,
+        media=("application/json", "application/x-ndjson", "text/event-stream", "application/octet-stream"),
+        answers=(
+            Answer(200, "All of it is in the log.", _JSON, Accepted),
+            Answer(204, "The producer has written this before."),
+        ),
+        problems=(*_OF_WRITES, p.UNKNOWN_CODEC, p.CONFLICT, p.STALE_PRODUCER),
+    ),
+    Route(
+        method="POST",
+        path="/v1/conversations/{conversation}/stop",
+        summary="Stop an answer",
+        text="Ends a message early, for everybody who reads it. Without a body: the only one that is open.",
+        right="stop",
+        parameters=(CONVERSATION, TICKET),
+        body=Stop,
+        answers=(
+            Answer(202, "It will stop.", _JSON, Stopping),
+            Answer(200, "Nothing was there to be stopped.", _JSON, Stopping),
+        ),
+        problems=(*_OF_WRITES, p.CONFLICT),
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/conversations/{conversation}/messages/{message}",
+        summary="Stop the answer of this address",
+        text="The same; what was written of it stays in the log.",
+        right="stop",
+        parameters=(CONVERSATION, MESSAGE, TICKET),
+        answers=(
+            Answer(202, "It will stop.", _JSON, Stopping),
+            Answer(200, "Nothing was there to be stopped.", _JSON, Stopping),
+        ),
+        problems=_OF_PAGES,
+    ),
+    Route(
+        method="POST",
+        path="/v1/conversations/{conversation}/tool-results",
+        summary="Write what a tool answered",
+        text="One result, for whoever waits for it on the topic `tool-results`.",
+        right="write",
+        parameters=(CONVERSATION,),
+        body=ToolResultBody,
+        answers=(Answer(200, "It is in the log.", _JSON, Written),),
+        problems=_OF_WRITES,
+    ),
+    Route(
+        method="GET",
+        path="/api/chat/{conversation}/stream",
+        summary="Resume, for the AI SDK's useChat",
+        text="The answer that is open, from its start, in the dialect `ai_sdk_ui`, with the text so far in one piece.",
+        right="read",
+        parameters=(CONVERSATION, TICKET),
+        answers=(
+            Answer(200, "The answer as it comes.", ("text/event-stream",)),
+            Answer(204, "No answer is open."),
+        ),
+    ),
+    Route(
+        method="POST",
+        path="/ag-ui",
+        summary="A run, for AG-UI's HttpAgent",
+        text="The run with this `runId`, else the one that is open, else the next one of the conversation `threadId`. "
+        "Begins with `RUN_STARTED`, with the text so far in one piece. Nothing is written by it.",
+        right="read",
+        body=RunAgentInput,
+        answers=(Answer(200, "The run as it comes.", ("text/event-stream",)),),
+        problems=(p.FOREIGN_ORIGIN, p.TIMED_OUT, p.TOO_LARGE),
     ),
 )
 """All of them. Ports for operators are no part of it."""

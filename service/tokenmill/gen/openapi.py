@@ -69,8 +69,17 @@ def _operation(route: Route) -> dict[str, Any]:
         },
     }
     if route.body is not None:
-        operation["requestBody"] = {"content": _content(("application/json",), route.body)}
+        operation["requestBody"] = {"content": _bodies(route)}
     return operation
+
+
+def _bodies(route: Route) -> dict[str, Any]:
+    """JSON is described; what comes as a stream of it, or of something else, is not."""
+    return {name: each for name in route.media for each in _content([name], _kind(route, name)).values()}
+
+
+def _kind(route: Route, media: str) -> Any:
+    return route.body if media == "application/json" else None
 
 
 def operation_id(route: Route) -> str:

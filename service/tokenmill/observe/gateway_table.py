@@ -6,7 +6,7 @@ client follows is no label.
 
 from tokenmill.observe.table import Metric, each
 
-TRANSPORTS = ("sse", "ndjson", "websocket", "long-poll")
+TRANSPORTS = ("sse", "ndjson", "ws", "durable")
 """How frames look on a connection."""
 
 ENDINGS = ("finished", "slow", "closed", "drained", "expired", "lost", "back")
