@@ -86,6 +86,10 @@ fuzz: $(INSTALLED) ## Three million random inputs against the promises; less or 
 chaos: $(INSTALLED) ## Faults of every kind, minutes with each delivery; longer: make chaos CHAOS_ARGS="--minutes 60 --seed 7"
 	$(BIN)/python -m tests.chaos $(CHAOS_ARGS)
 
+.PHONY: cuts
+cuts: $(INSTALLED) ## A thousand cuts between the gateway and its clients, while everything around them is killed
+	TOKENMILL_CUTS=500 $(BIN)/pytest tests/integration/test_gateway_cuts.py $(PYTEST_ARGS)
+
 .PHONY: mutants
 mutants: $(INSTALLED) ## Mistakes in the parser's core, each of which the tests must notice
 	TOKENMILL_MUTANTS=all $(BIN)/pytest tests/properties/test_mutants.py

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,7 +74,12 @@ class Answer(NamedTuple):
 
 @asynccontextmanager
 async def answer(
-    port: int, path: str, headers: Mapping[str, str] | None = None, method: str = "GET", version: str = "1.1"
+    port: int,
+    path: str,
+    headers: Mapping[str, str] | None = None,
+    method: str = "GET",
+    version: str = "1.1",
+    patience: float | None = ANSWER_S,
 ) -> AsyncIterator[Answer]:
     """What one request over a connection of its own is answered with. Raises `ConnectionError`."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -85,7 +90,7 @@ async def answer(
             *(f"{k}: {v}" for k, v in (headers or {}).items()),
         ]
         writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
-        async with asyncio.timeout(ANSWER_S):
+        async with asyncio.timeout(patience):
             yield await _head(reader, writer, version)
     finally:
         writer.close()
@@ -110,12 +115,13 @@ def events_path(conversation: str, **query: str) -> str:
     return f"/v1/conversations/{quote(conversation, safe='')}/events" + (f"?{words}" if words else "")
 
 
-async def blocks(found: Answer) -> AsyncGenerator[Block]:
-    """The events of an answer, in whichever form it is."""
+async def blocks(found: Answer, moved: Callable[[str], None] = lambda _: None) -> AsyncGenerator[Block]:
+    """The events of an answer, in whichever form it is; `moved` is told of ids, those without an event included."""
     reader: Sse | Lines = Lines() if "ndjson" in found.headers["content-type"] else Sse()
     async for chunk in found.chunks():
         for block in reader.feed(chunk):
             yield block
+        moved(reader.last_id)
 
 
 async def read_events(

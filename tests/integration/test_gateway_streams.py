@@ -1,0 +1,223 @@
+"""Streams of real gateways over what a real worker publishes: where they begin, go on and end, and what is refused."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.gateway_clients import answer, blocks, events_path, gateway_of, payloads_of, read_events
+from tests.support.gateways import listening
+from tests.support.sse import Block
+from tests.support.stage import Stage, until
+from tests.support.topics import make_anew
+from tokenmill.servers import KafkaServer
+from tokenmill.servers.gateway import GatewayProcess
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+TEXT = "<think>Hm.</think>It rains, and it will go on for a while."
+
+
+class Scene:
+    """A worker, two gateways, and conversations."""
+
+    def __init__(self, stage: Stage, gateways: list[GatewayProcess]) -> None:
+        self.stage = stage
+        self.gateways = gateways
+
+    @property
+    def port(self) -> int:
+        return self.gateways[0].port
+
+    async def say(self, conversation: str, message: str, text: str, *, finish: bool = True, choice: int = 0) -> None:
+        """An answer of a model, a word at a time."""
+        chunks: list[dict[str, Any]] = [{"delta": word + " "} for word in text.split()]
+        chunks += [{"finish_reason": "stop"}] if finish else []
+        chunks[0] = chunks[0] | {"open": {"format": "hermes", "model": "some-model"}}
+        await self.stage.send_all(
+            (conversation, {"message_id": message, "choice": choice, **chunk}) for chunk in chunks
+        )
+
+    async def wanted(self, conversation: str, dialect: str = "native") -> list[str]:
+        """What a client that is there from the start gets."""
+        await until(self.stage.caught_up, "the worker is through")
+        found = await self.stage.found()
+        contents = [each for (topic, _), some in found.items() if topic == self.stage.topics.events for each in some]
+        return payloads_of(contents, conversation.encode(), dialect)
+
+    async def all(self, conversation: str, **query: str) -> list[Block]:
+        """To the end of the answer."""
+        return await read_events(self.port, conversation, None, None, until="finish", **query)
+
+
+@pytest.fixture
+async def scene(stage: Stage, tmp_path: Path) -> AsyncIterator[Scene]:
+    with ExitStack() as stack:
+        gateways = [gateway_of(stage, tmp_path / f"gateway-{number}", stack, lookback_s=1e6) for number in range(2)]
+        await asyncio.gather(stage.start(), *(asyncio.to_thread(gateway.start) for gateway in gateways))
+        yield Scene(stage, gateways)
+
+
+@pytest.mark.parametrize("form", ["text/event-stream", "application/x-ndjson"])
+async def test_a_late_client_joins_at_every_frame_at_either_gateway(scene: Scene, form: str) -> None:
+    """Two messages, one of them with two choices, in dialects with and without state."""
+    await asyncio.gather(scene.say("c", "m", TEXT), scene.say("c", "m", TEXT, choice=1))
+    await scene.say("c", "n", "And more.")
+    headers = {"accept": form}
+    for dialect in ("native", "openai"):
+        wanted = await scene.wanted("c", dialect)
+        whole = await read_events(scene.port, "c", headers, from_="start", until="finish", dialect=dialect)
+        assert [block.data for block in whole] == wanted
+        for number, block in enumerate(whole[:-1], 1):
+            port = scene.gateways[number % 2].port
+            place = {"from_": block.id} if number % 3 else {"last_event_id": block.id}
+            rest = await read_events(port, "c", headers, None, until="finish", dialect=dialect, **place)
+            assert rest == whole[number:]
+        last = headers | {"last-event-id": whole[-1].id}
+        async with answer(scene.port, events_path("c", until="finish", dialect=dialect), last) as found:
+            assert (found.status, await found.body()) == (204, b"")
+
+
+async def test_a_conversation_without_a_message_waits_for_its_first(scene: Scene) -> None:
+    """From its start or from now; and one that is asked for its open message gets the next."""
+    waiting = [asyncio.create_task(scene.all("c", from_=word)) for word in ("start", "now", "message")]
+    await asyncio.sleep(1)  # all of them are at the head
+    await scene.say("c", "m", TEXT)
+    wanted = await scene.wanted("c")
+    for task in waiting:
+        assert [block.data for block in await asyncio.wait_for(task, 60)] == wanted
+
+
+async def test_the_open_message_is_shown_from_its_beginning(scene: Scene) -> None:
+    """Not those before it."""
+    await scene.say("c", "over", TEXT)
+    await scene.say("c", "open", TEXT, finish=False)
+    await until(scene.stage.caught_up, "the worker is through")
+    async with answer(scene.port, events_path("c", from_="message", until="finish")) as found:
+        got = blocks(found)
+        first = await anext(got)
+        await scene.stage.send("c", {"message_id": "open", "finish_reason": "stop"})
+        shown = [first.data, *[block.data async for block in got]]
+    assert shown == [payload for payload in await scene.wanted("c") if '"message_id":"open"' in payload]
+
+
+async def test_another_s_place_opens_nothing(scene: Scene) -> None:
+    """By its id nobody gets a frame of a conversation that is not asked for; forged ids neither."""
+    await scene.say("mine", "m", "Mine alone.")
+    await scene.say("theirs", "m", "Theirs alone.")
+    theirs = await scene.all("theirs", from_="start")
+    partition, offset, _ = theirs[2].id.split(".")
+    for forged in (theirs[2].id, f"{partition}.{offset}.00009~0", f"{partition}.{'9' * 19}.00001~0", "7.3.1~3"):
+        async with answer(scene.port, events_path("mine", from_=forged)) as found:
+            assert (found.status, (await found.problem())["type"]) == (410, "urn:tokenmill:problem:gone")
+        got = await read_events(scene.port, "mine", {"last-event-id": forged}, until="finish")
+        assert got[0].event == "gap"
+        assert [block.data for block in got[1:]] == await scene.wanted("mine")
+
+
+WRONG = {
+    events_path("c", from_="yesterday"): (400, "bad-position"),
+    events_path("c", dialect="klingon"): (400, "unknown-dialect"),
+    events_path("c", until="dawn"): (400, "bad-request"),
+    events_path("c" * 1_025): (400, "bad-request"),
+    "/v1/conversations//events": (404, "not-found"),
+    "/v1/nothing": (404, "not-found"),
+}
+
+
+@pytest.fixture
+async def gateway(stage: Stage, tmp_path: Path) -> AsyncIterator[GatewayProcess]:
+    with ExitStack() as stack:
+        process = gateway_of(stage, tmp_path / "gateway", stack)
+        await asyncio.to_thread(process.start)
+        yield process
+
+
+async def test_what_is_wrong_is_a_problem(gateway: GatewayProcess) -> None:
+    """That says what to change; nothing of it is logged as a fault."""
+    for path, (status, kind) in WRONG.items():
+        async with answer(gateway.port, path) as found:
+            assert (found.status, (await found.problem())["type"]) == (status, f"urn:tokenmill:problem:{kind}")
+    assert "Traceback" not in gateway.log.read_text()
+
+
+async def test_other_methods_open_no_stream(kafka: str, unique: str) -> None:
+    """They are answered at once, and nothing of the log is read for them."""
+    async with listening(kafka, unique) as gate:
+        for method in ("HEAD", "OPTIONS", "POST", "DELETE", "PUT"):
+            async with answer(gate.port, events_path("c"), method=method) as found:
+                assert found.status in (204, 403, 405), method
+        assert dict(gate.serving.tail._windows) == {}
+        assert gate.serving.past._free == []
+
+
+async def test_a_client_of_http_1_0_is_served(scene: Scene) -> None:
+    """Without chunks; its answer ends with its connection."""
+    await scene.say("c", "m", TEXT)
+    path = events_path("c", from_="start", until="finish")
+    async with answer(scene.port, path, version="1.0") as found:
+        assert "transfer-encoding" not in found.headers
+        assert [block.data async for block in blocks(found)] == await scene.wanted("c")
+
+
+async def test_a_place_that_retention_passed_is_a_gap(scene: Scene) -> None:
+    """Those who can't see a refusal are told of it in the stream, and get what is there."""
+    await scene.say("c", "m", TEXT)
+    whole = await scene.all("c", from_="start")
+    number, offset = (int(part) for part in whole[5].id.split(".")[:2])
+    await scene.say("c", "n", "And more.")
+    await until(scene.stage.caught_up, "the worker is through")
+    await scene.stage.delete_records(number, offset + 1, scene.stage.topics.events)
+    port = await fresh(scene)
+    async with answer(port, events_path("c", from_=whole[5].id)) as found:
+        assert found.status == 410
+    got = await read_events(port, "c", {"last-event-id": whole[5].id}, until="finish")
+    assert got[0].event == "gap"
+    kept = await scene.all("c", from_="start")
+    assert [block.data for block in got if block.event != "gap"] == [b.data for b in kept if b.event != "gap"]
+    assert [block.data for block in got[-3:]] == (await scene.wanted("c"))[-3:]
+
+
+async def fresh(scene: Scene) -> int:
+    """Of a gateway that has seen nothing yet."""
+    await asyncio.to_thread(scene.gateways[0].stop)
+    await asyncio.to_thread(scene.gateways[0].start)
+    return scene.port
+
+
+async def test_a_topic_of_the_same_name_is_another_log(scene: Scene) -> None:
+    """Ids of the old one are gone; nobody is sent what happens to lie there."""
+    await scene.say("c", "m", TEXT)
+    whole = await scene.all("c", from_="start")
+    for worker in scene.stage.workers:
+        await asyncio.to_thread(worker.stop)
+    await make_anew(scene.stage.bootstrap, scene.stage.topics.events, scene.stage.partitions)
+    port = await fresh(scene)
+    async with answer(port, events_path("c", from_=whole[-3].id)) as found:
+        assert found.status == 410
+
+
+async def test_streams_wait_while_the_broker_is_away(
+    start_kafka: Callable[..., KafkaServer], tmp_path: Path, redis_url: str, unique: str
+) -> None:
+    """And go on when it is back: nothing missing, nothing twice, and nobody had to come back for it."""
+    kafka = start_kafka()
+    async with Stage(tmp_path, kafka.bootstrap, unique, redis_url, partitions=1) as stage:
+        with ExitStack() as stack:
+            process = gateway_of(stage, tmp_path / "gateway", stack)
+            await asyncio.gather(stage.start(), asyncio.to_thread(process.start))
+            scene = Scene(stage, [process])
+            await scene.say("c", "m", TEXT, finish=False)
+            await until(stage.caught_up, "the worker is through")
+            reading = asyncio.create_task(scene.all("c", from_="start"))
+            await asyncio.sleep(2)
+            await asyncio.to_thread(kafka.kill)
+            await asyncio.sleep(3)
+            await asyncio.to_thread(kafka.start)
+            await stage.send("c", {"message_id": "m", "finish_reason": "stop"})
+            got = await asyncio.wait_for(reading, 120)
+            assert [block.data for block in got] == await scene.wanted("c")
+            assert process.alive
