@@ -1,10 +1,14 @@
 """`deploy/compose.yaml`: read by the reference reader, made of files that are there, and its commands carried out."""
 
+import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,10 +21,11 @@ from tokenmill.config import load_config
 from tokenmill.events import Error, Finish, ToolCall
 from tokenmill.library import Parser
 from tokenmill.servers import KafkaServer, RedisServer
+from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.worker import WorkerProcess
 
 COMPOSE = DEPLOY / "compose.yaml"
-OURS = {"topics", "worker", "publisher"}
+OURS = {"topics", "worker", "gateway", "publisher"}
 SOONEST_S = 10
 """Docker starts again at once what ran for so long."""
 
@@ -79,9 +84,9 @@ def test_what_is_mounted_is_there(services: dict[str, dict[str, Any]]) -> None:
 
 
 def test_nothing_can_be_reached_from_outside(services: dict[str, dict[str, Any]]) -> None:
-    """Passwords there are none, so ports are open to this machine only."""
+    """Passwords there are none but one that everybody can read, so ports are open to this machine only."""
     ports = [port for service in services.values() for port in service.get("ports", ())]
-    assert {port["target"] for port in ports} == {3000, 9090, 29092}
+    assert {port["target"] for port in ports} == {3000, 8090, 9090, 29092}
     assert {port["host_ip"] for port in ports} == {"127.0.0.1"}
 
 
@@ -102,6 +107,21 @@ def test_the_drain_ends_before_docker_kills(services: dict[str, dict[str, Any]])
     config = load_config(None, services["worker"]["environment"])
     assert services["worker"]["stop_grace_period"] == "30s"
     assert config.worker.shutdown_timeout_s < 30
+    assert services["gateway"]["stop_grace_period"] == "30s"
+    assert config.gateway.drain_s < 30
+
+
+def test_the_gateway_lets_in_who_has_the_key(services: dict[str, dict[str, Any]]) -> None:
+    """Nobody else, as it listens to all in its container; the key is the one that the file says."""
+    service = services["gateway"]
+    config = load_config(None, service["environment"]).gateway
+    (secret,) = service["secrets"]
+    assert (config.auth, config.keys_file) == ("keys", f"/run/secrets/{secret['source']}")
+    (key,) = tomllib.loads((DEPLOY / "compose" / "keys.toml").read_text())["keys"]
+    said = re.search(r"x-api-key: (\S+)\"", COMPOSE.read_text())
+    assert said is not None
+    assert hashlib.sha256(said[1].encode()).hexdigest() == key["sha256"]
+    assert f"127.0.0.1:{config.ops_port}/healthz" in service["healthcheck"]["test"][-1]
 
 
 def test_prometheus_scrapes_the_workers(services: dict[str, dict[str, Any]], tmp_path: Path) -> None:
@@ -114,9 +134,10 @@ def test_prometheus_scrapes_the_workers(services: dict[str, dict[str, Any]], tmp
         copy(volume["source"], target)
     said = promtool("check", "config", home / "prometheus.yml")
     assert "2 rule files found" in said
-    (found,) = read_yaml(home / "prometheus.yml")["scrape_configs"][0]["dns_sd_configs"]
-    assert found["names"] == ["worker"]
-    assert found["port"] == load_config(None, services["worker"]["environment"]).worker.port
+    found = read_yaml(home / "prometheus.yml")["scrape_configs"][0]["dns_sd_configs"]
+    ports = {name: each["port"] for each in found for name in each["names"]}
+    config = load_config(None, services["worker"]["environment"])
+    assert ports == {"worker": config.worker.port, "gateway": config.gateway.ops_port}
 
 
 def test_grafana_finds_data_and_dashboard(services: dict[str, dict[str, Any]]) -> None:
@@ -187,3 +208,11 @@ def test_the_commands_work_together(
         told = here("worker", "tail", "--from-beginning", "--until-finish", "--timeout", "60")
     calls = [json.loads(line) for line in told.splitlines() if '"type":"tool-call"' in line]
     assert [call["name"] for call in calls] == ["get_weather", "find_tables"]
+
+    keyed = {"auth": "keys", "keys_file": str(DEPLOY / "compose" / "keys.toml")}
+    with GatewayProcess(tmp_path / "gateway", {"kafka": worker["kafka"], "gateway": keyed}) as gateway:
+        path = f"/v1/conversations/{calls[0]['conversation_id']}/events?from=start&until=finish"
+        asked = urllib.request.Request(f"{gateway.url}{path}", headers={"x-api-key": "only-for-this-machine"})  # noqa: S310 -- it is http
+        with urllib.request.urlopen(asked, timeout=60) as answer:  # noqa: S310 -- the same
+            served = [line[6:].decode().strip() for line in answer if line.startswith(b"data: ")]
+    assert served == told.splitlines()

@@ -151,6 +151,18 @@ async def test_the_worker_of_the_image_works(installed: Nobody, stage: Stage, tm
 
 
 @pytest.mark.slow
+@pytest.mark.integration
+async def test_the_gateway_is_the_same_image_with_another_argument(
+    installed: Nobody, stage: Stage, tmp_path: Path
+) -> None:
+    """It starts without rights and a home, says that it is ready, and SIGTERM ends it with 0."""
+    (entry,) = (instruction.command for instruction in LAST if instruction.name == "ENTRYPOINT")
+    with ImageWorker(tmp_path, installed, [*entry, "gateway"], stage.settings) as gateway:
+        gateway.process.terminate()
+        assert gateway.process.wait(30) == 0
+
+
+@pytest.mark.slow
 def test_a_daemon_builds_the_image() -> None:
     """With every step for real, and what comes of it runs with a read-only file system as any user."""
     if not docker_answers():

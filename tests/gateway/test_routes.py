@@ -1,7 +1,6 @@
 """The table of routes: what is served, no more and no less."""
 
 import asyncio
-import re
 from typing import Any
 
 import pytest
@@ -10,8 +9,7 @@ from aiohttp import web
 
 from tokenmill.config import Config, Gateway, Kafka
 from tokenmill.gateway import host
-from tokenmill.gateway.problems import KINDS
-from tokenmill.gateway.routes import EVERYWHERE, ROUTES, Route
+from tokenmill.gateway.routes import ROUTES
 from tokenmill.gateway.server import client_app
 from tokenmill.process import Deadline
 
@@ -47,18 +45,3 @@ def test_the_table_has_what_is_served(kafka: str, made: list[web.Application]) -
     """A new route gets its row, a row that nobody serves goes."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         assert runner.run(served(kafka, made)) | AWAITED == {(route.method, route.path) for route in ROUTES}
-
-
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
-def test_parameters_of_the_path_are_described(route: Route) -> None:
-    """Each once, and no other."""
-    described = [each.name for each in route.parameters if each.place == "path"]
-    assert described == re.findall(r"\{(\w+)\}", route.path)
-    assert len({(each.place, each.name) for each in route.parameters}) == len(route.parameters)
-
-
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
-def test_problems_are_said_once(route: Route) -> None:
-    """Those of all routes are none of one."""
-    assert set(route.problems).isdisjoint(EVERYWHERE)
-    assert {*route.problems, *EVERYWHERE} <= set(KINDS)

@@ -84,7 +84,7 @@ class Nobody:
 
 
 class ImageWorker(Server):
-    """The image's own command on a free port, with `settings` (section → key → value) as variables."""
+    """A process of the image on a free port, with `settings` (section → key → value) as variables."""
 
     name = "the image's worker"
     start_s = 120.0
@@ -97,13 +97,14 @@ class ImageWorker(Server):
 
     @property
     def variables(self) -> dict[str, str]:
-        """The settings, and the port."""
+        """The settings, and the port at which operators ask, of a worker or a gateway."""
         texts = {
             f"TOKENMILL_{section}__{key}".upper(): msgspec.json.encode(value).decode().strip('"')
             for section, values in self._settings.items()
             for key, value in values.items()
         }
-        return {**texts, "TOKENMILL_WORKER__PORT": str(self.port)}
+        ports = {"TOKENMILL_WORKER__PORT": str(self.port), "TOKENMILL_GATEWAY__OPS_PORT": str(self.port)}
+        return {**texts, **ports, "TOKENMILL_GATEWAY__PORT": "0"}
 
     def command(self) -> Sequence[str]:
         rights = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []

@@ -3,58 +3,15 @@
 A route that is served is a row here, and every row is served: `tests/gateway/test_routes.py` compares both.
 """
 
-from typing import Any, Literal, TypeAlias
-
-import msgspec
+from typing import Literal
 
 from tokenmill.codecs import Chunk
 from tokenmill.dialects import DIALECTS
 from tokenmill.gateway import problems as p
 from tokenmill.gateway.ag_ui import RunAgentInput
 from tokenmill.gateway.bodies import Accepted, Stop, Stopping, ToolResultBody, Written
+from tokenmill.gateway.route import Answer, Parameter, Route
 from tokenmill.gateway.ticket_posts import TicketAsked, TicketMade
-
-Place: TypeAlias = Literal["path", "query", "header"]
-Right: TypeAlias = Literal["read", "stop", "write"]
-
-
-class Parameter(msgspec.Struct, frozen=True):
-    """Something that a request says beside its body."""
-
-    name: str
-    place: Place
-    text: str
-    kind: Any = str
-    """A type that msgspec has a schema for."""
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """An answer that is no problem."""
-
-    status: int
-    text: str
-    media: tuple[str, ...] = ()
-    body: Any = None
-    """The type of a body that is JSON; None: it is a stream, or empty."""
-
-
-class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """A method of a path."""
-
-    method: Literal["GET", "HEAD", "POST", "DELETE"]
-    path: str
-    summary: str
-    text: str
-    right: Right
-    parameters: tuple[Parameter, ...] = ()
-    body: Any = None
-    """The type of the request's body; None: it has none."""
-    media: tuple[str, ...] = ("application/json",)
-    """What a body may be; all but JSON are streams."""
-    answers: tuple[Answer, ...]
-    problems: tuple[p.Kind, ...] = ()
-    """Besides those that every route has."""
-
 
 EVERYWHERE = (
     p.BAD_REQUEST,
@@ -253,6 +210,38 @@ ROUTES: tuple[Route, ...] = (
             Answer(200, "The answer as it comes.", ("text/event-stream",)),
             Answer(204, "No answer is open."),
         ),
+    ),
+    Route(
+        method="GET",
+        path="/v1/streams/{conversation}",
+        summary="Read by Durable Streams",
+        text="The reading side of Durable Streams 1.0, in JSON mode: what follows an offset, as an array, or as it "
+        "comes. The header `stream-next-offset` says where to go on.",
+        right="read",
+        parameters=(
+            CONVERSATION,
+            DIALECT,
+            Parameter("offset", "query", "`-1`: from the beginning; `now`; or an offset that an answer has told."),
+            Parameter("live", "query", "Wait for what comes, once or for a minute.", Literal["long-poll", "sse"]),
+            Parameter("cursor", "query", "As the last answer told it; it keeps caches from repeating themselves."),
+            UNTIL,
+            TICKET,
+        ),
+        answers=(
+            Answer(200, "What there is, or as it comes.", ("application/json", "text/event-stream")),
+            Answer(204, "Nothing came."),
+            Answer(304, "The client has this answer already."),
+        ),
+        problems=_OF_STREAMS,
+    ),
+    Route(
+        method="HEAD",
+        path="/v1/streams/{conversation}",
+        summary="Where a Durable Stream ends",
+        text="In the header `stream-next-offset`.",
+        right="read",
+        parameters=(CONVERSATION, DIALECT, TICKET),
+        answers=(Answer(200, "The offset of what comes next."),),
     ),
     Route(
         method="POST",

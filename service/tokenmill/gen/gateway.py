@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from tokenmill.gateway.problems import KINDS
-from tokenmill.gateway.routes import EVERYWHERE, ROUTES, Parameter, Route
+from tokenmill.gateway.route import Parameter, Route
+from tokenmill.gateway.routes import EVERYWHERE, ROUTES
 from tokenmill.gen import describe, markdown
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from tokenmill.gateway.problems import Kind
-from tokenmill.gateway.routes import EVERYWHERE, ROUTES, Answer, Parameter, Route
+from tokenmill.gateway.route import Answer, Parameter, Route
+from tokenmill.gateway.routes import EVERYWHERE, ROUTES
 
 REFERENCE = "#/components/schemas/{name}"
 
