@@ -22,6 +22,9 @@ TURN_S = 0.2
 
 START_S = 30.0
 
+FETCH_WAIT_MS = 10
+"""The next one's fetch waits until the broker has answered this one's, which may be at the log's end."""
+
 BATCH = 5_000
 """Records of one poll: 50 ms of the loop at most, in which nobody else is served."""
 
@@ -45,16 +48,22 @@ class Past:
             await stopped(self._free.pop())
 
     @asynccontextmanager
-    async def _reader(self) -> AsyncIterator[AIOKafkaConsumer]:
+    async def _reader(self, place: TopicPartition) -> AsyncIterator[AIOKafkaConsumer]:
         async with self._turns, self._counted():
-            consumer = self._free.pop() if self._free else await self._connected()
+            consumer = self._at(place) if self._free else await self._connected()
             try:
                 yield consumer
             except BaseException:
                 self._beside(stopped(consumer))  # whatever state it is in
                 raise
-            consumer.unsubscribe()
+            consumer.pause(*consumer.assignment())
             self._free.append(consumer)
+
+    def _at(self, place: TopicPartition) -> AIOKafkaConsumer:
+        """A free one: the one that read there last, if there is one, as it need not look up where that is."""
+        found = next((each for each in self._free if place in each.assignment()), self._free[0])
+        self._free.remove(found)
+        return found
 
     async def _connected(self) -> AIOKafkaConsumer:
         connecting = self._beside(started(self._client, "connect a reader", START_S))
@@ -88,6 +97,7 @@ class Past:
             isolation_level="read_committed",
             auto_offset_reset="earliest",  # retention may pass a reader: it is told by the gap in the offsets
             enable_auto_commit=False,
+            fetch_max_wait_ms=FETCH_WAIT_MS,
             **self._connection.arguments(),
         )
 
@@ -97,9 +107,11 @@ class Past:
         A turn ends when something was found: a client that takes it slowly keeps nobody else waiting.
         """
         place = TopicPartition(self._topic, partition)
-        async with self._reader() as consumer:
-            consumer.assign([place])
+        async with self._reader(place) as consumer:
+            if place not in consumer.assignment():
+                consumer.assign([place])
             consumer.seek(place, start)
+            consumer.resume(place)
             until = time.monotonic() + TURN_S
             while True:
                 found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=BATCH), "read the past")
@@ -112,7 +124,7 @@ class Past:
     async def bounds(self, partition: int) -> tuple[int, int]:
         """The partition's first offset, and the one behind its last committed record."""
         place = TopicPartition(self._topic, partition)
-        async with self._reader() as consumer:
+        async with self._reader(place) as consumer:
             first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
             end = await deadline(consumer.end_offsets([place]), "look up the log's end")
             return first[place], end[place]
@@ -120,6 +132,6 @@ class Past:
     async def since(self, partition: int, time_ms: int) -> int | None:
         """The first offset whose timestamp is not below the time; None if all are."""
         place = TopicPartition(self._topic, partition)
-        async with self._reader() as consumer:
+        async with self._reader(place) as consumer:
             found = await deadline(consumer.offsets_for_times({place: max(time_ms, 0)}), "look up an offset by time")
             return None if found[place] is None else found[place].offset
