@@ -4,7 +4,6 @@ Made once for all messages with the same options, and never changed.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -31,6 +30,31 @@ _UNPARSED = {"parse": "none", "tool_choice": "none"}
 
 class Grammar:
     """Compiled options; immutable and shared."""
+
+    __slots__ = (  # each chunk asks for some of it: what is cached in a `__dict__` makes all of it dearer
+        "_answer",
+        "_answers",
+        "_content",
+        "_reasoning_modes",
+        "_tools",
+        "drops_text_after_calls",
+        "first_call_only",
+        "format_names",
+        "key",
+        "limits",
+        "message_chars",
+        "message_start",
+        "modes",
+        "natural_chars",
+        "only_tool",
+        "options",
+        "prompt",
+        "start",
+        "streams_input",
+        "traced",
+        "unknown_tool",
+        "watches_arguments",
+    )
 
     def __init__(self, options: Options, formats: Sequence[Format], limits: Limits, *, traced: bool = False) -> None:
         self.options = options
@@ -62,18 +86,15 @@ class Grammar:
         given = options.start in (None, formats[0].start) and options.parse != "none" and not parsed
         self.prompt = formats[0].prompt if given else ""
         """Text that is read in front of the model's first."""
-
-    @cached_property
-    def key(self) -> str:
+        self.key = options_key(options)
         """Content hash of the options: what snapshots intern them by."""
-        return options_key(self.options)
-
-    @cached_property
-    def message_start(self) -> MessageStart:
-        """The first event of every message with these options."""
         names = self.format_names
         format_ = names[0] if len(names) == 1 else names
-        return MessageStart(self.options.model, format_, request_of(self.options, self._tools, self.limits))
+        self.message_start = MessageStart(options.model, format_, request_of(options, self._tools, limits))
+        """The first event of every message with these options."""
+        self.only_tool = chosen_tool(options) or ("".join(self._tools) if len(self._tools) == 1 else "")
+        """The one tool that can be meant where a call names none: that of `tool_choice`, else the only one declared.
+        Empty if there is none."""
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -87,14 +108,6 @@ class Grammar:
     def declares(self, name: str) -> bool:
         """Whether the tool list names this tool."""
         return name in self._tools
-
-    @cached_property
-    def only_tool(self) -> str:
-        """The one tool that can be meant where a call names none: that of `tool_choice`, else the only one declared.
-
-        Empty if there is none.
-        """
-        return chosen_tool(self.options) or ("".join(self._tools) if len(self._tools) == 1 else "")
 
     def types(self, name: str, parameter: str) -> frozenset[str]:
         """JSON types that a parameter may have; empty if nothing says."""

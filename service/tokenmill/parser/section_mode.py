@@ -25,8 +25,9 @@ class SectionMode:
     """Between the calls of a section: framing, until a call or the section's close.
 
     What is none of these is text, and with it the section ends; or, if there are markers `again`, it is text up to the
-    next of those, so that no call is lost with what stands in front of it. Such text is no part of a call, whatever
-    becomes of broken ones. A call that failed goes on up to the next of `rest`, whatever stands there.
+    next of those, so that no call is lost with what stands in front of it. A call that failed goes on up to the next of
+    `rest`, whatever stands there. Words behind what closes it share its fate up to the next call, as that may have been
+    in a value; all others are no part of a call.
     """
 
     def __init__(
@@ -48,9 +49,10 @@ class SectionMode:
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         state = run.state
-        if state.rest is not None:
-            if not state.rest.whole:
-                return self._read_on(run, self._rest, "malformed-call", buffer, position)
+        if (rest := state.rest) is not None:
+            if not rest.whole:
+                again = self._again if rest.closed and self._again else self._rest
+                return self._read_on(run, again, "malformed-call", buffer, position)
         elif state.spoiled and self._again is not None:
             return self._read_on(run, self._again, None, buffer, position)
         hit = self._scanner.at(buffer, position, final=run.final)
@@ -67,14 +69,15 @@ class SectionMode:
         if run.final and not buffer[position:].strip() and len(buffer) - position < FRAMING_CHARS:
             state.pending += buffer[position:]
             return len(buffer)
-        if state.rest is not None and not state.rest.closed:  # only the body had an end
-            state.rest.whole = False
+        if (rest := state.rest) is not None and not rest.closed:  # only the body had an end
+            rest.whole = False
             pending, state.pending = state.pending, ""
             give_back(run, pending, "malformed-call")
             return position
         leave_section(run, "malformed-call", "no call follows its opening")
         if self._again is not None:
             state.mode, state.spoiled = self._number, True  # `_read_on` from here
+            state.rest = rest and Rest(rest.bare, whole=False, closed=True)
         return position
 
     def _read_on(self, run: Run, again: Scanner[Move], code: ErrorCode | None, buffer: str, position: int) -> int:

@@ -117,7 +117,7 @@ class Rest(msgspec.Struct, array_like=True, gc=False):
     whole: bool
     """It has been read to an end: what closes it or its section may follow, or another call."""
     closed: bool = False
-    """It has had what closes it."""
+    """It has had what closes it; if it is not whole, words stand behind that."""
     call: str | None = None
     """Its id, where its source is a block of its own that is still open; empty if it had none yet."""
 
