@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.escapes import Escapes
 from tokenmill.parser.body_state import ParamsState
-from tokenmill.parser.markers import OVER, Hit, Marker, Scanner, before, following, marker, spelled
+from tokenmill.parser.markers import OVER, SPACE_CHARS, Hit, Marker, Scanner, before, following, marker, spelled
 from tokenmill.parser.members import at_hand
 from tokenmill.parser.state import OpenCall
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 TAG_CHARS = 2 * NAME_CHARS
 """A tag before it stops being one: a key, a type, and words around them."""
+
+_AHEAD_CHARS = SPACE_CHARS + 2 * TAG_CHARS
+"""More than a tag with its sides and what stands in front of it."""
 
 Forgets: TypeAlias = Literal["never", "unknown", "declared", "always"]
 """Whether the next parameter may stand in for a closing: it is always content; nobody knows if the tool has it; it does
@@ -157,7 +160,11 @@ class Closings:
         regular = not state.lined or before == "\n"
         edge = hit.value
         if edge is Edge.TO_NEXT:
-            meaning = self._to_next(grammar, call, state, self._next.match(buffer, hit.end), regular=regular)
+            tag = self._next.match(buffer, hit.end)
+            sure = regular and not state.calls and not state.within
+            if not (sure or tag or final) and len(buffer) - hit.end < _AHEAD_CHARS:
+                return Hit(hit.start, -1, None)  # which parameter it is counts
+            meaning = Edge.CLOSE if sure else self._to_next(grammar, call, state, tag, regular=regular)
         elif edge is Edge.TO_END and regular and not state.calls:
             meaning = Edge.CLOSE
         elif edge is Edge.LOOSE_OPEN:
@@ -179,9 +186,7 @@ class Closings:
     def _to_next(
         self, grammar: "Grammar", call: OpenCall, state: ParamsState, tag: re.Match[str] | None, *, regular: bool
     ) -> Edge:
-        """A closing behind which a parameter begins."""
-        if regular and not state.calls and not state.within:
-            return Edge.CLOSE
+        """A closing behind which a parameter begins, where it may be content."""
         if not state.calls:
             known = self._is_next(grammar, call, state, tag)
             if known:
