@@ -47,6 +47,7 @@ REASONS = (
     Reason("a transaction did not end in a broker's outage", r"^a transaction of \S+ failed", OUTAGE),
     Reason("the client's sender died of a broker's outage", r"sending task has ended", OUTAGE),
     Reason("the client's fetcher died of a broker's outage", r"fetching task has ended", OUTAGE),
+    Reason("the client's place in the group died of a broker's outage", r"coordination task has ended", OUTAGE),
     Reason("a record could not be published in a broker's outage", r"Unexpected error during batch delivery", OUTAGE),
     Reason(
         "an outage of the broker outlasted its patience",

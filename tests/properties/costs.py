@@ -204,7 +204,7 @@ READERS: dict[str, Work] = {
     "a value in Python": _refusing(read_value),
     "a string in Python": decode_python,
     "the beginning of a string in Python": decode_certain,
-    "markup": read_markup,
+    "markup": _refusing(read_markup),
     "entities": unescaped_markup,
     "elements": _refusing(lambda text: arguments_of(text, NO_SHAPE)),
 }
