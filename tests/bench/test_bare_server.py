@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tokenmill.bench.bare_server import BareServer, answers
+from tokenmill.bench.bare_server import BareServer
 from tokenmill.servers.process import free_port
 
 pytestmark = pytest.mark.integration
@@ -19,6 +19,8 @@ def test_what_is_pushed_is_sent_as_it_is(tmp_path: Path) -> None:
             assert one.read(len(b"data: 1\n\n")) == b"data: 1\n\n"
 
 
-def test_nobody_answers_on_a_free_port() -> None:
+def test_nobody_answers_on_a_free_port(tmp_path: Path) -> None:
     """A server is ready when it answers, not before."""
-    assert not answers(free_port())
+    server = BareServer(tmp_path)
+    server.port = free_port()
+    assert not server.ready()

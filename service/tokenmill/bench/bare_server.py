@@ -6,13 +6,12 @@ A client's stream is a `StreamResponse`; what is posted is written to each of th
 
 import asyncio
 import sys
-import urllib.request
 from collections.abc import Sequence
 
 import uvloop
 from aiohttp import web
 
-from tokenmill.servers.process import Server
+from tokenmill.servers.process import Server, answer_of
 
 
 class _Bare:
@@ -58,16 +57,7 @@ class BareServer(Server):
         return [sys.executable, "-m", __name__, str(self.port)]
 
     def ready(self) -> bool:
-        return answers(self.port)
-
-
-def answers(port: int) -> bool:
-    """Whether `/readyz` of a server on this machine does."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2) as answer:
-            return bool(answer.status)
-    except OSError:
-        return False
+        return answer_of(f"http://127.0.0.1:{self.port}/readyz") is not None
 
 
 if __name__ == "__main__":

@@ -5,10 +5,9 @@ Records are native events with their headers, as a worker publishes them; the tw
 """
 
 import asyncio
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
@@ -19,17 +18,17 @@ import msgspec
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from tokenmill.bench.bare_server import BareServer, answers
+from tokenmill.bench.bare_server import BareServer
 from tokenmill.bench.processes import processor_seconds, resident_bytes
 from tokenmill.bench.sse_clients import Clients, Got, Job
 from tokenmill.client import Connection, Follower
 from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import FatalError
-from tokenmill.gateway.entry import Entry
 from tokenmill.gateway.framing import SSE
 from tokenmill.gateway.view import Frame
 from tokenmill.servers import KafkaServer
-from tokenmill.servers.process import Server, free_port
+from tokenmill.servers.gateway import GatewayProcess
+from tokenmill.servers.process import Server
 
 PARTITIONS = 4
 TOPIC = "events"
@@ -119,27 +118,6 @@ class Report(msgspec.Struct, frozen=True):
     follower_p99_ms: float
 
 
-class GatewayUnderTest(Server):
-    """`tokenmill gateway` with frames that are written at once."""
-
-    name = "the gateway"
-
-    def __init__(self, folder: Path, bootstrap: str) -> None:
-        super().__init__(folder)
-        self._bootstrap = bootstrap
-        self.ops_port = free_port()
-
-    def command(self) -> Sequence[str]:
-        settings = {"port": self.port, "ops_port": self.ops_port, "flush_ms": 0, "heartbeat_s": HEARTBEAT_S}
-        lines = ["[kafka]", f'bootstrap_servers = "{self._bootstrap}"', "[gateway]"]
-        config = self.folder / "gateway.toml"
-        config.write_text("\n".join([*lines, *(f"{key} = {value}" for key, value in settings.items())]) + "\n")
-        return [sys.executable, "-m", "tokenmill", "gateway", "--config", str(config)]
-
-    def ready(self) -> bool:
-        return answers(self.ops_port)
-
-
 def run_gateway_bench(*, rounds: int, connections: int, progress: Progress) -> Report:
     """Measure with a Kafka of its own (java and mvn needed)."""
     with tempfile.TemporaryDirectory(prefix="tokenmill-bench-") as name, ExitStack() as stack:
@@ -171,11 +149,17 @@ class _Bench:
             await producer.stop()
         return Report(compared, idle, *follower)
 
+    def _gateway(self, name: str) -> GatewayProcess:
+        """One that writes every frame at once."""
+        kafka = {"bootstrap_servers": self._bootstrap}
+        settings = {"flush_ms": 0, "heartbeat_s": HEARTBEAT_S}
+        return GatewayProcess(self._folder / name, {"kafka": kafka, "gateway": settings})
+
     async def _compare(self, load: Load, rounds: int, producer: AIOKafkaProducer) -> Compared:
         ours, bare = list[Side](), list[Side]()
         for number in range(rounds):
             self._progress(f"{load.name}, round {number + 1}")
-            with GatewayUnderTest(self._folder / f"gateway-{time.time_ns()}", self._bootstrap) as gateway:
+            with self._gateway(f"gateway-{time.time_ns()}") as gateway:
                 ours.append(await self._measure(gateway, load, lambda frames: self._publish(producer, load, frames)))
             with BareServer(self._folder / f"bare-{time.time_ns()}") as server:
                 async with aiohttp.ClientSession() as session:
@@ -222,7 +206,7 @@ class _Bench:
 
     async def _idle(self, connections: int) -> Idle:
         paths = [f"/v1/conversations/idle-{number}/events" for number in range(connections)]
-        with GatewayUnderTest(self._folder / "idle", self._bootstrap) as gateway:
+        with self._gateway("idle") as gateway:
             empty = resident_bytes(gateway.pid)
             with Clients(self._folder, Job(gateway.port, paths)) as clients:
                 full, before = resident_bytes(gateway.pid), processor_seconds(gateway.pid)
@@ -265,7 +249,7 @@ def _event(fields: Mapping[str, object], message: int, seq: int) -> bytes:
 
 async def _push(session: aiohttp.ClientSession, port: int, events: list[bytes]) -> None:
     """The same bytes as the gateway frames them, in one write to each client."""
-    frames = (Frame(Entry(0, number, b"", event).offset, 1, 0, event, b"") for number, event in enumerate(events))
+    frames = (Frame(number, 1, 0, event, b"") for number, event in enumerate(events))
     data = b"".join(SSE.frame(NATIVE, 0, frame) for frame in frames)
     async with session.post(f"http://127.0.0.1:{port}/push", data=data) as answer:
         answer.raise_for_status()

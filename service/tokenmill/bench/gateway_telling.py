@@ -5,14 +5,13 @@ from statistics import median
 
 from tokenmill.bench.gateway import Compared, Report, Side
 from tokenmill.bench.telling import Finding, Table, Telling
+from tokenmill.limits import KIB
 
 ABOUT = """\
 A gateway on a real Kafka, with `flush_ms = 0`, and a bare server of the same library, which writes to the same number
 of clients the same bytes in the same rhythm, from memory. Each frame is a native event of some 160 bytes. Rates are
 those of one processor: frames over the processor time of the serving process. For the gateway that includes reading
 the topic. Times are from a record's timestamp until a client has the frame; all processes share the machine."""
-
-KIB = 1024
 
 
 def gateway_telling(report: Report) -> Telling:

@@ -13,6 +13,10 @@ SECRETS = frozenset({"sasl_password", "ssl_password", "url", "jwt_secret", "tick
 `_file` at its end names."""
 
 
+Contradiction: TypeAlias = tuple[tuple[str, ...], str]
+"""Settings that do not go together: their keys, and a sentence that says what is wrong."""
+
+
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One table of the file."""
 

@@ -3,13 +3,11 @@
 import re
 from collections.abc import Iterator
 from ipaddress import ip_address
-from typing import TypeAlias
 
+from tokenmill.config.base import Contradiction
 from tokenmill.config.gateway import Gateway
 from tokenmill.config.sections import Config
 from tokenmill.dialects import REGISTRY as DIALECTS
-
-Contradiction: TypeAlias = tuple[tuple[str, ...], str]
 
 ORIGIN = re.compile(r"https?://[^/\s?#]+")
 """What a browser sends as `Origin`: no path, not even a slash."""

@@ -3,10 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from tokenmill.codecs import find_codec
+from tokenmill.config.base import Contradiction
 from tokenmill.config.gateway_relations import gateway_contradictions
 from tokenmill.config.sections import Config
 from tokenmill.dialects import REGISTRY as DIALECTS
@@ -16,8 +16,6 @@ from tokenmill.formats import compile_grammar
 from tokenmill.limits import KIB
 from tokenmill.parser.options import refused
 from tokenmill.registry import known_names
-
-Contradiction: TypeAlias = tuple[tuple[str, ...], str]
 
 ESCAPED = 6
 """Bytes of the longest JSON escape of a character: a delta of only such ones has to fit into an output record."""

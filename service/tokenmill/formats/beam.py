@@ -6,6 +6,7 @@
    between its tags, and only its closing tag ends it.
 """
 
+from tokenmill.formats.shapes import CHANNEL_HEADER
 from tokenmill.parser.bodies import Params
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Channels, Format, Route
@@ -25,10 +26,7 @@ BEAM = Format(
         until=marker("<|message|>"),
         close=marker("<|end|>", "<|call|>", "<|return|>"),
         within=marker("<|constrain|>"),
-        shape=(
-            r"(?:<\|start\|>[^<\n]*|\s?(?:t(?:o(?:=(?:[^\s<]+\s?)?)?)?)?)"
-            r"(?:<\|(?:channel|constrain)\|>[^<\n]*)*"
-        ),
+        shape=CHANNEL_HEADER,
         routes=(
             Route(
                 r"(?:<\|start\|>assistant)?\s*to=(?P<name>(?!(?:assistant|user)\b)[^\s<]+)\s?<\|channel\|>.*",

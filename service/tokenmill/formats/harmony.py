@@ -7,6 +7,7 @@
 3. Headers of these models are often a little wrong: doubled markers, filler words and signs are passed over.
 """
 
+from tokenmill.formats.shapes import CHANNEL_HEADER
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Channels, Format, Route
@@ -27,10 +28,7 @@ HARMONY = Format(
         until=marker("<|message|>"),
         close=marker("<|end|>", "<|call|>", "<|return|>", "<|call|>commentary"),
         within=marker("<|constrain|>"),
-        shape=(
-            r"(?:<\|start\|>[^<\n]*|\s?(?:t(?:o(?:=(?:[^\s<]+\s?)?)?)?)?)"
-            r"(?:<\|(?:channel|constrain)\|>[^<\n]*)*"
-        ),
+        shape=CHANNEL_HEADER,
         routes=(
             Route(
                 r".*?to=(?:functions\.)?(?P<name>(?!(?:assistant|user)\b)[\w.:/\-]+).*",

@@ -8,6 +8,12 @@ from tokenmill.parser.spec import Call, Region, Section
 THINK = Region(marker("<think>"), marker("</think>"))
 """The reasoning layer of most models."""
 
+CHANNEL_HEADER = (
+    r"(?:<\|start\|>[^<\n]*|\s?(?:t(?:o(?:=(?:[^\s<]+\s?)?)?)?)?)"
+    r"(?:<\|(?:channel|constrain)\|>[^<\n]*)*"
+)
+"""A header of channels as `harmony` has it, or as much of one as has come."""
+
 
 def json_calls(open: Marker, close: Marker | None, body: Body | None = None) -> Section:  # noqa: A002 -- as the field
     """Calls as JSON objects between two markers: one, several, or a list of them; with brackets too many, if closed."""

@@ -16,7 +16,6 @@ from tokenmill.limits import KEY_BYTES
 LAST_EVENT_ID = "last-event-id"
 """The header that an EventSource sends by itself when it comes back."""
 
-
 WORDS: dict[str, Start] = {"now": "now", "start": "start", "message": "message"}
 """Places that have no id."""
 
@@ -76,13 +75,18 @@ def asked(request: _Request, conversation: str, *, start: str = "now", replay: s
 
 def named(conversation: str) -> str:
     """The conversation, if it can be one. Raises `Refused`."""
+    return identifier(conversation, "a conversation's id")
+
+
+def identifier(text: str, what: str) -> str:
+    """The id, if it can be one; `what` it is, for the refusal. Raises `Refused`."""
     try:
-        size = len(conversation.encode())
+        size = len(text.encode())
     except UnicodeEncodeError:
         size = 0
     if not 0 < size <= KEY_BYTES:
-        raise Refused(BAD_REQUEST, f"a conversation's id is UTF-8, not empty, and at most {KEY_BYTES} bytes long")
-    return conversation
+        raise Refused(BAD_REQUEST, f"{what} is UTF-8, not empty, and at most {KEY_BYTES} bytes long")
+    return text
 
 
 def dialect_of(name: str) -> Dialect:

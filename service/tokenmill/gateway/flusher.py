@@ -11,7 +11,6 @@ LOOK_S = 1.0
 """Between two looks for connections that have been quiet for too long: fine enough for 15 s, and rare enough for ten
 thousand."""
 
-
 AGAIN_S = 0.05
 """Before it is tried again to write to those whose sockets were full: they are for some seconds, or for good."""
 

@@ -9,13 +9,11 @@
 from aiohttp import web
 
 from tokenmill.gateway.admission import Admission
-from tokenmill.gateway.asked import asked
+from tokenmill.gateway.asked import asked, identifier
 from tokenmill.gateway.problems import BAD_REQUEST, NOT_FOUND, Refused, shown
 from tokenmill.gateway.serving import Serving
-from tokenmill.limits import KEY_BYTES
 
 PATH = "/v1/conversations/{conversation}/messages/{message}/events"
-
 
 MISSING = "the log has no such message as far back as is looked; with wait=true it is waited for"
 
@@ -33,7 +31,8 @@ class Messages:
 
     async def get(self, request: web.Request) -> web.StreamResponse:
         """The message's events as a stream."""
-        wanted = asked(request, request.match_info["conversation"], start="start").only(_named(request))
+        message = identifier(request.match_info["message"], "a message's id")
+        wanted = asked(request, request.match_info["conversation"], start="start").only(message.encode())
         wait = _waits(request.query.get("wait", "false"))
         grant = await self._admission.check(request, wanted.conversation, "read")
         with self._admission.place(grant) as held:
@@ -41,17 +40,6 @@ class Messages:
                 if begun.peeked is None and not wait and not begun.reading.view.knows(wanted.message):
                     raise Refused(NOT_FOUND, MISSING)
                 return await self._serving.answer(request, wanted, {}, held, begun)
-
-
-def _named(request: web.Request) -> bytes:
-    """The message. Raises `Refused`."""
-    try:
-        message = request.match_info["message"].encode()
-    except UnicodeEncodeError:
-        message = b""
-    if not 0 < len(message) <= KEY_BYTES:
-        raise Refused(BAD_REQUEST, f"a message's id is UTF-8, not empty, and at most {KEY_BYTES} bytes long")
-    return message
 
 
 def _waits(word: str) -> bool:

@@ -10,7 +10,7 @@ from aiohttp.typedefs import Handler, Middleware
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.origins import Origins
-from tokenmill.gateway.problems import NOT_ALLOWED, NOT_FOUND, TOO_LARGE, UNAVAILABLE, Kind, Refused
+from tokenmill.gateway.problems import NOT_FOUND, TOO_LARGE, UNAVAILABLE, Kind, Refused
 from tokenmill.gateway.strays import guarded
 
 log = logging.getLogger(__name__)
@@ -18,7 +18,8 @@ log = logging.getLogger(__name__)
 HEADER_BYTES = 16 * 1024
 """Of one header line: tokens have a few kilobytes, nobody has a megabyte."""
 
-_STATUS: dict[int, Kind] = {404: NOT_FOUND, 405: NOT_ALLOWED, 413: TOO_LARGE}
+_STATUS: dict[int, Kind] = {404: NOT_FOUND, 413: TOO_LARGE}
+"""What aiohttp refuses by itself: `OPTIONS *`, which is no address, and a body that is read whole and too large."""
 
 
 def client_app(routes: Iterable[web.RouteDef], counts: Counts, origins: Origins, body_bytes: int) -> web.Application:
@@ -66,11 +67,7 @@ def _refusal(problem: Refused | Unavailable | web.HTTPException, identity: str) 
     kind = _STATUS.get(problem.status)
     if kind is None:
         raise problem
-    return Refused(kind, problem.reason, headers=_allow(problem))
-
-
-def _allow(problem: web.HTTPException) -> dict[str, str]:
-    return {"allow": problem.headers["allow"]} if "allow" in problem.headers else {}
+    return Refused(kind, problem.reason)
 
 
 def ops_app(metrics: Callable[[], bytes], readiness: Callable[[], tuple[bool, str]]) -> web.Application:

@@ -1,8 +1,8 @@
 """Which message a stop is for: a stop that comes late must not end the next answer."""
 
+from tokenmill.gateway.asked import identifier
 from tokenmill.gateway.bodies import Stop
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, Refused
-from tokenmill.limits import KEY_BYTES
 
 
 def which(stop: Stop, known: list[str] | None) -> str | None:
@@ -22,10 +22,4 @@ def which(stop: Stop, known: list[str] | None) -> str | None:
 
 def message_id_of(text: str) -> str:
     """The id of a message, if it can be one. Raises `Refused`."""
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        size = 0
-    if not 0 < size <= KEY_BYTES:
-        raise Refused(BAD_REQUEST, f"message_id is UTF-8, not empty, and at most {KEY_BYTES} bytes long")
-    return text
+    return identifier(text, "message_id")

@@ -9,8 +9,7 @@
 4. `stop` and `tool_result` are done by whoever writes; the answer is a message with the same name as `event`.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
 from weakref import WeakSet
 
 from aiohttp import web
@@ -22,10 +21,7 @@ from tokenmill.gateway.serving import Serving
 from tokenmill.gateway.ws_ending import SHUTDOWN
 from tokenmill.gateway.ws_frames import FRAME_BYTES
 from tokenmill.gateway.ws_pipe import WsPipe
-from tokenmill.gateway.ws_socket import Parts, Socket
-
-Write: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, object]]]
-"""Writes what a client says of a conversation, and answers what came of it. Raises `Refused`."""
+from tokenmill.gateway.ws_socket import Parts, Socket, Write
 
 WRITES: Mapping[str, Action] = {"stop": "stop", "tool_result": "write"}
 """What clients may say besides, and the right that it needs."""
