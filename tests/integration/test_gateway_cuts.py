@@ -10,8 +10,8 @@ In CI it runs for seconds; `make cuts` cuts a thousand times.
 import asyncio
 import os
 import random
-from collections.abc import Callable
-from contextlib import AsyncExitStack, ExitStack, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -79,10 +79,22 @@ class Trial:
             await self._stage.send_all(chunks[at : at + BATCH])
             await asyncio.sleep(0.05)
 
-    async def hurt(self) -> None:
-        """One fault after the other, until cancelled."""
-        while True:
-            await asyncio.sleep(self._dice.uniform(0.5, 2))
+    @asynccontextmanager
+    async def hurting(self) -> AsyncIterator[asyncio.Task[None]]:
+        """One fault after the other inside; the last is waited for, as it starts what has to be ended."""
+        enough = asyncio.Event()
+        faults = asyncio.create_task(self._hurt(enough))
+        try:
+            yield faults
+        finally:
+            enough.set()
+            await faults
+
+    async def _hurt(self, enough: asyncio.Event) -> None:
+        while not enough.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(enough.wait(), self._dice.uniform(0.5, 2))
+                return
             await self._dice.choice([self._kill_worker, self._kill_gateway, self._flush])()
             self.faults += 1
 
@@ -151,7 +163,7 @@ async def test_clients_that_are_cut_off_get_everything_once(
         trial = Trial(stage, cache, processes, worker)
         await trial.start()
         await stack.enter_async_context(trial.cutter.running())
-        hurting = asyncio.create_task(trial.hurt())
+        hurting = await stack.enter_async_context(trial.hurting())
         payloads = 0
         while not payloads or trial.cutter.cuts < CUTS or trial.faults < FAULTS:
             clients = trial.clients()
@@ -165,8 +177,6 @@ async def test_clients_that_are_cut_off_get_everything_once(
                 await asyncio.gather(*following, return_exceptions=True)
             payloads += sum(len(client.got) for client in clients)
             assert not hurting.done(), hurting
-        hurting.cancel()
-        await asyncio.gather(hurting, return_exceptions=True)
         record_property(
             "report", f"{delivery}: {payloads:,} payloads over {trial.cutter.cuts} cuts and {trial.faults} faults"
         )
