@@ -28,7 +28,9 @@ SETTINGS: Mapping[str, str] = {
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
     "broker.heartbeat.interval.ms": "200",
-    "broker.session.timeout.ms": "1500",  # a killed broker comes back after the controller has given up its old self
+    # A killed broker comes back after the controller has given up its old self; half of it is what a heartbeat may
+    # take, and one that takes longer, on a busy machine, keeps the broker from starting.
+    "broker.session.timeout.ms": "4000",
     "auto.create.topics.enable": "false",  # a test that forgets a topic should hear of it
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",  # takeover after a kill takes one session
