@@ -2,7 +2,8 @@
 
 import pytest
 
-from tokenmill.bench.gateway import LOADS, run_gateway_bench
+from tokenmill.bench.gateway import run_gateway_bench
+from tokenmill.bench.gateway_report import LOADS
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -12,9 +13,11 @@ def test_a_small_run_measures_both_servers(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("tokenmill.bench.gateway.LOADS", [LOADS[2]])
     for name in ("WARM_UP_S", "MEASURED_S", "IDLE_S"):
         monkeypatch.setattr(f"tokenmill.bench.gateway.{name}", 1.0)
+    monkeypatch.setattr("tokenmill.bench.gateway.STALLED", 20)
     report = run_gateway_bench(rounds=1, connections=20, progress=lambda _: None)
     (compared,) = report.compared
     assert compared.ratio > 0
     assert compared.gateway[0].us_per_frame > 0
     assert report.idle.connections == 20
+    assert (report.beside.readers, report.beside.stalled) == (100, 20)
     assert 0 < report.follower_p50_ms <= report.follower_p99_ms

@@ -1,14 +1,17 @@
 """The gateway's benchmark told: medians of rounds, budgets beside them."""
 
-from tokenmill.bench.gateway import LOADS, Compared, Idle, Report, Side
+from tokenmill.bench.gateway_report import LOADS, Beside, Compared, Idle, Report, Side
 from tokenmill.bench.gateway_telling import gateway_telling
+
+BESIDE = "beside 1,000 clients that never read, 100 that do have a frame after 6.0 ms (p99), alone after 5.0 ms"
 
 
 def test_ratios_are_medians_of_rounds() -> None:
     """What is slow in one round is so for both servers."""
     ours = [Side(20.0, 1.0, 2.0), Side(40.0, 1.0, 2.0), Side(10.0, 1.0, 2.0)]
     bare = [Side(10.0, 1.0, 2.0), Side(30.0, 1.0, 2.0), Side(9.0, 1.0, 2.0)]
-    report = Report([Compared(LOADS[0], ours, bare)], Idle(10_000, 12 * 1024.0, 0.02), 1.5, 9.0)
+    beside = Beside(100, 1_000, Side(1.0, 1.0, 5.0), Side(1.0, 1.0, 6.0), 100 * 1024.0)
+    report = Report([Compared(LOADS[0], ours, bare)], Idle(10_000, 12 * 1024.0, 0.02), beside, 1.5, 9.0)
     telling = gateway_telling(report)
     (row,) = telling.tables[0].rows
     assert row == (LOADS[0].name, "50,000", "100,000", "0.75", "1.0", "2.0", "2.0")
@@ -16,5 +19,7 @@ def test_ratios_are_medians_of_rounds() -> None:
         f"{LOADS[0].name}: 0.75 of the bare server (budget: at least 0.5)",
         "12.0 KiB for each of 10,000 idle connections (budget: at most 16)",
         "2.0 % of a core for their heartbeats (budget: at most 3)",
+        f"{BESIDE} (budget: as alone)",
+        "100 KiB for each client that never reads (budget: at most 512)",
         "a reader of the topic has a record after 1.5 ms (p50) and 9.0 ms (p99), under the load of the first row",
     ]

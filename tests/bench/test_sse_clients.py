@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tokenmill.bench.bare_server import BareServer
-from tokenmill.bench.sse_clients import Clients, Job
+from tokenmill.bench.sse_clients import Clients, Got, Job
 from tokenmill.errors import FatalError
 from tokenmill.servers.process import free_port
 
@@ -42,3 +42,10 @@ async def test_clients_that_nobody_answers_fail(tmp_path: Path) -> None:
     """With the reason."""
     with pytest.raises(FatalError, match="do not get connected"):
         await asyncio.to_thread(Clients(tmp_path, Job(free_port(), ["/a"])).__enter__)
+
+
+def test_clients_that_do_not_read_get_no_more_than_the_beginning(tmp_path: Path) -> None:
+    """The server's socket to them fills."""
+    with BareServer(tmp_path) as server, Clients(tmp_path, Job(server.port, ["/a"], reads=False)) as clients:
+        pushed(server, b"\ndata: 1\n\n" * 10_000)
+        assert clients.got() == Got(0, 0, 0.0, 0.0)

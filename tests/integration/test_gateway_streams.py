@@ -213,14 +213,13 @@ async def test_streams_wait_while_the_broker_is_away(
             await scene.say("c", "m", TEXT, finish=False)
             await until(stage.caught_up, "the worker is through")
             patience = kafka.start_s + 120  # a broker that was killed starts slowly on a busy machine
-            reading = asyncio.create_task(
-                read_events(scene.port, "c", patience=patience, from_="start", until="finish")
-            )
-            await asyncio.sleep(2)
-            await asyncio.to_thread(kafka.kill)
-            await asyncio.sleep(3)
-            await asyncio.to_thread(kafka.start)
-            await stage.send("c", {"message_id": "m", "finish_reason": "stop"})
-            got = await reading
+            async with answer(scene.port, events_path("c", from_="start", until="finish"), patience=patience) as found:
+                reading = blocks(found)
+                got = [await anext(reading)]
+                await asyncio.to_thread(kafka.kill)
+                await asyncio.sleep(3)
+                await asyncio.to_thread(kafka.start)
+                await stage.send("c", {"message_id": "m", "finish_reason": "stop"})
+                got += [block async for block in reading]
             assert [block.data for block in got] == await scene.wanted("c")
             assert process.alive

@@ -125,15 +125,10 @@ async def blocks(found: Answer, moved: Callable[[str], None] = lambda _: None) -
 
 
 async def read_events(
-    port: int,
-    conversation: str,
-    headers: Mapping[str, str] | None = None,
-    count: int | None = None,
-    patience: float = ANSWER_S,
-    **query: str,
+    port: int, conversation: str, headers: Mapping[str, str] | None = None, count: int | None = None, **query: str
 ) -> list[Block]:
     """The events of a conversation, to the end of the answer, or so many."""
-    async with answer(port, events_path(conversation, **query), headers, patience=patience) as found:
+    async with answer(port, events_path(conversation, **query), headers) as found:
         assert found.status == 200, await found.body()
         got: list[Block] = []
         async for block in blocks(found):

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import aiohttp
@@ -19,6 +18,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from tokenmill.bench.bare_server import BareServer
+from tokenmill.bench.gateway_report import LOADS, TICKS, Beside, Compared, Idle, Load, Report, Side
 from tokenmill.bench.processes import processor_seconds, resident_bytes
 from tokenmill.bench.sse_clients import Clients, Got, Job
 from tokenmill.client import Connection, Follower
@@ -33,9 +33,6 @@ from tokenmill.servers.process import Server
 PARTITIONS = 4
 TOPIC = "events"
 
-TICKS = 40
-"""Writes to each client in a second: a fast model's tokens, or groups of four of a stream that is collected."""
-
 WARM_UP_S, MEASURED_S = 1.0, 5.0
 
 SETTLE_S = 1.0
@@ -46,76 +43,15 @@ IDLE_S = 20.0
 
 HEARTBEAT_S = 15
 
+STALLED = 1_000
+"""Clients that ask and never read, of a conversation with more than their sockets hold."""
+
+STALLED_NAME = "nobody-reads"
+
+STALLED_BYTES = 4_096
+"""Of each of its records: 160 kB in a second."""
+
 Progress = Callable[[str], None]
-
-
-class Load(msgspec.Struct, frozen=True):
-    """One kind of traffic."""
-
-    name: str
-    clients: int
-    conversations: int
-    together: int = 1
-    """Records that come at once, and are written at once."""
-
-    @property
-    def frames_per_s(self) -> float:
-        """To all clients."""
-        return float(self.clients * TICKS * self.together)
-
-
-LOADS = (
-    Load("one conversation, 200 readers, frames at once", 200, 1),
-    Load("one conversation, 200 readers, four frames a write", 200, 1, 4),
-    Load("200 conversations, a reader each, frames at once", 200, 200),
-    Load("200 conversations, a reader each, four frames a write", 200, 200, 4),
-)
-
-
-class Side(msgspec.Struct, frozen=True):
-    """One server under one load."""
-
-    us_per_frame: float
-    """Microseconds of its processor time."""
-    p50_ms: float
-    p99_ms: float
-
-    @property
-    def frames_per_core(self) -> float:
-        """In a second of one processor."""
-        return 1e6 / self.us_per_frame
-
-
-class Compared(msgspec.Struct, frozen=True):
-    """Both servers under a load, in turns."""
-
-    load: Load
-    gateway: list[Side]
-    bare: list[Side]
-
-    @property
-    def ratio(self) -> float:
-        """The gateway's rate over the bare server's: the median of all rounds."""
-        return median(bare.us_per_frame / ours.us_per_frame for ours, bare in zip(self.gateway, self.bare, strict=True))
-
-
-class Idle(msgspec.Struct, frozen=True):
-    """Connections on which nothing happens but heartbeats."""
-
-    connections: int
-    bytes_each: float
-    core_share: float
-    """Of one processor."""
-
-
-class Report(msgspec.Struct, frozen=True):
-    """All of it."""
-
-    compared: list[Compared]
-    idle: Idle
-    follower_p50_ms: float
-    """From a record's timestamp to a reader of the topic, under the load of the first row."""
-    follower_p99_ms: float
 
 
 def run_gateway_bench(*, rounds: int, connections: int, progress: Progress) -> Report:
@@ -144,10 +80,12 @@ class _Bench:
             compared = [await self._compare(load, rounds, producer) for load in LOADS]
             self._progress(f"{connections} idle connections")
             idle = await self._idle(connections)
+            self._progress(f"{STALLED} clients that never read")
+            beside = await self._beside(producer)
             follower = await self._follower(LOADS[0], producer)
         finally:
             await producer.stop()
-        return Report(compared, idle, *follower)
+        return Report(compared, idle, beside, *follower)
 
     def _gateway(self, name: str) -> GatewayProcess:
         """One that writes every frame at once."""
@@ -195,14 +133,15 @@ class _Bench:
         return seq
 
     async def _publish(self, producer: AIOKafkaProducer, load: Load, events: list[bytes]) -> None:
-        opened = b"%d" % self._message
         for number in range(load.conversations):
-            key = _name(number).encode()
             for event in events:
-                seq = msgspec.json.decode(event)["seq"]
-                headers = [("tm-message-id", b"m%d" % self._message), ("tm-choice", b"0"), ("tm-seq", b"%d" % seq)]
-                headers += [("tm-part", b"1/1"), ("tm-source-partition", b"0"), ("tm-opened", opened)]
-                await producer.send(TOPIC, event, key=key, headers=headers)
+                await self._send(producer, _name(number), event)
+
+    async def _send(self, producer: AIOKafkaProducer, conversation: str, event: bytes) -> None:
+        seq = msgspec.json.decode(event)["seq"]
+        headers = [("tm-message-id", b"m%d" % self._message), ("tm-choice", b"0"), ("tm-seq", b"%d" % seq)]
+        headers += [("tm-part", b"1/1"), ("tm-source-partition", b"0"), ("tm-opened", b"%d" % self._message)]
+        await producer.send(TOPIC, event, key=conversation.encode(), headers=headers)
 
     async def _idle(self, connections: int) -> Idle:
         paths = [f"/v1/conversations/idle-{number}/events" for number in range(connections)]
@@ -216,6 +155,32 @@ class _Bench:
         if got.cut or None in (empty, full, before, after):
             raise FatalError(f"{got.cut} idle connections were cut, or this system does not tell of other processes")
         return Idle(connections, (full - empty) / connections, (after - before) / IDLE_S)  # type: ignore[operator] # none is None
+
+    async def _beside(self, producer: AIOKafkaProducer) -> Beside:
+        load = Load("beside", 100, 100)
+        paths = [f"/v1/conversations/{STALLED_NAME}/events"] * STALLED
+        with self._gateway("beside") as gateway:
+
+            async def measure() -> Side:
+                return await self._measure(gateway, load, lambda events: self._publish(producer, load, events))
+
+            alone, before = await measure(), resident_bytes(gateway.pid)
+            with Clients(self._folder, Job(gateway.port, paths, reads=False)):
+                flood = asyncio.create_task(self._flood(producer))
+                crowded, after = await measure(), resident_bytes(gateway.pid)
+                flood.cancel()
+        if before is None or after is None:
+            raise FatalError("this system does not tell the memory of another process")
+        return Beside(load.clients, STALLED, alone, crowded, (after - before) / STALLED)
+
+    async def _flood(self, producer: AIOKafkaProducer) -> None:
+        """Until cancelled."""
+        seq = 0
+        while True:
+            delta = {"type": "text-delta", "id": "t0", "delta": "x" * STALLED_BYTES}
+            await self._send(producer, STALLED_NAME, _event(delta, self._message, seq))
+            seq += 1
+            await asyncio.sleep(1 / TICKS)
 
     async def _follower(self, load: Load, producer: AIOKafkaProducer) -> tuple[float, float]:
         ages: list[float] = []

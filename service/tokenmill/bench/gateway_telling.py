@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from statistics import median
 
-from tokenmill.bench.gateway import Compared, Report, Side
+from tokenmill.bench.gateway_report import Compared, Report, Side
 from tokenmill.bench.telling import Finding, Table, Telling
 from tokenmill.limits import KIB
 
@@ -47,6 +47,13 @@ def _findings(report: Report) -> Iterator[Finding]:
     idle = report.idle
     yield Finding(f"{idle.bytes_each / KIB:.1f} KiB for each of {idle.connections:,} idle connections", "at most 16")
     yield Finding(f"{idle.core_share * 100:.1f} % of a core for their heartbeats", "at most 3")
+    beside = report.beside
+    yield Finding(
+        f"beside {beside.stalled:,} clients that never read, {beside.readers} that do have a frame after "
+        f"{beside.crowded.p99_ms:.1f} ms (p99), alone after {beside.alone.p99_ms:.1f} ms",
+        "as alone",
+    )
+    yield Finding(f"{beside.bytes_each / KIB:.0f} KiB for each client that never reads", "at most 512")
     yield Finding(
         f"a reader of the topic has a record after {report.follower_p50_ms:.1f} ms (p50) and "
         f"{report.follower_p99_ms:.1f} ms (p99), under the load of the first row"

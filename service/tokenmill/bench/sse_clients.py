@@ -37,6 +37,8 @@ class Job(msgspec.Struct, frozen=True):
     port: int
     paths: list[str]
     """One connection for each."""
+    reads: bool = True
+    """Without it nothing is read after the first bytes of an answer."""
 
 
 class Got(msgspec.Struct, frozen=True):
@@ -51,19 +53,23 @@ class Got(msgspec.Struct, frozen=True):
 
 
 class _Reader(asyncio.Protocol):
-    def __init__(self, path: str, port: int, ages: list[float]) -> None:
-        self._head = f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\naccept: text/event-stream\r\n\r\n".encode()
+    def __init__(self, path: str, job: Job, ages: list[float]) -> None:
+        self._reads = job.reads
+        self._head = f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{job.port}\r\naccept: text/event-stream\r\n\r\n".encode()
         self._ages = ages
         self.frames = 0
         self.answered = asyncio.get_running_loop().create_future()
         self.cut = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        cast("asyncio.WriteTransport", transport).write(self._head)
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.write(self._head)
 
     def data_received(self, data: bytes) -> None:
         if not self.answered.done():
             self.answered.set_result(None)
+        if not self._reads:
+            self._transport.pause_reading()
         self.frames += data.count(b"\ndata: ")
         times = _TIME.findall(data)
         if times:
@@ -79,7 +85,7 @@ async def read(job: Job) -> Got:
     """Connect, read until a line comes on standard input, and tell."""
     loop, ages, readers = asyncio.get_running_loop(), list[float](), list[_Reader]()
     for start in range(0, len(job.paths), AT_ONCE):
-        made = [_Reader(path, job.port, ages) for path in job.paths[start : start + AT_ONCE]]
+        made = [_Reader(path, job, ages) for path in job.paths[start : start + AT_ONCE]]
         async with asyncio.timeout(CONNECT_S):
             await asyncio.gather(*(loop.create_connection(_just(each), "127.0.0.1", job.port) for each in made))
             await asyncio.gather(*(each.answered for each in made))

@@ -1,0 +1,21 @@
+"""Figures that the gateway's benchmark reports are worked out from what was measured."""
+
+import pytest
+
+from tokenmill.bench.gateway_report import LOADS, TICKS, Compared, Load, Side
+
+
+def test_a_load_says_how_many_frames_come() -> None:
+    """To all clients in a second."""
+    assert Load("some", 10, 2, 4).frames_per_s == 10 * 4 * TICKS
+
+
+def test_a_rate_is_that_of_one_core() -> None:
+    """Whatever share of one was used."""
+    assert Side(20.0, 1.0, 2.0).frames_per_core == 50_000
+
+
+def test_rounds_are_compared_with_their_own_reference() -> None:
+    """A slow moment of the machine is one for both servers."""
+    ours, bare = [[Side(us, 1.0, 2.0) for us in each] for each in ((10.0, 40.0, 12.0), (5.0, 30.0, 9.0))]
+    assert Compared(LOADS[0], ours, bare).ratio == pytest.approx(0.75)
