@@ -33,14 +33,27 @@ FOR_ALL = __name__
 
 @pytest.hookimpl(tryfirst=True)  # before groups are looked at
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Spread tests over processes: what is made once for some of them is made in one, and the slow ones begin."""
+    """Spread tests over processes: what is made once for some of them is made in one, and the slow ones begin.
+
+    Behind them those that wait for servers come between those that compute, so that no processor is idle for long.
+    """
     places = sorted(set().union(*map(_shared, items)))
     for item in items:
         around = (place for place in places if item.nodeid.startswith((f"{place}/", f"{place}::")))
         if place := next(around, None):
             item.add_marker(pytest.mark.xdist_group(place))
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        quick = [item for item in items if not item.get_closest_marker("slow")]
+        waiting = [item for item in quick if item.get_closest_marker("integration")]
+        computing = [item for item in quick if not item.get_closest_marker("integration")]
+        items[:] = [*slow, *_mixed(waiting, computing)]
+
+
+def _mixed(*lists: list[pytest.Item]) -> list[pytest.Item]:
+    """All of them, each list in its order and spread evenly over the whole."""
+    placed = ((at / len(each), item) for each in lists for at, item in enumerate(each))
+    return [item for _, item in sorted(placed, key=lambda place: place[0])]
 
 
 def pytest_collection_finish() -> None:

@@ -14,7 +14,7 @@ from tests.chaos.run import Options, run
 from tests.structure.tree import CHECKOUT
 from tokenmill.worker.engine import DELIVERIES
 
-SECONDS = 160
+SECONDS = 90
 """Of faults, with each delivery: every kind at least once."""
 
 SEED = 2
