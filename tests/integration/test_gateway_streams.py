@@ -221,5 +221,6 @@ async def test_streams_wait_while_the_broker_is_away(
                 await asyncio.to_thread(kafka.start)
                 await stage.send("c", {"message_id": "m", "finish_reason": "stop"})
                 got += [block async for block in reading]
-            assert [block.data for block in got] == await scene.wanted("c")
+            # A worker that could not commit publishes again, the same bytes: a client has them once.
+            assert [block.data for block in got] == list(dict.fromkeys(await scene.wanted("c")))
             assert process.alive

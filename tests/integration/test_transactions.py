@@ -189,10 +189,13 @@ class Bounces:
         await self._crash(WORKERS)
 
     async def _crash(self, count: int) -> None:
-        """Workers are stopped to look where they are, and go on until they are in the middle of a transaction."""
+        """Workers are stopped when outputs come, and go on if these were the last of their transaction."""
         workers: list[WorkerProcess] = []
 
         async def in_the_middle() -> bool:
+            self._feeder.more()
+            seen = len(self._outputs.everything.seen)
+            await until(lambda: len(self._outputs.everything.seen) > seen, "outputs come", BOUNCE_S)
             workers[:] = self._fleet.at_work
             for worker in workers:
                 worker.freeze()
@@ -200,7 +203,6 @@ class Bounces:
                 return True
             for worker in workers:
                 worker.thaw()
-            self._feeder.more()
             return False
 
         await until(in_the_middle, "workers stand in the middle of a transaction", BOUNCE_S)
