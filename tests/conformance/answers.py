@@ -16,10 +16,10 @@ from tokenmill.parser.call_mode import CallMode
 LONG = 1_000
 """Characters. The few longer texts repeat one line, so not every position of them is tried."""
 
-ENDS = 200
+ENDS = 100
 """Characters at both ends of a long text in which every position is tried."""
 
-STEP = 293
+STEP = 1_499
 """Between the positions that are tried inside a long text: a prime, so that they fall on different places of a line."""
 
 
