@@ -2,14 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tests.support.pipes import FakePipe
 from tests.support.stage import until
 from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.outbox import Outbox
-from tokenmill.gateway.stream import Stream
+from tokenmill.gateway.stream import Leaves, Outcome, Stream, stays
 from tokenmill.gateway.view import Frame
 
 HEARTBEAT = b"!"
@@ -26,9 +26,9 @@ async def running(flush_s: float = 0.01, heartbeat_s: float = 60) -> AsyncIterat
         await asyncio.gather(task, return_exceptions=True)
 
 
-def added(flusher: Flusher, pipe: FakePipe, held: Callable[[], bool] = lambda: True, **caps: float) -> Stream:
+def added(flusher: Flusher, pipe: FakePipe, leaves: Leaves = stays, **caps: float) -> Stream:
     outbox = Outbox(pipe, int(caps.get("cap", 1_000)), caps.get("stall_s", 10), flusher.dirty)
-    stream = Stream(outbox, (-1, 0), until_finish=False, held=held)
+    stream = Stream(outbox, (-1, 0), until_finish=False, leaves=leaves)
     flusher.add(stream, HEARTBEAT)
     return stream
 
@@ -88,12 +88,12 @@ async def test_silence_is_broken_by_heartbeats() -> None:
         assert stream.place == (-1, 0)
 
 
-async def test_who_is_no_longer_let_in_is_ended() -> None:
-    """Within about a second."""
-    allowed = True
+async def test_who_may_not_stay_is_ended() -> None:
+    """Within about a second, for the reason that was given."""
+    why: Outcome | None = None
     async with running() as flusher:
-        stream = added(flusher, FakePipe(), held=lambda: allowed)
-        allowed = False
+        stream = added(flusher, FakePipe(), leaves=lambda: why)
+        why = "expired"
         assert await asyncio.wait_for(stream.over, 5) == "expired"
 
 

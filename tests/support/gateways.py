@@ -11,7 +11,7 @@ from aiohttp import web
 from aiokafka import AIOKafkaProducer
 
 from tests.support.stage import until
-from tests.support.topics import make_topics
+from tests.support.topics import grow_topics, make_topics
 from tokenmill.client import Connection
 from tokenmill.config import Gateway
 from tokenmill.dialects import Renderer, find_dialect
@@ -98,14 +98,21 @@ class Gate:
             stream.end("drained")
         await self.serving.flusher.emptied()
 
-    async def say(self, records: Iterable[Output]) -> None:
-        """Put records on the log, and wait until they are there."""
+    async def grow(self, bootstrap: str, partitions: int) -> None:
+        """Add partitions, and wait until the gateway and whoever says something know of them."""
+        await grow_topics(bootstrap, self._topic, partitions=partitions)
+        await until(lambda: self.serving.tail.partitions == partitions, "the gateway knows of the new partitions")
+        await self._producer.client.force_metadata_update()
+
+    async def say(self, records: Iterable[Output], partition: int | None = None) -> None:
+        """Put records on the log, where producers put them or on this partition, and wait until they are there."""
+        at_home = self.serving.tail.partition_of
         sent = [
             await self._producer.send(
                 self._topic,
                 record.value,
                 key=record.key,
-                partition=self.serving.tail.partition_of(record.key or b""),
+                partition=at_home(record.key or b"") if partition is None else partition,
                 headers=list(record.headers),
                 timestamp_ms=record.timestamp,
             )

@@ -16,7 +16,7 @@ from tokenmill.gateway.folding import folded
 from tokenmill.gateway.hub import Hub, Subject
 from tokenmill.gateway.outbox import Outbox, Pipe
 from tokenmill.gateway.reading import Reading
-from tokenmill.gateway.stream import Held, Outcome, Stream, Wanted
+from tokenmill.gateway.stream import Leaves, Outcome, Stream, Wanted
 from tokenmill.gateway.view import Frame
 
 EVERY_BLOCK = frozenset({"openai", "openai_responses"})
@@ -35,7 +35,7 @@ class Attendance:
         asked: Asked,
         reading: Reading,
         pipe: Pipe,
-        held: Held,
+        leaves: Leaves,
     ) -> None:
         self._settings = settings
         self._hub = hub
@@ -44,7 +44,7 @@ class Attendance:
         self._asked = asked
         self._reading = reading
         self._pipe = pipe
-        self._held = held
+        self._leaves = leaves
         self._wanted = Wanted(asked.message, single=asked.single)
         self._subject = Subject(reading.partition, asked.key, asked.dialect, asked.framing)
         self._sent_at = time.monotonic()
@@ -106,7 +106,7 @@ class Attendance:
         if asked.until_finish and self._finished:
             return "finished"
         outbox = Outbox(self._pipe, self._settings.buffer_kib * 1024, self._settings.stall_s, self._flusher.dirty)
-        stream = Stream(outbox, reading.place, self._wanted, until_finish=asked.until_finish, held=self._held)
+        stream = Stream(outbox, reading.place, self._wanted, until_finish=asked.until_finish, leaves=self._leaves)
         self._hub.attach(self._subject, reading.view, stream)
         self._flusher.add(stream, asked.framing.heartbeat)
         try:

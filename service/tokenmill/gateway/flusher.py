@@ -85,8 +85,8 @@ class Flusher:
             quiet = loop.time() - self._heartbeat_s
             silent = 0
             for outbox, (stream, heartbeat) in tuple(self._streams.items()):
-                if not stream.held():
-                    stream.end("expired")
+                if (why := stream.leaves()) is not None:
+                    stream.end(why)
                 elif outbox.written_at <= quiet:
                     outbox.put(heartbeat)
                     silent += 1

@@ -1,4 +1,8 @@
-"""From a checked request to a stream: first what is in the log, then what comes, until it ends for some reason."""
+"""From a checked request to a stream: first what is in the log, then what comes, until it ends for some reason.
+
+An id names its partition, and what follows it is read there. Where the topic has grown since, and nothing of the
+conversation is left or open there, the client goes on where the conversation does.
+"""
 
 import asyncio
 import logging
@@ -25,7 +29,7 @@ from tokenmill.gateway.past import Past
 from tokenmill.gateway.position import Position
 from tokenmill.gateway.problems import GONE, Refused
 from tokenmill.gateway.reading import Gone, Lookback, Reading
-from tokenmill.gateway.stream import Held, Outcome, always
+from tokenmill.gateway.stream import Held, Leaves, Outcome, always
 from tokenmill.gateway.tail import Tail
 
 log = logging.getLogger(__name__)
@@ -78,16 +82,30 @@ class Serving:
             yield begun
 
     async def _begin(self, stack: AsyncExitStack, asked: Asked) -> Begun:
-        start, came_at = asked.start, time.monotonic()
-        partition = start.partition if isinstance(start, Position) else self.tail.partition_of(asked.key)
+        start, came_at, home = asked.start, time.monotonic(), self.tail.partition_of(asked.key)
+        if not isinstance(start, Position):
+            reading = await self._reading(stack, asked, home)
+            return Begun(reading, came_at, await peek(reading, asked.message, math.inf) if asked.message else ())
+        reading = await self._reading(stack, asked, start.partition)
+        begun = Begun(reading, came_at, await peek(reading, asked.message, PEEK_S))
+        return await self._at_home(stack, asked, begun) if start.partition != home else begun
+
+    async def _reading(self, stack: AsyncExitStack, asked: Asked, partition: int) -> Reading:
         if partition >= self.tail.partitions:
             raise Gone
         window = await stack.enter_async_context(self.tail.window(partition))
         reading = Reading(self.past, window, asked.key, asked.dialect, partition)
-        await reading.begin(start, self._lookback, int(time.time() * 1000))
-        if isinstance(start, Position):
-            return Begun(reading, came_at, await peek(reading, asked.message, PEEK_S))
-        return Begun(reading, came_at, await peek(reading, asked.message, math.inf) if asked.message else ())
+        await reading.begin(asked.start, self._lookback, int(time.time() * 1000))
+        return reading
+
+    async def _at_home(self, stack: AsyncExitStack, asked: Asked, old: Begun) -> Begun:
+        """Where the conversation goes on in a topic that has grown, once the old partition has no more of it."""
+        if old.peeked is not None or not old.reading.view.idle:
+            return old
+        anew = msgspec.structs.replace(asked, start="start")
+        reading = await self._reading(stack, anew, self.tail.partition_of(asked.key))
+        found = Begun(reading, old.came_at, await peek(reading, asked.message, PEEK_S))
+        return old if found.peeked is None and old.nothing_comes(asked) else found
 
     async def serve(
         self, request: web.Request, asked: Asked, headers: dict[str, str], held: Held = always
@@ -130,6 +148,23 @@ class Serving:
         settings, counts = self.settings, self.counts
         counts.first_byte(time.monotonic() - begun.came_at)
         with counts.attending(asked.framing.name) as attended:
-            attendance = Attendance(settings, self.hub, self.flusher, counts, asked, begun.reading, pipe, held)
+            leaves = self._leaves(asked.key, begun.reading.partition, held)
+            attendance = Attendance(settings, self.hub, self.flusher, counts, asked, begun.reading, pipe, leaves)
             attended.outcome = outcome = await attendance.attend(begun.peeked or ())
         return outcome
+
+    def _leaves(self, key: bytes, partition: int, held: Held) -> Leaves:
+        """Asks whether its rights have ended; or the topic has grown, so that the conversation goes on on another
+        partition, and nothing of it is open on this one.
+        """
+        known, away = 0, False
+
+        def leaves() -> Outcome | None:
+            nonlocal known, away
+            if known != self.tail.partitions:  # a hash in every second of each client would cost a tenth of a core
+                known, away = self.tail.partitions, self.tail.partition_of(key) != partition
+            if not held():
+                return "expired"
+            return "moved" if away and not self.hub.open_messages(partition, key) else None
+
+        return leaves

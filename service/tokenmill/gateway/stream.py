@@ -7,17 +7,25 @@ from typing import Literal, TypeAlias
 from tokenmill.gateway.outbox import Outbox
 from tokenmill.gateway.view import Frame
 
-Outcome: TypeAlias = Literal["finished", "back", "slow", "closed", "drained", "expired", "lost"]
+Outcome: TypeAlias = Literal["finished", "back", "slow", "closed", "drained", "expired", "lost", "moved"]
 """Why a client is no longer at the head: its answer is over; it has to read again from earlier; it does not keep up; it
-left; the process ends; its rights did; the log is no longer the one it was."""
+left; the process ends; its rights did; the log is no longer the one it was; what comes next is on another partition."""
 
 Held: TypeAlias = Callable[[], bool]
-"""Whether the rights that a client came with still hold. Asked about once a second."""
+"""Whether the rights that a client came with still hold."""
+
+
+Leaves: TypeAlias = Callable[[], Outcome | None]
+"""Why a client may not stay, if it may not. Asked about once a second."""
 
 
 def always() -> bool:
     """Of a client whose rights never end."""
     return True
+
+
+def stays() -> None:
+    """Of a client that may stay for ever."""
 
 
 class Wanted:
@@ -49,12 +57,12 @@ class Stream:
         wanted: Wanted | None = None,
         *,
         until_finish: bool,
-        held: Held = always,
+        leaves: Leaves = stays,
     ) -> None:
         self.outbox = outbox
         self.place = place
         """Behind this frame it goes on."""
-        self.held = held
+        self.leaves = leaves
         self._until_finish = until_finish
         self._wanted = wanted or Wanted()
         self.opened = -1

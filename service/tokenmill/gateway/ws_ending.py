@@ -27,6 +27,7 @@ ENDINGS: Mapping[Outcome, Ending] = {
     "slow": SLOW,
     "expired": Ending(1008, "the rights have ended; come back with new ones"),
     "lost": LATER,
+    "moved": Ending(1012, "the topic has grown; come back with the id of the last message"),
     "closed": LEFT,
 }
 """By what ended a stream of it."""

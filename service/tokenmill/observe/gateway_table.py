@@ -9,7 +9,7 @@ from tokenmill.observe.table import Metric, each
 TRANSPORTS = ("sse", "ndjson", "ws", "durable")
 """How frames look on a connection."""
 
-ENDINGS = ("finished", "slow", "closed", "drained", "expired", "lost", "back")
+ENDINGS = ("finished", "slow", "closed", "drained", "expired", "lost", "moved", "back")
 """Why a stream is over; `back` is not over, but has to read again from earlier."""
 
 RESUME_SOURCES = ("window", "log", "gap")
