@@ -5,8 +5,8 @@
 2. `/v1/ws` reads several conversations, each with its own place: `subscribe` and `unsubscribe`. The other address reads
    one, and is closed with it: 1000 behind the end of the answer, if `until` is `finish`.
 3. 1001 says that the process ends, 1008 that something is not allowed or not understood, which an `error` message tells
-   before, 1009 that a frame is too large, 1012 that the topic has grown, 1013 that the client was too slow or Kafka does
-   not answer: come back later.
+   before, 1009 that a frame is too large; 1012 that the topic has grown, 1013 that the client was too slow or Kafka
+   does not answer: come back later.
 4. `stop` and `tool_result` are done by whoever writes; the answer is a message with the same name as `event`.
 """
 

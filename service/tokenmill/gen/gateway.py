@@ -91,7 +91,7 @@ the record that it names, so an id of another conversation or another log is non
 | --- | --- | --- |
 | the answer is over (`until=finish`, one message) | a complete end | is done; an `EventSource` comes back to a 204 |
 | the gateway stops, the client is slow, rights end | `retry`, then a **reset** | comes back with its id |
-| the topic has grown, and the conversation goes on on another partition | the same | comes back with its id, and goes on there |
+| the topic has grown, and the conversation goes on elsewhere in it | the same | comes back with its id |
 | what follows its id is gone | the notice `gap`, then what there is | may have to show that something is missing |
 | the client leaves | | nothing is stopped by it |
 """,
@@ -101,8 +101,8 @@ reason for a refusal and does not come back from one; what a page does then is i
 """,
     """
 A WebSocket is closed with 1000 behind the end of an answer, 1001 where the gateway stops, 1008 for what is not allowed
-or not understood, 1009 for a frame that is too large, 1012 where the topic has grown, and 1013 for a client that is too slow or where
-Kafka does not answer: come back later.
+or not understood, 1009 for a frame that is too large, 1012 where the topic has grown, and 1013 for a client that is too
+slow or where Kafka does not answer: come back later.
 """,
 )
 
