@@ -11,6 +11,7 @@ INSTALLED := $(VENV)/.installed
 JUDGES := tests/judges/node
 JUDGES_INSTALLED := $(JUDGES)/node_modules/.installed
 KAFKA_CLASSES := build/kafka-classes.jsa
+CHECKERS := build/tools/.built
 PYTHONS := python3.11 python3.12 python3.13 python3 python
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 PYTEST_ARGS ?=
@@ -62,21 +63,17 @@ gen-check: $(INSTALLED) ## Generated files are up to date
 	$(BIN)/python -m tokenmill.gen --check
 
 .PHONY: pytest
-pytest: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) ## The tests alone, in processes, or some: make pytest PYTEST_ARGS="tests/parser -x"
+pytest: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) $(CHECKERS) ## The tests alone, in processes, or some: make pytest PYTEST_ARGS="tests/parser -x"
 	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 .PHONY: chart
-chart: $(INSTALLED) chart-tools ## The Helm chart: lint, schemas, scores, what is rendered, a worker started as it says
+chart: $(INSTALLED) $(CHECKERS) ## The Helm chart: lint, schemas, scores, what is rendered, a worker started as it says
 	$(BIN)/pytest tests/chart tests/gen/test_chart.py $(PYTEST_ARGS)
 
 .PHONY: chart-apiserver
-chart-apiserver: $(INSTALLED) chart-tools ## The chart on a real API server; the first time it builds one, for minutes
+chart-apiserver: $(INSTALLED) $(CHECKERS) ## The chart on a real API server; the first time it builds one, for minutes
 	@deploy/tools/kube-apiserver >/dev/null
 	$(BIN)/pytest -m apiserver tests/apiserver $(PYTEST_ARGS)
-
-.PHONY: chart-tools
-chart-tools: ## Build the programs that check the chart, once; needs Go
-	@for name in helm kubeconform kube-score; do deploy/tools/go-program $$name >/dev/null || exit 1; done
 
 .PHONY: fuzz
 fuzz: $(INSTALLED) ## Three million random inputs against the promises; less or more: make fuzz FUZZ_ARGS="--minutes 5"
@@ -99,7 +96,7 @@ ablations: $(INSTALLED) ## Parts of delivery and recovery switched off, each of 
 	TOKENMILL_ABLATIONS=3 $(BIN)/pytest tests/ablations
 
 .PHONY: coverage
-coverage: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) ## The tests with branch coverage
+coverage: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) $(CHECKERS) ## The tests with branch coverage
 	$(BIN)/pytest --cov $(PYTEST_ARGS)
 
 .PHONY: format
@@ -158,6 +155,14 @@ $(INSTALLED): requirements.lock pyproject.toml
 $(KAFKA_CLASSES): deploy/kafka-test-server/pom.xml | $(INSTALLED)
 	@if command -v java >/dev/null && command -v mvn >/dev/null; then \
 	    echo "writing down Kafka's classes" && $(BIN)/python -m tests.support.kafka_classes $@; fi
+
+# Where Go is: the programs that check the chart and the compose files. Tests that want one build it, too, but each process
+# of a run would do so for itself.
+$(CHECKERS): deploy/tools/go-program deploy/tools/compose-spec
+	@if command -v go >/dev/null; then \
+	    echo "building what checks the chart, minutes the first time" && \
+	    for name in helm kubeconform kube-score; do deploy/tools/go-program $$name >/dev/null || exit 1; done && \
+	    deploy/tools/compose-spec >/dev/null && touch $@; fi
 
 # Where Node is: the clients that judge what dialects write.
 $(JUDGES_INSTALLED): $(JUDGES)/package-lock.json

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.gateways import Gate, answer, listening, payloads, shown
 from tokenmill.dialects import find_dialect
+from tokenmill.dialects.native import NATIVE
 from tokenmill.gateway.asked import Asked
 from tokenmill.gateway.framing import SSE
 from tokenmill.gateway.stream import Held, Outcome, always
@@ -96,3 +97,16 @@ async def test_rights_that_end_end_the_stream(gate: Gate) -> None:
     await gate.attended()
     rights[0] = False
     assert await client == "expired"
+
+
+async def test_who_is_still_reading_the_past_is_sent_home_with_its_place(kafka: str, unique: str) -> None:
+    """When the process ends: at the next batch, not behind the last one."""
+    records = answer("c", "m", ["x" * 100_000] * 60)
+    async with listening(kafka, unique, window_mib=1) as gate:
+        await gate.say(records)
+        pipe = Memory()
+        gate.serving.hub.close()
+        assert await attended(gate, pipe, dialect=NATIVE) == "drained"
+    got = payloads(pipe.taken)
+    assert 0 < len(got) < len(records)
+    assert got == shown(records[: len(got)], "native")

@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.gateways import Gate, admission, answer, listening, shown
 from tests.support.judging import run_node
-from tokenmill.gateway.durable_streams import DurableStreams
+from tests.support.stage import until
+from tokenmill.gateway.durable_streams import POLL_S, DurableStreams
 from tokenmill.gateway.position import read_position
 from tokenmill.records import Output
 
@@ -57,18 +58,32 @@ async def test_the_client_reads_a_stream_in_every_mode(gate: Gate) -> None:
 async def test_reading_goes_on_behind_every_offset(gate: Gate, client: httpx.AsyncClient, dialect: str) -> None:
     """Each frame's is one; they are in order as text, and what is read is the rest."""
     records = answer("c", "m", ["a", "b", "c"])
-    await gate.say(records)
     wanted = values(records, dialect)
-    events = await client.get(S, params={"offset": "-1", "live": "sse", "until": "finish", "dialect": dialect})
+    live = {"offset": "now", "live": "sse", "until": "finish", "dialect": dialect}
+    page = asyncio.create_task(client.get(S, params=live))
+    await gate.attended()
+    await gate.say(records)
+    events = await page
     controls = [json.loads(line[5:]) for line in events.text.splitlines() if line.startswith('data:{"streamNext')]
-    offsets = [each["streamNextOffset"] for each in controls[: len(wanted)]]
-    assert offsets == sorted(offsets)
+    offsets = [each["streamNextOffset"] for each in controls][-len(wanted) - 1 : -1]
+    assert offsets == sorted(set(offsets))
     assert (controls[-1].get("streamClosed"), events.text.count("event: data")) == (True, len(wanted))
     for number, offset in enumerate(offsets, 1):
         assert read_position(offset)
         rest = await client.get(S, params={"offset": offset, "dialect": dialect})
         assert rest.json() == wanted[number:]
         assert (rest.headers["stream-next-offset"], rest.headers["stream-up-to-date"]) == (offsets[-1], "true")
+
+
+async def test_what_is_past_comes_at_once(gate: Gate, client: httpx.AsyncClient) -> None:
+    """One event for all of it, with one control that says where the client is, and that this is the head."""
+    records = answer("c", "m", ["a", "b", "c"])
+    await gate.say(records)
+    events = await client.get(S, params={"offset": "-1", "live": "sse", "until": "finish", "dialect": "openai"})
+    said = [line.removeprefix("data:") for line in events.text.splitlines() if line.startswith("data:")]
+    found, control, end = map(json.loads, said)
+    assert found == values(records, "openai")
+    assert (control["upToDate"], end["streamClosed"]) == (True, True)
 
 
 async def test_a_long_poll_waits_for_what_comes(gate: Gate, client: httpx.AsyncClient) -> None:
@@ -92,6 +107,16 @@ async def test_a_long_poll_ends_without_anything(client: httpx.AsyncClient, monk
     empty = await client.get(S, params={"offset": "now", "live": "long-poll"})
     assert (empty.status_code, empty.headers["stream-up-to-date"]) == (204, "true")
     assert read_position(empty.headers["stream-next-offset"])
+
+
+async def test_a_long_poll_is_answered_when_the_process_ends(gate: Gate, client: httpx.AsyncClient) -> None:
+    """At once, with where to go on."""
+    page = asyncio.create_task(client.get(S, params={"offset": "now", "live": "long-poll"}))
+    await until(lambda: gate.serving.hub.clients(gate.serving.tail.partition_of(b"c")), "it waits")
+    gate.serving.hub.close()
+    poll = await page
+    assert (poll.status_code, bool(read_position(poll.headers["stream-next-offset"]))) == (204, True)
+    assert poll.elapsed.total_seconds() < POLL_S / 2
 
 
 async def test_a_minute_of_events_ends_well(

@@ -101,3 +101,19 @@ async def test_a_client_that_takes_nothing_is_told_by_what_is_buffered() -> None
 
     async with asked(flood, send_s=0.3):
         assert 0 < await said < 10 * SEND_BUFFER
+
+
+async def test_sending_nothing_waits_for_what_was_written_at_once() -> None:
+    """Or a client that never took the end of its answer would count as one that has it."""
+    said = asyncio.get_running_loop().create_future()
+
+    async def flood(pipe: HttpPipe) -> None:
+        pipe.write(b"x" * 40 * SEND_BUFFER)
+        try:
+            await pipe.send(b"")
+        except TimeoutError:
+            said.set_result(pipe.buffered)
+            pipe.reset()
+
+    async with asked(flood, send_s=0.3):
+        assert await said > 0

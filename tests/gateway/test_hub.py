@@ -109,3 +109,12 @@ async def test_a_record_that_can_not_be_rendered_ends_its_channel_alone() -> Non
     hub.dispatch(log.entries())
     assert await streams[0].over == "lost"
     assert written(streams[1]).count(b"data:") > 1
+
+
+async def test_who_is_at_the_head_is_sent_home_when_the_process_ends() -> None:
+    """And who comes there later, with its place."""
+    hub = Hub()
+    streams = [attached(hub, subject()), attached(hub, subject(b"d")), attached(hub, subject(dialect=OPENAI))]
+    assert hub.close() == 3
+    streams.append(attached(hub, subject()))
+    assert [stream.over.result() for stream in streams] == ["drained"] * 4

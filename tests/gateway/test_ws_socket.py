@@ -97,6 +97,20 @@ async def _stalled(stand: Stand) -> None:
         assert (await heard(socket))[1] == 1013
 
 
+async def test_a_socket_has_one_place_from_its_handshake_on(stand: Stand) -> None:
+    """Before it says what it wants, and whatever it reads after that."""
+    places = stand.sockets._parts.admission._places
+    async with stand.open("/v1/ws") as socket, stand.open("/v1/ws"):
+        await until(lambda: places.taken_now == 2, "both have a place")
+        for _ in range(2):
+            await socket.send('{"type": "subscribe", "conversation": "c"}')
+            await stand.gate.attended()
+            await socket.send('{"type": "unsubscribe", "conversation": "c"}')
+            await until(lambda: not stand.gate.serving.flusher.streams, "nothing is read")
+            assert places.taken_now == 2
+    await until(lambda: places.taken_now == 0, "they left")
+
+
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 from aiokafka import AIOKafkaProducer
+from aiokafka.structs import RecordMetadata
 
 from tests.support.stage import until
 from tests.support.topics import grow_topics, make_topics
@@ -104,7 +105,7 @@ class Gate:
         await until(lambda: self.serving.tail.partitions == partitions, "the gateway knows of the new partitions")
         await self._producer.client.force_metadata_update()
 
-    async def say(self, records: Iterable[Output], partition: int | None = None) -> None:
+    async def say(self, records: Iterable[Output], partition: int | None = None) -> Sequence[RecordMetadata]:
         """Put records on the log, where producers put them or on this partition, and wait until they are there."""
         at_home = self.serving.tail.partition_of
         sent = [
@@ -118,7 +119,7 @@ class Gate:
             )
             for record in records
         ]
-        await asyncio.gather(*sent)
+        return await asyncio.gather(*sent)
 
 
 @asynccontextmanager

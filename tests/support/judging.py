@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
@@ -18,6 +18,9 @@ NODE = Path(__file__).parents[1] / "judges" / "node"
 
 NODE_S = 60
 """A script takes about a second; a machine with much to do needs longer."""
+
+SUITE_S = 280
+"""A suite of others waits in many of its tests."""
 
 
 def sse(payloads: Iterable[bytes], *, named: bool = False) -> bytes:
@@ -78,14 +81,42 @@ def judged(script: str, streams: Mapping[str, Iterable[bytes]], headers: Mapping
 
 def run_node(script: str, *arguments: str) -> Any:
     """What a script of `tests/judges/node` prints, as JSON. Without Node a test is skipped, in CI it fails."""
-    node = shutil.which("node")
-    if node is None or not (NODE / "node_modules").is_dir():
-        message = "no Node, or no packages beside the scripts: install Node 20 or later, then `make install`"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
     done = subprocess.run(
-        [node, str(NODE / script), *arguments], capture_output=True, text=True, timeout=NODE_S, check=False
+        [_node(), str(NODE / script), *arguments], capture_output=True, text=True, timeout=NODE_S, check=False
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def _node() -> str:
+    node = shutil.which("node")
+    if node is not None and (NODE / "node_modules").is_dir():
+        return node
+    message = "no Node, or no packages beside the scripts: install Node 20 or later, then `make install`"
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+class Verdict(NamedTuple):
+    """What became of one test of a suite of others."""
+
+    name: str
+    passed: bool
+    message: str
+
+
+def run_vitest(suite: str, only: str, report: Path, **settings: str) -> list[Verdict]:
+    """What became of the tests of a suite in `tests/judges/node` whose full names this pattern is found in."""
+    vitest = NODE / "node_modules" / "vitest" / "vitest.mjs"
+    command = [_node(), str(vitest), "run", suite, "--reporter=json", f"--outputFile={report}", "-t", only]
+    ran = subprocess.run(
+        command, cwd=NODE, env=os.environ | settings, capture_output=True, text=True, timeout=SUITE_S, check=False
+    )
+    assert report.exists(), ran.stderr
+    found = (each for file in json.loads(report.read_text())["testResults"] for each in file["assertionResults"])
+    return [
+        Verdict(each["fullName"], each["status"] == "passed", "".join(each["failureMessages"])[:500])
+        for each in found
+        if each["status"] in ("passed", "failed")
+    ]

@@ -11,6 +11,9 @@ from tokenmill.gateway.places import Places
 from tokenmill.gateway.rights import authorised
 from tokenmill.gateway.stream import Held
 
+NOBODY = Grant(name="", conversations=(), actions=frozenset())
+"""Who has not said anything yet."""
+
 
 class Admission:
     """What every route that reads or writes asks."""
@@ -28,6 +31,12 @@ class Admission:
         """A place for a connection, and whether its grant still holds. Raises `Refused` if there is none."""
         with self._places.taken(grant):
             yield self.held(grant)
+
+    @contextmanager
+    def unnamed_place(self) -> Iterator[None]:
+        """A place for a connection of which it is not known yet whose it is. Raises `Refused` if there is none."""
+        with self._places.taken(NOBODY):
+            yield
 
     def held(self, grant: Grant) -> Held:
         """Whether a grant still holds, to be asked now and then."""

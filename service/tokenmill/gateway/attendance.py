@@ -72,6 +72,8 @@ class Attendance:
         async with aclosing(self._reading.frames()) as batches:
             async for frames in batches:
                 await self._tell(frames)
+                if self._hub.closing:
+                    return  # it is sent home at the head, with its place
                 if time.monotonic() - self._sent_at > self._settings.heartbeat_s:
                     await self._send(self._asked.framing.heartbeat)
 

@@ -1,7 +1,8 @@
 """How Durable Streams say frames: an array of JSON values, or server-sent events `data` and `control`.
 
 1. The id of a frame is the offset behind it, which the protocol takes as it is: opaque, and in order as text.
-2. A payload that is no JSON is a string. Each `data` is followed by a `control` that says where the client is.
+2. A payload that is no JSON is a string. Each `data` is followed by a `control` that says where the client is. What is
+   past comes in few of them, what is live in one for each frame.
 3. `streamClosed` is the only end. A conversation has none, so only who asks for `until=finish` is told of one.
 """
 
@@ -33,6 +34,11 @@ def array(frames: Sequence[Frame]) -> bytes:
     return b"[%b]" % b",".join(as_json(frame.payload) for frame in frames)
 
 
+def data(frames: Sequence[Frame]) -> bytes:
+    """One event of them; a control has to follow."""
+    return b"event: data\ndata:%b\n\n" % array(frames)
+
+
 class DurableEvents(msgspec.Struct, frozen=True):
     """Server-sent events of the protocol, to a client that is up to date or not yet."""
 
@@ -56,7 +62,7 @@ class DurableEvents(msgspec.Struct, frozen=True):
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:  # noqa: ARG002 -- looks alike in all
         """A payload, and where the client is behind it."""
-        return b"event: data\ndata:%b\n\n" % array([frame]) + self.control(offset_of(partition, frame))
+        return data([frame]) + self.control(offset_of(partition, frame))
 
     def control(self, position: Position, *, closed: bool = False) -> bytes:
         """Where the client is, and whether that is the end."""
@@ -73,9 +79,9 @@ class DurableEvents(msgspec.Struct, frozen=True):
         """A comment: clients of the protocol know two events."""
         return b": %b %b\n\n" % (name.encode(), msgspec.json.encode(fields))
 
-    def opening(self, position: Position | None) -> bytes:
-        """A control, or a comment where there is no place yet."""
-        return b": open\n\n" if position is None else self.control(position)
+    def opening(self, position: Position | None) -> bytes:  # noqa: ARG002 -- looks alike in all
+        """Nothing: the control behind what is past has said it."""
+        return b""
 
     def goodbye(self, retry_ms: int) -> bytes:
         """When to come back."""

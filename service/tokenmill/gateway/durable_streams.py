@@ -11,7 +11,8 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from hashlib import blake2b
 from typing import Final
 
@@ -29,6 +30,7 @@ from tokenmill.gateway.durable_framing import (
     UP_TO_DATE,
     DurableEvents,
     array,
+    data,
     offset_of,
 )
 from tokenmill.gateway.framing import LINES
@@ -73,6 +75,10 @@ class Waiter:
         """Poll again."""
         self.lose()
 
+    def send_home(self) -> None:
+        """Poll again, another process."""
+        self.lose()
+
     def lose(self) -> None:
         """Poll again."""
         if not self.came.done():
@@ -112,10 +118,10 @@ class DurableStreams:
                 return await self._array(request, wanted, begun, live=bool(live))
 
     async def _array(self, request: web.Request, wanted: Asked, begun: Begun, *, live: bool) -> web.Response:
-        frames: Sequence[Frame]
-        frames, full = await _read(begun)
+        async with aclosing(_parts(begun)) as parts:
+            frames, full = await anext(parts)
         if live and not frames and not _closed(wanted, begun, frames):
-            frames = await self._wait(wanted, begun)
+            frames = list(await self._wait(wanted, begun))
         at = _behind(begun, frames)
         headers = {NEXT: str(at), "cache-control": FULL if full else "no-store"} | SECURITY
         if not full:
@@ -147,7 +153,7 @@ class DurableStreams:
         response = web.StreamResponse(headers=past.headers)
         pipe = await HttpPipe.opened(request, response, self._serving.settings.stall_s)
         try:
-            at = await _replay(begun, wanted, past, pipe)
+            at = await _replay(begun, past, live, pipe)
             wanted = msgspec.structs.replace(wanted, framing=live)
             begun.reading.standing = at
             outcome: Outcome = "finished"
@@ -186,39 +192,34 @@ def _offset(request: web.Request, live: str) -> str:
     return offsets[0] if offsets else "-1"
 
 
-async def _read(begun: Begun) -> tuple[list[Frame], bool]:
-    """Frames up to the head, or until there are enough; whether there may be more."""
-    frames = list(begun.peeked or ())
-    size = sum(len(frame.payload) for frame in frames)
-    batches = begun.reading.frames()
-    try:
-        async for came in batches:
-            for number, frame in enumerate(came):
-                size += len(frame.payload)
-                if size > ANSWER_BYTES and frames:
-                    return frames + came[:number], True
-            frames += came
-    finally:
-        await batches.aclose()
-    return frames, False
+async def _parts(begun: Begun) -> AsyncGenerator[tuple[list[Frame], bool]]:
+    """Frames up to the head, in parts of a bounded size, and whether there may be more behind each."""
+    frames, size = list[Frame](), 0
+    async for came in _batches(begun):
+        for frame in came:
+            size += len(frame.payload)
+            if size > ANSWER_BYTES and frames:
+                yield frames, True
+                frames, size = [], len(frame.payload)
+            frames.append(frame)
+    yield frames, False
 
 
-async def _replay(begun: Begun, wanted: Asked, framing: DurableEvents, pipe: HttpPipe) -> Position:
+async def _batches(begun: Begun) -> AsyncGenerator[Sequence[Frame]]:
+    yield begun.peeked or ()
+    async with aclosing(begun.reading.frames()) as batches:
+        async for frames in batches:
+            yield frames
+
+
+async def _replay(begun: Begun, past: DurableEvents, live: DurableEvents, pipe: HttpPipe) -> Position:
     """Send what is past, and say where that ends."""
-    reading, at = begun.reading, begun.reading.standing
-    frames: Sequence[Frame] = begun.peeked or ()
-    batches = reading.frames()
-    try:
-        while True:
-            if frames:
-                at = offset_of(reading.partition, frames[-1])
-                data = (framing.frame(wanted.dialect, reading.partition, frame) for frame in frames)
-                await pipe.send(b"".join(data))
-            frames = await anext(batches)
-    except StopAsyncIteration:
-        return at
-    finally:
-        await batches.aclose()
+    async with aclosing(_parts(begun)) as parts:
+        async for frames, full in parts:
+            at = _behind(begun, frames)
+            control = (past if full else live).control(at)
+            await pipe.send(data(frames) + control if frames else control)
+    return at
 
 
 def _behind(begun: Begun, frames: Sequence[Frame]) -> Position:

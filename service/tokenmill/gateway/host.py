@@ -128,10 +128,7 @@ class Process:
     async def _drain(self, clients: web.BaseSite) -> None:
         self._draining = True
         await clients.stop()  # whoever comes now is refused, and finds another process
-        streams = self._flusher.streams
-        log.info("draining: %d streams are told to come back", len(streams))
-        for stream in streams:
-            stream.end("drained")
+        log.info("draining: %d streams are told to come back", self._hub.close())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._settings.drain_s):
                 await self._flusher.emptied()

@@ -31,6 +31,7 @@ class HttpPipe:
             raise ConnectionResetError("the client left")
         self._transport = transport
         self._response = response
+        self._writer = request.writer
         self._send_s = send_s
 
     @classmethod
@@ -48,9 +49,10 @@ class HttpPipe:
         return pipe
 
     async def send(self, data: bytes) -> None:
-        """Write, and wait until the client takes it. Raises `TimeoutError` for one that does not."""
+        """Write, and wait until the client takes it and what came before. Raises `TimeoutError` if it does not."""
         async with asyncio.timeout(self._send_s):
             await self._response.write(data)
+            await self._writer.drain()
 
     async def finish(self) -> None:
         """End the answer in the way that clients take for its end. Raises `TimeoutError` as `send` does."""

@@ -44,6 +44,9 @@ class Client(Protocol):
     def lose(self) -> None:
         """The log is no longer the one that was read."""
 
+    def send_home(self) -> None:
+        """The process ends."""
+
 
 class Channel:
     """A view at the head, and its clients."""
@@ -86,6 +89,17 @@ class Hub:
     def __init__(self, counts: Counts | None = None) -> None:
         self._counts = counts or Counts()
         self._channels: dict[tuple[int, bytes], dict[Subject, Channel]] = {}
+        self.closing = False
+        """The process ends: nobody stays who comes to the head."""
+
+    def close(self) -> int:
+        """Send everybody home, and whoever comes from now on. Answers how many were there."""
+        self.closing = True
+        found = (channel for channels in self._channels.values() for channel in channels.values())
+        clients = [client for channel in found for client in channel.clients]
+        for client in clients:
+            client.send_home()
+        return len(clients)
 
     def attach(self, subject: Subject, view: View, client: Client) -> None:
         """A client whose view has come to the head; from here on it is told what comes."""
@@ -97,6 +111,8 @@ class Hub:
             sent = self._counts.sent(subject.dialect.name, subject.framing.name)
             channel = channels[subject] = Channel(subject, view, sent)
         channel.join(view, client)
+        if self.closing:
+            client.send_home()
 
     def detach(self, subject: Subject, client: Client) -> None:
         """A client that goes; it may have gone already."""

@@ -24,12 +24,13 @@ ANY: Final = "*"
 
 METHODS: Final = "GET, POST, DELETE, OPTIONS"
 REQUEST_HEADERS: Final = (
-    "authorization, content-type, last-event-id, idempotency-key, x-api-key, "
+    "authorization, content-type, if-none-match, last-event-id, idempotency-key, x-api-key, "
     "producer-id, producer-epoch, producer-seq, tm-open, traceparent, tracestate"
 )
 RESPONSE_HEADERS: Final = (
-    "stream-next-offset, stream-up-to-date, stream-closed, x-request-id, x-vercel-ai-ui-message-stream, tm-position, "
-    "retry-after, producer-epoch, producer-seq, producer-expected-seq, producer-received-seq"
+    "stream-next-offset, stream-up-to-date, stream-closed, stream-cursor, etag, x-request-id, tm-position, "
+    "x-vercel-ai-ui-message-stream, retry-after, "
+    "producer-epoch, producer-seq, producer-expected-seq, producer-received-seq"
 )
 
 MAX_AGE_S: Final = 600

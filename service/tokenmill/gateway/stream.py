@@ -94,6 +94,10 @@ class Stream:
         """What it reads is another log now."""
         self.end("lost")
 
+    def send_home(self) -> None:
+        """Come back to another process."""
+        self.end("drained")
+
     def end(self, outcome: Outcome) -> None:
         """It is over; the first reason counts."""
         if not self.over.done():

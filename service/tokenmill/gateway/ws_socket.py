@@ -121,6 +121,8 @@ class Socket:
             query = {name: value for name, value in self._request.query.items() if name != "ticket"}
             await self._subscribe(read_subscribe(query))
             return
+        if self._place is not None:
+            self._place.enter_context(self._parts.admission.unnamed_place())
         try:
             async with asyncio.timeout(FIRST_S):
                 while not self._reads and await self._next() is None:
@@ -227,6 +229,7 @@ class Socket:
         """A socket has one place, that of whoever read first. Raises `Refused` if there is none."""
         if self._place is not None and not self._reads:
             place: AbstractContextManager[Held] = self._parts.admission.place(grant)
+            self._place.close()  # the one it had before it was known whose it is
             return self._place.enter_context(place)
         return self._parts.admission.held(grant)
 
