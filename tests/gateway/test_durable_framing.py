@@ -35,7 +35,7 @@ def test_the_end_has_no_cursor() -> None:
 def test_all_else_is_a_comment() -> None:
     """Clients of the protocol know two events."""
     events = DurableEvents("5", up_to_date=True)
-    assert all(each[:1] == b":" for each in (events.heartbeat, events.notice("gap", {}), events.opening(None)))
-    assert events.opening(Position(0, 1, 0, 0)) == events.control(Position(0, 1, 0, 0))
+    assert all(each[:1] == b":" for each in (events.heartbeat, events.notice("gap", {})))
+    assert events.opening(Position(0, 1, 0, 0)) == b""
     assert events.goodbye(7) == b"retry: 7\n\n"
     assert (events.name, events.headers["content-type"]) == ("durable", "text/event-stream")

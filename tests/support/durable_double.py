@@ -12,7 +12,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -189,20 +189,19 @@ def _kept(found: aiohttp.ClientResponse) -> dict[str, str]:
 async def _streamed(request: web.Request, stream: _Stream, found: aiohttp.ClientResponse) -> web.StreamResponse:
     response = web.StreamResponse(headers={"content-type": "text/event-stream"} | _kept(found))
     await response.prepare(request)
-    block = list[bytes]()
-    async for line in found.content:
-        block.append(line)
-        if line == b"\n":
-            await response.write(_block(stream, block))
-            block = []
+    rest = b""
+    async for chunk in found.content.iter_any():
+        *blocks, rest = (rest + chunk).split(b"\n\n")
+        await response.write(b"".join(_block(stream, block) for block in blocks))  # what came at once goes at once
     return response
 
 
-def _block(stream: _Stream, block: Sequence[bytes]) -> bytes:
+def _block(stream: _Stream, block: bytes) -> bytes:
     """What comes to the reader for one event of the gateway; all but `data` as it is."""
-    if block[0] != b"event: data\n":
-        return b"".join(block)
-    events = json.loads(b"".join(line.removeprefix(b"data:") for line in block[1:]))
+    name, _, content = block.partition(b"\ndata:")
+    if name != b"event: data":
+        return block + b"\n\n"
+    events = json.loads(content)
     lines = LINE_END.split(stream.shown(events)) if _texts(events) else []
     return b"".join((b"event: data\n", *(b"data:%b\n" % line for line in lines), b"\n")) if lines else b""
 
