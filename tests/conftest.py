@@ -31,11 +31,16 @@ FOR_ALL = __name__
 """Where the fixtures are that each process of a run has for itself: its own Kafka and Redis."""
 
 
+SLOW_SHARE = 0.6
+"""Of a run, in whose beginning the slow tests are spread: together they take less than half of its time."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before groups are looked at
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Spread tests over processes: what is made once for some of them is made in one, and the slow ones begin.
+    """Spread tests over processes: what is made once for some of them is made in one, and no processor is idle for long.
 
-    Behind them those that wait for servers come between those that compute, so that no processor is idle for long.
+    So those that wait for servers come between those that compute, and the slow ones in time for the others to fill the
+    end.
     """
     places = sorted(set().union(*map(_shared, items)))
     for item in items:
@@ -47,12 +52,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         quick = [item for item in items if not item.get_closest_marker("slow")]
         waiting = [item for item in quick if item.get_closest_marker("integration")]
         computing = [item for item in quick if not item.get_closest_marker("integration")]
-        items[:] = [*slow, *_mixed(waiting, computing)]
+        items[:] = _mixed((slow, SLOW_SHARE), (waiting, 1), (computing, 1))
 
 
-def _mixed(*lists: list[pytest.Item]) -> list[pytest.Item]:
-    """All of them, each list in its order and spread evenly over the whole."""
-    placed = ((at / len(each), item) for each in lists for at, item in enumerate(each))
+def _mixed(*lists: tuple[list[pytest.Item], float]) -> list[pytest.Item]:
+    """All of them, each list in its order and spread evenly over the whole, or so much of its beginning."""
+    placed = ((share * at / len(each), item) for each, share in lists for at, item in enumerate(each))
     return [item for _, item in sorted(placed, key=lambda place: place[0])]
 
 
