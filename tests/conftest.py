@@ -37,7 +37,7 @@ SLOW_SHARE = 0.6
 
 @pytest.hookimpl(tryfirst=True)  # before groups are looked at
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Spread tests over processes: what is made once for some of them is made in one, and no processor is idle for long.
+    """Spread tests over processes: what is made once for some is made in one, and no processor is idle for long.
 
     So those that wait for servers come between those that compute, and the slow ones in time for the others to fill the
     end.
