@@ -105,6 +105,19 @@ async def test_how_far_back_everything_goes_is_bounded() -> None:
         assert await shown(reading_of(log), "start", lookback) == expected
 
 
+async def test_a_position_that_says_too_much_costs_no_more_than_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its distance is the client's word. Where a true one is larger than the bound, the records say so themselves."""
+    monkeypatch.setattr("tokenmill.gateway.reading.REPEATS_BEHIND", 5)
+    log = EventLog([*others(30), *woven(of("c", spoken("m", TEXT)), others(30))])
+    *_, frame = frames = frames_of(log.entries(), NATIVE)
+    bound = Lookback(600, 5)
+    reading = reading_of(log, window=0)
+    assert await shown(reading, position_of(frame)._replace(back=frame.offset), bound) == []
+    assert reading._began == frames[0].offset > bound.records
+    for number, each in enumerate(frames, 1):
+        assert await shown(reading_of(log), position_of(each), bound) == frames[number:]
+
+
 async def test_now_is_what_comes_from_here_on() -> None:
     """With the state that messages have that are open: what comes of them is rendered as for those who saw it all."""
     log, said = EventLog(), of("c", spoken("m", TEXT))

@@ -88,7 +88,8 @@ class Reading:
         """Find where reading has to begin. Raises `Gone` and `Unavailable`."""
         self._whole = start == "start"
         if isinstance(start, Position):
-            await self._behind(start)
+            # A made-up distance may not cost more than `start`; a true one that is larger is found by `tm-opened`.
+            await self._behind(start._replace(back=min(start.back, lookback.records)))
             self.standing = start
             return
         await self._at_word(start, lookback, now_ms)
