@@ -72,6 +72,17 @@ async def test_a_call_has_a_deadline() -> None:
     assert await deadline(works(), "look") == 7
 
 
+async def test_a_cancellation_that_comes_with_the_answer_is_not_lost() -> None:
+    """Or a loop of calls that is told to end goes on for ever."""
+    answer = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(deadline(answer, "look"))
+    await asyncio.sleep(0)
+    answer.set_result(7)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 class Client:
     """A client whose start and stop do what a test says."""
 

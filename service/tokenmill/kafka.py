@@ -86,9 +86,13 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc] # untyped base class
 
 
 async def deadline(call: Awaitable[T], what: str, seconds: float = CALL_S) -> T:
-    """The result of a call that may not take longer. Raises `Unavailable` for a time-out or an error of Kafka's."""
+    """The result of a call that may not take longer. Raises `Unavailable` for a time-out or an error of Kafka's.
+
+    Not by `asyncio.wait_for`, here or elsewhere: until Python 3.12 it loses a cancellation that comes with the result.
+    """
     try:
-        return await asyncio.wait_for(call, seconds)
+        async with asyncio.timeout(seconds):
+            return await call
     except TimeoutError as problem:
         raise Unavailable(f"Kafka: {what}: no answer within {seconds:g} s") from problem
     except (KafkaError, OSError) as problem:
@@ -109,7 +113,8 @@ async def started(make: Callable[[], C], what: str, seconds: float) -> C:
 async def stopped(client: Client, seconds: float = CALL_S) -> None:
     """Stop a client; a broken one may raise or hang at that, which helps nobody now."""
     try:
-        await asyncio.wait_for(client.stop(), seconds)
+        async with asyncio.timeout(seconds):
+            await client.stop()
     except Exception as problem:  # noqa: BLE001 -- see above
         log.info("a Kafka client did not stop cleanly: %r", problem)
 

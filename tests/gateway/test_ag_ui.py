@@ -80,3 +80,30 @@ async def test_what_is_no_run_is_refused(gate: Gate, body: bytes) -> None:
         refused = await client.post("/ag-ui", content=body)
     assert refused.status_code == 400
     assert refused.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"threadId": "c", "x": ' + b"[" * 100_000, 400),
+        (b'{"threadId": "\xff"}', 400),
+        (b'{"threadId": "c"', 400),
+        (b'{"threadId": "c", "messages": "%b"}' % (b"x" * 2_000_000), 413),
+    ],
+)
+async def test_a_body_that_is_none_is_refused(gate: Gate, body: bytes, status: int) -> None:
+    """Whatever stands in it."""
+    async with httpx.AsyncClient(base_url=gate.url, timeout=20) as client:
+        refused = await client.post("/ag-ui", content=body)
+    assert (refused.status_code, refused.headers["content-type"]) == (status, "application/problem+json")
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And has a place as long as it is."""
+    monkeypatch.setattr("tokenmill.gateway.incoming.WHOLE_S", 0.3)
+    reader, writer = await asyncio.open_connection("127.0.0.1", gate.port)
+    writer.write(b"POST /ag-ui HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{")
+    async with asyncio.timeout(10):
+        assert b" 408 " in await reader.readline()
+    writer.close()
+    await writer.wait_closed()

@@ -99,6 +99,29 @@ async def test_rights_that_end_end_the_stream(gate: Gate) -> None:
     assert await client == "expired"
 
 
+async def test_rights_are_asked_on_the_way_to_the_head(kafka: str, unique: str) -> None:
+    """A client that takes its time gets no more than what was on its way."""
+    records = answer("c", "m", ["x" * 100_000] * 60)
+    async with listening(kafka, unique) as gate:
+        await gate.say(records)
+        pipe = Memory()
+        assert await attended(gate, pipe, lambda: b"text-delta" not in pipe.taken, dialect=NATIVE) == "expired"
+    assert 0 < len(payloads(pipe.taken)) < len(records) / 2
+
+
+async def test_a_client_stands_behind_what_it_was_sent(gate: Gate) -> None:
+    """Of the past as of the present, whatever else is there."""
+    records = answer("c", "m", ["a", "b"])
+    await gate.say(records[:3])
+    async with gate.serving.begun(ASKED) as begun:
+        client = asyncio.create_task(gate.serving.attend(ASKED, begun, Memory()))
+        await gate.attended()
+        standing = begun.reading.standing
+        await gate.say([*records[3:], *answer("c", "m2", ["c"])])
+        assert await client == "finished"
+        assert standing.offset < begun.reading.standing.offset == len(records) - 1
+
+
 async def test_who_is_still_reading_the_past_is_sent_home_with_its_place(kafka: str, unique: str) -> None:
     """When the process ends: at the next batch, not behind the last one."""
     records = answer("c", "m", ["x" * 100_000] * 60)

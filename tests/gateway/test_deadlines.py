@@ -16,8 +16,20 @@ GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 class Conn:
     closed = False
 
+    def __init__(self, transport: asyncio.Transport | None = None) -> None:
+        self.transport = transport
+
     def force_close(self) -> None:
-        self.closed = True
+        self.closed, self.transport = True, None
+
+
+class Stuck(asyncio.Transport):
+    """Of a client that takes nothing: a close in order waits for ever."""
+
+    aborted = False
+
+    def abort(self) -> None:
+        self.aborted = True
 
 
 class Clock:
@@ -36,6 +48,17 @@ def test_a_head_has_its_time_from_when_the_connection_is_open() -> None:
     assert watch.look([connection]) == 0
     clock.now += 1
     assert (watch.look([connection]), connection.closed) == (1, True)
+
+
+def test_who_takes_nothing_is_cut_off() -> None:
+    """A connection that a close in order did not end by the next look."""
+    clock, transport = Clock(), Stuck()
+    connection = Conn(transport)
+    watch = Deadlines(clock)
+    watch.look([connection])
+    clock.now += HEAD_S + 1
+    assert (watch.look([connection]), transport.aborted) == (1, False)
+    assert (watch.look([connection]), transport.aborted) == (1, True)
 
 
 def test_a_request_takes_as_long_as_it_takes() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 from tests.support.gateways import Gate, admission, answer, listening, shown
 from tests.support.judging import run_node
 from tests.support.stage import until
-from tokenmill.gateway.durable_streams import POLL_S, DurableStreams
+from tokenmill.gateway.durable_streams import POLL_S, DurableStreams, Waiter
 from tokenmill.gateway.position import read_position
+from tokenmill.gateway.view import Frame
 from tokenmill.records import Output
 
 pytestmark = pytest.mark.integration
@@ -117,6 +119,50 @@ async def test_a_long_poll_is_answered_when_the_process_ends(gate: Gate, client:
     poll = await page
     assert (poll.status_code, bool(read_position(poll.headers["stream-next-offset"]))) == (204, True)
     assert poll.elapsed.total_seconds() < POLL_S / 2
+
+
+async def test_the_offset_of_an_end_leads_to_the_next_answer(gate: Gate, client: httpx.AsyncClient) -> None:
+    """Whatever came with the end."""
+    one, two = answer("c", "m1", ["a"]), answer("c", "m2", ["b"])
+    page = asyncio.create_task(client.get(S, params={"offset": "now", "live": "sse", "until": "finish"}))
+    await gate.attended()
+    await gate.say([*one, *two])
+    end = json.loads((await page).text.splitlines()[-2].removeprefix("data:"))
+    assert end["streamClosed"]
+    assert (await client.get(S, params={"offset": end["streamNextOffset"]})).json() == values(two)
+
+
+async def test_a_waiter_passes_over_what_its_client_has() -> None:
+    """Where our reader is behind that of the gateway that the client comes from."""
+    waiter = Waiter((5, 1))
+    waiter.tell([Frame(4, 1, 0, b"{}", b"m"), Frame(5, 1, 0, b"{}", b"m")], b"")
+    assert not waiter.came.done()
+    new = Frame(6, 1, 0, b"{}", b"m")
+    waiter.tell([Frame(5, 1, 0, b"{}", b"m"), new], b"")
+    assert waiter.came.result() == [new]
+
+
+async def rest_of(client: socket.socket) -> None:
+    while await asyncio.get_running_loop().sock_recv(client, 1 << 20):
+        pass
+
+
+async def test_who_does_not_take_an_array_is_cut_off(kafka: str, unique: str) -> None:
+    """And has its place until then."""
+    let_in = admission()
+    places = let_in._places
+    async with listening(kafka, unique, lambda at: DurableStreams(at, let_in).routes(), stall_s=1) as gate:
+        await gate.say(answer("c", "m", ["x" * 100_000] * 12))
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            client.settimeout(0)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(client, ("127.0.0.1", gate.port))
+            await loop.sock_sendall(client, f"GET {S}?offset=-1 HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
+            await until(lambda: places.taken_now == 1, "it has a place")
+            await until(lambda: places.taken_now == 0, "it is cut off", 20)
+            with pytest.raises(ConnectionResetError):
+                await rest_of(client)
 
 
 async def test_a_minute_of_events_ends_well(

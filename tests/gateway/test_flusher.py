@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from tests.support.pipes import FakePipe
 from tests.support.stage import until
+from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.outbox import Outbox
 from tokenmill.gateway.stream import Leaves, Outcome, Stream, stays
@@ -16,8 +17,10 @@ HEARTBEAT = b"!"
 
 
 @asynccontextmanager
-async def running(flush_s: float = 0.01, heartbeat_s: float = 60) -> AsyncIterator[Flusher]:
-    flusher = Flusher(flush_s, heartbeat_s)
+async def running(
+    flush_s: float = 0.01, heartbeat_s: float = 60, counts: Counts | None = None
+) -> AsyncIterator[Flusher]:
+    flusher = Flusher(flush_s, heartbeat_s, counts)
     task = asyncio.create_task(flusher.run())
     try:
         yield flusher
@@ -110,3 +113,11 @@ async def test_the_end_of_all_streams_can_be_waited_for() -> None:
     flusher.remove(streams[1])
     await asyncio.wait_for(waiting, 5)
     flusher.dirty(streams[1].outbox)  # what was under way for one that has left
+
+
+async def test_what_nobody_has_a_stream_for_is_counted_too() -> None:
+    """Or what is noted for long polls would pile up."""
+    counts = Counts()
+    async with running(heartbeat_s=0.05, counts=counts):
+        counts.told([1, 2, 3])
+        await until(lambda: not counts._told, "they are in the histogram", 5)

@@ -73,6 +73,20 @@ async def test_many_take_turns_with_few_consumers(kafka: str, unique: str, log: 
         assert len(past._free) == 2
 
 
+async def test_clients_that_come_and_go_make_no_more_consumers(kafka: str, unique: str, log: EventLog) -> None:
+    """A place is taken as long as what was begun in it goes on, whether somebody waits for it or not."""
+    async with past_of(kafka, f"past-{unique}", readers=2) as past:
+        for _ in range(20):
+            hasty = [asyncio.create_task(past.read(1, 0, b"c0")) for _ in range(3)]
+            await asyncio.sleep(0.005)
+            for task in hasty:
+                task.cancel()
+            await asyncio.wait(hasty)
+            assert len(past._unfinished) <= 2
+        assert len(await read_all(past, 0, log.end, b"c0")) > 0
+        assert len(past._free) <= 2
+
+
 async def test_a_kafka_that_is_away_is_said_so() -> None:
     """Within a deadline."""
     async with past_of("127.0.0.1:1", "events") as past:

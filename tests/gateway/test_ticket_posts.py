@@ -33,7 +33,9 @@ async def test_a_ticket_is_good_for_what_was_asked() -> None:
     assert not (await authorised(door, Credentials(ticket=for_reading), "c", "read")).allows("c", "stop")
 
 
-@pytest.mark.parametrize("body", [b"[]", b'{"actions": ["write"]}', b"{", b'{"action": []}'])
+@pytest.mark.parametrize(
+    "body", [b"[]", b'{"actions": ["write"]}', b"{", b'{"action": []}', b'{"actions": ["\xff"]}', b"[" * 1_000]
+)
 async def test_a_body_that_asks_for_something_else_is_refused(body: bytes) -> None:
     """With what is expected."""
     async with (

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokenmill.gateway.entry import Entry
-from tokenmill.gateway.window import Windows
+from tokenmill.gateway.window import TURN_BYTES, Windows
 
 
 def entry(partition: int, offset: int, key: bytes = b"c", size: int = 100) -> Entry:
@@ -16,9 +16,22 @@ def test_a_conversation_is_found_among_others() -> None:
     windows = Windows(1 << 20, 60)
     window = windows.open(0, 0)
     windows.add(0, [entry(0, at, b"ab"[at % 2 : at % 2 + 1]) for at in range(10)], 10, now=0)
-    assert [each.offset for each in window.of(b"a", 3)] == [4, 6, 8]
-    assert window.of(b"nobody", 0) == []
+    assert [each.offset for each in window.of(b"a", 3)[0]] == [4, 6, 8]
+    assert window.of(b"nobody", 0) == ([], 10)
     assert (window.first, window.end) == (0, 10)
+
+
+def test_much_is_found_in_turns() -> None:
+    """Each of a bounded size, but for a record that is larger; the last one comes to the end."""
+    windows = Windows(1 << 30, 60)
+    window = windows.open(0, 0)
+    sizes = [TURN_BYTES // 3] * 5 + [TURN_BYTES * 2] + [10] * 3
+    windows.add(0, [entry(0, at, b"c", size) for at, size in enumerate(sizes)], 20, now=0)
+    turns, start = list[list[int]](), 0
+    while start < window.end:
+        found, start = window.of(b"c", start)
+        turns.append([each.offset for each in found])
+    assert turns == [[0, 1], [2, 3], [4], [5], [6, 7, 8]]
 
 
 def test_the_oldest_record_goes_first_whoever_s_it_is() -> None:
@@ -30,8 +43,8 @@ def test_the_oldest_record_goes_first_whoever_s_it_is() -> None:
     windows.add(0, [entry(0, 0)], 1, now=1)
     windows.add(1, [entry(1, 1), entry(1, 2)], 3, now=2)
     assert windows.size == 3 * one
-    assert (busy.first, [each.offset for each in busy.of(b"c", 0)]) == (1, [1, 2])
-    assert (quiet.first, len(quiet.of(b"c", 0))) == (0, 1)
+    assert (busy.first, [each.offset for each in busy.of(b"c", 0)[0]]) == (1, [1, 2])
+    assert (quiet.first, len(quiet.of(b"c", 0)[0])) == (0, 1)
 
 
 def test_what_is_too_old_goes_even_if_there_is_room() -> None:
@@ -40,9 +53,9 @@ def test_what_is_too_old_goes_even_if_there_is_room() -> None:
     window = windows.open(0, 5)
     windows.add(0, [entry(0, 5)], 6, now=0)
     windows.expire(now=59)
-    assert window.of(b"c", 0)
+    assert window.of(b"c", 0)[0]
     windows.expire(now=61)
-    assert (window.of(b"c", 0), window.first, window.by_key, windows.size) == ([], 6, {}, 0)
+    assert (window.of(b"c", 0), window.first, window.by_key, windows.size) == (([], 6), 6, {}, 0)
 
 
 def test_a_record_that_is_larger_than_the_cap_is_not_kept() -> None:
@@ -82,6 +95,6 @@ def test_a_window_has_no_hole_and_no_more_than_its_cap(added: list[tuple[int, by
         windows.add(partition, came[-1:], offset + 1, now=offset)
         assert windows.size <= cap
         for number, window in windows:
-            held = sorted(each.offset for key in (b"a", b"b") for each in window.of(key, 0))
+            held = sorted(each.offset for key in (b"a", b"b") for each in window.of(key, 0)[0])
             assert held == [each.offset for each in came if each.partition == number and each.offset >= window.first]
     assert windows.size == sum(each.size for _, window in windows for held in window.by_key.values() for each in held)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 
 import pytest
@@ -95,6 +96,23 @@ async def _stalled(stand: Stand) -> None:
         await until(lambda: not streams.streams, "it is no longer served")
         socket.transport.resume_reading()
         assert (await heard(socket))[1] == 1013
+
+
+async def test_who_reads_no_answers_is_closed(kafka: str, unique: str) -> None:
+    """Though it talks, and reads no conversation: what it is not taking is bounded."""
+    async with stood(kafka, unique, buffer_kib=64) as stand:
+        places = stand.sockets._parts.admission._places
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            client.settimeout(0)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(client, ("127.0.0.1", stand.gate.port))
+            await loop.sock_sendall(client, HANDSHAKE.replace(b"/v1/conversations/c/ws?from=now", b"/v1/ws"))
+            said = ['{"conversation":"c"}', *['{"type":"unsubscribe","conversation":"%s"}' % ("\\u0001" * 1_000)] * 190]
+            frames = (b"\x81\xfe" + len(each).to_bytes(2, "big") + MASK + each.encode() for each in said)
+            await asyncio.wait_for(loop.sock_sendall(client, b"".join(frames)), 20)
+            await until(lambda: places.taken_now == 1, "it is there")
+            await until(lambda: places.taken_now == 0, "it is closed", 20)
 
 
 async def test_a_socket_has_one_place_from_its_handshake_on(stand: Stand) -> None:

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from tests.structure.tree import CHECKOUT, TESTS, functions, modules, python_files, test_files
+from tests.structure.tree import CHECKOUT, PACKAGE, TESTS, functions, modules, python_files, test_files
 
 LONGEST_FILE = 300
 """Lines. A longer file has two ideas."""
@@ -89,6 +89,12 @@ def test_nothing_is_skipped() -> None:
     """A test that can't run fails, so that nobody believes what was not tested."""
     skipping = {str(path.relative_to(TESTS)) for path in TESTS.rglob("*.py") if SKIPPED.search(path.read_text())}
     assert skipping == SKIPS.keys()
+
+
+def test_no_deadline_loses_a_cancellation() -> None:
+    """As that of `asyncio.wait_for` does, see `kafka.deadline`."""
+    users = [str(path) for path in modules() if re.search(r"await asyncio\.wait_for\(", (PACKAGE / path).read_text())]
+    assert users == []
 
 
 def test_every_silenced_check_has_a_reason() -> None:

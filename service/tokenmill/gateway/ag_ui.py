@@ -14,6 +14,7 @@ from tokenmill.dialects.ag_ui import AG_UI
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import Asked, named
 from tokenmill.gateway.framing import SSE
+from tokenmill.gateway.incoming import whole_body
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
 from tokenmill.gateway.serving import Serving
 from tokenmill.limits import KEY_BYTES
@@ -41,7 +42,8 @@ class AgUi:
 
     async def post(self, request: web.Request) -> web.StreamResponse:
         """A run from its start to its end."""
-        body = _read(await request.read())
+        with self._admission.unnamed_place():
+            body = _read(await whole_body(request))
         wanted = Asked(named(body.thread_id), AG_UI, SSE, start="start", folded=True)
         grant = await self._admission.check(request, wanted.conversation, "read")
         run = body.run_id.encode(errors="replace")
@@ -60,5 +62,5 @@ def _read(body: bytes) -> RunAgentInput:
     """The body. Raises `Refused`."""
     try:
         return msgspec.json.decode(body, type=RunAgentInput)
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise Refused(BAD_REQUEST, f"the body is a RunAgentInput of AG-UI, as JSON: {problem}") from problem

@@ -64,18 +64,22 @@ class Attendance:
 
     async def _follow(self) -> Outcome:
         began_at = time.monotonic()
-        await self._catch_up()
+        outcome = await self._catch_up()
         self._counts.caught_up(time.monotonic() - began_at)
-        return await self._live()
+        return outcome or await self._live()
 
-    async def _catch_up(self) -> None:
+    async def _catch_up(self) -> Outcome | None:
+        """To the head, unless the client may not stay. In a topic that has grown it reads all that it has here."""
         async with aclosing(self._reading.frames()) as batches:
             async for frames in batches:
                 await self._tell(frames)
                 if self._hub.closing:
-                    return  # it is sent home at the head, with its place
+                    return "drained"
+                if self._leaves() == "expired":
+                    return "expired"
                 if time.monotonic() - self._sent_at > self._settings.heartbeat_s:
                     await self._send(self._asked.framing.heartbeat)
+        return None
 
     async def _tell(self, frames: Sequence[Frame]) -> None:
         asked, partition = self._asked, self._reading.partition
@@ -89,6 +93,7 @@ class Attendance:
             data = b"".join(asked.framing.frame(asked.dialect, partition, frame) for frame in shown)
             self._sent.add(len(shown), len(data))
             await self._send(data)
+            self._reading.standing = frames[-1].id(partition)
 
     async def _send(self, data: bytes) -> None:
         self._sent_at = time.monotonic()
@@ -116,6 +121,8 @@ class Attendance:
         finally:
             self._hub.detach(self._subject, stream)
             self._flusher.remove(stream)
+        if stream.last is not None:
+            reading.standing = stream.last.id(reading.partition)
         if outcome in ("finished", "back"):
             await self._send(outbox.rest())  # what its socket did not take at once
         if outcome == "back":

@@ -26,6 +26,8 @@ LOOK_S = 1.0
 class Connection(Protocol):
     """What is needed of aiohttp's handler of a connection."""
 
+    transport: asyncio.Transport | None
+
     def force_close(self) -> None: ...
 
 
@@ -37,6 +39,7 @@ class Deadlines:
         self._busy: set[Connection] = set()
         self._since: dict[Connection, float] = {}
         self._answered: set[Connection] = set()
+        self._closing: dict[Connection, asyncio.Transport | None] = {}
 
     def middleware(self) -> Middleware:
         """Tells for how long a request is answered."""
@@ -69,9 +72,18 @@ class Deadlines:
         late = [
             each for each, since in self._since.items() if each not in self._busy and now - since > self._time(each)
         ]
+        self._closing = {each: transport for each, transport in self._closing.items() if each in self._since}
         for connection in late:
-            connection.force_close()
+            self._close(connection)
         return len(late)
+
+    def _close(self, connection: Connection) -> None:
+        """In order, and at the next look without: who takes nothing never takes what a close waits for."""
+        if connection not in self._closing:
+            self._closing[connection] = connection.transport
+            connection.force_close()
+        elif (transport := self._closing[connection]) is not None:
+            transport.abort()
 
     def _time(self, connection: Connection) -> float:
         return KEEP_S if connection in self._answered else HEAD_S

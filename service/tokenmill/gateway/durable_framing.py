@@ -24,11 +24,6 @@ SECURITY = {"x-content-type-options": "nosniff", "cross-origin-resource-policy":
 """Nobody may take an answer of a model for a script; whose page may read it is a matter of origins."""
 
 
-def offset_of(partition: int, frame: Frame) -> Position:
-    """Behind a frame."""
-    return Position(partition, frame.offset, frame.part, frame.back)
-
-
 def array(frames: Sequence[Frame]) -> bytes:
     """Payloads as JSON."""
     return b"[%b]" % b",".join(as_json(frame.payload) for frame in frames)
@@ -62,7 +57,7 @@ class DurableEvents(msgspec.Struct, frozen=True):
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:  # noqa: ARG002 -- looks alike in all
         """A payload, and where the client is behind it."""
-        return data([frame]) + self.control(offset_of(partition, frame))
+        return data([frame]) + self.control(frame.id(partition))
 
     def control(self, position: Position, *, closed: bool = False) -> bytes:
         """Where the client is, and whether that is the end."""

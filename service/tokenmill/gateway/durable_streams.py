@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 from aiohttp import web
 
+from tokenmill.errors import Unavailable
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import Asked, dialect_of, named, start_of
 from tokenmill.gateway.begun import Begun
@@ -31,13 +32,13 @@ from tokenmill.gateway.durable_framing import (
     DurableEvents,
     array,
     data,
-    offset_of,
 )
 from tokenmill.gateway.framing import LINES
-from tokenmill.gateway.http_pipe import HttpPipe
+from tokenmill.gateway.http_pipe import HttpPipe, sent_whole
 from tokenmill.gateway.hub import Subject
 from tokenmill.gateway.position import Position
-from tokenmill.gateway.problems import BAD_POSITION, BAD_REQUEST, Refused, shown
+from tokenmill.gateway.problems import BAD_POSITION, BAD_REQUEST, GONE, Refused, shown
+from tokenmill.gateway.reading import Gone
 from tokenmill.gateway.serving import Serving
 from tokenmill.gateway.stream import Held, Outcome
 from tokenmill.gateway.view import Frame
@@ -61,15 +62,17 @@ FULL: Final = "private, max-age=60, stale-while-revalidate=300"
 
 
 class Waiter:
-    """Waits at the head for the next record."""
+    """Waits at the head for the next record that its client does not have."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: tuple[int, int]) -> None:
+        self._place = place
         self.came: asyncio.Future[Sequence[Frame]] = asyncio.get_running_loop().create_future()
 
     def tell(self, frames: Sequence[Frame], data: bytes) -> None:  # noqa: ARG002 -- the answer is written anew
-        """They came."""
-        if not self.came.done():
-            self.came.set_result(frames)
+        """They came. A client of another gateway, whose reader was ahead of ours, may have some."""
+        new = [frame for frame in frames if frame.place > self._place]
+        if new and not self.came.done():
+            self.came.set_result(new)
 
     def send_back(self, opened: int) -> None:  # noqa: ARG002 -- whoever polls again begins earlier
         """Poll again."""
@@ -115,11 +118,15 @@ class DurableStreams:
             async with self._serving.begun(wanted) as begun:
                 if live == "sse":
                     return await self._events(request, wanted, begun, held)
-                return await self._array(request, wanted, begun, live=bool(live))
+                answer = await self._array(request, wanted, begun, live=bool(live))
+                return await sent_whole(request, answer, self._serving.settings.stall_s)
 
     async def _array(self, request: web.Request, wanted: Asked, begun: Begun, *, live: bool) -> web.Response:
-        async with aclosing(_parts(begun)) as parts:
-            frames, full = await anext(parts)
+        try:
+            async with aclosing(_parts(begun)) as parts:
+                frames, full = await anext(parts)
+        except Gone as problem:
+            raise Refused(GONE, "the log has no such position; begin with -1 or now") from problem
         if live and not frames and not _closed(wanted, begun, frames):
             frames = list(await self._wait(wanted, begun))
         at = _behind(begun, frames)
@@ -136,7 +143,8 @@ class DurableStreams:
 
     async def _wait(self, wanted: Asked, begun: Begun) -> Sequence[Frame]:
         """The next frames, if any come in time."""
-        reading, waiter = begun.reading, Waiter()
+        reading = begun.reading
+        waiter = Waiter(reading.place)
         subject = Subject(reading.partition, wanted.key, wanted.dialect, LINES)
         self._serving.hub.attach(subject, reading.view, waiter)
         try:
@@ -149,24 +157,26 @@ class DurableStreams:
 
     async def _events(self, request: web.Request, wanted: Asked, begun: Begun, held: Held) -> web.StreamResponse:
         cursor, until = _cursor(request), time.monotonic() + SSE_S
+
+        def stays() -> bool:
+            return held() and time.monotonic() < until
+
         past, live = DurableEvents(cursor, up_to_date=False), DurableEvents(cursor, up_to_date=True)
         response = web.StreamResponse(headers=past.headers)
         pipe = await HttpPipe.opened(request, response, self._serving.settings.stall_s)
         try:
-            at = await _replay(begun, past, live, pipe)
-            wanted = msgspec.structs.replace(wanted, framing=live)
-            begun.reading.standing = at
+            await _replay(begun, past, live, pipe, stays)
             outcome: Outcome = "finished"
             if not _closed(wanted, begun, ()):
-                rest = begun._replace(peeked=())
-                outcome = await self._serving.attend(wanted, rest, pipe, lambda: held() and time.monotonic() < until)
+                wanted, rest = msgspec.structs.replace(wanted, framing=live), begun._replace(peeked=())
+                outcome = await self._serving.attend(wanted, rest, pipe, stays)
             if outcome == "finished":
-                await pipe.send(live.control(begun.reading.head, closed=True))
+                await pipe.send(live.control(begun.reading.standing, closed=True))
             if outcome != "slow":  # an end that says nothing of a close is none: the client comes back with its offset
                 await pipe.finish()
                 return response
-        except (ConnectionError, TimeoutError):
-            pass  # the client left or takes nothing: it comes back with its offset
+        except (ConnectionError, TimeoutError, Gone, Unavailable):
+            pass  # the client left or takes nothing, or nothing can be read: it comes back with its offset
         pipe.reset()
         return response
 
@@ -212,18 +222,19 @@ async def _batches(begun: Begun) -> AsyncGenerator[Sequence[Frame]]:
             yield frames
 
 
-async def _replay(begun: Begun, past: DurableEvents, live: DurableEvents, pipe: HttpPipe) -> Position:
-    """Send what is past, and say where that ends."""
+async def _replay(begun: Begun, past: DurableEvents, live: DurableEvents, pipe: HttpPipe, stays: Held) -> None:
+    """Send what is past, as long as the client may stay."""
     async with aclosing(_parts(begun)) as parts:
         async for frames, full in parts:
-            at = _behind(begun, frames)
+            at = begun.reading.standing = _behind(begun, frames)
             control = (past if full else live).control(at)
             await pipe.send(data(frames) + control if frames else control)
-    return at
+            if not stays():
+                return
 
 
 def _behind(begun: Begun, frames: Sequence[Frame]) -> Position:
-    return offset_of(begun.reading.partition, frames[-1]) if frames else begun.reading.standing
+    return frames[-1].id(begun.reading.partition) if frames else begun.reading.standing
 
 
 def _closed(wanted: Asked, begun: Begun, frames: Sequence[Frame]) -> bool:

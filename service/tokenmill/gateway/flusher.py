@@ -91,3 +91,4 @@ class Flusher:
                     outbox.put(heartbeat)
                     silent += 1
             self._counts.beat(silent)
+            self._counts.flushed(time.time() * 1000)  # of those who wait without a stream

@@ -62,7 +62,7 @@ class ServerSentEvents:
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
         """`id`, the event's name if the dialect's clients look for one, and the payload as `data`."""
-        position = Position(partition, frame.offset, frame.part, frame.back)
+        position = frame.id(partition)
         if not frame.payload:
             return self.opening(position)
         payload = _line(frame.payload)
@@ -92,7 +92,7 @@ class Lines:
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:  # noqa: ARG002 -- looks alike in all
         """The payload as it is, if it is JSON; else as a string."""
-        position = Position(partition, frame.offset, frame.part, frame.back)
+        position = frame.id(partition)
         if not frame.payload:
             return self.opening(position)
         return b'{"id":"%b","data":%b}\n' % (str(position).encode(), as_json(frame.payload))

@@ -38,15 +38,19 @@ class HttpPipe:
     async def opened(cls, request: web.Request, response: web.StreamResponse, send_s: float) -> "HttpPipe":
         """Send the headers. Raises `ConnectionResetError` for a client that is gone."""
         pipe = cls(request, response, send_s)
-        sock = pipe._transport.get_extra_info("socket")
-        if sock is not None:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
-            if hasattr(socket, "TCP_USER_TIMEOUT"):
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_S * 1000)
+        pipe.bound()
         if request.version >= HttpVersion11:
             response.enable_chunked_encoding()  # else the end of the connection is the end of the answer
         await response.prepare(request)
         return pipe
+
+    def bound(self) -> None:
+        """Let the kernel hold little of it, and not for long."""
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+            if hasattr(socket, "TCP_USER_TIMEOUT"):
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_S * 1000)
 
     async def send(self, data: bytes) -> None:
         """Write, and wait until the client takes it and what came before. Raises `TimeoutError` if it does not."""
@@ -76,3 +80,19 @@ class HttpPipe:
         if sock is not None and not self._transport.is_closing():
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NOW)
         self._transport.abort()
+
+
+async def sent_whole(request: web.Request, answer: web.Response, send_s: float) -> web.Response:
+    """Send an answer that is made, while its client has its place; one that takes nothing is cut off.
+
+    A handler's answer is written behind the handler, for as long as the client likes.
+    """
+    pipe = HttpPipe(request, answer, send_s)
+    pipe.bound()
+    try:
+        async with asyncio.timeout(send_s):
+            await answer.prepare(request)
+            await answer.write_eof()
+    except TimeoutError:
+        pipe.reset()
+    return answer

@@ -78,5 +78,13 @@ class Incoming:
         return b"".join(pieces)
 
 
+async def whole_body(request: web.Request) -> bytes:
+    """All of the body, for who does nothing before it is there. Raises `Refused`."""
+    try:
+        return await Incoming(request, WHOLE_S).whole(request.client_max_size)
+    except BrokenOff as lost:
+        raise Refused(BAD_REQUEST, "the connection was lost before the end of the body") from lost
+
+
 def _too_large(cap: int) -> Refused:
     return Refused(TOO_LARGE, f"the body may have {cap} bytes (gateway.body_kib)")

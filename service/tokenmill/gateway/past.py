@@ -49,12 +49,12 @@ class Past:
 
     @asynccontextmanager
     async def _reader(self, place: TopicPartition) -> AsyncIterator[AIOKafkaConsumer]:
-        async with self._turns, self._counted():
-            consumer = self._at(place) if self._free else await self._connected()
+        async with self._turn() as begun:
+            consumer = self._at(place) if self._free else await self._connected(begun)
             try:
                 yield consumer
             except BaseException:
-                self._beside(stopped(consumer))  # whatever state it is in
+                begun.append(self._beside(stopped(consumer)))  # whatever state it is in
                 raise
             consumer.pause(*consumer.assignment())
             self._free.append(consumer)
@@ -65,8 +65,9 @@ class Past:
         self._free.remove(found)
         return found
 
-    async def _connected(self) -> AIOKafkaConsumer:
+    async def _connected(self, begun: list[asyncio.Task[Any]]) -> AIOKafkaConsumer:
         connecting = self._beside(started(self._client, "connect a reader", START_S))
+        begun.append(connecting)
         try:
             return await asyncio.shield(connecting)
         except asyncio.CancelledError:
@@ -85,12 +86,17 @@ class Past:
         return task
 
     @asynccontextmanager
-    async def _counted(self) -> AsyncIterator[None]:
+    async def _turn(self) -> AsyncIterator[list[asyncio.Task[Any]]]:
+        """One of the places for readers, until what was begun in it has ended, too: clients may come and go at will."""
+        await self._turns.acquire()
         self.in_use += 1
+        begun = list[asyncio.Task[Any]]()
         try:
-            yield
+            yield begun
         finally:
             self.in_use -= 1
+            ended = asyncio.gather(*begun, return_exceptions=True)
+            ended.add_done_callback(lambda _: self._turns.release())
 
     def _client(self) -> AIOKafkaConsumer:
         return AIOKafkaConsumer(

@@ -284,7 +284,8 @@ async def _give_up(client: AIOKafkaProducer) -> None:
     _sender(client).cancel()
     for _ in range(2):
         with suppress(KafkaError, OSError, TimeoutError):
-            await asyncio.wait_for(client.client.close(), CLOSE_S)
+            async with asyncio.timeout(CLOSE_S):
+                await client.client.close()
         await asyncio.wait([_sender(client)], timeout=CLOSE_S)
 
 

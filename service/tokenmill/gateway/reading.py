@@ -70,7 +70,7 @@ class Reading:
         self.place = (-1, 0)
         """Frames up to here are not shown: the client has them, or does not want them."""
         self.standing = Position(partition, 0, 0, 0)
-        """Where the client stands before it is shown anything: what it resumes at if it is cut off at once."""
+        """Where the client stands: what it resumes at if it is cut off now."""
         self.found: tuple[bytes, ...] = ()
         """With `message`: those that are open, in the order of their beginnings."""
         self._offset = 0
@@ -136,7 +136,7 @@ class Reading:
 
     async def _has_record(self, offset: int) -> bool:
         """Whether a record of the conversation is at this offset."""
-        found, after = self._window.of(self._key, offset), self._window.end
+        found, after = self._window.of(self._key, offset)
         if offset < self._window.first:
             found, after = [], offset
         while not found and after <= offset:
@@ -182,11 +182,6 @@ class Reading:
         return bool(self.standing.part) and self.view.idle
 
     @property
-    def head(self) -> Position:
-        """Behind all that is there."""
-        return Position(self.partition, self._window.end, 0, 0)
-
-    @property
     def lost(self) -> bool:
         """Whether the log is no longer the one that is read."""
         return self._window.dropped
@@ -205,12 +200,14 @@ class Reading:
         while True:
             while self._offset < self._window.first:
                 yield await self._show(*await self._past.read(self.partition, self._offset, self._key))
-            came, after = self._window.of(self._key, self._offset), self._window.end
+            came, after = self._window.of(self._key, self._offset)
             if not came:
                 self._offset = max(self._offset, after)
                 self._checked(self._offset)
                 return
             yield await self._show(came, after)
+            if after < self._window.end:
+                await asyncio.sleep(0)  # whoever takes much and waits for nobody lets others have their turn
 
     async def _show(self, came: Sequence[Entry], after: int) -> list[Frame]:
         """The frames of records; reading goes on behind them, or begins elsewhere where the view misses a beginning."""

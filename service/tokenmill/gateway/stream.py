@@ -62,6 +62,8 @@ class Stream:
         self.outbox = outbox
         self.place = place
         """Behind this frame it goes on."""
+        self.last: Frame | None = None
+        """The last one that it was told."""
         self.leaves = leaves
         self._until_finish = until_finish
         self._wanted = wanted or Wanted()
@@ -74,7 +76,7 @@ class Stream:
         last = frames[-1]
         if self.over.done() or last.place <= self.place:
             return  # it came back from a gateway whose reader was ahead of ours
-        self.place = last.place
+        self.place, self.last = last.place, last
         if not self._wanted.takes(last.message):
             return
         self.outbox.put(data)

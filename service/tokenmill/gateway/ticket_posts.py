@@ -6,6 +6,7 @@ import msgspec
 from aiohttp import web
 
 from tokenmill.gateway.asked import named
+from tokenmill.gateway.incoming import whole_body
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
 from tokenmill.gateway.rights import Door, authorised
 
@@ -41,7 +42,7 @@ class TicketPosts:
         """A ticket, for somebody who may do what it is for."""
         conversation = named(request.match_info["conversation"])
         grant = await authorised(self._door, request, conversation, "read")
-        first, *more = _asked(await request.read()).actions or ("read",)
+        first, *more = _asked(await whole_body(request)).actions or ("read",)
         ticket = self._door.ticket(grant, conversation, first, *more)
         made = msgspec.json.encode(TicketMade(ticket, self._lifetime_s))
         return web.Response(body=made, content_type="application/json", headers={"cache-control": "no-store"})
@@ -51,5 +52,5 @@ def _asked(body: bytes) -> TicketAsked:
     """What the body says. Raises `Refused`."""
     try:
         return msgspec.json.decode(body, type=TicketAsked) if body.strip() else TicketAsked()
-    except msgspec.DecodeError as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise Refused(BAD_REQUEST, f'expected nothing, or JSON such as {{"actions": ["read"]}}: {problem}') from problem

@@ -19,6 +19,7 @@ from tokenmill.dialects import Dialect, Renderer
 from tokenmill.dialects.native import NATIVE
 from tokenmill.events import decode_event
 from tokenmill.gateway.entry import Entry
+from tokenmill.gateway.position import Position
 
 ENDED_KEPT = 64
 """Ended messages of a conversation that are remembered, to know what comes again: a repeat reaches back by one commit
@@ -56,6 +57,10 @@ class Frame(NamedTuple):
     def place(self) -> tuple[int, int]:
         """What orders frames of a partition."""
         return self.offset, self.part
+
+    def id(self, partition: int) -> Position:
+        """Its id: the place behind it."""
+        return Position(partition, self.offset, self.part, self.back)
 
 
 class _Known(msgspec.Struct):

@@ -5,10 +5,20 @@
 3. Each conversation's records are found without looking at another's.
 """
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import attrgetter
 
 from tokenmill.gateway.entry import Entry
+
+TURN_BYTES = 256 * 1024
+"""Of records that are looked at for one client before it is another one's turn: some milliseconds. It is also what a
+client is sent at once, which one of 1 Mbit/s takes in two seconds."""
+
+
+_offset = attrgetter("offset")
 
 
 class Window:
@@ -25,10 +35,21 @@ class Window:
         self.dropped = False
         """Nobody fills it any more: whoever was about to read on from it has to begin anew."""
 
-    def of(self, key: bytes, start: int) -> list[Entry]:
-        """A conversation's records from an offset on, in order."""
-        held = self.by_key.get(key, ())
-        return [entry for entry in held if entry.offset >= start]
+    def of(self, key: bytes, start: int) -> tuple[list[Entry], int]:
+        """A conversation's next records from an offset on, in order, and the offset to go on at.
+
+        They are as many as one turn of the event loop should take; `end` says that there are no more.
+        """
+        held = self.by_key.get(key)
+        if not held:
+            return [], self.end
+        found, size = list[Entry](), 0
+        for entry in islice(held, bisect_left(held, start, key=_offset), None):
+            if found and size + entry.size > TURN_BYTES:
+                return found, entry.offset
+            found.append(entry)
+            size += entry.size
+        return found, self.end
 
 
 class Windows:

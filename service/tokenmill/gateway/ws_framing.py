@@ -64,8 +64,8 @@ class Messages(msgspec.Struct, frozen=True):
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:  # noqa: ARG002 -- looks alike in all
         """A payload with its id; one that is no JSON is a string, and without one it is the id alone."""
         if not frame.payload:
-            return self.opening(Position(partition, frame.offset, frame.part, frame.back))
-        position = str(Position(partition, frame.offset, frame.part, frame.back)).encode()
+            return self.opening(frame.id(partition))
+        position = str(frame.id(partition)).encode()
         return text(b'{%b"id":"%b","data":%b}' % (self._of(), position, as_json(frame.payload)))
 
     def notice(self, name: str, fields: Mapping[str, object]) -> bytes:

@@ -13,7 +13,7 @@ from aiohttp import WSMessage, WSMsgType, web
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import Asked, named
-from tokenmill.gateway.grant import Action, Grant
+from tokenmill.gateway.grant import Action
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, NOT_FOUND, TOO_MANY, UNAVAILABLE, Refused, shown
 from tokenmill.gateway.reading import Gone
 from tokenmill.gateway.serving import Serving
@@ -22,6 +22,7 @@ from tokenmill.gateway.ws_ending import ENDINGS, FAILED, FINISHED, LATER, LEFT, 
 from tokenmill.gateway.ws_frames import Subscribe, conversation_in, read_frame, read_subscribe
 from tokenmill.gateway.ws_framing import PING, Messages, pong
 from tokenmill.gateway.ws_pipe import WsPipe
+from tokenmill.limits import KIB
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ class Socket:
         self._conversation = conversation
         self._reads: dict[str, asyncio.Task[None]] = {}
         self._ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
-        self._place: ExitStack | None = None
+        self._place = ExitStack()
         self._window = 0.0
         self._frames = 0
 
@@ -87,7 +88,7 @@ class Socket:
 
     async def run(self) -> None:
         """Until it is closed."""
-        with ExitStack() as self._place:
+        with self._place:
             listening = asyncio.create_task(self._listen())
             try:
                 await asyncio.wait({listening, self._ended}, return_when=asyncio.FIRST_COMPLETED)
@@ -121,8 +122,7 @@ class Socket:
             query = {name: value for name, value in self._request.query.items() if name != "ticket"}
             await self._subscribe(read_subscribe(query))
             return
-        if self._place is not None:
-            self._place.enter_context(self._parts.admission.unnamed_place())
+        self._place.enter_context(self._parts.admission.unnamed_place())
         try:
             async with asyncio.timeout(FIRST_S):
                 while not self._reads and await self._next() is None:
@@ -147,7 +147,7 @@ class Socket:
         if message.type is WSMsgType.TEXT:
             await self._said(message.data)
         elif message.type is WSMsgType.PING:
-            self._pipe.write(pong(bytes(message.data)))
+            self._say(pong(bytes(message.data)))
         elif message.type is WSMsgType.BINARY:
             raise Refused(BAD_REQUEST, "a frame is one JSON object in a text message, not in a binary one")
         elif message.type is not WSMsgType.PONG:
@@ -222,16 +222,13 @@ class Socket:
         return {**self._request.headers, "authorization": authorization}
 
     async def _let_in(self, conversation: str) -> Held:
-        grant = await self._parts.admission.check(self._request, conversation, "read")
-        return self._placed(grant)
-
-    def _placed(self, grant: Grant) -> Held:
         """A socket has one place, that of whoever read first. Raises `Refused` if there is none."""
-        if self._place is not None and not self._reads:
-            place: AbstractContextManager[Held] = self._parts.admission.place(grant)
-            self._place.close()  # the one it had before it was known whose it is
-            return self._place.enter_context(place)
-        return self._parts.admission.held(grant)
+        grant = await self._parts.admission.check(self._request, conversation, "read")
+        if self._reads:
+            return self._parts.admission.held(grant)
+        place: AbstractContextManager[Held] = self._parts.admission.place(grant)
+        self._place.close()  # the one it had before it was known whose it is
+        return self._place.enter_context(place)
 
     async def _read(self, asked: Asked, held: Held) -> None:
         serving, conversation = self._parts.serving, asked.conversation
@@ -288,7 +285,14 @@ class Socket:
         return Messages(conversation if self._conversation is None and conversation else None)
 
     def _notice(self, name: str, fields: Mapping[str, object], conversation: str) -> None:
-        self._pipe.write(self._framing(conversation).notice(name, fields))
+        self._say(self._framing(conversation).notice(name, fields))
+
+    def _say(self, data: bytes) -> None:
+        """Answer, unless the client reads nothing of what it is answered."""
+        if self._pipe.buffered > self._parts.serving.settings.buffer_kib * KIB:
+            self.end(SLOW)
+        else:
+            self._pipe.write(data)
 
     def _refuse(self, refusal: Refused, conversation: str) -> None:
         self._notice("error", msgspec.json.decode(refusal.body()), conversation)

@@ -124,7 +124,8 @@ class Admin:
 
     async def __aexit__(self, *exception: object) -> None:
         with contextlib.suppress(KafkaError, OSError, TimeoutError):
-            await asyncio.wait_for(self._client.close(), CALL_S)
+            async with asyncio.timeout(CALL_S):
+                await self._client.close()
 
 
 async def until_available(attempt: Callable[[], Awaitable[T]], seconds: float) -> T:

@@ -242,6 +242,7 @@ class Engine:
         for store in (self.sessions, self.store):
             try:
                 if store is not None:
-                    await asyncio.wait_for(store.close(), STOP_S)
+                    async with asyncio.timeout(STOP_S):
+                        await store.close()
             except (Unavailable, TimeoutError, OSError) as problem:
                 log.info("a store did not close cleanly: %r", problem)

@@ -218,7 +218,8 @@ def _fields(request: Ask, row: tuple[int, ...]) -> tuple[int, int, int]:
 
 async def _answer(client: AIOKafkaClient, node: int, request: Ask) -> Any:
     try:
-        return await asyncio.wait_for(client.send(node, request), ANSWER_S)
+        async with asyncio.timeout(ANSWER_S):
+            return await client.send(node, request)
     except TimeoutError as problem:
         raise Unavailable(f"broker {node} does not answer within {ANSWER_S:g} s") from problem
     except (KafkaError, OSError) as problem:
