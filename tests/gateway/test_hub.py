@@ -118,3 +118,15 @@ async def test_who_is_at_the_head_is_sent_home_when_the_process_ends() -> None:
     assert hub.close() == 3
     streams.append(attached(hub, subject()))
     assert [stream.over.result() for stream in streams] == ["drained"] * 4
+
+
+async def test_what_is_open_is_known_once_something_was_read() -> None:
+    """Who came behind the last event can't tell a silent message from none."""
+    log, hub = EventLog(of("c", spoken("m", "Hello"))), Hub()
+    assert hub.open_messages(0, b"c") is None
+    attached(hub, subject())
+    assert hub.open_messages(0, b"c") is None
+    hub.dispatch(log.entries()[:2])
+    assert hub.open_messages(0, b"c") == ["m"]
+    hub.dispatch(log.entries()[2:])
+    assert hub.open_messages(0, b"c") == []

@@ -63,9 +63,9 @@ class Channel:
         if view.knows_more_than(self._view):
             self._view = view
 
-    def open_messages(self) -> list[bytes]:
-        """As far as the view has read, which has the first event of all that it knows."""
-        return list(self._view.open_since())
+    def open_messages(self) -> list[bytes] | None:
+        """As far as the view has read, which has the first event of all that it knows; None: it knows of no message."""
+        return list(self._view.open_since()) if self._view.messages() else None
 
     def take(self, entry: Entry) -> bool:
         """Tell all clients; False if they were sent back, and the channel is over."""
@@ -154,11 +154,13 @@ class Hub:
             return False
 
     def open_messages(self, partition: int, key: bytes) -> list[str] | None:
-        """Ids of a conversation's messages that are open; None if nobody reads it, so that it is not known here."""
-        channels = self._channels.get((partition, key))
-        if not channels:
-            return None
-        return [message.decode(errors="replace") for message in next(iter(channels.values())).open_messages()]
+        """Ids of a conversation's messages that are open; None if that is not known here.
+
+        Nobody reads it, or who does came behind its last event: a message that is silent may be open.
+        """
+        channels = self._channels.get((partition, key), {})
+        found = next((known for each in channels.values() if (known := each.open_messages()) is not None), None)
+        return None if found is None else [message.decode(errors="replace") for message in found]
 
     def clients(self, partition: int) -> list[Client]:
         """Everybody who reads a partition."""
