@@ -1,7 +1,7 @@
 """What a client has not been written yet: collected, in order, and bounded."""
 
 from tests.support.pipes import FakePipe
-from tokenmill.gateway.outbox import Outbox
+from tokenmill.gateway.outbox import PIECE_BYTES, Outbox
 
 
 def outbox_of(pipe: FakePipe, cap: int = 100, stall_s: float = 10) -> tuple[Outbox, list[Outbox]]:
@@ -34,6 +34,20 @@ def test_nothing_is_written_over_what_is_still_on_its_way() -> None:
     pipe.read(100)
     assert outbox.flush(now=2)
     assert pipe.taken == b"abcd"
+
+
+def test_much_that_comes_at_once_is_copied_as_it_is_taken() -> None:
+    """All clients of a channel share what is collected: a copy for each of those who take nothing would add up."""
+    pipe = FakePipe(room=0)
+    outbox, _ = outbox_of(pipe, cap=1 << 20)
+    frames = [bytes([number]) * (PIECE_BYTES // 2 + 1) for number in range(9)]
+    for frame in frames:
+        outbox.put(frame)
+    assert not outbox.flush(now=0)
+    assert (pipe.buffered, outbox.held) == (len(frames[0]), 9 * len(frames[0]))
+    pipe.read(1 << 20)
+    assert outbox.flush(now=1)
+    assert (pipe.taken, outbox.held) == (b"".join(frames), 0)
 
 
 def test_one_who_is_behind_with_more_than_the_cap_is_slow() -> None:

@@ -39,7 +39,7 @@ async def test_others_go_on_while_the_leader_is_frozen(cluster: KafkaCluster) ->
         await producer.send_and_wait("tokens", b"before")
     cluster.brokers[first].freeze()
     try:
-        async with admin_of(others) as admin:
+        async with admin_of(others, patience_ms=2_000) as admin:
 
             async def moved() -> bool:
                 with suppress(KafkaError):  # it may ask the one that is frozen

@@ -15,9 +15,9 @@ LOOK_S = 0.02
 
 
 @asynccontextmanager
-async def admin_of(bootstrap: str) -> AsyncIterator[AIOKafkaAdminClient]:
-    """A client for what operators do."""
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+async def admin_of(bootstrap: str, patience_ms: int = 40_000) -> AsyncIterator[AIOKafkaAdminClient]:
+    """A client for what operators do, with so much patience for a broker that does not answer."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=patience_ms)
     await admin.start()
     try:
         yield admin

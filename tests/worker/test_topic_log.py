@@ -9,6 +9,7 @@ from tests.support.rig import configuration
 from tests.support.stage import Stage
 from tokenmill.errors import Unavailable
 from tokenmill.session import LogId, Mark
+from tokenmill.worker.connect import until_available
 from tokenmill.worker.restore import Extent
 from tokenmill.worker.topic_log import Leader, NoTopic, TopicLog, cluster_id, extents, look, unrecognised
 
@@ -52,7 +53,8 @@ async def test_what_a_topic_holds(stage: Stage, client: AIOKafkaClient) -> None:
     await _written(stage)
     found = await look(client, stage.topics.tokens)
     epoch = found.leaders[0].epoch
-    asked = await extents(client, stage.topics.tokens, {0: _mark(found, RECORDS, epoch), 1: None})
+    marks = {0: _mark(found, RECORDS, epoch), 1: None}
+    asked = await until_available(lambda: extents(client, stage.topics.tokens, marks), 30)  # of a new partition
     assert asked[0] == Extent(0, RECORDS, found.log, epoch, shared=RECORDS)
     assert asked[1] == Extent(0, 0, found.log, found.leaders[1].epoch)
 

@@ -23,6 +23,10 @@ class Pipe(Protocol):
         """Bytes that the connection was handed and could not pass on to the kernel."""
 
 
+PIECE_BYTES = 64 * 1024
+"""Of what is handed to a connection at once: more than what comes in a moment, and less than a kernel's buffer."""
+
+
 class Outbox:
     """Bytes of one client on their way."""
 
@@ -59,14 +63,27 @@ class Outbox:
         return data
 
     def flush(self, now: float) -> bool:
-        """Write what is collected if the socket takes any; False: it does not yet, so come again."""
+        """Write what is collected as long as the socket takes it; False: it does not take all yet, so come again.
+
+        What is collected is shared by all clients of a channel, what is written is a copy: so it is made in pieces.
+        """
         if self._pipe.buffered:
             return self._stuck(now)
         self._stuck_since = None
-        if self._pending:
-            self._pipe.write(self.rest())
+        while self._pending and not self._pipe.buffered:
+            self._pipe.write(self._piece())
             self.written_at = now
-        return True
+        return not self._pending
+
+    def _piece(self) -> bytes:
+        count, size = 0, 0
+        while count < len(self._pending) and (not count or size + len(self._pending[count]) <= PIECE_BYTES):
+            size += len(self._pending[count])
+            count += 1
+        data = b"".join(self._pending[:count])
+        del self._pending[:count]
+        self._size -= size
+        return data
 
     def _stuck(self, now: float) -> bool:
         if self._stuck_since is None:
