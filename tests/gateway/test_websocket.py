@@ -1,5 +1,6 @@
 """Events over WebSockets: `gateway/websocket.py`, with `websockets` as client."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -8,7 +9,7 @@ import httpx
 import pytest
 
 from tests.support.gateways import answer
-from tests.support.sockets import Stand, Token, data_of, heard, stood, wanted
+from tests.support.sockets import HANDSHAKE, Stand, Token, data_of, heard, stood, wanted
 from tests.support.stage import until
 
 pytestmark = pytest.mark.integration
@@ -132,6 +133,19 @@ async def test_sockets_are_told_that_the_process_ends(stand: Stand) -> None:
         assert (await heard(one))[1] == 1001
         await stand.sockets.shutdown(None)  # type: ignore[arg-type] # -- it asks nothing of the application
         assert (await heard(two))[1] == 1001
+
+
+@pytest.mark.parametrize("header", [b"Sec-WebSocket-Key: \xd7", b"Sec-WebSocket-Version: \xff", b"Upgrade: \xd7"])
+async def test_a_handshake_with_other_bytes_than_letters_is_none(stand: Stand, header: bytes) -> None:
+    """It is refused as any other request that is none."""
+    name = header.partition(b":")[0]
+    lines = [header if line.startswith(name) else line for line in HANDSHAKE.split(b"\r\n")]
+    reader, writer = await asyncio.open_connection("127.0.0.1", stand.gate.port)
+    writer.write(b"\r\n".join(lines))
+    async with asyncio.timeout(20):
+        assert b" 400 " in await reader.readline()
+    writer.close()
+    await writer.wait_closed()
 
 
 async def test_an_address_of_sockets_says_so(stand: Stand) -> None:

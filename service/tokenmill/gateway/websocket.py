@@ -58,7 +58,7 @@ class WebSockets:
 
     async def _opened(self, request: web.Request, conversation: str | None) -> web.StreamResponse:
         response = web.WebSocketResponse(autoping=False, compress=False, max_msg_size=FRAME_BYTES, timeout=2.0)
-        if not response.can_prepare(request).ok:
+        if not _is_handshake(request, response):
             raise Refused(BAD_REQUEST, "this address is for WebSockets (RFC 6455); ask /events for a stream over HTTP")
         await response.prepare(request)
         pipe = WsPipe(request, self._parts.serving.settings.stall_s)
@@ -66,3 +66,10 @@ class WebSockets:
         self._sockets.add(socket)
         await socket.run()
         return response
+
+
+def _is_handshake(request: web.Request, response: web.WebSocketResponse) -> bool:
+    try:
+        return response.can_prepare(request).ok
+    except ValueError:  # other bytes than letters in a header, which the library decodes, or quotes as it refuses
+        return False
