@@ -5,10 +5,12 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from tests.support.pipes import FakePipe
 from tests.support.stage import until
 from tokenmill.gateway.counts import Counts
-from tokenmill.gateway.flusher import Flusher
+from tokenmill.gateway.flusher import AGAIN_S, Flusher
 from tokenmill.gateway.outbox import Outbox
 from tokenmill.gateway.stream import Leaves, Outcome, Stream, stays
 from tokenmill.gateway.view import Frame
@@ -80,6 +82,22 @@ async def test_a_client_that_does_not_keep_up_is_ended() -> None:
             stream.tell([frame(2)], b"bcd")
             assert await asyncio.wait_for(stream.over, 5) == "slow"
             flusher.remove(stream)
+
+
+async def test_many_who_become_slow_are_ended_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that others are written to meanwhile."""
+    monkeypatch.setattr("tokenmill.gateway.flusher.ENDED_AT_ONCE", 2)
+    pipes, ended = [FakePipe(room=0) for _ in range(5)], list[float]()
+    async with running() as flusher:
+        streams = [added(flusher, pipe, cap=2) for pipe in pipes]
+        for stream in streams:
+            stream.over.add_done_callback(lambda _: ended.append(time.monotonic()))
+            stream.tell([frame(1)], b"abc")
+        await until(lambda: all(pipe.buffered for pipe in pipes), "they are written to", 5)
+        for stream in streams:
+            stream.tell([frame(2)], b"def")
+        assert [await asyncio.wait_for(stream.over, 5) for stream in streams] == ["slow"] * 5
+    assert ended[-1] - ended[0] > AGAIN_S
 
 
 async def test_silence_is_broken_by_heartbeats() -> None:

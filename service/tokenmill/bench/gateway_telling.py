@@ -43,7 +43,9 @@ def _rate(sides: list[Side]) -> float:
 
 def _findings(report: Report) -> Iterator[Finding]:
     for compared in report.compared:
-        yield Finding(f"{compared.load.name}: {compared.ratio:.2f} of the bare server", "at least 0.5")
+        rate, budget = _rate(compared.gateway), compared.load.budget
+        told = f"{compared.load.name}: {rate:,.0f} frames/s of a core, {compared.ratio:.2f} of the bare server"
+        yield Finding(told, f"at least {budget:,}" if budget else "at least 0.5 of it")
     idle = report.idle
     yield Finding(f"{idle.bytes_each / KIB:.1f} KiB for each of {idle.connections:,} idle connections", "at most 16")
     yield Finding(f"{idle.core_share * 100:.1f} % of a core for their heartbeats", "at most 3")

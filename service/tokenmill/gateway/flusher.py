@@ -15,6 +15,11 @@ AGAIN_S = 0.05
 """Before it is tried again to write to those whose sockets were full: they are for some seconds, or for good."""
 
 
+ENDED_AT_ONCE = 20
+"""Slow clients that are ended between two writes: to end one takes a fraction of a millisecond, and a network that
+breaks makes thousands of them slow in the same moment."""
+
+
 class Flusher:
     """Looks after the outboxes of all streams."""
 
@@ -69,14 +74,19 @@ class Flusher:
             self._wake.clear()
             dirty, self._dirty = self._dirty, set()
             now = loop.time()
-            for outbox in dirty:
-                if not outbox.flush(now):
-                    self._dirty.add(outbox)
-                elif outbox.slow and outbox in self._streams:
-                    self._streams[outbox][0].end("slow")
+            slow = [outbox for outbox in dirty if self._left(outbox, now)]
+            self._dirty.update(slow[ENDED_AT_ONCE:])
+            for outbox in slow[:ENDED_AT_ONCE]:
+                self._streams[outbox][0].end("slow")
             self._counts.flushed(time.time() * 1000)
             if self._dirty:
                 loop.call_later(AGAIN_S, self._wake.set)
+
+    def _left(self, outbox: Outbox, now: float) -> bool:
+        """Write to a client; whether it is slow, and has to be ended."""
+        if not outbox.flush(now):
+            self._dirty.add(outbox)
+        return outbox.slow and outbox in self._streams
 
     async def _beat(self) -> None:
         loop = asyncio.get_running_loop()

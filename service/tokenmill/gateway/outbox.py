@@ -51,7 +51,9 @@ class Outbox:
         return self._size + self._pipe.buffered
 
     def put(self, data: bytes) -> None:
-        """More bytes, to be written with the next flush."""
+        """More bytes, to be written with the next flush; to a slow client no more."""
+        if self.slow:
+            return
         if not self._pending:
             self._dirty(self)
         self._pending.append(data)

@@ -83,8 +83,8 @@ class Stream:
         if frames[0].first or last.ends:
             self.outbox.flush(asyncio.get_running_loop().time())
         if self.outbox.slow:
-            self.end("slow")
-        elif self._until_finish and self._wanted.ends_with(last):
+            return  # it is ended by whoever looks after it
+        if self._until_finish and self._wanted.ends_with(last):
             self.end("finished")
 
     def send_back(self, opened: int) -> None:
