@@ -11,12 +11,14 @@ def test_ratios_are_medians_of_rounds() -> None:
     ours = [Side(20.0, 1.0, 2.0), Side(40.0, 1.0, 2.0), Side(10.0, 1.0, 2.0)]
     bare = [Side(10.0, 1.0, 2.0), Side(30.0, 1.0, 2.0), Side(9.0, 1.0, 2.0)]
     beside = Beside(100, 1_000, Side(1.0, 1.0, 5.0), Side(1.0, 1.0, 6.0), 100 * 1024.0)
-    report = Report([Compared(LOADS[0], ours, bare)], Idle(10_000, 12 * 1024.0, 0.02), beside, 1.5, 9.0)
+    compared = [Compared(LOADS[0], ours, bare), Compared(LOADS[2], ours, bare)]
+    report = Report(compared, Idle(10_000, 12 * 1024.0, 0.02), beside, 1.5, 9.0)
     telling = gateway_telling(report)
-    (row,) = telling.tables[0].rows
+    row, _ = telling.tables[0].rows
     assert row == (LOADS[0].name, "50,000", "100,000", "0.75", "1.0", "2.0", "2.0")
     assert [str(finding) for finding in telling.findings] == [
-        f"{LOADS[0].name}: 0.75 of the bare server (budget: at least 0.5)",
+        f"{LOADS[0].name}: 50,000 frames/s of a core, 0.75 of the bare server (budget: at least 0.5 of it)",
+        f"{LOADS[2].name}: 50,000 frames/s of a core, 0.75 of the bare server (budget: at least 20,000)",
         "12.0 KiB for each of 10,000 idle connections (budget: at most 16)",
         "2.0 % of a core for their heartbeats (budget: at most 3)",
         f"{BESIDE} (budget: as alone)",
