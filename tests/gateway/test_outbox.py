@@ -50,6 +50,24 @@ def test_much_that_comes_at_once_is_copied_as_it_is_taken() -> None:
     assert (pipe.taken, outbox.held) == (b"".join(frames), 0)
 
 
+def test_one_who_takes_what_comes_is_not_slow_because_much_comes_at_once() -> None:
+    """That is our reader's doing. What comes while it takes nothing counts."""
+    pipe = FakePipe(room=0)
+    outbox, _ = outbox_of(pipe, cap=PIECE_BYTES)
+    frame = b"x" * PIECE_BYTES
+    for _ in range(5):
+        outbox.put(frame)
+    for number in range(4):
+        assert not outbox.flush(now=number)
+        assert not outbox.flush(now=number)
+        pipe.read(PIECE_BYTES)
+    assert outbox.flush(now=5)
+    assert (outbox.slow, pipe.taken) == (False, frame * 4)
+    outbox.put(b"y")
+    assert outbox.flush(now=6)
+    assert outbox.slow
+
+
 def test_one_who_is_behind_with_more_than_the_cap_is_slow() -> None:
     """What was collected for it is let go of; nothing more is taken."""
     pipe = FakePipe(room=0)

@@ -11,22 +11,19 @@
 import asyncio
 import json
 import re
-import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import aiohttp
-import msgspec
 from aiohttp import web
 
-from tests.support.gateways import Gate
+from tests.support.gateways import Gate, Speaker
 from tokenmill.gateway.durable_framing import CLOSED, NEXT, SECURITY
 from tokenmill.gateway.position import Position
 from tokenmill.gateway.problems import Refused
 from tokenmill.gateway.sequences import Sequences, claim_of
-from tokenmill.records import InputRecord, Output
-from tokenmill.session import OutputSpec, Partition, SessionSettings
+from tokenmill.records import Output
 
 OWN_HEADERS = {"content-type", "content-length", "transfer-encoding", "date", "server", "connection"}
 """Of the double, where it writes the body anew."""
@@ -49,32 +46,23 @@ class _Stream:
         self.json = content_type.partition(";")[0] == "application/json"
         self.first = -1
         """Offset of its first record."""
-        self._answer = Partition(SessionSettings(outputs=(OutputSpec("events"),), dlq="dlq"), "tokens", 0)
-        self._offset = 0
+        self._says = Speaker(name, "m").says
 
     def opened(self) -> list[Output]:
         """How the answer begins."""
-        return self._said({"open": {"format": "plain"}, "delta": ""})
+        return self._says({"open": {"format": "plain"}, "delta": ""})
 
     def appended(self, body: bytes) -> list[Output]:
         """Each byte is a character of a text. An array is appended as its elements. Raises `ValueError`."""
         if not self.json:
-            return self._said({"delta": body.decode("latin-1")})
+            return self._says({"delta": body.decode("latin-1")})
         found = json.loads(body)
         values = found if isinstance(found, list) else [found]
-        return [record for value in values for record in self._said({"delta": json.dumps(value)})]
+        return [record for value in values for record in self._says({"delta": json.dumps(value)})]
 
     def closed(self) -> list[Output]:
         """How it ends."""
-        return self._said({"finish_reason": "stop"})
-
-    def _said(self, chunk: dict[str, Any]) -> list[Output]:
-        out = list[Output]()
-        value = msgspec.json.encode({"message_id": "m", **chunk})
-        now = int(time.time() * 1000)
-        self._answer.process([InputRecord("tokens", 0, self._offset, now, self.name.encode(), value)], out)
-        self._offset += 1
-        return [record for record in out if record.topic == "events"]
+        return self._says({"finish_reason": "stop"})
 
     def shown(self, events: Iterable[dict[str, Any]]) -> bytes:
         """What was appended, out of the events that it became."""

@@ -131,4 +131,4 @@ def frames_of(came: Iterable[Entry], dialect: Dialect, key: bytes = b"c") -> lis
 
 def position_of(frame: Frame) -> Position:
     """Its id."""
-    return Position(0, frame.offset, frame.part, frame.back)
+    return frame.id(0)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -40,20 +40,36 @@ Routes = Callable[[Serving], Iterable[web.RouteDef]]
 MIB = 1024 * 1024
 
 
+class Speaker:
+    """What a worker makes of the chunks of one message: native records."""
+
+    def __init__(self, conversation: str, message: str) -> None:
+        self._partition = Partition(SessionSettings(outputs=(OutputSpec("events"),), dlq="dlq"), "tokens", 0)
+        self._key = conversation.encode()
+        self._message = message
+        self._began = int(time.time() * 1000)
+        self._offset = 0
+
+    def says(self, chunk: Mapping[str, Any]) -> list[Output]:
+        """The records of the next chunk."""
+        out = list[Output]()
+        value = msgspec.json.encode({"message_id": self._message, **chunk})
+        record = InputRecord("tokens", 0, self._offset, self._began + self._offset, self._key, value)
+        self._partition.process([record], out)
+        self._offset += 1
+        return [record for record in out if record.topic == "events"]
+
+
 def answer(
     conversation: str, message: str, texts: Sequence[str], *, finish: bool = True, **opening: Any
 ) -> list[Output]:
     """The native records of an answer, as a worker would write them."""
-    partition, out = Partition(SessionSettings(outputs=(OutputSpec("events"),), dlq="dlq"), "tokens", 0), list[Output]()
+    speaker = Speaker(conversation, message)
     chunks: list[dict[str, Any]] = [{"delta": text} for text in texts]
     chunks[0]["open"] = {"format": "plain", "model": "some-model", **opening}
     if finish:
         chunks.append({"finish_reason": "stop"})
-    began = int(time.time() * 1000)
-    for offset, chunk in enumerate(chunks):
-        value = msgspec.json.encode({"message_id": message, **chunk})
-        partition.process([InputRecord("tokens", 0, offset, began + offset, conversation.encode(), value)], out)
-    return [record for record in out if record.topic == "events"]
+    return [record for chunk in chunks for record in speaker.says(chunk)]
 
 
 def shown(records: Iterable[Output], dialect: str) -> list[bytes]:

@@ -12,7 +12,7 @@ from tokenmill.gateway.rights import authorised
 from tokenmill.gateway.stream import Held
 
 NOBODY = Grant(name="", conversations=(), actions=frozenset())
-"""Who has not said anything yet."""
+"""Whose connections are not counted."""
 
 
 class Admission:
@@ -34,7 +34,10 @@ class Admission:
 
     @contextmanager
     def unnamed_place(self) -> Iterator[None]:
-        """A place for a connection of which it is not known yet whose it is. Raises `Refused` if there is none."""
+        """A place that only counts for the process: it is not known yet whose it is, or does not matter.
+
+        Raises `Refused` if there is none.
+        """
         with self._places.taken(NOBODY):
             yield
 

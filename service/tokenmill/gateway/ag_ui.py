@@ -13,6 +13,7 @@ from aiohttp import web
 from tokenmill.dialects.ag_ui import AG_UI
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import Asked, named
+from tokenmill.gateway.bodies import NOT_JSON
 from tokenmill.gateway.framing import SSE
 from tokenmill.gateway.incoming import whole_body
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
@@ -62,5 +63,5 @@ def _read(body: bytes) -> RunAgentInput:
     """The body. Raises `Refused`."""
     try:
         return msgspec.json.decode(body, type=RunAgentInput)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except NOT_JSON as problem:
         raise Refused(BAD_REQUEST, f"the body is a RunAgentInput of AG-UI, as JSON: {problem}") from problem

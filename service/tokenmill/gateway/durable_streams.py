@@ -66,7 +66,7 @@ class Waiter:
 
     def __init__(self, place: tuple[int, int]) -> None:
         self._place = place
-        self.came: asyncio.Future[Sequence[Frame]] = asyncio.get_running_loop().create_future()
+        self.came: asyncio.Future[list[Frame]] = asyncio.get_running_loop().create_future()
 
     def tell(self, frames: Sequence[Frame], data: bytes) -> None:  # noqa: ARG002 -- the answer is written anew
         """They came. A client of another gateway, whose reader was ahead of ours, may have some."""
@@ -85,7 +85,7 @@ class Waiter:
     def lose(self) -> None:
         """Poll again."""
         if not self.came.done():
-            self.came.set_result(())
+            self.came.set_result([])
 
 
 class DurableStreams:
@@ -128,7 +128,7 @@ class DurableStreams:
         except Gone as problem:
             raise Refused(GONE, "the log has no such position; begin with -1 or now") from problem
         if live and not frames and not _closed(wanted, begun, frames):
-            frames = list(await self._wait(wanted, begun))
+            frames = await self._wait(wanted, begun)
         at = _behind(begun, frames)
         headers = {NEXT: str(at), "cache-control": FULL if full else "no-store"} | SECURITY
         if not full:
@@ -141,7 +141,7 @@ class DurableStreams:
             return web.Response(status=204, headers=headers)
         return _tagged(request, wanted, array(frames), headers)
 
-    async def _wait(self, wanted: Asked, begun: Begun) -> Sequence[Frame]:
+    async def _wait(self, wanted: Asked, begun: Begun) -> list[Frame]:
         """The next frames, if any come in time."""
         reading = begun.reading
         waiter = Waiter(reading.place)
@@ -151,7 +151,7 @@ class DurableStreams:
             async with asyncio.timeout(POLL_S):
                 return await waiter.came
         except TimeoutError:
-            return ()
+            return []
         finally:
             self._serving.hub.detach(subject, waiter)
 
@@ -205,13 +205,14 @@ def _offset(request: web.Request, live: str) -> str:
 async def _parts(begun: Begun) -> AsyncGenerator[tuple[list[Frame], bool]]:
     """Frames up to the head, in parts of a bounded size, and whether there may be more behind each."""
     frames, size = list[Frame](), 0
-    async for came in _batches(begun):
-        for frame in came:
-            size += len(frame.payload)
-            if size > ANSWER_BYTES and frames:
-                yield frames, True
-                frames, size = [], len(frame.payload)
-            frames.append(frame)
+    async with aclosing(_batches(begun)) as batches:
+        async for came in batches:
+            for frame in came:
+                size += len(frame.payload)
+                if size > ANSWER_BYTES and frames:
+                    yield frames, True
+                    frames, size = [], len(frame.payload)
+                frames.append(frame)
     yield frames, False
 
 

@@ -14,7 +14,6 @@ thousand."""
 AGAIN_S = 0.05
 """Before it is tried again to write to those whose sockets were full: they are for some seconds, or for good."""
 
-
 ENDED_AT_ONCE = 20
 """Slow clients that are ended between two writes: to end one takes a fraction of a millisecond, and a network that
 breaks makes thousands of them slow in the same moment."""

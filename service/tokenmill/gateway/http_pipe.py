@@ -90,9 +90,8 @@ async def sent_whole(request: web.Request, answer: web.Response, send_s: float) 
     pipe = HttpPipe(request, answer, send_s)
     pipe.bound()
     try:
-        async with asyncio.timeout(send_s):
-            await answer.prepare(request)
-            await answer.write_eof()
+        await answer.prepare(request)
+        await pipe.finish()
     except TimeoutError:
         pipe.reset()
     return answer

@@ -95,8 +95,7 @@ class Hub:
     def close(self) -> int:
         """Send everybody home, and whoever comes from now on. Answers how many were there."""
         self.closing = True
-        found = (channel for channels in self._channels.values() for channel in channels.values())
-        clients = [client for channel in found for client in channel.clients]
+        clients = self.clients()
         for client in clients:
             client.send_home()
         return len(clients)
@@ -162,9 +161,9 @@ class Hub:
         found = next((known for each in channels.values() if (known := each.open_messages()) is not None), None)
         return None if found is None else [message.decode(errors="replace") for message in found]
 
-    def clients(self, partition: int) -> list[Client]:
-        """Everybody who reads a partition."""
-        found = (channels for (number, _), channels in self._channels.items() if number == partition)
+    def clients(self, partition: int | None = None) -> list[Client]:
+        """Everybody who reads a partition, or any."""
+        found = (channels for (number, _), channels in self._channels.items() if partition in (None, number))
         return [client for channels in found for channel in channels.values() for client in channel.clients]
 
 

@@ -83,7 +83,12 @@ async def whole_body(request: web.Request) -> bytes:
     try:
         return await Incoming(request, WHOLE_S).whole(request.client_max_size)
     except BrokenOff as lost:
-        raise Refused(BAD_REQUEST, "the connection was lost before the end of the body") from lost
+        raise broken_off() from lost
+
+
+def broken_off() -> Refused:
+    """What a client is told that may still read, though the end of its body did not come."""
+    return Refused(BAD_REQUEST, "the connection was lost before the end of the body")
 
 
 def _too_large(cap: int) -> Refused:

@@ -30,7 +30,18 @@ PIECE_BYTES = 64 * 1024
 class Outbox:
     """Bytes of one client on their way."""
 
-    __slots__ = ("_cap", "_dirty", "_pending", "_pipe", "_size", "_stall_s", "_stuck_since", "slow", "written_at")
+    __slots__ = (
+        "_burst",
+        "_cap",
+        "_dirty",
+        "_pending",
+        "_pipe",
+        "_size",
+        "_stall_s",
+        "_stuck_since",
+        "slow",
+        "written_at",
+    )
 
     def __init__(self, pipe: Pipe, cap: int, stall_s: float, dirty: Callable[["Outbox"], None]) -> None:
         self._pipe = pipe
@@ -39,6 +50,9 @@ class Outbox:
         self._dirty = dirty
         self._pending: list[bytes] = []
         self._size = 0
+        self._burst = 0
+        """Pending bytes that were more than the socket took when it took something last: they came at once, because our
+        reader was behind, and are shared. The cap counts what comes while the socket takes nothing."""
         self._stuck_since: float | None = None
         self.slow = False
         """It is over its cap or its time: nothing more is taken."""
@@ -73,8 +87,9 @@ class Outbox:
             return self._stuck(now)
         self._stuck_since = None
         while self._pending and not self._pipe.buffered:
-            self._pipe.write(self._piece())
+            self._pipe.write(self.rest() if self._size <= PIECE_BYTES else self._piece())
             self.written_at = now
+        self._burst = self._size
         return not self._pending
 
     def _piece(self) -> bytes:
@@ -90,7 +105,7 @@ class Outbox:
     def _stuck(self, now: float) -> bool:
         if self._stuck_since is None:
             self._stuck_since = now
-        if self.held > self._cap or now - self._stuck_since > self._stall_s:
+        if self.held > self._cap + self._burst or now - self._stuck_since > self._stall_s:
             self.slow = True
             self._pending, self._size = [], 0
         return self.slow

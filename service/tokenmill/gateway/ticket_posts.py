@@ -6,6 +6,7 @@ import msgspec
 from aiohttp import web
 
 from tokenmill.gateway.asked import named
+from tokenmill.gateway.bodies import NOT_JSON
 from tokenmill.gateway.incoming import whole_body
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
 from tokenmill.gateway.rights import Door, authorised
@@ -52,5 +53,5 @@ def _asked(body: bytes) -> TicketAsked:
     """What the body says. Raises `Refused`."""
     try:
         return msgspec.json.decode(body, type=TicketAsked) if body.strip() else TicketAsked()
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except NOT_JSON as problem:
         raise Refused(BAD_REQUEST, f'expected nothing, or JSON such as {{"actions": ["read"]}}: {problem}') from problem

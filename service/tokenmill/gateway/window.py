@@ -17,7 +17,6 @@ TURN_BYTES = 256 * 1024
 """Of records that are looked at for one client before it is another one's turn: some milliseconds. It is also what a
 client is sent at once, which one of 1 Mbit/s takes in two seconds."""
 
-
 _offset = attrgetter("offset")
 
 

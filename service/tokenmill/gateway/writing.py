@@ -24,11 +24,11 @@ from tokenmill.errors import RecordError
 from tokenmill.events import ToolResult
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import named
-from tokenmill.gateway.bodies import Stop, Stopping, ToolResultBody, Written
+from tokenmill.gateway.bodies import NOT_JSON, Stop, Stopping, ToolResultBody, Written
 from tokenmill.gateway.chunk_posts import ChunkPost
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.grant import Action, Grant
-from tokenmill.gateway.incoming import BrokenOff, Incoming
+from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
 from tokenmill.gateway.native_chunks import NATIVE, NativeChunks, read_tm_open
 from tokenmill.gateway.problems import BAD_REQUEST, UNSUPPORTED, Refused
 from tokenmill.gateway.raw_stream import JSON, Cut, RawStream, how_to_read
@@ -136,8 +136,7 @@ class Writing:
             self._cap,
         )
         about: dict[str, Any] = {"message_id": message_id, "options": options, "tracing": _tracing(request.headers)}
-        nobody = msgspec.structs.replace(grant, name="")
-        with self._admission.place(nobody):
+        with self._admission.unnamed_place():
             async with self._sequences.turn(conversation, claim) as turn:
                 if turn.repeat:
                     return web.Response(status=204, headers=turn.headers())
@@ -238,7 +237,7 @@ async def _answering(work: Coroutine[Any, Any, web.Response]) -> web.Response:
     try:
         return await work
     except BrokenOff as lost:
-        raise Refused(BAD_REQUEST, "the connection was lost before the end of the body") from lost
+        raise broken_off() from lost
 
 
 def _tell(task: "asyncio.Task[web.Response]") -> None:
@@ -266,7 +265,7 @@ def _read(request: web.Request, body: bytes, kind: type[T]) -> T:
         raise Refused(UNSUPPORTED, f"send the body as {JSON}")
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except NOT_JSON as problem:
         raise Refused(BAD_REQUEST, f"the body: {problem}") from problem
 
 
