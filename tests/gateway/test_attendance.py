@@ -12,6 +12,7 @@ from tokenmill.dialects import find_dialect
 from tokenmill.dialects.native import NATIVE
 from tokenmill.gateway.asked import Asked
 from tokenmill.gateway.framing import SSE
+from tokenmill.gateway.outbox import PIECE_BYTES
 from tokenmill.gateway.stream import Held, Outcome, always
 
 pytestmark = pytest.mark.integration
@@ -33,6 +34,21 @@ class Memory:
 
     def write(self, data: bytes) -> None:
         """Take bytes of the present."""
+        self.taken += data
+
+
+class Full(Memory):
+    """A connection whose socket is full, until somebody waits for it."""
+
+    buffered = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent = list[int]()
+
+    async def send(self, data: bytes) -> None:
+        """Take it, and remember how much it was."""
+        self.sent.append(len(data))
         self.taken += data
 
 
@@ -76,6 +92,18 @@ async def test_only_the_past_is_folded(gate: Gate) -> None:
     assert await client == "finished"
     texts = [msgspec.json.decode(each)["delta"] for each in payloads(pipe.taken) if b"text-delta" in each]
     assert texts == ["abc", "d", "e", "f"]
+
+
+async def test_an_end_that_comes_at_once_goes_out_in_pieces(gate: Gate) -> None:
+    """All clients of a channel share what is collected for them, and copies are made of what is on its way only."""
+    records = answer("c", "m", ["x" * 10_000] * 15)
+    pipe = Full()
+    client = asyncio.create_task(attended(gate, pipe))
+    await gate.attended()
+    await gate.say(records)
+    assert await client == "finished"
+    assert payloads(pipe.taken) == shown(records, "ai_sdk_ui")
+    assert max(pipe.sent) <= PIECE_BYTES < sum(pipe.sent)
 
 
 async def test_the_first_message_that_comes_is_the_only_one(gate: Gate) -> None:

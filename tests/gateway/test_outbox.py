@@ -105,4 +105,4 @@ def test_the_rest_can_be_had_by_whoever_waits_for_the_client() -> None:
     outbox.put(b"ab")
     outbox.flush(now=0)
     outbox.put(b"cd")
-    assert (outbox.rest(), outbox.rest(), outbox.held) == (b"cd", b"", 1)
+    assert (outbox.piece(), outbox.piece(), outbox.held) == (b"cd", b"", 1)

@@ -124,7 +124,8 @@ class Attendance:
         if stream.last is not None:
             reading.standing = stream.last.id(reading.partition)
         if outcome in ("finished", "back"):
-            await self._send(outbox.rest())  # what its socket did not take at once
+            while piece := outbox.piece():  # what its socket did not take at once
+                await self._send(piece)
         if outcome == "back":
             await reading.go_back(stream.place, stream.opened)
         return outcome

@@ -73,26 +73,11 @@ class Outbox:
         self._pending.append(data)
         self._size += len(data)
 
-    def rest(self) -> bytes:
-        """What was not written, for somebody who waits until it is."""
-        data, self._pending, self._size = b"".join(self._pending), [], 0
-        return data
-
-    def flush(self, now: float) -> bool:
-        """Write what is collected as long as the socket takes it; False: it does not take all yet, so come again.
+    def piece(self) -> bytes:
+        """The next of what was not written, for somebody who waits until it is; empty: nothing is left.
 
         What is collected is shared by all clients of a channel, what is written is a copy: so it is made in pieces.
         """
-        if self._pipe.buffered:
-            return self._stuck(now)
-        self._stuck_since = None
-        while self._pending and not self._pipe.buffered:
-            self._pipe.write(self.rest() if self._size <= PIECE_BYTES else self._piece())
-            self.written_at = now
-        self._burst = self._size
-        return not self._pending
-
-    def _piece(self) -> bytes:
         count, size = 0, 0
         while count < len(self._pending) and (not count or size + len(self._pending[count]) <= PIECE_BYTES):
             size += len(self._pending[count])
@@ -101,6 +86,17 @@ class Outbox:
         del self._pending[:count]
         self._size -= size
         return data
+
+    def flush(self, now: float) -> bool:
+        """Write what is collected as long as the socket takes it; False: it does not take all yet, so come again."""
+        if self._pipe.buffered:
+            return self._stuck(now)
+        self._stuck_since = None
+        while self._pending and not self._pipe.buffered:
+            self._pipe.write(self.piece())
+            self.written_at = now
+        self._burst = self._size
+        return not self._pending
 
     def _stuck(self, now: float) -> bool:
         if self._stuck_since is None:
