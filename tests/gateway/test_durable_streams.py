@@ -12,8 +12,10 @@ import pytest
 from tests.support.gateways import Gate, admission, answer, listening, shown
 from tests.support.judging import run_node
 from tests.support.stage import until
+from tokenmill.errors import Unavailable
+from tokenmill.gateway import serving
 from tokenmill.gateway.durable_streams import POLL_S, DurableStreams, Waiter
-from tokenmill.gateway.position import read_position
+from tokenmill.gateway.position import Position, read_position
 from tokenmill.gateway.view import Frame
 from tokenmill.records import Output
 
@@ -194,6 +196,62 @@ async def test_long_streams_come_in_parts(
         assert "stream-closed" not in part.headers
     assert read == values(records)
     assert (part.headers["stream-closed"], part.headers["cache-control"]) == ("true", "no-store")
+
+
+LONG = answer("c", "m", ["x" * 100_000] * 60)
+
+
+@pytest.fixture
+async def small(kafka: str, unique: str) -> AsyncIterator[Gate]:
+    """A gateway that keeps little in memory, and a long answer of which it reads most from Kafka."""
+    async with listening(kafka, unique, lambda at: DurableStreams(at, admission()).routes(), window_mib=1) as gate:
+        await gate.say(LONG)
+        yield gate
+
+
+async def streamed(gate: Gate, offset: str) -> tuple[str, bool]:
+    """What came of a stream behind an offset, and whether it was cut off."""
+    text, query = "", {"offset": offset, "live": "sse", "until": "finish"}
+    async with (
+        httpx.AsyncClient(base_url=gate.url, timeout=25) as client,
+        client.stream("GET", S, params=query) as page,
+    ):
+        try:
+            async for each in page.aiter_text():
+                text += each
+        except httpx.TransportError:
+            return text, True
+    return text, False
+
+
+async def test_without_kafka_an_answer_is_cut_off_and_goes_on_later(
+    small: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks like no end, and the last offset is where the rest begins."""
+    past, read, turns = small.serving.past, small.serving.past.read, iter(range(99))
+
+    async def away_after_two(*place: Any) -> Any:
+        if next(turns) >= 2:
+            raise Unavailable("Kafka does not answer")
+        return await read(*place)
+
+    with monkeypatch.context() as away:
+        away.setattr(past, "read", away_after_two)
+        first, cut = await streamed(small, "-1")
+    assert cut
+    controls = [json.loads(line[5:]) for line in first.splitlines() if line.startswith('data:{"streamNext')]
+    rest, cut = await streamed(small, controls[-1]["streamNextOffset"])
+    assert not cut
+    came = [text.count('"conversation_id"') for text in (first, rest)]
+    assert 0 < came[0] < sum(came) == len(LONG)
+
+
+async def test_an_offset_that_turns_out_to_be_none_is_gone(small: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found only on the way to the head: what is behind it was not looked at for long enough."""
+    monkeypatch.setattr(serving, "PEEK_S", 0.0)
+    async with httpx.AsyncClient(base_url=small.url, timeout=25) as client:
+        page = await client.get(S, params={"offset": str(Position(small.serving.tail.partition_of(b"c"), 40, 9, 40))})
+    assert (page.status_code, page.json()["type"].rpartition(":")[2]) == (410, "gone")
 
 
 async def test_what_somebody_has_is_not_sent_again(gate: Gate, client: httpx.AsyncClient) -> None:

@@ -19,7 +19,7 @@ async def test_gauges_say_what_is_held_and_what_may_be(kafka: str, unique: str) 
     topic = f"events-{unique}"
     await make_topics(kafka, topic, partitions=2)
     numbers, windows, connection = Numbers(GATEWAY_METRICS), Windows(1 << 20, 60), Connection(kafka)
-    tail, past = Tail(connection, topic, windows, Hub()), Past(connection, topic, 3)
+    tail, past = Tail(connection, topic, windows, Hub(), list[int]().extend), Past(connection, topic, 3)
     read_gauges(numbers, SETTINGS, tail, past, windows)
     await tail.start(20)
     try:

@@ -33,7 +33,8 @@ class Rig:
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.windows, self.hub = Windows(1 << 30, 1e9), Hub()
-        self.tail = Tail(Connection(bootstrap), topic, self.windows, self.hub)
+        self.told = list[int]()
+        self.tail = Tail(Connection(bootstrap), topic, self.windows, self.hub, self.told.extend)
 
     def client(self, partition: int, key: bytes) -> Stream:
         """One who is at the head."""
@@ -80,6 +81,7 @@ async def test_what_comes_is_told_and_kept(kafka: str, topic: str) -> None:
         assert taken(client).count(b"data:") == len(frames_of(LOG.entries(), NATIVE, b"a"))
         assert rig.windows.get(0) is None
         assert not client.over.done()
+        assert rig.told == [record.timestamp for record in LOG.records if record.key == b"a"]
 
 
 async def test_it_reads_what_is_committed(kafka: str, topic: str, unique: str) -> None:

@@ -9,16 +9,16 @@ import re
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.gateway_clients import answer, events_path, gateway_of, read_events
+from tests.support.gateway_clients import answer, blocks, events_path, gateway_of, read_events
 from tests.support.gateways import answer as answer_of_model
-from tests.support.sse import Lines, Sse
+from tests.support.sse import Block, Lines, Sse
 from tests.support.stage import Stage, until
 from tokenmill.gateway.deadlines import HEAD_S
 from tokenmill.servers.gateway import GatewayProcess
@@ -28,6 +28,12 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow]
 MIB = 1024 * 1024
 
 STALLED = 60
+
+READING = 10
+
+AHEAD = 10
+"""Pieces that may be on their way to those who read: fewer than the gateway takes for slow, or a test that has no
+processor for a moment would be closed, too."""
 
 STALL_S = 2
 
@@ -45,11 +51,18 @@ async def gateway(stage: Stage, folder: Path, **settings: Any) -> AsyncIterator[
         yield process
 
 
-async def publish(stage: Stage, conversation: str, message: str, pieces: int, pause_s: float = 0.0) -> int:
-    """Native events on the topic, as a worker writes them; how many."""
+async def at_once(_number: int) -> None:
+    """Nobody is waited for."""
+
+
+async def publish(
+    stage: Stage, conversation: str, message: str, pieces: int, turn: Callable[[int], Awaitable[None]] = at_once
+) -> int:
+    """Native events on the topic, as a worker writes them, each when it is its turn; how many."""
     records = answer_of_model(conversation, message, [PIECE] * pieces)
     assert stage._producer is not None
-    for record in records:
+    for number, record in enumerate(records):
+        await turn(number)
         await stage._producer.send_and_wait(
             stage.topics.events,
             record.value,
@@ -57,7 +70,6 @@ async def publish(stage: Stage, conversation: str, message: str, pieces: int, pa
             headers=list(record.headers),
             timestamp_ms=record.timestamp,
         )
-        await asyncio.sleep(pause_s)
     return len(records)
 
 
@@ -83,6 +95,13 @@ async def reset(sock: socket.socket) -> bool:
     return True
 
 
+async def collect(port: int, path: str, got: list[Block]) -> None:
+    """All of an answer, as it comes."""
+    async with answer(port, path) as found:
+        async for block in blocks(found):
+            got.append(block)  # noqa: PERF401 -- others look at it meanwhile
+
+
 def memory(process: GatewayProcess) -> int:
     """Bytes of a process that are in memory."""
     pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
@@ -96,17 +115,19 @@ async def test_those_who_read_nothing_delay_nobody_and_are_closed(stage: Stage, 
         await read_nothing_of("warm", stage, process)
         before = memory(process)
         stalled = [stack.enter_context(await connected(process.port, path)) for _ in range(STALLED)]
-        reading = [
-            asyncio.create_task(read_events(process.port, "c", None, None, from_="start", until="finish"))
-            for _ in range(10)
-        ]
-        await until(lambda: streams(process) == STALLED + 10, "all are there", 30)
+        got = [list[Block]() for _ in range(READING)]
+        reading = [asyncio.create_task(collect(process.port, path, each)) for each in got]
+        await until(lambda: streams(process) == STALLED + READING, "all are there", 30)
         peak = asyncio.create_task(highest(process))
         stack.push_async_callback(asyncio.wait, [peak])
         stack.callback(peak.cancel)
-        count = await publish(stage, "c", "m", PIECES)
-        for got in await asyncio.wait_for(asyncio.gather(*reading), 60):
-            assert len(got) == count
+
+        async def taken(number: int) -> None:
+            await until(lambda: min(map(len, got)) >= number - AHEAD, "those who read have what came before")
+
+        count = await publish(stage, "c", "m", PIECES, taken)
+        await asyncio.wait_for(asyncio.gather(*reading), 60)
+        assert {len(each) for each in got} == {count}
         began = time.monotonic()
         await until(lambda: ended(process, "slow") == STALLED, "they are slow", 30)
         for sock in stalled:

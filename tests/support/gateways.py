@@ -148,9 +148,9 @@ async def listening(
     gateway = Gateway(**{"lookback_s": 1e9, **settings})
     connection, counts = Connection(bootstrap), Counts()
     hub = Hub(counts)
-    tail = Tail(connection, topic, Windows(gateway.window_mib * MIB, gateway.window_s), hub, counts)
-    past = Past(connection, topic, gateway.catch_up_readers)
     flusher = Flusher(gateway.flush_ms / 1000, gateway.heartbeat_s, counts)
+    tail = Tail(connection, topic, Windows(gateway.window_mib * MIB, gateway.window_s), hub, flusher.told)
+    past = Past(connection, topic, gateway.catch_up_readers)
     serving = Serving(gateway, tail, past, hub, flusher, counts)
     async with AsyncExitStack() as stack:
         producer = await stack.enter_async_context(AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=2))

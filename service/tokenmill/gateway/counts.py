@@ -1,11 +1,11 @@
 """What the gateway counts: two additions for a frame and all of its clients, everything else once for a request.
 
-How long events take is not measured frame by frame either. The tail notes the timestamps of the records that somebody
-waits for, and the flush that follows puts all of them into the histogram at once.
+How long events take is not measured frame by frame either. The timestamps of the records that somebody waits for
+are noted, and the flush that follows puts all of them into the histogram at once.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import msgspec
@@ -41,7 +41,6 @@ class Counts:
         self.numbers = numbers or Numbers(GATEWAY_METRICS)
         self._sent: dict[tuple[str, str], Sent] = {}
         self._open: Counter[str] = Counter()
-        self._told: list[int] = []
         self._delivery = self.numbers.histograms["tokenmill_gateway_delivery_latency_seconds"]
         self._first_byte = self.numbers.histograms["tokenmill_gateway_first_byte_seconds"]
         self._catch_up = self.numbers.histograms["tokenmill_gateway_catch_up_seconds"]
@@ -64,15 +63,9 @@ class Counts:
         """Where to add up what is written in this dialect on this transport."""
         return self._sent.setdefault((dialect, transport), Sent())
 
-    def told(self, timestamps: Iterable[int]) -> None:
-        """Records that clients wait for were handed to them; their timestamps, in milliseconds since the epoch."""
-        self._told += timestamps
-
-    def flushed(self, now_ms: float) -> None:
-        """All that was handed to clients is on their sockets, or they are behind."""
-        if self._told:
-            self._delivery.observe_since(self._told, now_ms)
-            self._told.clear()
+    def delivered(self, timestamps: list[int], now_ms: float) -> None:
+        """Records that clients waited for are on their sockets, or they are behind; in milliseconds since the epoch."""
+        self._delivery.observe_since(timestamps, now_ms)
 
     @contextmanager
     def attending(self, transport: str) -> Iterator[Attended]:

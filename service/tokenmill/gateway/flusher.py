@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Iterable
 
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.outbox import Outbox
@@ -27,6 +28,7 @@ class Flusher:
         self._flush_s = flush_s
         self._heartbeat_s = heartbeat_s
         self._dirty: set[Outbox] = set()
+        self._told: list[int] = []
         self._wake = asyncio.Event()
         self._empty = asyncio.Event()
         self._streams: dict[Outbox, tuple[Stream, bytes]] = {}
@@ -48,6 +50,15 @@ class Flusher:
         """It has something to write."""
         self._dirty.add(outbox)
         self._wake.set()
+
+    def told(self, timestamps: Iterable[int]) -> None:
+        """Records that clients wait for were handed to them; their timestamps, in milliseconds since the epoch.
+
+        Not all of those clients have streams: some polls are answered with the next record.
+        """
+        self._told += timestamps
+        if self._told:
+            self._wake.set()
 
     @property
     def streams(self) -> list[Stream]:
@@ -77,7 +88,8 @@ class Flusher:
             self._dirty.update(slow[ENDED_AT_ONCE:])
             for outbox in slow[:ENDED_AT_ONCE]:
                 self._streams[outbox][0].end("slow")
-            self._counts.flushed(time.time() * 1000)
+            self._counts.delivered(self._told, time.time() * 1000)
+            self._told.clear()
             if self._dirty:
                 loop.call_later(AGAIN_S, self._wake.set)
 
@@ -100,4 +112,3 @@ class Flusher:
                     outbox.put(heartbeat)
                     silent += 1
             self._counts.beat(silent)
-            self._counts.flushed(time.time() * 1000)  # of those who wait without a stream

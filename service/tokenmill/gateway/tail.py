@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
@@ -20,7 +20,6 @@ from aiokafka.partitioner import murmur2
 
 from tokenmill.client import Connection
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.entry import entries
 from tokenmill.gateway.hub import Hub
 from tokenmill.gateway.window import Window, Windows
@@ -51,13 +50,18 @@ class Tail:
     """Reads the ends of a topic's partitions. Raises `Unavailable` when Kafka does not answer."""
 
     def __init__(
-        self, connection: Connection, topic: str, windows: Windows, hub: Hub, counts: Counts | None = None
+        self,
+        connection: Connection,
+        topic: str,
+        windows: Windows,
+        hub: Hub,
+        told: Callable[[Iterable[int]], None],
     ) -> None:
         self._connection = connection
         self._topic = topic
         self._windows = windows
         self._hub = hub
-        self._counts = counts or Counts()
+        self._told = told
         self._consumer: AIOKafkaConsumer | None = None
         self._partitions = 0
         self._pins: Counter[int] = Counter()
@@ -148,7 +152,7 @@ class Tail:
         came = [entry for entry in entries(partition, records) if entry.offset >= window.end]
         self._windows.add(partition, came, records[-1].offset + 1, time.monotonic())
         told = self._hub.dispatch(came)
-        self._counts.told(record.timestamp for record in records if record.offset in told)
+        self._told(record.timestamp for record in records if record.offset in told)
 
     def _lost(self, partitions: Iterable[int]) -> None:
         """The log lost what was about to be read, or is another one: clients come back, and are told of it."""
