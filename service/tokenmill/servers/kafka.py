@@ -34,6 +34,7 @@ SETTINGS: Mapping[str, str] = {
     "auto.create.topics.enable": "false",  # a test that forgets a topic should hear of it
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",  # takeover after a kill takes one session
+    "log.retention.ms": "-1",  # records may be of any time; by default those of a week ago go within minutes
     "offsets.topic.num.partitions": "1",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.num.partitions": "1",
