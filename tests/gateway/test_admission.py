@@ -46,7 +46,7 @@ async def test_whether_a_grant_holds_is_asked_anew() -> None:
     rights = Named()
     admission = Admission(rights, Places(1, 1))
     grant = await admission.check(make_mocked_request("GET", "/"), "c1", "read")
-    with admission.place(grant) as held:
-        assert held()
-        rights.valid = False
-        assert not held()
+    held = admission.held(grant)
+    assert held()
+    rights.valid = False
+    assert not held()

@@ -9,7 +9,9 @@ import pytest
 from aiohttp import web
 
 from tokenmill.config import Gateway
+from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.origins import Origins
+from tokenmill.gateway.server import client_app
 
 APP = "https://app.example.com"
 EVIL = "https://evil.example.com"
@@ -33,12 +35,8 @@ async def socket(request: web.Request) -> web.StreamResponse:
 
 @asynccontextmanager
 async def serving(**settings: Any) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
-    app = web.Application()
-    Origins(Gateway(**settings)).install(app)
-    app.router.add_get("/events", stream)
-    app.router.add_post("/stop", stream)
-    app.router.add_get("/ws", socket)
-    runner = web.AppRunner(app)
+    routes = [web.get("/events", stream), web.post("/stop", stream), web.get("/ws", socket)]
+    runner = web.AppRunner(client_app(routes, Counts(), Origins(Gateway(**settings)), 1_000))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     host = f"127.0.0.1:{runner.addresses[0][1]}"

@@ -42,11 +42,13 @@ class MemoryTail:
     def partition_of(self, _key: bytes) -> int:
         return 0
 
-    @contextlib.asynccontextmanager
-    async def window(self, _partition: int) -> AsyncIterator[Window]:
+    async def pin(self, _partition: int) -> Window:
         window = self.windows.get(0)
         assert window is not None
-        yield window
+        return window
+
+    def unpin(self, _partition: int) -> None:
+        """It is always filled."""
 
     def say(self, chunks: list[Any]) -> None:
         end = self.log.end

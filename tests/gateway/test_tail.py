@@ -21,7 +21,7 @@ from tokenmill.gateway.hub import Hub, Subject
 from tokenmill.gateway.stream import Stream
 from tokenmill.gateway.tail import Tail
 from tokenmill.gateway.view import View
-from tokenmill.gateway.window import Windows
+from tokenmill.gateway.window import Window, Windows
 
 pytestmark = pytest.mark.integration
 
@@ -35,6 +35,15 @@ class Rig:
         self.windows, self.hub = Windows(1 << 30, 1e9), Hub()
         self.told = list[int]()
         self.tail = Tail(Connection(bootstrap), topic, self.windows, self.hub, self.told.extend)
+
+    @asynccontextmanager
+    async def window(self, partition: int) -> AsyncIterator[Window]:
+        """The partition's window, as somebody has it who reads."""
+        window = await self.tail.pin(partition)
+        try:
+            yield window
+        finally:
+            self.tail.unpin(partition)
 
     def client(self, partition: int, key: bytes) -> Stream:
         """One who is at the head."""
@@ -71,7 +80,7 @@ def taken(stream: Stream) -> bytes:
 async def test_what_comes_is_told_and_kept(kafka: str, topic: str) -> None:
     """Of partitions that somebody waits on, from their ends on."""
     await LOG.publish(kafka, topic, 1)
-    async with running(kafka, topic) as rig, rig.tail.window(1) as window:
+    async with running(kafka, topic) as rig, rig.window(1) as window:
         end = len(LOG.records)
         assert (window.first, window.end) == (end, end)
         client = rig.client(1, b"a")
@@ -89,7 +98,7 @@ async def test_it_reads_what_is_committed(kafka: str, topic: str, unique: str) -
     producer = AIOKafkaProducer(bootstrap_servers=kafka, transactional_id=f"tail-{unique}")
     await producer.start()
     try:
-        async with running(kafka, topic) as rig, rig.tail.window(0) as window:
+        async with running(kafka, topic) as rig, rig.window(0) as window:
             for commits in (False, True):
                 await producer.begin_transaction()
                 for each in LOG.records:
@@ -109,27 +118,27 @@ async def test_a_partition_that_nobody_reads_is_let_go_of(
     """After a while; one that is read is not, and who comes back begins at its end."""
     monkeypatch.setattr(module, "IDLE_S", 0.2)
     monkeypatch.setattr(module, "GROWTH_S", 0.1)
-    async with running(kafka, topic) as rig, rig.tail.window(0):
-        async with rig.tail.window(1) as window:
+    async with running(kafka, topic) as rig, rig.window(0):
+        async with rig.window(1) as window:
             await LOG.publish(kafka, topic, 1)
             await until(lambda: window.end == len(LOG.records), "everything is read", 20)
         await until(lambda: rig.windows.get(1) is None, "it is let go of", 20)
         assert window.dropped
         assert rig.windows.get(0) is not None
-        async with rig.tail.window(1) as again:
+        async with rig.window(1) as again:
             assert (again.first, again.end) == (len(LOG.records), len(LOG.records))
 
 
 async def test_partitions_that_are_added_are_read(kafka: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing of the others is missed or comes twice."""
     monkeypatch.setattr(module, "GROWTH_S", 0.1)
-    async with running(kafka, topic) as rig, rig.tail.window(0) as window:
+    async with running(kafka, topic) as rig, rig.window(0) as window:
         client = rig.client(0, b"a")
         await LOG.publish(kafka, topic, 0)
         await grow_topics(kafka, topic, partitions=5)
         await until(lambda: rig.tail.partitions == 5, "they are known", 30)
         await LOG.publish(kafka, topic, 0)
-        async with rig.tail.window(4) as other:
+        async with rig.window(4) as other:
             await LOG.publish(kafka, topic, 4)
             await until(lambda: other.end == len(LOG.records), "the new one is read", 20)
         await until(lambda: window.end == 2 * len(LOG.records), "the old one is read", 20)
@@ -139,14 +148,14 @@ async def test_partitions_that_are_added_are_read(kafka: str, topic: str, monkey
 
 async def test_who_reads_a_log_that_is_another_one_now_is_told(kafka: str, topic: str) -> None:
     """Its window is of no use to anybody, and a new one begins at the end of the new log."""
-    async with running(kafka, topic) as rig, rig.tail.window(0) as window:
+    async with running(kafka, topic) as rig, rig.window(0) as window:
         client = rig.client(0, b"a")
         await LOG.publish(kafka, topic, 0)
         await until(lambda: window.end == len(LOG.records), "everything is read", 20)
         await make_anew(kafka, topic, 3)
         assert await asyncio.wait_for(client.over, 60) == "lost"
         assert window.dropped
-        async with rig.tail.window(0) as fresh:
+        async with rig.window(0) as fresh:
             assert (fresh.first, fresh.dropped) == (0, False)
 
 

@@ -159,9 +159,12 @@ class DurableDouble:
         written = await self._gate.say(records)
         stream.first = written[0].offset if stream.first < 0 else stream.first
         partition, last = written[-1].partition, written[-1].offset
-        async with asyncio.timeout(SEEN_S), self._gate.serving.tail.window(partition) as window:
+        tail = self._gate.serving.tail
+        window = await tail.pin(partition)
+        async with asyncio.timeout(SEEN_S):
             while window.end <= last:  # noqa: ASYNC110 -- it tells the readers of conversations only
                 await asyncio.sleep(LOOK_S)
+        tail.unpin(partition)
         return str(Position(partition, last, 1, last - stream.first))
 
 

@@ -47,8 +47,8 @@ class AgUi:
             body = _read(await whole_body(request))
         wanted = Asked(named(body.thread_id), AG_UI, SSE, start="start", folded=True)
         grant = await self._admission.check(request, wanted.conversation, "read")
-        run = body.run_id.encode(errors="replace")
-        with self._admission.place(grant) as held:
+        held, run = self._admission.held(grant), body.run_id.encode(errors="replace")
+        with self._admission.place(grant):
             if 0 < len(run) <= KEY_BYTES:
                 async with self._serving.begun(wanted.only(run)) as begun:
                     if begun.peeked:

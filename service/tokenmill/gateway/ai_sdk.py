@@ -37,9 +37,9 @@ class AiSdk:
         conversation = named(request.match_info["conversation"])
         wanted = Asked(conversation, AI_SDK_UI, SSE, start="message", folded=True)
         grant = await self._admission.check(request, conversation, "read")
-        with self._admission.place(grant) as held:
+        with self._admission.place(grant):
             async with self._serving.begun(wanted) as begun:
                 if not begun.reading.found:
                     return web.Response(status=204)
                 wanted = wanted.only(begun.reading.found[-1])
-                return await self._serving.answer(request, wanted, VERSION, held, begun)
+                return await self._serving.answer(request, wanted, VERSION, self._admission.held(grant), begun)

@@ -55,21 +55,18 @@ class Attendance:
         """Until the stream is over, and why. Raises `ConnectionError` and `TimeoutError` for a client that is gone or
         stuck.
         """
-        standing = None if self._asked.dialect.name in EVERY_BLOCK else self._reading.standing
-        await self._send(self._asked.framing.opening(standing))
-        await self._tell(peeked)
-        while (outcome := await self._follow()) == "back":
-            self._counts.ended(outcome)
+        with self._counts.attending(self._asked.framing.name) as attended:
+            standing = None if self._asked.dialect.name in EVERY_BLOCK else self._reading.standing
+            await self._send(self._asked.framing.opening(standing))
+            await self._tell(peeked)
+            while (outcome := await self._catch_up() or await self._live()) == "back":
+                self._counts.ended(outcome)
+            attended.outcome = outcome
         return outcome
-
-    async def _follow(self) -> Outcome:
-        began_at = time.monotonic()
-        outcome = await self._catch_up()
-        self._counts.caught_up(time.monotonic() - began_at)
-        return outcome or await self._live()
 
     async def _catch_up(self) -> Outcome | None:
         """To the head, unless the client may not stay. In a topic that has grown it reads all that it has here."""
+        began_at = time.monotonic()
         async with aclosing(self._reading.frames()) as batches:
             async for frames in batches:
                 await self._tell(frames)
@@ -79,6 +76,7 @@ class Attendance:
                     return "expired"
                 if time.monotonic() - self._sent_at > self._settings.heartbeat_s:
                     await self._send(self._asked.framing.heartbeat)
+        self._counts.caught_up(time.monotonic() - began_at)
         return None
 
     async def _tell(self, frames: Sequence[Frame]) -> None:

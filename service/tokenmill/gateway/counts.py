@@ -6,7 +6,7 @@ are noted, and the flush that follows puts all of them into the histogram at onc
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Self
 
 import msgspec
 
@@ -28,10 +28,25 @@ class Sent(msgspec.Struct):
         self.size += size * clients
 
 
-class Attended(msgspec.Struct):
-    """A client that is served; `outcome` is one of `ENDINGS`."""
+class Attended:
+    """A block in which a client is served. Who says nothing of its end was left by the client."""
 
-    outcome: str = "closed"
+    __slots__ = ("_counts", "_transport", "outcome")
+
+    def __init__(self, counts: "Counts", transport: str) -> None:
+        self._counts = counts
+        self._transport = transport
+        self.outcome = "closed"
+        """One of `ENDINGS`."""
+
+    def __enter__(self) -> Self:
+        self._counts.opened(self._transport, 1)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._counts.opened(self._transport, -1)
+        late = kind is not None and issubclass(kind, TimeoutError)
+        self._counts.ended("slow" if late else self.outcome)
 
 
 class Counts:
@@ -67,19 +82,13 @@ class Counts:
         """Records that clients waited for are on their sockets, or they are behind; in milliseconds since the epoch."""
         self._delivery.observe_since(timestamps, now_ms)
 
-    @contextmanager
-    def attending(self, transport: str) -> Iterator[Attended]:
-        """A stream, for as long as the block lasts. Who says nothing of its end was left by the client."""
-        attended = Attended()
-        self._open[transport] += 1
-        try:
-            yield attended
-        except TimeoutError:
-            attended.outcome = "slow"
-            raise
-        finally:
-            self._open[transport] -= 1
-            self.ended(attended.outcome)
+    def attending(self, transport: str) -> Attended:
+        """A stream, for as long as the block lasts."""
+        return Attended(self, transport)
+
+    def opened(self, transport: str, more: int) -> None:
+        """So many streams more."""
+        self._open[transport] += more
 
     def ended(self, reason: str) -> None:
         """A stream is over, or went back."""

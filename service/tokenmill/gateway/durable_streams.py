@@ -114,10 +114,10 @@ class DurableStreams:
             raise Refused(BAD_REQUEST, f"live is {shown(live)}; expected sse or long-poll")
         wanted = _asked(request, _offset(request, live))
         grant = await self._admission.check(request, wanted.conversation, "read")
-        with self._admission.place(grant) as held:
+        with self._admission.place(grant):
             async with self._serving.begun(wanted) as begun:
                 if live == "sse":
-                    return await self._events(request, wanted, begun, held)
+                    return await self._events(request, wanted, begun, self._admission.held(grant))
                 answer = await self._array(request, wanted, begun, live=bool(live))
                 return await sent_whole(request, answer, self._serving.settings.stall_s)
 

@@ -24,5 +24,5 @@ class Events:
         """The conversation's events as a stream."""
         wanted = asked(request, request.match_info["conversation"])
         grant = await self._admission.check(request, wanted.conversation, "read")
-        with self._admission.place(grant) as held:
-            return await self._serving.serve(request, wanted, {}, held)
+        with self._admission.place(grant):
+            return await self._serving.serve(request, wanted, {}, self._admission.held(grant))

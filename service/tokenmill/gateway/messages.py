@@ -35,11 +35,11 @@ class Messages:
         wanted = asked(request, request.match_info["conversation"], start="start").only(message.encode())
         wait = _waits(request.query.get("wait", "false"))
         grant = await self._admission.check(request, wanted.conversation, "read")
-        with self._admission.place(grant) as held:
+        with self._admission.place(grant):
             async with self._serving.begun(wanted) as begun:
                 if begun.peeked is None and not wait and not begun.reading.view.knows(wanted.message):
                     raise Refused(NOT_FOUND, MISSING)
-                return await self._serving.answer(request, wanted, {}, held, begun)
+                return await self._serving.answer(request, wanted, {}, self._admission.held(grant), begun)
 
 
 def _waits(word: str) -> bool:

@@ -8,7 +8,6 @@
    own name (DNS rebinding). So the name that was asked for has to be one of this machine, or of a listed origin.
 """
 
-from collections.abc import Awaitable, Callable
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -17,8 +16,6 @@ from aiohttp import web
 from tokenmill.config import Gateway
 from tokenmill.config.gateway_relations import is_loopback
 from tokenmill.gateway.problems import FOREIGN_ORIGIN, MISDIRECTED, Refused, shown
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 ANY: Final = "*"
 
@@ -50,28 +47,18 @@ class Origins:
         self._names = frozenset(urlsplit(origin).hostname for origin in self._listed)
         self._guards_names = gateway.auth == "none" and not self._any
 
-    def install(self, app: web.Application) -> None:
-        """Make this the outermost of what the application's requests go through."""
-        app.middlewares.insert(0, self.middleware)
-        app.on_response_prepare.append(self._mark)
-
     def allowed(self, origin: str) -> bool:
         """Whether pages of this origin, as browsers send it, may read answers."""
         return self._any or origin in self._listed
 
-    @web.middleware
-    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answers what browsers ask beforehand, and what foreign pages send."""
-        try:
-            self._check_name(request)
-            self._check_page(request)
-        except Refused as refused:
-            return refused.response()
-        if _asks(request):
-            return self._preflight()
-        return await handler(request)
+    def check(self, request: web.Request) -> None:
+        """Raises `Refused` for what foreign pages send."""
+        self._check_name(request)
+        self._check_page(request)
 
-    def _preflight(self) -> web.Response:
+    @staticmethod
+    def preflight() -> web.Response:
+        """What browsers ask beforehand, answered."""
         headers = {
             "access-control-allow-methods": METHODS,
             "access-control-allow-headers": REQUEST_HEADERS,
@@ -97,10 +84,10 @@ class Origins:
         origin = _origin(request)
         if origin is None or self.allowed(origin) or _is_own(request, origin):
             return
-        if _asks(request) or request.method not in _SAFE or "upgrade" in request.headers:
+        if asks(request) or request.method not in _SAFE or "upgrade" in request.headers:
             raise Refused(FOREIGN_ORIGIN, f"gateway.origins does not list {shown(origin)}")
 
-    async def _mark(self, request: web.Request, response: web.StreamResponse) -> None:
+    async def mark(self, request: web.Request, response: web.StreamResponse) -> None:
         """Headers of every answer, streams included."""
         headers = response.headers
         if self._any:
@@ -121,7 +108,7 @@ def _origin(request: web.Request) -> str | None:
     return ", ".join(sent) if sent else None
 
 
-def _asks(request: web.Request) -> bool:
+def asks(request: web.Request) -> bool:
     """Whether a browser asks before the request of a page (a preflight)."""
     return request.method == "OPTIONS" and "access-control-request-method" in request.headers
 

@@ -5,8 +5,6 @@ A place is taken before anything is read for a connection, and given back whatev
 
 import random
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from tokenmill.gateway.grant import Grant
@@ -14,6 +12,25 @@ from tokenmill.gateway.problems import TOO_MANY, Refused
 
 RETRY_S: Final = (2, 10)
 """Between which times a client that found no place is told to come again: drawn, or all would come at once."""
+
+
+class Place:
+    """One of them: taken as long as the block lasts, which raises `Refused` if there is none.
+
+    No generator, which would take a kilobyte of each connection as long as it is open.
+    """
+
+    __slots__ = ("_name", "_places")
+
+    def __init__(self, places: "Places", name: str) -> None:
+        self._places = places
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._places.take(self._name)
+
+    def __exit__(self, *_: object) -> None:
+        self._places.give_back(self._name)
 
 
 class Places:
@@ -26,18 +43,21 @@ class Places:
         """Connections that are open."""
         self._by_name: Counter[str] = Counter()
 
-    @contextmanager
-    def taken(self, grant: Grant) -> Iterator[None]:
-        """A place for a connection. Raises `Refused` if there is none; whoever has no name only counts for all."""
+    def taken(self, grant: Grant) -> Place:
+        """A place for a connection; whoever has no name only counts for all."""
+        return Place(self, grant.name)
+
+    def take(self, name: str) -> None:
+        """One place more. Raises `Refused` if there is none."""
         if self.taken_now >= self._cap:
             raise _full("this process has all the connections that it takes; come again, another one may answer")
-        if grant.name and self._by_name[grant.name] >= self._cap_each:
+        if name and self._by_name[name] >= self._cap_each:
             raise _full(f"{self._cap_each} connections are open with these credentials; close one, or come again")
-        self._count(grant.name, 1)
-        try:
-            yield
-        finally:
-            self._count(grant.name, -1)
+        self._count(name, 1)
+
+    def give_back(self, name: str) -> None:
+        """One place less."""
+        self._count(name, -1)
 
     def of(self, name: str) -> int:
         """Open connections of a name."""

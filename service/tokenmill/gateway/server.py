@@ -9,7 +9,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.counts import Counts
-from tokenmill.gateway.origins import Origins
+from tokenmill.gateway.origins import Origins, asks
 from tokenmill.gateway.problems import NOT_FOUND, TOO_LARGE, UNAVAILABLE, Kind, Refused
 from tokenmill.gateway.strays import guarded
 
@@ -25,7 +25,7 @@ _STATUS: dict[int, Kind] = {404: NOT_FOUND, 413: TOO_LARGE}
 def client_app(routes: Iterable[web.RouteDef], counts: Counts, origins: Origins, body_bytes: int) -> web.Application:
     """What clients come to; `body_bytes` caps a body that is read whole."""
     app = web.Application(
-        middlewares=[answering(counts)],
+        middlewares=[answering(counts, origins)],
         client_max_size=body_bytes,
         handler_args={
             "max_field_size": HEADER_BYTES,
@@ -34,18 +34,19 @@ def client_app(routes: Iterable[web.RouteDef], counts: Counts, origins: Origins,
         },
     )
     app.add_routes(guarded(routes))
-    origins.install(app)
+    app.on_response_prepare.append(origins.mark)
     return app
 
 
-def answering(counts: Counts) -> Middleware:
+def answering(counts: Counts, origins: Origins) -> Middleware:
     """Every refusal is a problem that says what to change; what nobody foresaw is logged under the request's id."""
 
     @web.middleware
     async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
         identity = secrets.token_hex(8)
         try:
-            response = await handler(request)
+            origins.check(request)
+            response = origins.preflight() if asks(request) else await handler(request)
         except (Refused, Unavailable, web.HTTPException) as problem:
             refusal = _refusal(problem, identity)
             counts.refused(refusal.kind)

@@ -9,8 +9,9 @@ import logging
 import math
 import random
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, TypeAlias
 
 import msgspec
 from aiohttp import web
@@ -29,7 +30,7 @@ from tokenmill.gateway.past import Past
 from tokenmill.gateway.position import Position
 from tokenmill.gateway.problems import GONE, Refused
 from tokenmill.gateway.reading import Gone, Lookback, Reading
-from tokenmill.gateway.stream import Held, Leaves, Outcome, always
+from tokenmill.gateway.stream import Held, Outcome, always
 from tokenmill.gateway.tail import Tail
 
 log = logging.getLogger(__name__)
@@ -43,6 +44,10 @@ of a process that ends would come at once."""
 
 GOODBYE_S = 0.05
 """For the last words to leave before the connection is reset, which throws away what is on its way."""
+
+
+Pins: TypeAlias = list[int]
+"""Partitions whose windows somebody needs."""
 
 
 class Serving:
@@ -65,45 +70,48 @@ class Serving:
         self.counts = counts or Counts()
         self._lookback = Lookback(settings.lookback_s, settings.lookback_records)
 
-    @asynccontextmanager
-    async def begun(self, asked: Asked) -> AsyncIterator[Begun]:
-        """A reading at the place that was asked for. Raises `Refused` and `Unavailable`."""
-        async with AsyncExitStack() as stack:
-            try:
-                begun = await self._begin(stack, asked)
-            except Gone as problem:
-                if not asked.comes_back:
-                    why = "the log no longer has this position; begin with from=start or from=now"
-                    raise Refused(GONE, why) from problem
-                begun = await self._begin(stack, msgspec.structs.replace(asked, start="start"))
-                begun.reading.gap = True
-            if isinstance(asked.start, Position):
-                self.counts.resumed("gap" if begun.reading.gap else "window" if begun.reading.from_window else "log")
-            yield begun
+    def begun(self, asked: Asked) -> "_Beginning":
+        """A block with a reading at the place that was asked for. Its begin raises `Refused` and `Unavailable`."""
+        return _Beginning(self, asked)
 
-    async def _begin(self, stack: AsyncExitStack, asked: Asked) -> Begun:
+    async def begin(self, asked: Asked, pins: Pins) -> Begun:
+        """A reading at the place that was asked for. Raises `Refused` and `Unavailable`."""
+        try:
+            begun = await self._begin(asked, pins)
+        except Gone as problem:
+            if not asked.comes_back:
+                why = "the log no longer has this position; begin with from=start or from=now"
+                raise Refused(GONE, why) from problem
+            begun = await self._begin(msgspec.structs.replace(asked, start="start"), pins)
+            begun.reading.gap = True
+        if isinstance(asked.start, Position):
+            self.counts.resumed("gap" if begun.reading.gap else "window" if begun.reading.from_window else "log")
+        return begun
+
+    async def _begin(self, asked: Asked, pins: Pins) -> Begun:
         start, came_at, home = asked.start, time.monotonic(), self.tail.partition_of(asked.key)
         if not isinstance(start, Position):
-            reading = await self._reading(stack, asked, home)
+            reading = await self._reading(asked, home, pins)
             return Begun(reading, came_at, await peek(reading, asked.message, math.inf) if asked.message else ())
-        reading = await self._reading(stack, asked, start.partition)
+        reading = await self._reading(asked, start.partition, pins)
         begun = Begun(reading, came_at, await peek(reading, asked.message, PEEK_S))
-        return await self._at_home(stack, asked, begun) if start.partition != home else begun
+        return await self._at_home(asked, begun, pins) if start.partition != home else begun
 
-    async def _reading(self, stack: AsyncExitStack, asked: Asked, partition: int) -> Reading:
+    async def _reading(self, asked: Asked, partition: int, pins: Pins) -> Reading:
         if partition >= self.tail.partitions:
             raise Gone
-        window = await stack.enter_async_context(self.tail.window(partition))
+        window = await self.tail.pin(partition)
+        pins.append(partition)
         reading = Reading(self.past, window, asked.key, asked.dialect, partition)
         await reading.begin(asked.start, self._lookback, int(time.time() * 1000))
         return reading
 
-    async def _at_home(self, stack: AsyncExitStack, asked: Asked, old: Begun) -> Begun:
+    async def _at_home(self, asked: Asked, old: Begun, pins: Pins) -> Begun:
         """Where the conversation goes on in a topic that has grown, once the old partition has no more of it."""
         if old.peeked is not None or not old.reading.view.idle:
             return old
         anew = msgspec.structs.replace(asked, start="start")
-        reading = await self._reading(stack, anew, self.tail.partition_of(asked.key))
+        reading = await self._reading(anew, self.tail.partition_of(asked.key), pins)
         found = Begun(reading, old.came_at, await peek(reading, asked.message, PEEK_S))
         return old if found.peeked is None and old.nothing_comes(asked) else found
 
@@ -124,7 +132,10 @@ class Serving:
         with suppress(ConnectionError):  # the client left
             pipe = await HttpPipe.opened(request, response, self.settings.stall_s)
             try:
-                await self._answered(asked, begun, pipe, held)
+                if await self.attend(asked, begun, pipe, held) == "finished":
+                    await pipe.finish()
+                else:
+                    await _sent_back(pipe, asked.framing.goodbye(random.randint(*RETRY_MS)))  # noqa: S311 -- no secret
             except (TimeoutError, Gone, Unavailable) as problem:
                 # It takes nothing, or what it asked for can't be had, and the answer has begun: nothing is written that
                 # would look like its end, so it comes back with its id.
@@ -132,39 +143,66 @@ class Serving:
                 pipe.reset()
         return response
 
-    async def _answered(self, asked: Asked, begun: Begun, pipe: HttpPipe, held: Held) -> None:
-        if await self.attend(asked, begun, pipe, held) == "finished":
-            await pipe.finish()
-            return
-        pipe.write(asked.framing.goodbye(random.randint(*RETRY_MS)))  # noqa: S311 -- jitter is no secret
-        await asyncio.sleep(GOODBYE_S)
-        pipe.reset()
-
-    async def attend(self, asked: Asked, begun: Begun, pipe: Pipe, held: Held = always) -> Outcome:
+    def attend(self, asked: Asked, begun: Begun, pipe: Pipe, held: Held = always) -> Coroutine[Any, Any, Outcome]:
         """Write to a client of any transport until its stream is over, and say why.
 
         Raises `ConnectionError` and `TimeoutError` for a client that is gone or stuck.
         """
-        settings, counts = self.settings, self.counts
-        counts.first_byte(time.monotonic() - begun.came_at)
-        with counts.attending(asked.framing.name) as attended:
-            leaves = self._leaves(asked.key, begun.reading.partition, held)
-            attendance = Attendance(settings, self.hub, self.flusher, counts, asked, begun.reading, pipe, leaves)
-            attended.outcome = outcome = await attendance.attend(begun.peeked or ())
-        return outcome
+        self.counts.first_byte(time.monotonic() - begun.came_at)
+        leaves = _Leaves(self, asked.key, begun.reading.partition, held)
+        attendance = Attendance(self.settings, self.hub, self.flusher, self.counts, asked, begun.reading, pipe, leaves)
+        return attendance.attend(begun.peeked or ())
 
-    def _leaves(self, key: bytes, partition: int, held: Held) -> Leaves:
-        """Asks whether its rights have ended; or the topic has grown, so that the conversation goes on on another
-        partition, and nothing of it is open on this one.
-        """
-        known, away = 0, False
 
-        def leaves() -> Outcome | None:
-            nonlocal known, away
-            if known != self.tail.partitions:  # a hash in every second of each client would cost a tenth of a core
-                known, away = self.tail.partitions, self.tail.partition_of(key) != partition
-            if not held():
-                return "expired"
-            return "moved" if away and not self.hub.open_messages(partition, key) else None
+class _Beginning:
+    """A block with a reading; no generator, which would take two kilobytes of each stream as long as it is open."""
 
-        return leaves
+    __slots__ = ("_asked", "_pins", "_serving")
+
+    def __init__(self, serving: Serving, asked: Asked) -> None:
+        self._serving = serving
+        self._asked = asked
+        self._pins: Pins = []
+
+    async def __aenter__(self) -> Begun:
+        try:
+            return await self._serving.begin(self._asked, self._pins)
+        except BaseException:
+            self._unpin()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._unpin()
+
+    def _unpin(self) -> None:
+        for partition in self._pins:
+            self._serving.tail.unpin(partition)
+
+
+class _Leaves:
+    """Asks whether a client's rights have ended; or the topic has grown, so that the conversation goes on on another
+    partition, and nothing of it is open on this one.
+    """
+
+    __slots__ = ("_away", "_held", "_key", "_known", "_partition", "_serving")
+
+    def __init__(self, serving: Serving, key: bytes, partition: int, held: Held) -> None:
+        self._serving = serving
+        self._key = key
+        self._partition = partition
+        self._held = held
+        self._known, self._away = 0, False
+
+    def __call__(self) -> Outcome | None:
+        tail = self._serving.tail
+        if self._known != tail.partitions:  # a hash in every second of each client would cost a tenth of a core
+            self._known, self._away = tail.partitions, tail.partition_of(self._key) != self._partition
+        if not self._held():
+            return "expired"
+        return "moved" if self._away and not self._serving.hub.open_messages(self._partition, self._key) else None
+
+
+async def _sent_back(pipe: HttpPipe, goodbye: bytes) -> None:
+    pipe.write(goodbye)
+    await asyncio.sleep(GOODBYE_S)
+    pipe.reset()

@@ -11,8 +11,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Iterator
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError
@@ -102,15 +101,19 @@ class Tail:
             if end is not None and stable is not None:
                 yield partition, max(0, end - stable)
 
-    @asynccontextmanager
-    async def window(self, partition: int) -> AsyncIterator[Window]:
-        """The partition's window, which is filled as long as the block lasts."""
+    async def pin(self, partition: int) -> Window:
+        """The partition's window, which is filled until it is let go of as often."""
         self._pins[partition] += 1
         try:
-            yield await self._opened(partition)
-        finally:
-            self._pins[partition] -= 1
-            self._wanted_at[partition] = time.monotonic()
+            return await self._opened(partition)
+        except BaseException:
+            self.unpin(partition)
+            raise
+
+    def unpin(self, partition: int) -> None:
+        """One reader less."""
+        self._pins[partition] -= 1
+        self._wanted_at[partition] = time.monotonic()
 
     async def _opened(self, partition: int) -> Window:
         async with self._turn:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -224,11 +224,10 @@ class Socket:
     async def _let_in(self, conversation: str) -> Held:
         """A socket has one place, that of whoever read first. Raises `Refused` if there is none."""
         grant = await self._parts.admission.check(self._request, conversation, "read")
-        if self._reads:
-            return self._parts.admission.held(grant)
-        place: AbstractContextManager[Held] = self._parts.admission.place(grant)
-        self._place.close()  # the one it had before it was known whose it is
-        return self._place.enter_context(place)
+        if not self._reads:
+            self._place.close()  # the one it had before it was known whose it is
+            self._place.enter_context(self._parts.admission.place(grant))
+        return self._parts.admission.held(grant)
 
     async def _read(self, asked: Asked, held: Held) -> None:
         serving, conversation = self._parts.serving, asked.conversation
