@@ -10,6 +10,7 @@ from aiohttp import web
 
 from tokenmill.config import Gateway
 from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.origins import Origins
 from tokenmill.gateway.server import client_app
 
@@ -36,7 +37,7 @@ async def socket(request: web.Request) -> web.StreamResponse:
 @asynccontextmanager
 async def serving(**settings: Any) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
     routes = [web.get("/events", stream), web.post("/stop", stream), web.get("/ws", socket)]
-    runner = web.AppRunner(client_app(routes, Counts(), Origins(Gateway(**settings)), 1_000))
+    runner = web.AppRunner(client_app(routes, Counts(), Origins(Gateway(**settings)), Deadlines(), 1_000))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     host = f"127.0.0.1:{runner.addresses[0][1]}"

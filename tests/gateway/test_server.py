@@ -11,6 +11,7 @@ from aiohttp import web
 from tokenmill.config import Gateway
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.origins import Origins
 from tokenmill.gateway.problems import CONFLICT, Refused
 from tokenmill.gateway.server import HEADER_BYTES, client_app, ops_app
@@ -43,7 +44,7 @@ async def body(request: web.Request) -> web.Response:
 
 def app() -> web.Application:
     routes = [web.get("/refused", refused), web.get("/away", away), web.post("/body", body)]
-    return client_app(routes, Counts(), Origins(Gateway()), 1_000)
+    return client_app(routes, Counts(), Origins(Gateway()), Deadlines(), 1_000)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,9 @@ async def test_a_head_that_is_none_or_too_long_is_refused(head: bytes, caplog: p
 async def test_operators_are_answered_on_their_own() -> None:
     """Metrics, whether it lives, and whether clients should be sent here."""
     ready = True
-    async with served(ops_app(lambda: b"a_metric 1\n", lambda: (ready, "ready" if ready else "draining"))) as client:
+    async with served(
+        ops_app(lambda: b"a_metric 1\n", lambda: (ready, "ready" if ready else "draining"), Deadlines())
+    ) as client:
         assert (await client.get("/metrics")).text == "a_metric 1\n"
         assert (await client.get("/healthz")).text == "ok\n"
         assert (await client.get("/readyz")).text == "ready\n"

@@ -16,11 +16,13 @@ from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.asked import asked
 from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.hub import Hub
 from tokenmill.gateway.origins import Origins
 from tokenmill.gateway.server import client_app
 from tokenmill.gateway.serving import Serving
+from tokenmill.gateway.stream import always
 from tokenmill.gateway.window import Window, Windows
 
 TEXT = "Hello, and more of it."
@@ -69,11 +71,13 @@ async def served(log: EventLog, at: int | None = None, **settings: Any) -> Async
     serving = Serving(gateway, tail, log, tail.hub, flusher)  # type: ignore[arg-type] # they read like the real ones
 
     async def events(request: web.Request) -> web.StreamResponse:
-        return await serving.serve(request, asked(request, request.match_info["name"]), {"x-more": "yes"})
+        wanted = asked(request, request.match_info["name"])
+        async with serving.begun(wanted) as begun:
+            return await serving.answer(request, wanted, {"x-more": "yes"}, always, begun)
 
     routes = [web.get("/v1/conversations/{name}/events", events)]
     runner = web.AppRunner(
-        client_app(routes, Counts(), Origins(gateway), 1_000), handler_cancellation=True, access_log=None
+        client_app(routes, Counts(), Origins(gateway), Deadlines(), 1_000), handler_cancellation=True, access_log=None
     )
     await runner.setup()
     writing = asyncio.create_task(flusher.run())

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from tokenmill.config import Gateway
 from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.origins import Origins
 from tokenmill.gateway.server import client_app
 from tokenmill.gateway.strays import server_log
@@ -24,7 +25,7 @@ async def asked(request: bytes) -> bytes:
         raise RuntimeError("a mistake of ours")
 
     routes = [web.get("/fine", fine), web.post("/fine", fine), web.get("/broken", broken)]
-    runner = web.AppRunner(client_app(routes, Counts(), Origins(Gateway()), 100), logger=server_log())
+    runner = web.AppRunner(client_app(routes, Counts(), Origins(Gateway()), Deadlines(), 100), logger=server_log())
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -7,6 +7,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from tokenmill.config import Gateway
 from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.origins import Origins
 from tokenmill.gateway.rights import Credentials, Door, authorised, make_rights
 from tokenmill.gateway.server import client_app
@@ -15,7 +16,7 @@ from tokenmill.gateway.ticket_posts import TicketPosts
 
 def app(door: Door) -> web.Application:
     """The route alone."""
-    return client_app(TicketPosts(door, 60).routes(), Counts(), Origins(Gateway()), 1_000)
+    return client_app(TicketPosts(door, 60).routes(), Counts(), Origins(Gateway()), Deadlines(), 1_000)
 
 
 async def test_a_ticket_is_good_for_what_was_asked() -> None:

@@ -19,6 +19,7 @@ from tokenmill.client import Connection, Publisher, publish_stream
 from tokenmill.codecs import CODECS, cut_anywhere, find_codec
 from tokenmill.config import Config, Gateway, Kafka
 from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.origins import Origins
 from tokenmill.gateway.producer import Producer
 from tokenmill.gateway.server import client_app
@@ -57,7 +58,7 @@ async def writing(stage: Stage) -> AsyncIterator[Gate]:
     producer = Producer(config.kafka, [config.topics.tokens, config.topics.tool_results])
     await producer.start()
     writing = Writing(config, producer, admission(), Counts())
-    app = client_app(writing.routes(), Counts(), Origins(Gateway()), 1024)
+    app = client_app(writing.routes(), Counts(), Origins(Gateway()), Deadlines(), 1024)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

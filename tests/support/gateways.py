@@ -19,6 +19,7 @@ from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.events import decode_event
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.events import Events
 from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.grant import Rights
@@ -163,7 +164,7 @@ async def listening(
             stack.callback(task.cancel)
         admission = Admission(rights or Everybody(), Places(gateway.connections, gateway.connections_per_principal))
         all_routes = [*Events(serving, admission).routes(), *(routes(serving) if routes else ())]
-        app = client_app(all_routes, serving.counts, Origins(gateway), gateway.body_kib * 1024)
+        app = client_app(all_routes, serving.counts, Origins(gateway), Deadlines(), gateway.body_kib * 1024)
         runner = web.AppRunner(
             app, handler_cancellation=True, access_log=None, logger=server_log(), shutdown_timeout=0.1
         )

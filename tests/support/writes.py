@@ -12,6 +12,7 @@ from tests.support.written import Written, told
 from tokenmill.config import Config, Gateway
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.grant import Action, Credentials, Grant, Rights
 from tokenmill.gateway.origins import Origins
 from tokenmill.gateway.places import Places
@@ -88,7 +89,7 @@ class Client:
 @asynccontextmanager
 async def serving(open_messages: OpenMessages | None = None) -> AsyncIterator[Client]:
     client = Client(open_messages)
-    app = client_app(client.writing.routes(), client.counts, Origins(Gateway()), 1024)
+    app = client_app(client.writing.routes(), client.counts, Origins(Gateway()), Deadlines(), 1024)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -6,6 +6,7 @@ head it has `KEEP_S`. While a request is answered, other deadlines count.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -34,10 +35,11 @@ class Connection(Protocol):
 class Deadlines:
     """Looks after the connections of one port."""
 
-    def __init__(self, now: Callable[[], float] | None = None) -> None:
-        self._now = now or asyncio.get_running_loop().time
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
         self._busy: set[Connection] = set()
         self._since: dict[Connection, float] = {}
+        """Since when each of the others waits."""
         self._answered: set[Connection] = set()
         self._closing: dict[Connection, asyncio.Transport | None] = {}
 
@@ -67,11 +69,9 @@ class Deadlines:
     def look(self, open_: Sequence[Connection]) -> int:
         """Close what is over its time, of all connections that are open; answers how many those were."""
         now = self._now()
-        self._since = {each: self._since.get(each, now) for each in open_}
+        self._since = {each: self._since.get(each, now) for each in open_ if each not in self._busy}
         self._answered &= self._since.keys()
-        late = [
-            each for each, since in self._since.items() if each not in self._busy and now - since > self._time(each)
-        ]
+        late = [each for each, since in self._since.items() if now - since > self._time(each)]
         self._closing = {each: transport for each, transport in self._closing.items() if each in self._since}
         for connection in late:
             self._close(connection)

@@ -139,16 +139,17 @@ class Process:
         settings, numbers = self._settings, self._counts.numbers
         read_gauges(numbers, settings, self._tail, self._past, self._windows)
         serving = Serving(settings, self._tail, self._past, self._hub, self._flusher, self._counts)
-        operators = ops_app(exposition(numbers), self.readiness)
+        watches = Deadlines(), Deadlines()
+        operators = ops_app(exposition(numbers), self.readiness, watches[1])
         async with (
-            self._routed(serving) as clients,
-            _listening(operators, settings.ops_bind, settings.ops_port, "ops_"),
-            _listening(clients, settings.bind, settings.port, "", self._tls) as site,
+            self._routed(serving, watches[0]) as clients,
+            _listening(operators, watches[1], settings.ops_bind, settings.ops_port, "ops_"),
+            _listening(clients, watches[0], settings.bind, settings.port, "", self._tls) as site,
         ):
             yield site
 
     @contextlib.asynccontextmanager
-    async def _routed(self, serving: Serving) -> AsyncIterator[web.Application]:
+    async def _routed(self, serving: Serving, watch: Deadlines) -> AsyncIterator[web.Application]:
         """What clients come to, and a producer beneath it if they may write."""
         settings, admission = self._settings, Admission(self._door, self._places)
         async with self._writing(admission) as writing:
@@ -157,7 +158,7 @@ class Process:
             routed = [part(serving, admission) for part in READING]
             parts = [*routed, sockets, TicketPosts(self._door, settings.ticket_s), *([writing] if writing else [])]
             routes = [route for part in parts for route in part.routes()]
-            app = client_app(routes, self._counts, Origins(settings), settings.body_kib * KIB)
+            app = client_app(routes, self._counts, Origins(settings), watch, settings.body_kib * KIB)
             app.on_shutdown.append(sockets.shutdown)
             yield app
 
@@ -192,10 +193,8 @@ class Process:
 
 @contextlib.asynccontextmanager
 async def _listening(
-    app: web.Application, bind: str, port: int, prefix: str, tls: ssl.SSLContext | None = None
+    app: web.Application, watch: Deadlines, bind: str, port: int, prefix: str, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[web.BaseSite]:
-    watch = Deadlines()
-    app.middlewares.insert(0, watch.middleware())
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, logger=server_log(), shutdown_timeout=1.0)
     await runner.setup()
     assert runner.server is not None  # noqa: S101 -- it was set up

@@ -9,6 +9,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.origins import Origins, asks
 from tokenmill.gateway.problems import NOT_FOUND, TOO_LARGE, UNAVAILABLE, Kind, Refused
 from tokenmill.gateway.strays import guarded
@@ -22,10 +23,12 @@ _STATUS: dict[int, Kind] = {404: NOT_FOUND, 413: TOO_LARGE}
 """What aiohttp refuses by itself: `OPTIONS *`, which is no address, and a body that is read whole and too large."""
 
 
-def client_app(routes: Iterable[web.RouteDef], counts: Counts, origins: Origins, body_bytes: int) -> web.Application:
+def client_app(
+    routes: Iterable[web.RouteDef], counts: Counts, origins: Origins, watch: Deadlines, body_bytes: int
+) -> web.Application:
     """What clients come to; `body_bytes` caps a body that is read whole."""
     app = web.Application(
-        middlewares=[answering(counts, origins)],
+        middlewares=[answering(counts, origins, watch)],
         client_max_size=body_bytes,
         handler_args={
             "max_field_size": HEADER_BYTES,
@@ -38,12 +41,16 @@ def client_app(routes: Iterable[web.RouteDef], counts: Counts, origins: Origins,
     return app
 
 
-def answering(counts: Counts, origins: Origins) -> Middleware:
-    """Every refusal is a problem that says what to change; what nobody foresaw is logged under the request's id."""
+def answering(counts: Counts, origins: Origins, watch: Deadlines) -> Middleware:
+    """Every refusal is a problem that says what to change; what nobody foresaw is logged under the request's id.
+
+    All that concerns every request is here: another middleware would cost each open stream half a kilobyte.
+    """
 
     @web.middleware
     async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
         identity = secrets.token_hex(8)
+        watch.begins(request.protocol)
         try:
             origins.check(request)
             response = origins.preflight() if asks(request) else await handler(request)
@@ -51,6 +58,8 @@ def answering(counts: Counts, origins: Origins) -> Middleware:
             refusal = _refusal(problem, identity)
             counts.refused(refusal.kind)
             response = refusal.response()
+        finally:
+            watch.ends(request.protocol)
         if not response.prepared:
             response.headers["x-request-id"] = identity
         return response
@@ -71,7 +80,9 @@ def _refusal(problem: Refused | Unavailable | web.HTTPException, identity: str) 
     return Refused(kind, problem.reason)
 
 
-def ops_app(metrics: Callable[[], bytes], readiness: Callable[[], tuple[bool, str]]) -> web.Application:
+def ops_app(
+    metrics: Callable[[], bytes], readiness: Callable[[], tuple[bool, str]], watch: Deadlines
+) -> web.Application:
     """`/metrics`, `/healthz` and `/readyz`, as the worker has them."""
 
     async def _metrics(_request: web.Request) -> web.Response:
@@ -84,7 +95,7 @@ def ops_app(metrics: Callable[[], bytes], readiness: Callable[[], tuple[bool, st
         ready, why = readiness()
         return web.Response(text=f"{why}\n", status=200 if ready else 503)
 
-    app = web.Application()
+    app = web.Application(middlewares=[watch.middleware()])
     pages: dict[str, Callable[[web.Request], Awaitable[web.Response]]] = {
         "/metrics": _metrics,
         "/healthz": _healthz,

@@ -115,17 +115,10 @@ class Serving:
         found = Begun(reading, old.came_at, await peek(reading, asked.message, PEEK_S))
         return old if found.peeked is None and old.nothing_comes(asked) else found
 
-    async def serve(
-        self, request: web.Request, asked: Asked, headers: dict[str, str], held: Held = always
-    ) -> web.StreamResponse:
-        """Answer with the stream. Raises `Refused`, and `Unavailable` where Kafka does not answer."""
-        async with self.begun(asked) as begun:
-            return await self.answer(request, asked, headers, held, begun)
-
     async def answer(
         self, request: web.Request, asked: Asked, headers: dict[str, str], held: Held, begun: Begun
     ) -> web.StreamResponse:
-        """Answer with what was begun."""
+        """Answer with the stream that was begun."""
         if begun.nothing_comes(asked):
             return web.Response(status=204)  # an EventSource would come back for ever
         response = web.StreamResponse(headers={**asked.framing.headers, **headers})
