@@ -34,8 +34,8 @@ async def running(
 
 def added(flusher: Flusher, pipe: FakePipe, leaves: Leaves = stays, **caps: float) -> Stream:
     outbox = Outbox(pipe, int(caps.get("cap", 1_000)), caps.get("stall_s", 10), flusher.dirty)
-    stream = Stream(outbox, (-1, 0), until_finish=False, leaves=leaves)
-    flusher.add(stream, HEARTBEAT)
+    stream = Stream(outbox, (-1, 0), until_finish=False, leaves=leaves, heartbeat=HEARTBEAT)
+    flusher.add(stream)
     return stream
 
 

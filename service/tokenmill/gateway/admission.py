@@ -1,7 +1,5 @@
 """Who is let in to a route: rights first, then a place among the connections; and for how long."""
 
-from functools import partial
-
 from aiohttp import web
 
 from tokenmill.gateway.grant import Action, Grant, Rights
@@ -34,4 +32,15 @@ class Admission:
 
     def held(self, grant: Grant) -> Held:
         """Whether a grant still holds, to be asked now and then."""
-        return partial(self._rights.holds, grant)
+        return _Holds(self._rights, grant)
+
+
+class _Holds:
+    __slots__ = ("_grant", "_rights")
+
+    def __init__(self, rights: Rights, grant: Grant) -> None:
+        self._rights = rights
+        self._grant = grant
+
+    def __call__(self) -> bool:
+        return self._rights.holds(self._grant)

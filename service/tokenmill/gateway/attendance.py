@@ -26,6 +26,22 @@ EVERY_BLOCK = frozenset({"openai", "openai_responses"})
 class Attendance:
     """A client that reads a conversation."""
 
+    __slots__ = (
+        "_asked",
+        "_counts",
+        "_flusher",
+        "_hub",
+        "_leaves",
+        "_over",
+        "_pipe",
+        "_reading",
+        "_sent",
+        "_sent_at",
+        "_settings",
+        "_subject",
+        "_wanted",
+    )
+
     def __init__(
         self,
         settings: Gateway,
@@ -46,7 +62,7 @@ class Attendance:
         self._pipe = pipe
         self._leaves = leaves
         self._wanted = Wanted(asked.message, single=asked.single)
-        self._subject = Subject(reading.partition, asked.key, asked.dialect, asked.framing)
+        self._subject = Subject(reading.partition, reading.key, asked.dialect, asked.framing)
         self._sent_at = time.monotonic()
         self._over = False
         self._sent = counts.sent(asked.dialect.name, asked.framing.name)
@@ -111,9 +127,16 @@ class Attendance:
         if asked.until_finish and self._finished:
             return "finished"
         outbox = Outbox(self._pipe, self._settings.buffer_kib * 1024, self._settings.stall_s, self._flusher.dirty)
-        stream = Stream(outbox, reading.place, self._wanted, until_finish=asked.until_finish, leaves=self._leaves)
+        stream = Stream(
+            outbox,
+            reading.place,
+            self._wanted,
+            until_finish=asked.until_finish,
+            leaves=self._leaves,
+            heartbeat=asked.framing.heartbeat,
+        )
         self._hub.attach(self._subject, reading.view, stream)
-        self._flusher.add(stream, asked.framing.heartbeat)
+        self._flusher.add(stream)
         try:
             outcome = await stream.over
         finally:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from tokenmill.dialects import Dialect
-from tokenmill.gateway.framing import STREAM_HEADERS, as_json
+from tokenmill.gateway.framing import CONTENT_TYPE, STREAM_HEADERS, as_json
 from tokenmill.gateway.position import Position
 from tokenmill.gateway.view import Frame
 
@@ -48,7 +48,7 @@ class DurableEvents(msgspec.Struct, frozen=True):
     @property
     def headers(self) -> Mapping[str, str]:
         """Of the answer."""
-        return {"content-type": "text/event-stream"} | STREAM_HEADERS | SECURITY
+        return {CONTENT_TYPE: "text/event-stream"} | STREAM_HEADERS | SECURITY
 
     @property
     def heartbeat(self) -> bytes:

@@ -31,12 +31,12 @@ class Flusher:
         self._told: list[int] = []
         self._wake = asyncio.Event()
         self._empty = asyncio.Event()
-        self._streams: dict[Outbox, tuple[Stream, bytes]] = {}
+        self._streams: dict[Outbox, Stream] = {}
 
-    def add(self, stream: Stream, heartbeat: bytes) -> None:
-        """A stream to look after; the heartbeat is what it is sent in silence."""
+    def add(self, stream: Stream) -> None:
+        """A stream to look after."""
         stream.outbox.written_at = asyncio.get_running_loop().time()
-        self._streams[stream.outbox] = stream, heartbeat
+        self._streams[stream.outbox] = stream
         self._empty.clear()
 
     def remove(self, stream: Stream) -> None:
@@ -63,7 +63,7 @@ class Flusher:
     @property
     def streams(self) -> list[Stream]:
         """All of them."""
-        return [stream for stream, _ in self._streams.values()]
+        return list(self._streams.values())
 
     async def emptied(self) -> None:
         """Wait until there are no streams."""
@@ -87,7 +87,7 @@ class Flusher:
             slow = [outbox for outbox in dirty if self._left(outbox, now)]
             self._dirty.update(slow[ENDED_AT_ONCE:])
             for outbox in slow[:ENDED_AT_ONCE]:
-                self._streams[outbox][0].end("slow")
+                self._streams[outbox].end("slow")
             self._counts.delivered(self._told, time.time() * 1000)
             self._told.clear()
             if self._dirty:
@@ -105,10 +105,10 @@ class Flusher:
             await asyncio.sleep(min(LOOK_S, self._heartbeat_s / 2))
             quiet = loop.time() - self._heartbeat_s
             silent = 0
-            for outbox, (stream, heartbeat) in tuple(self._streams.items()):
+            for outbox, stream in tuple(self._streams.items()):
                 if (why := stream.leaves()) is not None:
                     stream.end(why)
                 elif outbox.written_at <= quiet:
-                    outbox.put(heartbeat)
+                    outbox.put(stream.heartbeat)
                     silent += 1
             self._counts.beat(silent)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 import msgspec
+from multidict import istr
 
 from tokenmill.dialects import Dialect
 from tokenmill.gateway.position import Position
@@ -19,12 +20,14 @@ from tokenmill.gateway.view import Frame
 
 _TYPE = b'{"type":"'
 
-STREAM_HEADERS = {
-    "cache-control": "no-cache, no-transform",  # nor may a proxy compress, which collects
-    "x-accel-buffering": "no",  # nginx collects what it forwards otherwise
-    "x-content-type-options": "nosniff",
+CONTENT_TYPE = istr("content-type")
+
+STREAM_HEADERS: dict[str, str] = {
+    istr("cache-control"): "no-cache, no-transform",  # nor may a proxy compress, which collects
+    istr("x-accel-buffering"): "no",  # nginx collects what it forwards otherwise
+    istr("x-content-type-options"): "nosniff",
 }
-"""Of every answer that is a stream."""
+"""Of every answer that is a stream. Names that are plain text are copied by each, and twice."""
 
 
 class Framing(Protocol):
@@ -57,7 +60,7 @@ class ServerSentEvents:
     """`text/event-stream`, as the HTML standard reads it; line ends are LF, which all readers take."""
 
     name = "sse"
-    headers = {"content-type": "text/event-stream; charset=utf-8"} | STREAM_HEADERS
+    headers: Mapping[str, str] = {CONTENT_TYPE: "text/event-stream; charset=utf-8"} | STREAM_HEADERS
     heartbeat = b": hb\n"
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
@@ -87,7 +90,7 @@ class Lines:
     """`application/x-ndjson`: an object a line, `{"id": …, "data": …}`; `data` is the payload."""
 
     name = "ndjson"
-    headers = {"content-type": "application/x-ndjson; charset=utf-8"} | STREAM_HEADERS
+    headers: Mapping[str, str] = {CONTENT_TYPE: "application/x-ndjson; charset=utf-8"} | STREAM_HEADERS
     heartbeat = b"\n"
 
     def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:  # noqa: ARG002 -- looks alike in all

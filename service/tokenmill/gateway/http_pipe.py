@@ -25,6 +25,8 @@ NOW = struct.pack("ii", 1, 0)
 class HttpPipe:
     """The connection of one prepared answer."""
 
+    __slots__ = ("_response", "_send_s", "_transport", "_writer")
+
     def __init__(self, request: web.Request, response: web.StreamResponse, send_s: float) -> None:
         transport = request.transport
         if transport is None:

@@ -51,6 +51,8 @@ class Client(Protocol):
 class Channel:
     """A view at the head, and its clients."""
 
+    __slots__ = ("_sent", "_subject", "_view", "clients")
+
     def __init__(self, subject: Subject, view: View, sent: Sent) -> None:
         self._subject = subject
         self._view = view

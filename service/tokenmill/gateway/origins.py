@@ -11,7 +11,7 @@
 from typing import Final
 from urllib.parse import urlsplit
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from tokenmill.config import Gateway
 from tokenmill.config.gateway_relations import is_loopback
@@ -91,15 +91,15 @@ class Origins:
         """Headers of every answer, streams included."""
         headers = response.headers
         if self._any:
-            headers["access-control-allow-origin"] = ANY
+            headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = ANY
         else:
-            headers.add("vary", "Origin")
+            headers.add(hdrs.VARY, "Origin")
             origin = _origin(request)
             if origin not in self._listed:
                 return
-            headers["access-control-allow-origin"] = origin
-            headers["access-control-allow-credentials"] = "true"
-        headers["access-control-expose-headers"] = RESPONSE_HEADERS
+            headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = origin
+            headers[hdrs.ACCESS_CONTROL_ALLOW_CREDENTIALS] = "true"
+        headers[hdrs.ACCESS_CONTROL_EXPOSE_HEADERS] = RESPONSE_HEADERS
 
 
 def _origin(request: web.Request) -> str | None:

@@ -60,10 +60,29 @@ class Lookback(msgspec.Struct, frozen=True):
 class Reading:
     """One way to the head."""
 
+    __slots__ = (
+        "_began",
+        "_check",
+        "_dialect",
+        "_muted",
+        "_offset",
+        "_past",
+        "_rewinds",
+        "_whole",
+        "_window",
+        "found",
+        "gap",
+        "key",
+        "partition",
+        "place",
+        "standing",
+        "view",
+    )
+
     def __init__(self, past: Past, window: Window, key: bytes, dialect: Dialect, partition: int) -> None:
         self._past = past
         self._window = window
-        self._key = key
+        self.key = key
         self._dialect = dialect
         self.partition = partition
         self.view = View(dialect, partition)
@@ -136,11 +155,11 @@ class Reading:
 
     async def _has_record(self, offset: int) -> bool:
         """Whether a record of the conversation is at this offset."""
-        found, after = self._window.of(self._key, offset)
+        found, after = self._window.of(self.key, offset)
         if offset < self._window.first:
             found, after = [], offset
         while not found and after <= offset:
-            found, after = await self._past.read(self.partition, offset, self._key)
+            found, after = await self._past.read(self.partition, offset, self.key)
         return bool(found) and found[0].offset == offset
 
     async def _from(self, wanted: int) -> int:
@@ -199,8 +218,8 @@ class Reading:
         """
         while True:
             while self._offset < self._window.first:
-                yield await self._show(*await self._past.read(self.partition, self._offset, self._key))
-            came, after = self._window.of(self._key, self._offset)
+                yield await self._show(*await self._past.read(self.partition, self._offset, self.key))
+            came, after = self._window.of(self.key, self._offset)
             if not came:
                 self._offset = max(self._offset, after)
                 self._checked(self._offset)

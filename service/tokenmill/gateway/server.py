@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 HEADER_BYTES = 16 * 1024
 """Of one header line: tokens have a few kilobytes, nobody has a megabyte."""
 
+REQUEST_ID = "x-request-id"
+
 _STATUS: dict[int, Kind] = {404: NOT_FOUND, 413: TOO_LARGE}
 """What aiohttp refuses by itself: `OPTIONS *`, which is no address, and a body that is read whole and too large."""
 
@@ -49,22 +51,27 @@ def answering(counts: Counts, origins: Origins, watch: Deadlines) -> Middleware:
 
     @web.middleware
     async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
-        identity = secrets.token_hex(8)
         watch.begins(request.protocol)
         try:
             origins.check(request)
             response = origins.preflight() if asks(request) else await handler(request)
         except (Refused, Unavailable, web.HTTPException) as problem:
+            identity = _identity()
             refusal = _refusal(problem, identity)
             counts.refused(refusal.kind)
             response = refusal.response()
+            response.headers[REQUEST_ID] = identity
         finally:
             watch.ends(request.protocol)
         if not response.prepared:
-            response.headers["x-request-id"] = identity
+            response.headers.setdefault(REQUEST_ID, _identity())
         return response
 
     return answered
+
+
+def _identity() -> str:
+    return secrets.token_hex(8)
 
 
 def _refusal(problem: Refused | Unavailable | web.HTTPException, identity: str) -> Refused:

@@ -142,7 +142,7 @@ class Serving:
         Raises `ConnectionError` and `TimeoutError` for a client that is gone or stuck.
         """
         self.counts.first_byte(time.monotonic() - begun.came_at)
-        leaves = _Leaves(self, asked.key, begun.reading.partition, held)
+        leaves = _Leaves(self, begun.reading.key, begun.reading.partition, held)
         attendance = Attendance(self.settings, self.hub, self.flusher, self.counts, asked, begun.reading, pipe, leaves)
         return attendance.attend(begun.peeked or ())
 

@@ -50,6 +50,8 @@ class Wanted:
 class Stream:
     """A client of a channel."""
 
+    __slots__ = ("_until_finish", "_wanted", "heartbeat", "last", "leaves", "opened", "outbox", "over", "place")
+
     def __init__(
         self,
         outbox: Outbox,
@@ -58,8 +60,11 @@ class Stream:
         *,
         until_finish: bool,
         leaves: Leaves = stays,
+        heartbeat: bytes = b"",
     ) -> None:
         self.outbox = outbox
+        self.heartbeat = heartbeat
+        """What it is sent in silence."""
         self.place = place
         """Behind this frame it goes on."""
         self.last: Frame | None = None
