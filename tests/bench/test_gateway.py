@@ -20,4 +20,5 @@ def test_a_small_run_measures_both_servers(monkeypatch: pytest.MonkeyPatch) -> N
     assert compared.gateway[0].us_per_frame > 0
     assert report.idle.connections == 20
     assert (report.beside.readers, report.beside.stalled) == (100, 20)
+    assert 0 < report.beside.closed <= 20
     assert 0 < report.follower_p50_ms <= report.follower_p99_ms

@@ -5,6 +5,8 @@ Records are native events with their headers, as a worker publishes them; the tw
 """
 
 import asyncio
+import itertools
+import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -43,6 +45,8 @@ IDLE_S = 20.0
 
 HEARTBEAT_S = 15
 
+START = {"type": "message-start", "model": "", "format": "plain"}
+
 STALLED = 1_000
 """Clients that ask and never read, of a conversation with more than their sockets hold."""
 
@@ -50,6 +54,15 @@ STALLED_NAME = "nobody-reads"
 
 STALLED_BYTES = 4_096
 """Of each of its records: 160 kB in a second."""
+
+FULL_S = 30.0
+"""For that to be sent."""
+
+FULL_BYTES = 512 * 1024
+"""After so much the sockets of those who never read are full. Up to then they are served like all others, which is a
+load of its own: 160 MB in a second."""
+
+_SLOW = re.compile(r'^tokenmill_gateway_streams_ended_total\{reason="slow"\} (\S+)$', re.MULTILINE)
 
 Progress = Callable[[str], None]
 
@@ -108,7 +121,7 @@ class _Bench:
         self._message += 1
         paths = [f"/v1/conversations/{_name(number % load.conversations)}/events" for number in range(load.clients)]
         with Clients(self._folder, Job(server.port, paths)) as clients:
-            await send([_event({"type": "message-start", "model": "", "format": "plain"}, self._message, 0)])
+            await send([_event(START, self._message, 0)])
             seq = await self._feed(load, send, 1, WARM_UP_S)
             before = processor_seconds(server.pid)
             sent = await self._feed(load, send, seq, MEASURED_S) - seq
@@ -135,12 +148,12 @@ class _Bench:
     async def _publish(self, producer: AIOKafkaProducer, load: Load, events: list[bytes]) -> None:
         for number in range(load.conversations):
             for event in events:
-                await self._send(producer, _name(number), event)
+                await self._send(producer, _name(number), self._message, event)
 
-    async def _send(self, producer: AIOKafkaProducer, conversation: str, event: bytes) -> None:
+    async def _send(self, producer: AIOKafkaProducer, conversation: str, message: int, event: bytes) -> None:
         seq = msgspec.json.decode(event)["seq"]
-        headers = [("tm-message-id", b"m%d" % self._message), ("tm-choice", b"0"), ("tm-seq", b"%d" % seq)]
-        headers += [("tm-part", b"1/1"), ("tm-source-partition", b"0"), ("tm-opened", b"%d" % self._message)]
+        headers = [("tm-message-id", b"m%d" % message), ("tm-choice", b"0"), ("tm-seq", b"%d" % seq)]
+        headers += [("tm-part", b"1/1"), ("tm-source-partition", b"0"), ("tm-opened", b"%d" % message)]
         await producer.send(TOPIC, event, key=conversation.encode(), headers=headers)
 
     async def _idle(self, connections: int) -> Idle:
@@ -164,22 +177,29 @@ class _Bench:
             async def measure() -> Side:
                 return await self._measure(gateway, load, lambda events: self._publish(producer, load, events))
 
+            await measure()  # what is slow once, and is not because of anybody
             alone, before = await measure(), resident_bytes(gateway.pid)
             with Clients(self._folder, Job(gateway.port, paths, reads=False)):
-                flood = asyncio.create_task(self._flood(producer))
+                full = asyncio.Event()
+                flood = asyncio.create_task(self._flood(producer, full))
+                async with asyncio.timeout(FULL_S):
+                    await full.wait()
                 crowded, after = await measure(), resident_bytes(gateway.pid)
                 flood.cancel()
+                closed = _SLOW.search(gateway.metrics())
         if before is None or after is None:
             raise FatalError("this system does not tell the memory of another process")
-        return Beside(load.clients, STALLED, alone, crowded, (after - before) / STALLED)
+        bytes_each = (after - before) / STALLED
+        return Beside(load.clients, STALLED, int(float(closed[1])) if closed else 0, alone, crowded, bytes_each)
 
-    async def _flood(self, producer: AIOKafkaProducer) -> None:
+    async def _flood(self, producer: AIOKafkaProducer, full: asyncio.Event) -> None:
         """Until cancelled."""
-        seq = 0
-        while True:
-            delta = {"type": "text-delta", "id": "t0", "delta": "x" * STALLED_BYTES}
-            await self._send(producer, STALLED_NAME, _event(delta, self._message, seq))
-            seq += 1
+        message, event = self._message, START
+        for seq in itertools.count():
+            await self._send(producer, STALLED_NAME, message, _event(event, message, seq))
+            event = {"type": "text-delta", "id": "t0", "delta": "x" * STALLED_BYTES}
+            if seq * STALLED_BYTES > FULL_BYTES:
+                full.set()
             await asyncio.sleep(1 / TICKS)
 
     async def _follower(self, load: Load, producer: AIOKafkaProducer) -> tuple[float, float]:

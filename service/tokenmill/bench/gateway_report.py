@@ -75,6 +75,8 @@ class Beside(msgspec.Struct, frozen=True):
 
     readers: int
     stalled: int
+    closed: int
+    """Of those, how many the gateway had closed as slow in the end."""
     alone: Side
     crowded: Side
     bytes_each: float

@@ -51,8 +51,9 @@ def _findings(report: Report) -> Iterator[Finding]:
     yield Finding(f"{idle.core_share * 100:.1f} % of a core for their heartbeats", "at most 3")
     beside = report.beside
     yield Finding(
-        f"beside {beside.stalled:,} clients that never read, {beside.readers} that do have a frame after "
-        f"{beside.crowded.p99_ms:.1f} ms (p99), alone after {beside.alone.p99_ms:.1f} ms",
+        f"beside {beside.stalled:,} clients that never read, of which {beside.closed:,} were closed meanwhile, "
+        f"{beside.readers} that do have a frame after {beside.crowded.p99_ms:.1f} ms (p99), alone after "
+        f"{beside.alone.p99_ms:.1f} ms",
         "as alone",
     )
     yield Finding(f"{beside.bytes_each / KIB:.0f} KiB for each client that never reads", "at most 512")
