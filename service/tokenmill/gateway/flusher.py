@@ -15,9 +15,9 @@ thousand."""
 AGAIN_S = 0.05
 """Before it is tried again to write to those whose sockets were full: they are for some seconds, or for good."""
 
-ENDED_AT_ONCE = 20
-"""Slow clients that are ended between two writes: to end one takes a fraction of a millisecond, and a network that
-breaks makes thousands of them slow in the same moment."""
+APART_S = 0.002
+"""Between the ends of two slow clients: one takes a fraction of a millisecond, and a network that breaks makes
+thousands of them slow in the same moment."""
 
 
 class Flusher:
@@ -28,6 +28,9 @@ class Flusher:
         self._flush_s = flush_s
         self._heartbeat_s = heartbeat_s
         self._dirty: set[Outbox] = set()
+        self._full: set[Outbox] = set()
+        """Those whose sockets do not take all that there is for them."""
+        self._slow: asyncio.Queue[Outbox] = asyncio.Queue()
         self._told: list[int] = []
         self._wake = asyncio.Event()
         self._empty = asyncio.Event()
@@ -43,6 +46,7 @@ class Flusher:
         """A stream that is over."""
         self._streams.pop(stream.outbox, None)
         self._dirty.discard(stream.outbox)
+        self._full.discard(stream.outbox)
         if not self._streams:
             self._empty.set()
 
@@ -75,6 +79,8 @@ class Flusher:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._flush())
             group.create_task(self._beat())
+            group.create_task(self._try_again())
+            group.create_task(self._end_slow())
 
     async def _flush(self) -> None:
         loop = asyncio.get_running_loop()
@@ -84,20 +90,32 @@ class Flusher:
             self._wake.clear()
             dirty, self._dirty = self._dirty, set()
             now = loop.time()
-            slow = [outbox for outbox in dirty if self._left(outbox, now)]
-            self._dirty.update(slow[ENDED_AT_ONCE:])
-            for outbox in slow[:ENDED_AT_ONCE]:
-                self._streams[outbox].end("slow")
+            for outbox in dirty:
+                self._write(outbox, now)
             self._counts.delivered(self._told, time.time() * 1000)
             self._told.clear()
-            if self._dirty:
-                loop.call_later(AGAIN_S, self._wake.set)
 
-    def _left(self, outbox: Outbox, now: float) -> bool:
-        """Write to a client; whether it is slow, and has to be ended."""
+    def _write(self, outbox: Outbox, now: float) -> None:
         if not outbox.flush(now):
-            self._dirty.add(outbox)
-        return outbox.slow and outbox in self._streams
+            self._full.add(outbox)
+        if outbox.slow:
+            self._slow.put_nowait(outbox)
+
+    async def _try_again(self) -> None:
+        """Not with every write of others: thousands may be full."""
+        while True:
+            await asyncio.sleep(AGAIN_S)
+            if self._full:
+                self._dirty |= self._full
+                self._full.clear()
+                self._wake.set()
+
+    async def _end_slow(self) -> None:
+        while True:
+            stream = self._streams.get(await self._slow.get())
+            if stream is not None:
+                stream.end("slow")
+                await asyncio.sleep(APART_S)
 
     async def _beat(self) -> None:
         loop = asyncio.get_running_loop()
