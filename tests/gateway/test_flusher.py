@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -108,6 +109,21 @@ async def test_silence_is_broken_by_heartbeats() -> None:
         stream = added(flusher, pipe)
         await until(lambda: pipe.taken == HEARTBEAT * 2, "two heartbeats", 5)
         assert stream.place == (-1, 0)
+
+
+async def test_of_many_all_are_asked_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many at a time as may be; those that came meanwhile, too."""
+    monkeypatch.setattr("tokenmill.gateway.flusher.ASKED", 2)
+    flusher, asked = Flusher(0.01, 60), Counter[int]()
+    for number in range(5):
+        added(flusher, FakePipe(), leaves=partial(asked.update, [number]))
+    for times in (2, 4, 5, 7):
+        flusher._ask()
+        assert asked.total() == times
+    added(flusher, FakePipe(), leaves=partial(asked.update, [5]))
+    for _ in range(5):
+        flusher._ask()
+    assert set(asked) == set(range(6))
 
 
 async def test_who_may_not_stay_is_ended() -> None:

@@ -12,6 +12,9 @@ LOOK_S = 1.0
 """Between two looks for connections that have been quiet for too long: fine enough for 15 s, and rare enough for ten
 thousand."""
 
+ASKED = 1_000
+"""Streams that are asked at each look whether they may stay: a millisecond. Of more than five thousand a fifth is."""
+
 AGAIN_S = 0.05
 """Before it is tried again to write to those whose sockets were full: they are for some seconds, or for good."""
 
@@ -35,6 +38,7 @@ class Flusher:
         self._wake = asyncio.Event()
         self._empty = asyncio.Event()
         self._streams: dict[Outbox, Stream] = {}
+        self._unasked: list[Stream] = []
 
     def add(self, stream: Stream) -> None:
         """A stream to look after."""
@@ -101,6 +105,16 @@ class Flusher:
         if outbox.slow:
             self._slow.put_nowait(outbox)
 
+    def _ask(self) -> None:
+        """Whether some of them may stay; each is asked within five looks."""
+        if not self._unasked:
+            self._unasked = list(self._streams.values())
+        count = max(ASKED, len(self._streams) // 5)
+        for stream in self._unasked[-count:]:
+            if (why := stream.leaves()) is not None:
+                stream.end(why)
+        del self._unasked[-count:]
+
     async def _try_again(self) -> None:
         """Not with every write of others: thousands may be full."""
         while True:
@@ -123,10 +137,9 @@ class Flusher:
             await asyncio.sleep(min(LOOK_S, self._heartbeat_s / 2))
             quiet = loop.time() - self._heartbeat_s
             silent = 0
+            self._ask()
             for outbox, stream in tuple(self._streams.items()):
-                if (why := stream.leaves()) is not None:
-                    stream.end(why)
-                elif outbox.written_at <= quiet:
+                if outbox.written_at <= quiet:
                     outbox.put(stream.heartbeat)
                     silent += 1
             self._counts.beat(silent)

@@ -16,7 +16,7 @@ Held: TypeAlias = Callable[[], bool]
 
 
 Leaves: TypeAlias = Callable[[], Outcome | None]
-"""Why a client may not stay, if it may not. Asked about once a second."""
+"""Why a client may not stay, if it may not. Asked every second; of thousands, every few seconds."""
 
 
 def always() -> bool:
