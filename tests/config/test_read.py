@@ -92,9 +92,9 @@ def test_everything_wrong_is_said_at_once_by_name(tmp_path: Path) -> None:
         topic = "no spaces"
     """
     assert problems(tmp_path, toml, {"TOKENMILL_REDIS__TTL_S": "day", "TOKENMILL_NOPE__KEY": "1"}) == (
-        "surprise: unknown section; known are kafka, redis, topics, parser, limits, worker, gateway, outputs",
+        "surprise: unknown section; known are kafka, redis, topics, parser, limits, worker, gateway, tools, outputs",
         "limitz: unknown section; did you mean limits?",
-        "nope: unknown section; known are kafka, redis, topics, parser, limits, worker, gateway, outputs",
+        "nope: unknown section; known are kafka, redis, topics, parser, limits, worker, gateway, tools, outputs",
         "kafka.grup_id: unknown key; did you mean group_id?",
         "kafka.session_timeout_ms: Expected `int`, got `str`",
         "redis.ttl_s: Expected `int`, got `str` (from TOKENMILL_REDIS__TTL_S)",

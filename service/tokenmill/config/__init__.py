@@ -8,6 +8,7 @@ from tokenmill.config.base import Section
 from tokenmill.config.gateway import Gateway
 from tokenmill.config.read import load_config
 from tokenmill.config.sections import Config, ExtraOutput, Kafka, ParserSection, Redis, Topics, Worker
+from tokenmill.config.tools import Tools
 
 __all__ = [
     "Config",
@@ -17,6 +18,7 @@ __all__ = [
     "ParserSection",
     "Redis",
     "Section",
+    "Tools",
     "Topics",
     "Worker",
     "load_config",

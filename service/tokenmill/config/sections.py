@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from tokenmill.config.base import Positive, PositiveInt, Section
 from tokenmill.config.gateway import Gateway
+from tokenmill.config.tools import Tools
 from tokenmill.limits import Limits
 from tokenmill.parser.options import Options
 
@@ -177,4 +178,5 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     worker: Worker = Worker()
     gateway: Gateway = Gateway()
+    tools: Tools = Tools()
     outputs: list[ExtraOutput] = []

@@ -1,0 +1,102 @@
+"""One server, spoken to by the official SDK: how it is reached, and what goes wrong told in one way.
+
+1. Whatever fails on the way to a server, or in it, is `ServerFailed`: the SDK raises errors of three families, and in
+   groups.
+2. Nothing waits without a deadline. Redirects are not followed: no server sends us elsewhere with our headers.
+3. The block that connects is the block that disconnects, in one task: the SDK's scopes of cancellation want that.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import httpx2
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp import Tool as Described
+from mcp.client.streamable_http import streamable_http_client
+
+from tokenmill.errors import Unavailable
+from tokenmill.tools.catalogue import Tool
+from tokenmill.tools.server_file import Program, Server
+
+PAGES = 100
+"""Of a list of tools. A server that never ends its list would keep us for ever."""
+
+CONNECT_S = 10.0
+"""For a connection by HTTP. How long an answer may take is the business of each request."""
+
+
+class ServerFailed(Unavailable):
+    """A server can't be reached, or does not do what the protocol says."""
+
+
+@asynccontextmanager
+async def connected(server: Server, seconds: float) -> AsyncIterator[Client]:
+    """A server, as long as the block lasts. Raises `ServerFailed`, also for what the server breaks in the block.
+
+    `seconds` bounds the way up to the first answer, and each request that says nothing else.
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            async with asyncio.timeout(seconds):
+                client = await stack.enter_async_context(await _client(server, stack, seconds))
+        except TimeoutError as problem:
+            raise ServerFailed(f"{server.name}: no answer within {seconds:g} s") from problem
+        except Exception as problem:
+            raise ServerFailed(f"{server.name}: {told(problem)}") from problem
+        yield client
+
+
+async def _client(server: Server, stack: AsyncExitStack, seconds: float) -> Client:
+    if isinstance(server, Program):
+        parameters = StdioServerParameters(
+            command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd or None
+        )
+        return Client(stdio_client(parameters), read_timeout_seconds=seconds)
+    http = httpx2.AsyncClient(
+        headers=dict(server.headers), timeout=httpx2.Timeout(None, connect=CONNECT_S), follow_redirects=False
+    )
+    await stack.enter_async_context(http)
+    return Client(streamable_http_client(server.url, http_client=http), read_timeout_seconds=seconds)
+
+
+async def tools_of(server: Server, seconds: float) -> list[Tool]:
+    """What a server offers. Raises `ServerFailed`."""
+    try:
+        async with connected(server, seconds) as client:
+            return [_tool(server.name, each) for each in await _listed(client)]
+    except ServerFailed:
+        raise
+    except Exception as problem:
+        raise ServerFailed(f"{server.name}: {told(problem)}") from problem
+
+
+async def _listed(client: Client) -> list[Described]:
+    found, cursor = list[Described](), None
+    for _ in range(PAGES):
+        page = await client.list_tools(cursor=cursor)
+        found += page.tools
+        if (cursor := page.next_cursor) is None:
+            return found
+    raise ServerFailed(f"its list of tools has no end: {PAGES} pages were read")
+
+
+def _tool(server: str, described: Described) -> Tool:
+    hints = described.annotations
+    return Tool(
+        server=server,
+        name=described.name,
+        description=described.description or "",
+        parameters=described.input_schema,
+        output=described.output_schema,
+        read_only=bool(hints and hints.read_only_hint),
+        destructive=not hints or hints.destructive_hint is not False,
+        idempotent=bool(hints and hints.idempotent_hint),
+    )
+
+
+def told(problem: BaseException) -> str:
+    """What went wrong, in one line: the first of a group, whatever it is wrapped in."""
+    while isinstance(problem, BaseExceptionGroup):
+        problem = problem.exceptions[0]
+    return str(problem) or type(problem).__name__

@@ -1,0 +1,133 @@
+"""Which servers there are: a JSON file in the shape that clients of the Model Context Protocol share.
+
+1. `mcpServers` holds them by name. A server is a program on this machine (`command`, `args`, `env`, `cwd`), which is
+   spoken to over its standard streams, or has a `url` (`headers`), which is spoken to by streamable HTTP.
+2. What else stands beside these belongs to other clients, and is passed over. A server that is `disabled` is none.
+3. `${NAME}` in a value stands for a variable of the environment; `${NAME:-else}` also says what it is where there is
+   none. So no secret need be in the file.
+4. Everything that is wrong is said at once.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+
+from tokenmill.errors import ConfigError
+
+_NAME = re.compile(r"[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
+"""Of a server. Two `_` stand between it and a tool's name, so none stand in it."""
+
+_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}", flags=re.ASCII)
+
+_KINDS = {"stdio": "command", "http": "url", "streamable-http": "url", "streamableHttp": "url"}
+"""What `type` may say, in the spellings that are about, and the key that goes with it."""
+
+
+class Program(msgspec.Struct, frozen=True):
+    """A server that runs as a process of ours."""
+
+    name: str
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    """Variables that it gets beside the few that every program needs."""
+    cwd: str = ""
+
+
+class Remote(msgspec.Struct, frozen=True):
+    """A server that is reached by HTTP."""
+
+    name: str
+    url: str
+    headers: Mapping[str, str] = {}
+
+
+Server: TypeAlias = Program | Remote
+
+
+class _Entry(msgspec.Struct):
+    type: str = ""
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    cwd: str = ""
+    url: str = ""
+    headers: dict[str, str] = {}
+    disabled: bool = False
+
+
+class _File(msgspec.Struct):
+    servers: dict[str, msgspec.Raw] = msgspec.field(name="mcpServers")
+
+
+class _Wrong(ValueError):
+    """A sentence about an entry."""
+
+
+def read_servers(content: bytes, environ: Mapping[str, str]) -> tuple[Server, ...]:
+    """The servers of a file, in its order. Raises `ConfigError`."""
+    try:
+        entries = msgspec.json.decode(content, type=_File).servers
+    except msgspec.DecodeError as problem:
+        raise ConfigError([f'expected {{"mcpServers": {{"NAME": {{"command": …}}}}}} as JSON: {problem}']) from problem
+    servers, problems = list[Server](), list[str]()
+    for name, raw in entries.items():
+        try:
+            servers += _servers(name, raw, environ)
+        except (msgspec.DecodeError, _Wrong) as problem:
+            problems.append(f"mcpServers.{name}: {problem}")
+    if problems:
+        raise ConfigError(problems)
+    return tuple(servers)
+
+
+def _servers(name: str, raw: msgspec.Raw, environ: Mapping[str, str]) -> Iterator[Server]:
+    """The server of an entry, unless it is disabled."""
+    entry = msgspec.json.decode(raw, type=_Entry)
+    if entry.disabled:
+        return
+    if not _NAME.fullmatch(name):
+        raise _Wrong("a server's name has letters, digits, - and single _, because it is part of its tools' names")
+    _check_kind(entry)
+    filled = _filled(msgspec.to_builtins(entry), environ)
+    if entry.command:
+        yield Program(name, filled["command"], tuple(filled["args"]), filled["env"], filled["cwd"])
+    else:
+        yield Remote(name, _checked_url(filled["url"]), filled["headers"])
+
+
+def _check_kind(entry: _Entry) -> None:
+    if bool(entry.command) == bool(entry.url):
+        raise _Wrong("expected a command, or a url")
+    key = _KINDS.get(entry.type, "")
+    if entry.type and not key:
+        raise _Wrong(f"type is {entry.type!r}; expected stdio or http")
+    if key and not getattr(entry, key):
+        raise _Wrong(f"a server of the type {entry.type} has a {key}")
+
+
+def _checked_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise _Wrong("url: expected http:// or https://")
+    return url
+
+
+def _filled(value: Any, environ: Mapping[str, str]) -> Any:
+    """The same with variables' values, at any depth."""
+    if isinstance(value, dict):
+        return {key: _filled(each, environ) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_filled(each, environ) for each in value]
+    return _VARIABLE.sub(lambda match: _variable(match, environ), value) if isinstance(value, str) else value
+
+
+def _variable(match: re.Match[str], environ: Mapping[str, str]) -> str:
+    name, otherwise = match.groups()
+    value = environ.get(name, otherwise)
+    if value is None:
+        raise _Wrong(f"the variable {name} is not set")
+    return value

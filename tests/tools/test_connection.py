@@ -1,0 +1,122 @@
+"""Real servers, on standard streams and by HTTP; and programs that are none."""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from tests.support.stage import until
+from tokenmill.tools import connection
+from tokenmill.tools.catalogue import Catalogue
+from tokenmill.tools.connection import ServerFailed, connected, tools_of
+from tokenmill.tools.server_file import Program, Remote, Server
+
+PATIENCE_S = 60.0
+
+WEATHER = [sys.executable, "-m", "tests.support.mcp_server"]
+
+
+def program(*command: str, name: str = "weather", **env: str) -> Program:
+    return Program(name, command[0], command[1:], env)
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+def answers(port: int) -> bool:
+    with closing(socket.socket()) as sock:
+        return sock.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Where the server of weather listens."""
+    port = free_port()
+    process = subprocess.Popen([*WEATHER, str(port)])
+    try:
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def check(server: Server) -> None:
+    """What the server of weather offers."""
+    forecast, reset, environment = await tools_of(server, PATIENCE_S)
+    assert (forecast.public_name, reset.public_name) == ("weather__forecast", "weather__station_reset")
+    assert forecast.description.startswith("The weather of the next days.")
+    assert forecast.parameters["required"] == ["city"]
+    assert forecast.parameters["properties"]["city"]["description"] == "Its name."
+    assert forecast.output is not None
+    assert (forecast.read_only, forecast.idempotent) == (True, True)
+    assert (reset.read_only, reset.idempotent, reset.destructive) == (False, False, True)
+    assert environment.name == "environment"
+
+
+async def test_a_program_says_what_it_offers() -> None:
+    """Names, schemas and hints."""
+    await check(program(*WEATHER))
+
+
+async def test_a_server_by_http_says_the_same(port: int) -> None:
+    """Streamable HTTP."""
+    await until(lambda: answers(port), "the server listens")
+    await check(Remote("weather", f"http://127.0.0.1:{port}/mcp"))
+
+
+async def test_a_server_of_the_protocols_authors_is_listed() -> None:
+    """`mcp-server-time`, from PyPI."""
+    tools = await tools_of(program(sys.executable, "-m", "mcp_server_time", name="time"), PATIENCE_S)
+    assert {tool["function"]["name"] for tool in Catalogue(tools).openai()} == {
+        "time__get_current_time",
+        "time__convert_time",
+    }
+
+
+async def test_a_program_gets_its_own_variables_and_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ours it gets the few that every program needs."""
+    monkeypatch.setenv("TOKENMILL_REDIS__URL", "redis://:s3cret@redis")
+    async with connected(program(*WEATHER, CITY_KEY="k"), PATIENCE_S) as client:
+        told = await client.call_tool("environment", {})
+    assert told.structured_content is not None
+    names = told.structured_content["result"]
+    assert {"CITY_KEY", "PATH"} <= set(names)
+    assert "TOKENMILL_REDIS__URL" not in names
+
+
+@pytest.mark.parametrize(
+    ("server", "says"),
+    [
+        (program("/no/such/program"), "No such file"),
+        (program("/bin/false"), "Connection closed"),
+        (program("/bin/echo", "hello"), "Connection closed"),
+        (Remote("weather", "http://127.0.0.1:1/mcp"), "All connection attempts failed"),
+    ],
+)
+async def test_what_is_no_server_is_said_so(server: Server, says: str) -> None:
+    """With its name, in one sentence, at once."""
+    with pytest.raises(ServerFailed, match=f"^weather: .*{says}"):
+        await tools_of(server, PATIENCE_S)
+
+
+async def test_a_server_that_says_nothing_is_given_up() -> None:
+    """In time, and its process with it."""
+    began = time.monotonic()
+    with pytest.raises(ServerFailed, match=r"^weather: no answer within 0\.5 s$"):
+        await tools_of(program("/bin/sleep", "61"), 0.5)
+    assert time.monotonic() - began < 20
+
+
+async def test_a_list_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However patient we are."""
+    monkeypatch.setattr(connection, "PAGES", 0)
+    with pytest.raises(ServerFailed, match=r"^weather: its list of tools has no end"):
+        await tools_of(program(*WEATHER), PATIENCE_S)
