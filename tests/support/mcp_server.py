@@ -1,10 +1,14 @@
 """A server of tools, made with the protocol's own SDK. Run as `python -m tests.support.mcp_server [stdio | PORT]`."""
 
+import asyncio
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
+from mcp import MCPError
 from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
@@ -30,6 +34,46 @@ def reset(station: str) -> str:
 def environment() -> list[str]:
     """Which variables this process has."""
     return sorted(os.environ)
+
+
+@SERVER.tool()
+async def wait(seconds: float, ledger: str) -> str:
+    """Wait, and write into a file what came of it."""
+    came = "cancelled"
+    try:
+        await asyncio.sleep(seconds)
+        came = "done"
+    finally:
+        _write(ledger, came)
+    return came
+
+
+def _write(ledger: str, words: str) -> None:
+    Path(ledger).write_text(words)
+
+
+@SERVER.tool()
+def fail(words: str) -> str:
+    """Fail."""
+    raise ToolError(words)
+
+
+@SERVER.tool()
+def refuse() -> str:
+    """Answer with an error of the protocol."""
+    raise MCPError(-32602, "not like this")
+
+
+@SERVER.tool()
+def die() -> str:
+    """End the process."""
+    os._exit(3)
+
+
+@SERVER.tool()
+def long_text(characters: int) -> str:
+    """Many of them."""
+    return "x" * characters
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def port() -> Iterator[int]:
 
 async def check(server: Server) -> None:
     """What the server of weather offers."""
-    forecast, reset, environment = await tools_of(server, PATIENCE_S)
+    forecast, reset, environment, *_ = await tools_of(server, PATIENCE_S)
     assert (forecast.public_name, reset.public_name) == ("weather__forecast", "weather__station_reset")
     assert forecast.description.startswith("The weather of the next days.")
     assert forecast.parameters["required"] == ["city"]

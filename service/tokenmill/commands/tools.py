@@ -5,35 +5,48 @@ import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
+from msgspec import UNSET
 
-from tokenmill.commands.settings import config_option, configuration
+from tokenmill.commands.settings import Function, config_option, configuration
 from tokenmill.config import Tools
 from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.tables import print_table
 from tokenmill.tools.catalogue import Catalogue, Tool
+from tokenmill.tools.outcome import Outcome, checked
 from tokenmill.tools.server_file import Server, read_servers
 
 
 @click.group()
 def command() -> None:
-    """Which tools there are, through the Model Context Protocol (needs the extra `tools`)."""
+    """Tools of the servers that speak the Model Context Protocol (needs the extra `tools`)."""
 
 
-@command.command("list")
-@click.option("--servers", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="File with `mcpServers`.")
+def servers_options(function: Function) -> Function:
+    """`--servers FILE` and `--config FILE`."""
+    servers = click.option(
+        "--servers",
+        "path",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="File with `mcpServers`, instead of the configured one.",
+    )
+    return config_option(servers(function))
+
+
+@command.command("list", short_help="List them under the names that models call them by.")
 @click.option("--json", "as_json", is_flag=True, help="The list that OpenAI's API takes, as does `parse --tools`.")
-@config_option
-def show(*, servers: Path | None, config_path: Path | None, as_json: bool) -> int:
+@servers_options
+def show(*, path: Path | None, config_path: Path | None, as_json: bool) -> int:
     """List the tools of all servers under the names that models call them by.
 
     A server that does not answer is told of, and the others are listed. The exit code is 1 then.
     """
     settings = configuration(config_path).tools
-    found, failed = asyncio.run(_listed(_servers(servers, settings), settings.connect_s))
+    found, failed = asyncio.run(_listed(_servers(path, settings), settings.connect_s))
     catalogue = Catalogue(found)
     for problem in failed:
         click.echo(f"tokenmill: {problem}", err=True)
@@ -44,8 +57,32 @@ def show(*, servers: Path | None, config_path: Path | None, as_json: bool) -> in
     return 1 if failed else 0
 
 
+@command.command("call", short_help="Call one, and print what comes of it.")
+@click.argument("name")
+@click.argument("arguments", default="{}")
+@servers_options
+def call(*, name: str, arguments: str, path: Path | None, config_path: Path | None) -> int:
+    """Call the tool NAME, as `tools list` has it, with ARGUMENTS, a JSON object; print what comes of it as JSON.
+
+    A call whose arguments the tool's schema does not allow is not made. The exit code is 1 if there is no result.
+    """
+    settings = configuration(config_path).tools
+    try:
+        values = msgspec.json.decode(arguments, type=dict[str, Any])
+    except msgspec.DecodeError as problem:
+        raise click.BadParameter(f"expected a JSON object: {problem}", param_hint="ARGUMENTS") from problem
+    server = next((each for each in _servers(path, settings) if name.startswith(f"{each.name}__")), None)
+    if server is None:
+        raise click.BadParameter(f"no server has the tool {name!r}; `tokenmill tools list` has all", param_hint="NAME")
+    outcome = asyncio.run(_called(server, settings, name, values))
+    click.echo(msgspec.json.format(msgspec.json.encode(outcome)))
+    return 0 if outcome.error is UNSET else 1
+
+
 def _servers(path: Path | None, settings: Tools) -> tuple[Server, ...]:
     """Those of the file. Raises `ConfigError`."""
+    if find_spec("mcp") is None:
+        raise ConfigError(["tools need the protocol's SDK: pip install 'tokenmill[tools]'"])
     name = str(path) if path else settings.servers_file
     if not name:
         raise ConfigError(["tools.servers_file: name a file with mcpServers, or give --servers FILE"])
@@ -57,8 +94,6 @@ def _servers(path: Path | None, settings: Tools) -> tuple[Server, ...]:
 
 async def _listed(servers: Sequence[Server], seconds: float) -> tuple[list[Tool], list[Unavailable]]:
     """The tools of all that answer, and what is wrong with the others."""
-    if find_spec("mcp") is None:
-        raise ConfigError(["tools need the protocol's SDK: pip install 'tokenmill[tools]'"])
     from tokenmill.tools.connection import ServerFailed, tools_of  # noqa: PLC0415 -- of an extra, and slow to import
 
     found = await asyncio.gather(*(tools_of(server, seconds) for server in servers), return_exceptions=True)
@@ -67,6 +102,15 @@ async def _listed(servers: Sequence[Server], seconds: float) -> tuple[list[Tool]
             raise each
     tools = [tool for each in found if not isinstance(each, BaseException) for tool in each]
     return tools, [each for each in found if isinstance(each, ServerFailed)]
+
+
+async def _called(server: Server, settings: Tools, name: str, arguments: dict[str, Any]) -> Outcome:
+    from tokenmill.tools.calling import called  # noqa: PLC0415 -- of an extra, and slow to import
+    from tokenmill.tools.connection import connected, offered  # noqa: PLC0415 -- the same
+
+    async with connected(server, settings.connect_s) as client:
+        found = checked(Catalogue(await offered(client, server.name)), name, arguments)
+        return found if isinstance(found, Outcome) else await called(client, found, arguments, settings.call_s)
 
 
 def _row(tool: Tool) -> tuple[str, str, str]:

@@ -10,4 +10,6 @@ class Tools(Section, frozen=True, kw_only=True):
     """A JSON file with `mcpServers`, in the shape that clients of the protocol share. `${NAME}` in it stands for a
     variable of the environment."""
     connect_s: Positive = 30
-    """How long a server may take until it has said which tools it has."""
+    """How long a server may take to start, and to say which tools it has."""
+    call_s: Positive = 60
+    """How long a call may take. The server is told when that is over."""

@@ -1,4 +1,5 @@
-"""Tools: complete calls of models, run through the Model Context Protocol.
+"""Tools: servers of the Model Context Protocol, what they offer, and calls of it.
 
-`server_file` says which servers there are, `connection` speaks to one, `catalogue` names what they offer.
+`server_file` says which servers there are and `connection` reaches one; `catalogue` names what they offer; `calling` makes
+a call, and `outcome` and `content` are what comes of it.
 """

@@ -11,12 +11,13 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx2
-from mcp import Client, StdioServerParameters, stdio_client
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp import Tool as Described
 from mcp.client.streamable_http import streamable_http_client
 
 from tokenmill.errors import Unavailable
 from tokenmill.tools.catalogue import Tool
+from tokenmill.tools.content import ERROR_CHARACTERS
 from tokenmill.tools.server_file import Program, Server
 
 PAGES = 100
@@ -32,10 +33,11 @@ class ServerFailed(Unavailable):
 
 @asynccontextmanager
 async def connected(server: Server, seconds: float) -> AsyncIterator[Client]:
-    """A server, as long as the block lasts. Raises `ServerFailed`, also for what the server breaks in the block.
+    """A server, as long as the block lasts. Raises `ServerFailed`.
 
     `seconds` bounds the way up to the first answer, and each request that says nothing else.
     """
+    failed: Exception | None = None
     async with AsyncExitStack() as stack:
         try:
             async with asyncio.timeout(seconds):
@@ -44,7 +46,12 @@ async def connected(server: Server, seconds: float) -> AsyncIterator[Client]:
             raise ServerFailed(f"{server.name}: no answer within {seconds:g} s") from problem
         except Exception as problem:
             raise ServerFailed(f"{server.name}: {told(problem)}") from problem
-        yield client
+        try:
+            yield client
+        except Exception as problem:  # noqa: BLE001 -- raised below: the SDK would put it into a group
+            failed = problem
+    if failed is not None:
+        raise failed
 
 
 async def _client(server: Server, stack: AsyncExitStack, seconds: float) -> Client:
@@ -62,23 +69,22 @@ async def _client(server: Server, stack: AsyncExitStack, seconds: float) -> Clie
 
 async def tools_of(server: Server, seconds: float) -> list[Tool]:
     """What a server offers. Raises `ServerFailed`."""
+    async with connected(server, seconds) as client:
+        return await offered(client, server.name)
+
+
+async def offered(client: Client, name: str) -> list[Tool]:
+    """What a connected server offers; `name` is ours for it. Raises `ServerFailed`."""
+    found, cursor = list[Tool](), None
     try:
-        async with connected(server, seconds) as client:
-            return [_tool(server.name, each) for each in await _listed(client)]
-    except ServerFailed:
-        raise
+        for _ in range(PAGES):
+            page = await client.list_tools(cursor=cursor)
+            found += (_tool(name, each) for each in page.tools)
+            if (cursor := page.next_cursor) is None:
+                return found
     except Exception as problem:
-        raise ServerFailed(f"{server.name}: {told(problem)}") from problem
-
-
-async def _listed(client: Client) -> list[Described]:
-    found, cursor = list[Described](), None
-    for _ in range(PAGES):
-        page = await client.list_tools(cursor=cursor)
-        found += page.tools
-        if (cursor := page.next_cursor) is None:
-            return found
-    raise ServerFailed(f"its list of tools has no end: {PAGES} pages were read")
+        raise ServerFailed(f"{name}: {told(problem)}") from problem
+    raise ServerFailed(f"{name}: its list of tools has no end: {PAGES} pages were read")
 
 
 def _tool(server: str, described: Described) -> Tool:
@@ -96,7 +102,8 @@ def _tool(server: str, described: Described) -> Tool:
 
 
 def told(problem: BaseException) -> str:
-    """What went wrong, in one line: the first of a group, whatever it is wrapped in."""
+    """What went wrong, in a sentence: the first of a group, whatever it is wrapped in."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
-    return str(problem) or type(problem).__name__
+    words = problem.error.message if isinstance(problem, MCPError) else str(problem)
+    return (words or type(problem).__name__)[:ERROR_CHARACTERS]

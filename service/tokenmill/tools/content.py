@@ -1,0 +1,65 @@
+"""What a tool answered, as the `result` of a `tool-result`: in the protocol's own shape, and of a bounded size.
+
+1. `content` lists texts, images, sounds and resources as the protocol writes them, `structuredContent` is the value
+   that the tool's output schema describes. Servers mostly give both, and the one says what the other does.
+2. A result over the cap is cut where the cap is: a text keeps its beginning and says how much is missing, what is no
+   text is replaced by a sentence about it, a structured value that does not fit is left out. `truncated` says so.
+3. An error of the tool's is its texts, one behind the other.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tokenmill.limits import KIB
+
+RESULT_BYTES = 256 * KIB
+"""Of a result as JSON: more is no help to a model, and a record of Kafka has a megabyte."""
+
+ERROR_CHARACTERS = 4_000
+"""Of an error's text."""
+
+BESIDE = 200
+"""Bytes that are kept for what stands around a text that is cut, and for what is said of it."""
+
+
+def result_of(content: Sequence[Mapping[str, Any]], structured: Any, cap: int = RESULT_BYTES) -> dict[str, Any]:
+    """The result. `structured` is None where there is none."""
+    result: dict[str, Any] = {"content": [], "structuredContent": structured}
+    left = cap
+    for part in content:
+        shown = part if _size(part) <= left else _shortened(part, left - BESIDE)
+        if shown is not part:
+            result["truncated"] = True
+        if _size(shown) <= left:
+            result["content"].append(shown)
+            left -= _size(shown)
+    if structured is None or _size(structured) > left:
+        del result["structuredContent"]
+    return result if structured is None or "structuredContent" in result else result | {"truncated": True}
+
+
+def error_of(content: Sequence[Mapping[str, Any]]) -> str:
+    """What a tool says that went wrong."""
+    return "\n".join(_texts(content))[:ERROR_CHARACTERS] or "the tool failed without a word"
+
+
+def _texts(content: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    return (part["text"] for part in content if isinstance(part.get("text"), str))
+
+
+def _size(value: Any) -> int:
+    return len(msgspec.json.encode(value))
+
+
+def _shortened(part: Mapping[str, Any], room: int) -> dict[str, Any]:
+    """In the place of a part that does not fit."""
+    text = part.get("text")
+    if not isinstance(text, str):
+        kind = part.get("mimeType") or part.get("type")
+        return {"type": "text", "text": f"[{kind} of {_size(part)} bytes was left out]"}
+    beginnings = range(min(max(room, 0), len(text)))
+    kept = text[: max(bisect_right(beginnings, room, key=lambda end: _size(text[:end])) - 1, 0)]
+    return {"type": "text", "text": f"{kept}\n[{len(text) - len(kept)} more characters were left out]"}

@@ -1,0 +1,37 @@
+"""What comes of a call: a result, or why there is none; and whether it is made at all.
+
+What goes wrong is told apart: the model called what is not there, or with arguments that do not fit (the call is not
+made); the tool's own error, the protocol's, the way there, or time. Behind `transport` and `timeout` nobody knows what
+the tool did.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from tokenmill.parser.effort import value_nodes
+from tokenmill.parser.tools import Tool as Schema
+from tokenmill.tools.catalogue import Catalogue, Tool
+
+Code: TypeAlias = Literal["unknown-tool", "schema-mismatch", "tool", "protocol", "transport", "timeout"]
+"""Why there is no result."""
+
+
+class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What came of a call."""
+
+    result: Any = UNSET
+    error: str | UnsetType = UNSET
+    code: Code | UnsetType = UNSET
+    elapsed_ms: int = 0
+
+
+def checked(catalogue: Catalogue, name: str, arguments: Mapping[str, Any]) -> Tool | Outcome:
+    """The tool that is called so, or why the call is not made."""
+    tool = catalogue.find(name)
+    if tool is None:
+        return Outcome(error=f"there is no tool {name!r}", code="unknown-tool")
+    problem = Schema(name, tool.parameters).mismatch(arguments, value_nodes(arguments))
+    return tool if problem is None else Outcome(error=problem, code="schema-mismatch")

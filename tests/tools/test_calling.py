@@ -1,0 +1,76 @@
+"""Calls of a real server: what comes of them, and what goes wrong told apart."""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from mcp import Client
+from msgspec import UNSET
+
+from tests.support.stage import until
+from tokenmill.tools.calling import called
+from tokenmill.tools.catalogue import Tool
+from tokenmill.tools.connection import connected
+from tokenmill.tools.content import RESULT_BYTES
+from tokenmill.tools.outcome import Code, Outcome
+from tokenmill.tools.server_file import Program
+
+PATIENCE_S = 60.0
+
+WEATHER = Program("weather", sys.executable, ("-m", "tests.support.mcp_server"))
+
+
+@asynccontextmanager
+async def weather() -> AsyncIterator[Client]:
+    async with connected(WEATHER, PATIENCE_S) as client:
+        yield client
+
+
+async def outcome(client: Client, name: str, patience: float = PATIENCE_S, **arguments: Any) -> Outcome:
+    return await called(client, Tool(server="weather", name=name), arguments, patience)
+
+
+async def test_a_call_has_a_result() -> None:
+    """In the protocol's shape, and how long it took."""
+    async with weather() as client:
+        came = await outcome(client, "forecast", city="Rome", days=3)
+        words = "Rome: sun for 3 days"
+        assert came.result == {"content": [{"type": "text", "text": words}], "structuredContent": {"result": words}}
+        assert 200 <= (await outcome(client, "wait", seconds=0.2, ledger="/dev/null")).elapsed_ms < PATIENCE_S * 1000
+
+
+async def test_a_long_result_is_cut() -> None:
+    """What a model can't use, and no record holds."""
+    async with weather() as client:
+        came = await outcome(client, "long_text", characters=RESULT_BYTES * 2)
+    assert came.result["truncated"]
+    assert len(came.result["content"][0]["text"]) < RESULT_BYTES
+
+
+async def test_what_goes_wrong_is_told_apart() -> None:
+    """By whose doing it was; the last call of these is the end of the server."""
+    calls: list[tuple[str, dict[str, Any], Code, str]] = [
+        ("fail", {"words": "no such city"}, "tool", "no such city"),
+        ("forecast", {}, "tool", "city"),
+        ("refuse", {}, "protocol", "not like this"),
+        ("die", {}, "transport", "Connection closed"),
+        ("forecast", {"city": "Rome"}, "transport", "Connection closed"),
+    ]
+    async with weather() as client:
+        for name, arguments, code, says in calls:
+            came = await outcome(client, name, **arguments)
+            assert (came.code, came.result) == (code, UNSET)
+            assert says in str(came.error)
+
+
+async def test_a_call_without_an_answer_is_cancelled(tmp_path: Path) -> None:
+    """At the server, too, which goes on with other calls."""
+    ledger = tmp_path / "ledger"
+    async with weather() as client:
+        came = await outcome(client, "wait", 0.5, seconds=600, ledger=str(ledger))
+        assert (came.error, came.code) == ("no answer within 0.5 s", "timeout")
+        await until(ledger.exists, "the server was told")
+        assert ledger.read_text() == "cancelled"
+        assert (await outcome(client, "forecast", city="Rome")).code is UNSET
