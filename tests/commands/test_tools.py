@@ -41,6 +41,19 @@ def test_as_json_it_is_the_list_that_requests_take(tmp_path: Path) -> None:
     assert [name for name in names if "forecast" in name] == ["weather__forecast", "far-away__forecast"]
 
 
+def test_a_template_writes_them_into_a_prompt(tmp_path: Path) -> None:
+    """In the words that the model was trained on."""
+    template = tmp_path / "t.jinja"
+    template.write_text("{% for tool in tools %}<{{ tool.function.name }}>{% endfor %}{{ messages[0].content }}")
+    run = tools(tmp_path, {"weather": WEATHER}, "--template", str(template))
+    assert run.stdout.startswith("<weather__forecast><weather__station_reset><")
+    template.write_text("{% for")
+    with pytest.raises(click.ClickException, match="does not render"):
+        tools(tmp_path, {"weather": WEATHER}, "--template", str(template))
+    with pytest.raises(click.UsageError, match="give one of them"):
+        tools(tmp_path, {"weather": WEATHER}, "--template", str(template), "--json")
+
+
 def test_a_server_that_fails_is_told_of_beside_the_others(tmp_path: Path) -> None:
     """And the exit code says so."""
     run = tools(tmp_path, {"gone": {"command": "/bin/false"}, "weather": WEATHER})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tokenmill.templates import rendering
-from tokenmill.templates.rendering import CannotRender, read_template, render
+from tokenmill.templates.rendering import CannotRender, prompt, read_template, render
 
 
 def test_each_conversation_has_its_own_answer() -> None:
@@ -14,6 +14,14 @@ def test_each_conversation_has_its_own_answer() -> None:
     found = render("{{ a + 1 }}", [{"a": 1}, {"a": "x"}, {"a": 3}])
     assert [one.text for one in found] == ["2", None, "4"]
     assert found[1].problem
+
+
+def test_a_prompt_has_the_tools_and_the_messages() -> None:
+    """As the model reads them, ready for its answer."""
+    template = "{{ bos_token }}{{ tools[0].name }}: {{ messages[0].content }}{% if add_generation_prompt %}>{% endif %}"
+    assert prompt(template, [{"role": "user", "content": "hi"}], [{"name": "now"}]) == "now: hi>"
+    with pytest.raises(CannotRender, match="does not render: no such thing"):
+        prompt("{{ raise_exception('no such thing') }}", [], [])
 
 
 def test_a_template_without_an_end_is_ended() -> None:

@@ -14,11 +14,15 @@ from msgspec import UNSET
 from tokenmill.commands.settings import Function, config_option, configuration
 from tokenmill.config import Tools
 from tokenmill.errors import ConfigError, Unavailable
+from tokenmill.templates.rendering import CannotRender, prompt, read_template
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.tables import print_table
 from tokenmill.tools.catalogue import Catalogue, Tool
 from tokenmill.tools.outcome import Outcome, checked
 from tokenmill.tools.server_file import Server, read_servers
+
+QUESTION = "…"
+"""Stands for what a user asks."""
 
 
 @click.group()
@@ -39,12 +43,19 @@ def servers_options(function: Function) -> Function:
 
 @command.command("list", short_help="List them under the names that models call them by.")
 @click.option("--json", "as_json", is_flag=True, help="The list that OpenAI's API takes, as does `parse --tools`.")
+@click.option(
+    "--template",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The prompt that this chat template of a model writes of them (needs the extra `templates`).",
+)
 @servers_options
-def show(*, path: Path | None, config_path: Path | None, as_json: bool) -> int:
+def show(*, path: Path | None, config_path: Path | None, template: Path | None, as_json: bool) -> int:
     """List the tools of all servers under the names that models call them by.
 
     A server that does not answer is told of, and the others are listed. The exit code is 1 then.
     """
+    if template and as_json:
+        raise click.UsageError("--json is the list, --template the prompt; give one of them")
     settings = configuration(config_path).tools
     found, failed = asyncio.run(_listed(_servers(path, settings), settings.connect_s))
     catalogue = Catalogue(found)
@@ -52,6 +63,8 @@ def show(*, path: Path | None, config_path: Path | None, as_json: bool) -> int:
         click.echo(f"tokenmill: {problem}", err=True)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(catalogue.openai())))
+    elif template:
+        click.echo(_prompt(template, catalogue))
     else:
         print_table(Terminal(), ("tool", "says that it", ""), [_row(tool) for tool in catalogue])
     return 1 if failed else 0
@@ -111,6 +124,14 @@ async def _called(server: Server, settings: Tools, name: str, arguments: dict[st
     async with connected(server, settings.connect_s) as client:
         found = checked(Catalogue(await offered(client, server.name)), name, arguments)
         return found if isinstance(found, Outcome) else await called(client, found, arguments, settings.call_s)
+
+
+def _prompt(template: Path, catalogue: Catalogue) -> str:
+    """What the template writes of the tools, in front of a question. Raises `click.ClickException`."""
+    try:
+        return prompt(read_template(template), [{"role": "user", "content": QUESTION}], catalogue.openai())
+    except CannotRender as problem:
+        raise click.ClickException(str(problem)) from None
 
 
 def _row(tool: Tool) -> tuple[str, str, str]:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from tokenmill.templates.probes import Probe
+from tokenmill.templates.rendering import NO_TOKENS
 
 WORDS = "Let me look."
 """What the model says in front of its calls."""
@@ -56,7 +57,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 def conversations(probe: Probe, shape: Shape) -> list[dict[str, Any]]:
     """What is rendered for one answer: the prompt, an answer in plain words, and the calls."""
-    common = {"tools": probe.tools, "bos_token": "", "eos_token": "", "pad_token": "", "unk_token": ""}
+    common = {"tools": probe.tools, **NO_TOKENS}
     asked = [{"role": "user", "content": QUESTION}]
     said = {"role": "assistant", "content": MARK}
     calling = {"role": "assistant", "content": shape.content, "tool_calls": list(_calls(probe, shape))}

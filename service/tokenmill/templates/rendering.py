@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,10 @@ import msgspec
 
 RENDER_S = 20
 """For all conversations together, in the process that renders them."""
+
+
+NO_TOKENS = dict.fromkeys(("bos_token", "eos_token", "pad_token", "unk_token"), "")
+"""What templates expect a tokenizer to give them."""
 
 
 class Rendering(msgspec.Struct, frozen=True):
@@ -45,6 +49,15 @@ def read_template(path: Path) -> str:
     if not isinstance(template, str):
         raise CannotRender(f"{path} has no chat_template; newer models have it in a file chat_template.jinja")
     return template
+
+
+def prompt(template: str, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> str:
+    """What a model reads that is to answer these messages and has these tools. Raises `CannotRender`."""
+    conversation = {"messages": list(messages), "tools": list(tools), "add_generation_prompt": True, **NO_TOKENS}
+    (rendering,) = render(template, [conversation])
+    if rendering.text is None:
+        raise CannotRender(f"the template does not render: {rendering.problem}")
+    return rendering.text
 
 
 def render(template: str, conversations: Sequence[dict[str, Any]], *, within_s: int = RENDER_S) -> list[Rendering]:
