@@ -19,6 +19,10 @@ NODE = Path(__file__).parents[1] / "judges" / "node"
 NODE_S = 60
 """A script takes about a second; a machine with much to do needs longer."""
 
+TEST_S = 60
+"""For one test of a suite: they are about what is answered, on a machine that may have other things to do. The default
+is five seconds."""
+
 SUITE_S = 240
 """A suite of others waits in many of its tests."""
 
@@ -110,6 +114,7 @@ def run_vitest(suite: str, only: str, report: Path, **settings: str) -> list[Ver
     """What became of the tests of a suite in `tests/judges/node` whose full names this pattern is found in."""
     vitest = NODE / "node_modules" / "vitest" / "vitest.mjs"
     command = [_node(), str(vitest), "run", suite, "--reporter=json", f"--outputFile={report}", "-t", only]
+    command.append(f"--testTimeout={TEST_S * 1000}")
     with report.with_suffix(".log").open("w+") as said:  # its own processes keep a pipe open when it is killed
         subprocess.run(
             command, cwd=NODE, env=os.environ | settings, stdout=said, stderr=said, timeout=SUITE_S, check=False
