@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tokenmill.tools.content import ERROR_CHARACTERS, error_of, result_of
+from tokenmill.tools.content import ERROR_CHARACTERS, error_of, plain, result_of
 
 IMAGE = {"type": "image", "data": "aGk=" * 300, "mimeType": "image/png"}
 
@@ -64,3 +64,9 @@ def test_an_error_is_its_texts() -> None:
     assert error_of([text("no such"), IMAGE, text("city")]) == "no such\ncity"
     assert error_of([IMAGE]) == "the tool failed without a word"
     assert len(error_of([text("x" * 10_000)])) == ERROR_CHARACTERS
+
+
+def test_words_of_a_server_do_nothing_to_a_terminal() -> None:
+    """No colours, titles, or lines of their own."""
+    assert plain("\x1b[31mred\x1b]0;title\x07 \x9b2J\r\nmore ü\n") == "[31mred ]0;title   2J  more ü"
+    assert plain("x" * 10, most=3) == "xxx"

@@ -18,6 +18,7 @@ from tokenmill.templates.rendering import CannotRender, prompt, read_template
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.tables import print_table
 from tokenmill.tools.catalogue import Catalogue, Tool
+from tokenmill.tools.content import plain
 from tokenmill.tools.outcome import Outcome, checked
 from tokenmill.tools.server_file import Server, read_servers
 
@@ -137,4 +138,4 @@ def _prompt(template: Path, catalogue: Catalogue) -> str:
 def _row(tool: Tool) -> tuple[str, str, str]:
     hints = {"reads only": tool.read_only, "may destroy": tool.destructive and not tool.read_only}
     says = [*(hint for hint, holds in hints.items() if holds), *(["may be repeated"] if tool.idempotent else [])]
-    return tool.public_name, ", ".join(says), tool.description.strip().partition("\n")[0]
+    return tool.public_name, ", ".join(says), plain(tool.description.strip().partition("\n")[0])

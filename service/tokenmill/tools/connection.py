@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tokenmill.errors import Unavailable
 from tokenmill.tools.catalogue import Tool
-from tokenmill.tools.content import ERROR_CHARACTERS
+from tokenmill.tools.content import plain
 from tokenmill.tools.server_file import Program, Server
 
 PAGES = 100
@@ -106,4 +106,4 @@ def told(problem: BaseException) -> str:
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
     words = problem.error.message if isinstance(problem, MCPError) else str(problem)
-    return (words or type(problem).__name__)[:ERROR_CHARACTERS]
+    return plain(words) or type(problem).__name__

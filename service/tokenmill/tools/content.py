@@ -46,6 +46,11 @@ def error_of(content: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(_texts(content))[:ERROR_CHARACTERS] or "the tool failed without a word"
 
 
+def plain(text: str, most: int = ERROR_CHARACTERS) -> str:
+    """A server's words for a terminal or a log: one line, without signs that do something there."""
+    return "".join(sign if sign.isprintable() else " " for sign in text[:most]).strip()
+
+
 def _texts(content: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     return (part["text"] for part in content if isinstance(part.get("text"), str))
 
