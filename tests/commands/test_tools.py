@@ -59,7 +59,7 @@ def test_a_server_that_fails_is_told_of_beside_the_others(tmp_path: Path) -> Non
     run = tools(tmp_path, {"gone": {"command": "/bin/false"}, "weather": WEATHER})
     assert run.return_value == 1
     assert "weather__forecast" in run.stdout
-    assert run.stderr.startswith("tokenmill: gone: ")
+    assert run.stderr.startswith("tokenmill: gone (command '/bin/false'): ")
 
 
 def test_the_file_may_stand_in_the_configuration(tmp_path: Path) -> None:
@@ -114,3 +114,12 @@ def test_what_is_no_call_is_said_so(tmp_path: Path, name: str, arguments: str, s
     problem = called(tmp_path, name, arguments).exception
     assert isinstance(problem, click.BadParameter)
     assert says in problem.message
+
+
+@pytest.mark.parametrize("servers", [{}, {"weather": WEATHER | {"disabled": True}}])
+def test_a_file_without_servers_is_said_so(tmp_path: Path, servers: dict[str, Any]) -> None:
+    """As is everything that is wrong with it, with its name."""
+    with pytest.raises(ConfigError, match=r"servers\.json: it has no server"):
+        tools(tmp_path, servers)
+    with pytest.raises(ConfigError, match=r"servers\.json: mcpServers\.a: expected a command or a url$"):
+        tools(tmp_path, {"a": {}})

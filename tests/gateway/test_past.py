@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tests.support.event_log import START_MS, EventLog, of, spoken
 from tests.support.topics import make_topics
@@ -61,6 +62,21 @@ async def test_a_time_leads_to_the_first_record_that_is_not_older(kafka: str, un
         assert await past.since(1, middle.timestamp) == first
         assert await past.since(1, -5) == 0
         assert await past.since(1, START_MS + 10**9) is None
+
+
+async def test_a_broker_that_can_not_look_up_by_time_is_no_empty_log(
+    kafka: str, unique: str, log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says that no record is younger; the last ones show that there are some, and all is read then."""
+
+    async def none(_: AIOKafkaConsumer, times: dict[TopicPartition, int]) -> dict[TopicPartition, None]:
+        return dict.fromkeys(times)
+
+    monkeypatch.setattr(AIOKafkaConsumer, "offsets_for_times", none)
+    async with past_of(kafka, f"past-{unique}") as past:
+        assert await past.since(1, log.records[-1].timestamp) == 0
+        assert await past.since(1, log.records[-1].timestamp + 1) is None
+        assert await past.since(0, 0) is None
 
 
 async def test_many_take_turns_with_few_consumers(kafka: str, unique: str, log: EventLog) -> None:

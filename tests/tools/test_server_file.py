@@ -43,8 +43,8 @@ def test_values_may_name_variables() -> None:
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
-        ({}, "a command, or a url"),
-        ({"command": "x", "url": "https://example.com"}, "a command, or a url"),
+        ({}, "expected a command or a url"),
+        ({"command": "x", "url": "https://example.com"}, "expected a command or a url, not both"),
         ({"command": "x", "type": "http"}, "of the type http has a url"),
         ({"url": "https://example.com", "type": "stdio"}, "of the type stdio has a command"),
         ({"url": "https://example.com", "type": "sse"}, "type is 'sse'; expected stdio or http"),
@@ -88,3 +88,9 @@ def test_a_secret_is_not_in_what_is_said() -> None:
     with pytest.raises(ConfigError) as refused:
         read(one={"url": "${TOKEN}"})
     assert "s3cret" not in str(refused.value)
+
+
+def test_a_server_is_told_of_without_its_secrets() -> None:
+    """By its name, and how it is reached."""
+    one, two = read(one={"command": "uvx", "args": ["--key=k"]}, two={"url": "https://u:p@example.com:8443/mcp?key=k"})
+    assert (str(one), str(two)) == ("one (command 'uvx')", "two (https://example.com:8443/mcp)")

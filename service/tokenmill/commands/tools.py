@@ -1,6 +1,7 @@
 """`tokenmill tools`."""
 
 import asyncio
+import logging
 import os
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -100,10 +101,16 @@ def _servers(path: Path | None, settings: Tools) -> tuple[Server, ...]:
     name = str(path) if path else settings.servers_file
     if not name:
         raise ConfigError(["tools.servers_file: name a file with mcpServers, or give --servers FILE"])
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # what it logs of a server, with a trace, is said in a sentence
     try:
-        return read_servers(Path(name).read_bytes(), os.environ)
+        servers = read_servers(Path(name).read_bytes(), os.environ)
     except OSError as problem:
         raise ConfigError([f"tools.servers_file: {name} can't be read: {problem.strerror}"]) from problem
+    except ConfigError as problem:
+        raise ConfigError([f"{name}: {each}" for each in problem.problems]) from problem
+    if not servers:
+        raise ConfigError([f"{name}: it has no server, or none that is not disabled"])
+    return servers
 
 
 async def _listed(servers: Sequence[Server], seconds: float) -> tuple[list[Tool], list[Unavailable]]:

@@ -25,6 +25,9 @@ START_S = 30.0
 FETCH_WAIT_MS = 10
 """The next one's fetch waits until the broker has answered this one's, which may be at the log's end."""
 
+LAST = 50
+"""Records at a log's end that are looked at for their times; ends of transactions are among them."""
+
 BATCH = 5_000
 """Records of one poll: 50 ms of the loop at most, in which nobody else is served."""
 
@@ -114,10 +117,7 @@ class Past:
         """
         place = TopicPartition(self._topic, partition)
         async with self._reader(place) as consumer:
-            if place not in consumer.assignment():
-                consumer.assign([place])
-            consumer.seek(place, start)
-            consumer.resume(place)
+            self._seek(consumer, place, start)
             until = time.monotonic() + TURN_S
             while True:
                 found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=BATCH), "read the past")
@@ -136,8 +136,28 @@ class Past:
             return first[place], end[place]
 
     async def since(self, partition: int, time_ms: int) -> int | None:
-        """The first offset whose timestamp is not below the time; None if all are."""
+        """The first offset whose timestamp is not below the time; None if all are.
+
+        A broker that says so of a log whose last records are younger can't look up by time: then it is the log's first.
+        """
         place = TopicPartition(self._topic, partition)
         async with self._reader(place) as consumer:
             found = await deadline(consumer.offsets_for_times({place: max(time_ms, 0)}), "look up an offset by time")
-            return None if found[place] is None else found[place].offset
+            if found[place] is not None:
+                return int(found[place].offset)
+        first, end = await self.bounds(partition)
+        return first if await self._is_younger(place, max(first, end - LAST), time_ms) else None
+
+    async def _is_younger(self, place: TopicPartition, start: int, time_ms: int) -> bool:
+        """Whether any record from here on is."""
+        async with self._reader(place) as consumer:
+            self._seek(consumer, place, start)
+            found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=LAST), "read the past")
+            return any(record.timestamp >= time_ms for record in found.get(place, ()))
+
+    @staticmethod
+    def _seek(consumer: AIOKafkaConsumer, place: TopicPartition, start: int) -> None:
+        if place not in consumer.assignment():
+            consumer.assign([place])
+        consumer.seek(place, start)
+        consumer.resume(place)

@@ -26,7 +26,7 @@ def fields(struct: type[msgspec.Struct]) -> list[Described]:
         owner = next(base for base in struct.__mro__ if field.name in docstrings(base))
         text = docstrings(owner)[field.name]
         default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
-        described.append(Described(field.name, in_words(field.type), default, text))
+        described.append(Described(field.encode_name, in_words(field.type), default, text))
     return described
 
 

@@ -76,6 +76,7 @@ Server-sent events, unless the client accepts `application/x-ndjson`:
 """,
     """
 `data` is the payload as the dialect writes it, one line; a payload that is no JSON, as `[DONE]`, is a string in NDJSON.
+Clients of OpenAI's dialects fail on a block with an id alone: they get the comment `: open` in its place.
 Frames that come within `gateway.flush_ms` are written together; the first of a message and its last at once.
 """,
     "## Ids",
@@ -83,7 +84,9 @@ Frames that come within `gateway.flush_ms` are written together; the first of a 
 `<partition>.<offset>.<part>~<back>` names a frame by its record in the log, and how far before it reading has to begin
 to go on behind it. Any gateway understands it, and none remembers it. Ids of a partition sort as text in the order of
 their frames. A client sends back what it got, as `Last-Event-ID`, `last_event_id` or `from`. Each is checked against
-the record that it names, so an id of another conversation or another log is none.
+the record that it names, so an id of another conversation or another log is none. Who comes back with such a one
+(`Last-Event-ID`, `last_event_id`) can't see a refusal, and gets the notice `gap` and what there is; with `from` it is
+refused (410). Text that is no id at all always is (400).
 """,
     "## How a stream ends",
     """

@@ -43,9 +43,9 @@ async def connected(server: Server, seconds: float) -> AsyncIterator[Client]:
             async with asyncio.timeout(seconds):
                 client = await stack.enter_async_context(await _client(server, stack, seconds))
         except TimeoutError as problem:
-            raise ServerFailed(f"{server.name}: no answer within {seconds:g} s") from problem
+            raise ServerFailed(f"{server}: no answer within {seconds:g} s (tools.connect_s)") from problem
         except Exception as problem:
-            raise ServerFailed(f"{server.name}: {told(problem)}") from problem
+            raise ServerFailed(f"{server}: {told(problem)}") from problem
         try:
             yield client
         except Exception as problem:  # noqa: BLE001 -- raised below: the SDK would put it into a group

@@ -36,6 +36,9 @@ class Program(msgspec.Struct, frozen=True):
     """Variables that it gets beside the few that every program needs."""
     cwd: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.name} (command {self.command!r})"
+
 
 class Remote(msgspec.Struct, frozen=True):
     """A server that is reached by HTTP."""
@@ -43,6 +46,10 @@ class Remote(msgspec.Struct, frozen=True):
     name: str
     url: str
     headers: Mapping[str, str] = {}
+
+    def __str__(self) -> str:
+        parts = urlsplit(self.url)  # what follows the path may be a secret
+        return f"{self.name} ({parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path})"
 
 
 Server: TypeAlias = Program | Remote
@@ -72,7 +79,8 @@ def read_servers(content: bytes, environ: Mapping[str, str]) -> tuple[Server, ..
     try:
         entries = msgspec.json.decode(content, type=_File).servers
     except msgspec.DecodeError as problem:
-        raise ConfigError([f'expected {{"mcpServers": {{"NAME": {{"command": …}}}}}} as JSON: {problem}']) from problem
+        shape = '{"mcpServers": {"NAME": {"command": …} or {"url": …}}}'
+        raise ConfigError([f"expected {shape} as JSON: {problem}"]) from problem
     servers, problems = list[Server](), list[str]()
     for name, raw in entries.items():
         try:
@@ -101,7 +109,7 @@ def _servers(name: str, raw: msgspec.Raw, environ: Mapping[str, str]) -> Iterato
 
 def _check_kind(entry: _Entry) -> None:
     if bool(entry.command) == bool(entry.url):
-        raise _Wrong("expected a command, or a url")
+        raise _Wrong("expected a command or a url" + (", not both" if entry.url else ""))
     key = _KINDS.get(entry.type, "")
     if entry.type and not key:
         raise _Wrong(f"type is {entry.type!r}; expected stdio or http")
