@@ -193,9 +193,13 @@ class Bounces:
         workers: list[WorkerProcess] = []
 
         async def in_the_middle() -> bool:
-            self._feeder.more()
             seen = len(self._outputs.everything.seen)
-            await until(lambda: len(self._outputs.everything.seen) > seen, "outputs come", BOUNCE_S)
+
+            def come() -> bool:
+                self._feeder.more()  # at each look: what is being sent now may have come out already
+                return len(self._outputs.everything.seen) > seen
+
+            await until(come, "outputs come", BOUNCE_S)
             workers[:] = self._fleet.at_work
             for worker in workers:
                 worker.freeze()
