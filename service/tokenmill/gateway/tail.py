@@ -39,7 +39,9 @@ GROWTH_S = 10.0
 AWAY_S = 300.0
 """After so long without an answer of Kafka's the process ends: a fresh one may find what this one can't."""
 
-FETCH_WAIT_MS = 500
+FETCH_WAIT_MS = 100
+"""One fetch is in flight a broker, and a partition that somebody has just come to waits for its end: so long may the
+first record of it take."""
 
 
 log = logging.getLogger(__name__)
