@@ -161,10 +161,12 @@ class DurableDouble:
         partition, last = written[-1].partition, written[-1].offset
         tail = self._gate.serving.tail
         window = await tail.pin(partition)
-        async with asyncio.timeout(SEEN_S):
-            while window.end <= last:  # noqa: ASYNC110 -- it tells the readers of conversations only
-                await asyncio.sleep(LOOK_S)
-        tail.unpin(partition)
+        try:
+            async with asyncio.timeout(SEEN_S):
+                while window.end <= last:  # noqa: ASYNC110 -- it tells the readers of conversations only
+                    await asyncio.sleep(LOOK_S)
+        finally:
+            tail.unpin(partition)
         return str(Position(partition, last, 1, last - stream.first))
 
 

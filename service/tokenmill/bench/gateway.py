@@ -55,12 +55,12 @@ STALLED_NAME = "nobody-reads"
 STALLED_BYTES = 4_096
 """Of each of its records: 160 kB in a second."""
 
-FULL_S = 30.0
-"""For that to be sent."""
-
 FULL_BYTES = 512 * 1024
 """After so much the sockets of those who never read are full. Up to then they are served like all others, which is a
 load of its own: 160 MB in a second."""
+
+FULL_S = 30.0
+"""For that to be sent: it takes some three seconds."""
 
 _SLOW = re.compile(r'^tokenmill_gateway_streams_ended_total\{reason="slow"\} (\S+)$', re.MULTILINE)
 

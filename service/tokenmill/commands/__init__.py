@@ -8,7 +8,7 @@ COMMANDS: dict[str, str] = {
     "demo": "The whole flow on this machine, with nothing installed: broker, Redis, worker, sample streams.",
     "worker": "Run the service: tokens in, events out.",
     "gateway": "Serve events over HTTP, with streams that go on where they were cut.",
-    "tools": "List the tools that models may call, through the Model Context Protocol.",
+    "tools": "List and call the tools of servers that speak the Model Context Protocol.",
     "parse": "Parse model text or a captured stream into events, without a broker.",
     "publish": "Put model text on the tokens topic.",
     "tail": "Follow a conversation's events, or everything on a topic.",

@@ -143,6 +143,10 @@ def _prompt(template: Path, catalogue: Catalogue) -> str:
 
 
 def _row(tool: Tool) -> tuple[str, str, str]:
-    hints = {"reads only": tool.read_only, "may destroy": tool.destructive and not tool.read_only}
-    says = [*(hint for hint, holds in hints.items() if holds), *(["may be repeated"] if tool.idempotent else [])]
-    return tool.public_name, ", ".join(says), plain(tool.description.strip().partition("\n")[0])
+    hints = {
+        "reads only": tool.read_only,
+        "may destroy": tool.destructive and not tool.read_only,
+        "may be repeated": tool.idempotent,
+    }
+    says = ", ".join(hint for hint, holds in hints.items() if holds)
+    return tool.public_name, says, plain(tool.description.strip().partition("\n")[0])

@@ -29,7 +29,7 @@ async def called(client: Client, tool: Tool, arguments: dict[str, Any], seconds:
 
 async def _called(client: Client, tool: Tool, arguments: dict[str, Any], seconds: float) -> Outcome:
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(seconds):  # before the SDK's own, whose error looks like one of the protocol
             answer = await client.call_tool(tool.name, arguments, read_timeout_seconds=2 * seconds)
     except TimeoutError:
         return Outcome(error=f"no answer within {seconds:g} s", code="timeout")

@@ -27,18 +27,21 @@ BESIDE = 200
 
 def result_of(content: Sequence[Mapping[str, Any]], structured: Any, cap: int = RESULT_BYTES) -> dict[str, Any]:
     """The result. `structured` is None where there is none."""
-    result: dict[str, Any] = {"content": [], "structuredContent": structured}
+    result: dict[str, Any] = {"content": []}
     left = cap
     for part in content:
-        shown = part if _size(part) <= left else _shortened(part, left - BESIDE)
-        if shown is not part:
+        shown, size = part, _size(part)
+        if size > left:
+            shown = _shortened(part, left - BESIDE)
+            size = _size(shown)
             result["truncated"] = True
-        if _size(shown) <= left:
+        if size <= left:
             result["content"].append(shown)
-            left -= _size(shown)
-    if structured is None or _size(structured) > left:
-        del result["structuredContent"]
-    return result if structured is None or "structuredContent" in result else result | {"truncated": True}
+            left -= size
+    if structured is not None:
+        fits = _size(structured) <= left
+        result |= {"structuredContent": structured} if fits else {"truncated": True}
+    return result
 
 
 def error_of(content: Sequence[Mapping[str, Any]]) -> str:
