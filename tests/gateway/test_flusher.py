@@ -63,11 +63,11 @@ async def test_a_stuck_client_is_tried_again_and_disturbs_nobody() -> None:
         slow.tell([frame(1)], b"abc")
         await until(lambda: stuck.taken, "the first write", 5)
         slow.tell([frame(2)], b"def")
-        began = time.process_time()
+        asked = stuck.asked
         quick.tell([frame(1)], b"x")
         await until(lambda: free.taken == b"x", "others are written to", 5)
         await asyncio.sleep(0.3)
-        assert time.process_time() - began < 0.15
+        assert 0 < stuck.asked - asked < 30
         stuck.read(100)
         await until(lambda: stuck.taken == b"abcdef", "it goes on", 5)
         assert not slow.over.done()

@@ -14,6 +14,7 @@ class FakePipe:
         self.taken = b""
         self._kept = b""
         self.writes = 0
+        self.asked = 0
 
     async def send(self, data: bytes) -> None:
         """Write; nobody is waited for."""
@@ -35,6 +36,7 @@ class FakePipe:
     @property
     def buffered(self) -> int:
         """What is kept."""
+        self.asked += 1
         return len(self._kept)
 
 
