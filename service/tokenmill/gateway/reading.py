@@ -164,8 +164,8 @@ class Reading:
 
     async def _from(self, wanted: int) -> int:
         """An offset that is there, or the first one that is."""
-        if wanted >= self._window.first:
-            return wanted
+        if wanted >= self._window.first or not self._window.first:
+            return max(0, wanted)
         first, _ = await self._past.bounds(self.partition)
         return max(first, wanted)
 
@@ -231,16 +231,20 @@ class Reading:
     async def _show(self, came: Sequence[Entry], after: int) -> list[Frame]:
         """The frames of records; reading goes on behind them, or begins elsewhere where the view misses a beginning."""
         shown: list[Frame] = []
+        view, before = self.view, self.place[0]
         for entry in came:
-            self._checked(entry.offset)
-            frames = self.view.take(entry)
-            if self.view.missing is not None:
+            if entry.offset < before:
+                view.pass_by(entry)
+            else:
+                self._checked(entry.offset)
+                frames = view.take(entry)
+                if view.missing is None and not self._confirmed(entry, frames):
+                    return []
+                shown += [frame for frame in frames if frame.place > self.place and frame.message not in self._muted]
+            if view.missing is not None:
                 self._shown(shown)
-                await self._without_beginning(self.view.missing, entry.offset)
+                await self._without_beginning(view.missing, entry.offset)
                 return shown
-            if not self._confirmed(entry, frames):
-                return []
-            shown += [frame for frame in frames if frame.place > self.place and frame.message not in self._muted]
         self._shown(shown)
         self._offset = max(self._offset, after)
         return shown

@@ -169,6 +169,16 @@ class View:
             for part, payload in enumerate(payloads, 1)
         ]
 
+    def pass_by(self, entry: Entry) -> None:
+        """Take a record whose frames nobody wants: whoever comes back waits for all that lies before."""
+        known = self._place(entry)
+        if known is None:
+            return
+        if self._renderer is not None or not known.shown:
+            known.shown |= bool(self._payloads(entry, known)) or entry.finishes
+        if entry.finishes:
+            self._end(entry, known)
+
     def _place(self, entry: Entry) -> _Known | None:
         """What is known of the record's choice, with the record in it; None: the record is not to be shown."""
         who = entry.message, entry.choice
