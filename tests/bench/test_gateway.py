@@ -13,6 +13,8 @@ def test_a_small_run_measures_both_servers(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("tokenmill.bench.gateway.LOADS", [LOADS[2]])
     for name in ("WARM_UP_S", "MEASURED_S", "IDLE_S"):
         monkeypatch.setattr(f"tokenmill.bench.gateway.{name}", 1.0)
+    for name in ("TIMES", "STOPS"):
+        monkeypatch.setattr(f"tokenmill.bench.gateway_waits.{name}", 5)
     monkeypatch.setattr("tokenmill.bench.gateway.STALLED", 20)
     report = run_gateway_bench(rounds=1, connections=20, progress=lambda _: None)
     (compared,) = report.compared

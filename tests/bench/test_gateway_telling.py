@@ -1,6 +1,6 @@
 """The gateway's benchmark told: medians of rounds, budgets beside them."""
 
-from tokenmill.bench.gateway_report import LOADS, Beside, Compared, Idle, Report, Side
+from tokenmill.bench.gateway_report import LOADS, Beside, Compared, Idle, Report, Side, Wait
 from tokenmill.bench.gateway_telling import gateway_telling
 
 BESIDE = (
@@ -14,11 +14,13 @@ def test_ratios_are_medians_of_rounds() -> None:
     ours = [Side(20.0, 1.0, 2.0), Side(40.0, 1.0, 2.0), Side(10.0, 1.0, 2.0)]
     bare = [Side(10.0, 1.0, 2.0), Side(30.0, 1.0, 2.0), Side(9.0, 1.0, 2.0)]
     beside = Beside(100, 1_000, 990, Side(1.0, 1.0, 5.0), Side(1.0, 1.0, 6.0), 100 * 1024.0)
+    waits = [Wait("nothing", 1.0, 2.04), Wait("back", 2.5, 4.0, 5.0, 8_200)]
     compared = [Compared(LOADS[0], ours, bare), Compared(LOADS[2], ours, bare)]
-    report = Report(compared, Idle(10_000, 12 * 1024.0, 0.02), beside, 1.5, 9.0)
+    report = Report(compared, Idle(10_000, 12 * 1024.0, 0.02), beside, waits, 1.5, 9.0)
     telling = gateway_telling(report)
     row, _ = telling.tables[0].rows
     assert row == (LOADS[0].name, "50,000", "100,000", "0.75", "1.0", "2.0", "2.0")
+    assert telling.tables[1].rows == [("nothing", "1.0", "2.0", "", "0"), ("back", "2.5", "4.0", "5", "8")]
     assert [str(finding) for finding in telling.findings] == [
         f"{LOADS[0].name}: 50,000 frames/s of a core, 0.75 of the bare server (budget: at least 0.5 of it)",
         f"{LOADS[2].name}: 50,000 frames/s of a core, 0.75 of the bare server (budget: at least 20,000)",

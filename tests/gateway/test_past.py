@@ -54,6 +54,19 @@ async def test_a_conversation_is_read_from_any_offset_on(kafka: str, unique: str
         assert await past.bounds(0) == (0, 0)
 
 
+async def test_no_more_is_waited_for_than_is_wanted(
+    kafka: str, unique: str, log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of the conversation follows, and the log ends; or the first record is all that somebody wants to see."""
+    monkeypatch.setattr("tokenmill.gateway.past.TURN_S", 60)
+    async with past_of(kafka, f"past-{unique}") as past, asyncio.timeout(30):
+        assert await past.read(1, 1, b"nobody", stop=log.end) == ([], log.end)
+        assert await past.read(1, 0, b"nobody", stop=1, most=1) == ([], 1)
+        came, after = await past.read(1, 0, log.records[0].key or b"", most=2)
+        assert [entry.offset for entry in came] == list(range(after))
+        assert after <= 2
+
+
 async def test_a_time_leads_to_the_first_record_that_is_not_older(kafka: str, unique: str, log: EventLog) -> None:
     """Before all of them to the first, behind all of them to none."""
     middle = log.records[len(log.records) // 2]

@@ -236,7 +236,7 @@ async def test_what_another_gateway_has_read_already_is_waited_for() -> None:
 
 async def test_a_reader_that_does_not_come_there_is_said_to_be_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then the client is better off with another gateway."""
-    monkeypatch.setattr("tokenmill.gateway.reading.BEHIND_S", 0.05)
+    monkeypatch.setattr("tokenmill.gateway.conversation.BEHIND_S", 0.05)
     log = talk()
     window = log.window(log.end)
     window.first = window.end = 0
@@ -295,5 +295,5 @@ async def test_one_whose_window_is_dropped_is_lost() -> None:
     """The log is another one now."""
     reading = reading_of(talk())
     before = reading.lost
-    reading._window.dropped = True
+    reading._records._window.dropped = True
     assert (before, reading.lost) == (False, True)

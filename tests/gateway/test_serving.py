@@ -134,12 +134,12 @@ async def test_what_goes_wrong_in_the_middle_is_no_end(monkeypatch: pytest.Monke
     log = EventLog(of("c", spoken("m", TEXT)))
     reads = 0
 
-    async def fail(_partition: int, start: int, key: bytes) -> Any:
+    async def fail(_partition: int, start: int, key: bytes, *more: Any) -> Any:
         nonlocal reads
         reads += 1
         if reads > 1:
             raise Unavailable("Kafka: read the past: no answer within 15 s")
-        return await EventLog.read(log, 0, start, key)
+        return await EventLog.read(log, 0, start, key, *more)
 
     monkeypatch.setattr(log, "read", fail)
     async with served(log) as (port, _):

@@ -42,9 +42,13 @@ def numbered(events: list[Event], opened: int = STARTED_MS) -> list[Entry]:
 
 def resumed(came: list[Entry], dialect: Dialect, at: Frame) -> list[Frame]:
     """What a view shows behind a frame if it begins where the frame's id says."""
-    start = at.offset - at.back
-    after = frames_of([entry for entry in came if entry.offset >= start], dialect)
-    return [frame for frame in after if frame.place > at.place]
+    view, frames = View(dialect, 0), list[Frame]()
+    for entry in came:
+        if at.offset - at.back <= entry.offset < at.offset:
+            view.pass_by(entry)
+        elif entry.offset >= at.offset:
+            frames += [frame for frame in view.take(entry) if frame.place > at.place]
+    return frames
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)

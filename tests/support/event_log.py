@@ -1,6 +1,7 @@
 """A partition of the events topic in memory: what a worker publishes there, and how a gateway reads it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 import msgspec
@@ -88,9 +89,11 @@ class EventLog:
 
     # As `Past`
 
-    async def read(self, _partition: int, start: int, key: bytes) -> tuple[list[Entry], int]:
+    async def read(
+        self, _partition: int, start: int, key: bytes, _stop: float = inf, most: int = 7
+    ) -> tuple[list[Entry], int]:
         """Some records, few at a time."""
-        some = [record for record in self.records if record.offset >= max(start, self.first)][:7]
+        some = [record for record in self.records if record.offset >= max(start, self.first)][: min(most, 7)]
         after = some[-1].offset + 1 if some else self.end
         return entries(0, [record for record in some if record.key == key]), after
 

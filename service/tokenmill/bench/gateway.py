@@ -20,7 +20,8 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from tokenmill.bench.bare_server import BareServer
-from tokenmill.bench.gateway_report import LOADS, TICKS, Beside, Compared, Idle, Load, Report, Side
+from tokenmill.bench.gateway_report import LOADS, TICKS, Beside, Compared, Idle, Load, Report, Side, Wait
+from tokenmill.bench.gateway_waits import measure_waits
 from tokenmill.bench.processes import processor_seconds, resident_bytes
 from tokenmill.bench.sse_clients import Clients, Got, Job
 from tokenmill.client import Connection, Follower
@@ -72,7 +73,9 @@ def run_gateway_bench(*, rounds: int, connections: int, progress: Progress) -> R
     with tempfile.TemporaryDirectory(prefix="tokenmill-bench-") as name, ExitStack() as stack:
         folder = Path(name)
         kafka = stack.enter_context(KafkaServer(folder / "kafka"))
-        return asyncio.run(_Bench(folder, kafka.bootstrap, progress).run(rounds, connections))
+        progress("coming back, coming late, stopping")
+        waits = measure_waits(folder, kafka.bootstrap)
+        return asyncio.run(_Bench(folder, kafka.bootstrap, progress).run(rounds, connections, waits))
 
 
 class _Bench:
@@ -82,7 +85,7 @@ class _Bench:
         self._progress = progress
         self._message = 0
 
-    async def run(self, rounds: int, connections: int) -> Report:
+    async def run(self, rounds: int, connections: int, waits: list[Wait]) -> Report:
         admin = AIOKafkaAdminClient(bootstrap_servers=self._bootstrap)
         await admin.start()
         await admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])
@@ -98,7 +101,7 @@ class _Bench:
             follower = await self._follower(LOADS[0], producer)
         finally:
             await producer.stop()
-        return Report(compared, idle, beside, *follower)
+        return Report(compared, idle, beside, waits, *follower)
 
     def _gateway(self, name: str) -> GatewayProcess:
         """One that writes every frame at once."""

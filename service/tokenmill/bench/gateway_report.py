@@ -1,6 +1,8 @@
 """What the gateway's benchmark measures, and what it reports."""
 
-from statistics import median
+from collections.abc import Sequence
+from statistics import median, quantiles
+from typing import Self
 
 import msgspec
 
@@ -83,12 +85,31 @@ class Beside(msgspec.Struct, frozen=True):
     """Of memory, for each of those that never read."""
 
 
+class Wait(msgspec.Struct, frozen=True):
+    """How long somebody waits, one at a time."""
+
+    name: str
+    p50_ms: float
+    p99_ms: float
+    budget_ms: float = 0
+    """For the last hundredth; 0: it is there to compare with."""
+    size: int = 0
+    """Bytes of the longest answer."""
+
+    @classmethod
+    def of(cls, name: str, took: Sequence[float], budget_ms: float = 0, size: int = 0) -> Self:
+        """From seconds."""
+        percentiles = quantiles(took, n=100)
+        return cls(name, percentiles[49] * 1_000, percentiles[98] * 1_000, budget_ms, size)
+
+
 class Report(msgspec.Struct, frozen=True):
     """All of it."""
 
     compared: list[Compared]
     idle: Idle
     beside: Beside
+    waits: list[Wait]
     follower_p50_ms: float
     """From a record's timestamp to a reader of the topic, under the load of the first row."""
     follower_p99_ms: float

@@ -1,9 +1,9 @@
 """What the gateway's benchmark found, for people."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import median
 
-from tokenmill.bench.gateway_report import Compared, Report, Side
+from tokenmill.bench.gateway_report import Compared, Report, Side, Wait
 from tokenmill.bench.telling import Finding, Table, Telling
 from tokenmill.limits import KIB
 
@@ -11,7 +11,12 @@ ABOUT = """\
 A gateway on a real Kafka, with `flush_ms = 0`, and a bare server of the same library, which writes to the same number
 of clients the same bytes in the same rhythm, from memory. Each frame is a native event of some 160 bytes. Rates are
 those of one processor: frames over the processor time of the serving process. For the gateway that includes reading
-the topic. Times are from a record's timestamp until a client has the frame; all processes share the machine."""
+the topic. Times are from a record's timestamp until a client has the frame; all processes share the machine.
+
+Waits are those of one client after the other, behind a worker: until the first event of an answer that somebody comes
+back to, until all of one that somebody is late to, from a stop to the last event. One gateway was there while the
+answers were written, the other came later and reads the log. What is asked for behind an answer's end is what asking
+takes by itself."""
 
 
 def gateway_telling(report: Report) -> Telling:
@@ -19,9 +24,18 @@ def gateway_telling(report: Report) -> Telling:
     columns = ("load", "gateway, frames/s of a core", "bare server", "ratio", "p50 ms", "p99 ms", "bare p99 ms")
     rows = [_row(compared) for compared in report.compared]
     command = "tokenmill bench gateway --write"
-    return Telling(
-        "What a client of the gateway costs", command, ABOUT, [Table(columns, rows)], list(_findings(report))
-    )
+    tables = [Table(columns, rows), _waits(report.waits)]
+    return Telling("What a client of the gateway costs", command, ABOUT, tables, list(_findings(report)))
+
+
+def _waits(waits: Sequence[Wait]) -> Table:
+    columns = ("how long somebody waits", "p50 ms", "p99 ms", "budget, p99 ms", "answer, kB")
+    return Table(columns, [_wait(wait) for wait in waits])
+
+
+def _wait(wait: Wait) -> tuple[str, ...]:
+    budget = f"{wait.budget_ms:.0f}" if wait.budget_ms else ""
+    return wait.name, f"{wait.p50_ms:.1f}", f"{wait.p99_ms:.1f}", budget, f"{wait.size / 1_000:.0f}"
 
 
 def _row(compared: Compared) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from math import inf
 from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -110,21 +111,25 @@ class Past:
             **self._connection.arguments(),
         )
 
-    async def read(self, partition: int, start: int, key: bytes) -> tuple[list[Entry], int]:
+    async def read(
+        self, partition: int, start: int, key: bytes, stop: float = inf, most: int = BATCH
+    ) -> tuple[list[Entry], int]:
         """A conversation's records from an offset on, as far as one turn gets, and the offset to go on at.
 
-        A turn ends when something was found: a client that takes it slowly keeps nobody else waiting.
+        A turn ends when something was found: a client that takes it slowly keeps nobody else waiting. Behind `stop` it
+        looks no further: at the log's end it would wait. `most` are the records of anybody that are read before the
+        first look: each takes some time, needed or not.
         """
         place = TopicPartition(self._topic, partition)
         async with self._reader(place) as consumer:
             self._seek(consumer, place, start)
             until = time.monotonic() + TURN_S
             while True:
-                found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=BATCH), "read the past")
-                records = found.get(place, ())
+                found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=most), "read the past")
+                records, most = found.get(place, ()), BATCH
                 after = records[-1].offset + 1 if records else await deadline(consumer.position(place), "read the past")
                 came = entries(partition, [record for record in records if record.key == key])
-                if came or time.monotonic() > until:
+                if came or after >= stop or time.monotonic() > until:
                     return came, after
 
     async def bounds(self, partition: int) -> tuple[int, int]:

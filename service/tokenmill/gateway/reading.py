@@ -13,7 +13,6 @@ However it begins, all of it is read that the view has to know: a record whose m
 """
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Sequence
 from typing import Literal, TypeAlias
 
@@ -21,7 +20,7 @@ import msgspec
 
 from tokenmill.dialects import Dialect
 from tokenmill.dialects.native import NATIVE
-from tokenmill.errors import Unavailable
+from tokenmill.gateway.conversation import Conversation
 from tokenmill.gateway.entry import Entry
 from tokenmill.gateway.past import Past
 from tokenmill.gateway.position import Position
@@ -36,11 +35,6 @@ REPEATS_BEHIND = 1_000
 REWINDS = 8
 """How often a reading begins again because a message began earlier. Each needs a message that was open across the
 beginning of the one before."""
-
-BEHIND_S = 5.0
-"""How long a client that comes from another gateway waits until our reader is where that one was: milliseconds."""
-
-LOOK_S = 0.01
 
 END_OF_RECORD = 1 << 30
 """A part behind all parts of a record."""
@@ -66,10 +60,10 @@ class Reading:
         "_dialect",
         "_muted",
         "_offset",
-        "_past",
+        "_records",
         "_rewinds",
+        "_showing",
         "_whole",
-        "_window",
         "found",
         "gap",
         "key",
@@ -80,8 +74,7 @@ class Reading:
     )
 
     def __init__(self, past: Past, window: Window, key: bytes, dialect: Dialect, partition: int) -> None:
-        self._past = past
-        self._window = window
+        self._records = Conversation(past, window, key, partition)
         self.key = key
         self._dialect = dialect
         self.partition = partition
@@ -95,6 +88,8 @@ class Reading:
         self._offset = 0
         self._began = 0
         """Where the view began to read."""
+        self._showing = False
+        """Something was shown."""
         self._check: Position | None = None
         self._muted: frozenset[bytes] = frozenset()
         self._rewinds = 0
@@ -121,8 +116,8 @@ class Reading:
 
     async def _at_word(self, start: Start, lookback: Lookback, now_ms: int) -> None:
         if start == "now":
-            self.place = (self._window.end - 1, END_OF_RECORD)
-            self._begin_at(self._window.first)
+            self.place = (self._records.end - 1, END_OF_RECORD)
+            self._begin_at(self._records.kept_from)
             return
         self._begin_at(await self._oldest(lookback, now_ms))
         if start == "message":
@@ -130,50 +125,23 @@ class Reading:
 
     async def _behind(self, position: Position) -> None:
         await self._is_there(position)
-        self._begin_at(await self._from(position.offset - max(position.back, REPEATS_BEHIND)))
+        self._begin_at(await self._records.there(position.offset - max(position.back, REPEATS_BEHIND)))
         if position.offset < self._offset:
             raise Gone
         self.place, self._check = position.place, position if position.part else None
 
     async def _is_there(self, position: Position) -> None:
         """Whether the log has a record of this conversation there, which our reader may not have come to yet."""
-        if position.offset + bool(position.part) > self._window.end:
-            _, end = await self._past.bounds(self.partition)
-            if position.offset + bool(position.part) > end:
-                raise Gone
-        if position.part:
-            await self._seen(position.offset)
-            if not await self._has_record(position.offset):
-                raise Gone
-
-    async def _seen(self, offset: int) -> None:
-        until = time.monotonic() + BEHIND_S
-        while self._window.end <= offset:
-            if time.monotonic() > until:
-                raise Unavailable(f"the reader of partition {self.partition} does not come to offset {offset}")
-            await asyncio.sleep(LOOK_S)
-
-    async def _has_record(self, offset: int) -> bool:
-        """Whether a record of the conversation is at this offset."""
-        found, after = self._window.of(self.key, offset)
-        if offset < self._window.first:
-            found, after = [], offset
-        while not found and after <= offset:
-            found, after = await self._past.read(self.partition, offset, self.key)
-        return bool(found) and found[0].offset == offset
-
-    async def _from(self, wanted: int) -> int:
-        """An offset that is there, or the first one that is."""
-        if wanted >= self._window.first or not self._window.first:
-            return max(0, wanted)
-        first, _ = await self._past.bounds(self.partition)
-        return max(first, wanted)
+        if await self._records.ends_before(position.offset + bool(position.part)):
+            raise Gone
+        if position.part and not await self._records.has(position.offset):
+            raise Gone
 
     async def _oldest(self, lookback: Lookback, now_ms: int) -> int:
-        since = await self._past.since(self.partition, now_ms - int(lookback.seconds * 1000))
+        since = await self._records.since(now_ms - int(lookback.seconds * 1000))
         if since is None:
-            return self._window.first
-        return await self._from(max(since, self._window.end - lookback.records))
+            return self._records.kept_from
+        return await self._records.there(max(since, self._records.end - lookback.records))
 
     async def _find_open(self) -> None:
         """Read up to the head silently; then begin where the oldest message that is open began, and show only those."""
@@ -193,7 +161,7 @@ class Reading:
     @property
     def from_window(self) -> bool:
         """Whether it began in memory, and did not need the log."""
-        return self._began >= self._window.first
+        return self._began >= self._records.kept_from
 
     @property
     def answered(self) -> bool:
@@ -203,13 +171,18 @@ class Reading:
     @property
     def lost(self) -> bool:
         """Whether the log is no longer the one that is read."""
-        return self._window.dropped
+        return self._records.lost
 
     async def go_back(self, place: tuple[int, int], opened: int) -> None:
         """Begin again, for a message that began at this time; what is up to `place` was shown."""
-        self.place, self._muted, self._rewinds, self._began = place, frozenset(), 0, self._window.end
+        self.place, self._muted, self._rewinds, self._began = place, frozenset(), 0, self._records.end
         if not await self._rewind(opened):
-            self._begin_at(await self._from(place[0] - REPEATS_BEHIND))
+            self._begin_at(await self._records.there(place[0] - REPEATS_BEHIND))
+
+    @property
+    def _soon(self) -> int | None:
+        """Until something was shown: what it lies behind."""
+        return None if self._showing else self.place[0]
 
     async def frames(self) -> AsyncGenerator[list[Frame]]:
         """What is to be shown, batch by batch, empty ones too; ends at the head, in the same turn of the event loop.
@@ -217,15 +190,15 @@ class Reading:
         Raises `Gone` if the position it began at turns out not to be there, and `Unavailable`.
         """
         while True:
-            while self._offset < self._window.first:
-                yield await self._show(*await self._past.read(self.partition, self._offset, self.key))
-            came, after = self._window.of(self.key, self._offset)
+            while self._offset < self._records.kept_from:
+                yield await self._show(*await self._records.before_window(self._offset, self._soon))
+            came, after = self._records.in_window(self._offset, self._soon)
             if not came:
                 self._offset = max(self._offset, after)
                 self._checked(self._offset)
                 return
             yield await self._show(came, after)
-            if after < self._window.end:
+            if after < self._records.end:
                 await asyncio.sleep(0)  # whoever takes much and waits for nobody lets others have their turn
 
     async def _show(self, came: Sequence[Entry], after: int) -> list[Frame]:
@@ -251,7 +224,7 @@ class Reading:
 
     def _shown(self, frames: Sequence[Frame]) -> None:
         if frames:
-            self.place = frames[-1].place
+            self._showing, self.place = True, frames[-1].place
 
     async def _without_beginning(self, opened: int, offset: int) -> None:
         """A record came whose message began before the view did."""
@@ -266,11 +239,11 @@ class Reading:
         """Whether there is an earlier place to begin at, for a message that began at that time."""
         self._rewinds += 1
         hopeless = opened < 0 or self._rewinds > REWINDS
-        since = None if hopeless else await self._past.since(self.partition, opened)
+        since = None if hopeless else await self._records.since(opened)
         if since is None or since >= self._began:
             return False
         behind = since if self.place[0] < 0 else min(since, self.place[0] - REPEATS_BEHIND)
-        self._begin_at(await self._from(behind))
+        self._begin_at(await self._records.there(behind))
         return True
 
     def _confirmed(self, entry: Entry, frames: Sequence[Frame]) -> bool:

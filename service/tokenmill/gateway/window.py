@@ -17,7 +17,8 @@ TURN_BYTES = 256 * 1024
 """Of records that are looked at for one client before it is another one's turn: some milliseconds. It is also what a
 client is sent at once, which one of 1 Mbit/s takes in two seconds."""
 
-_offset = attrgetter("offset")
+OFFSET = attrgetter("offset")
+"""Of an entry: what they are in the order of."""
 
 
 class Window:
@@ -43,7 +44,7 @@ class Window:
         if not held:
             return [], self.end
         found, size = list[Entry](), 0
-        for entry in islice(held, bisect_left(held, start, key=_offset), None):
+        for entry in islice(held, bisect_left(held, start, key=OFFSET), None):
             if found and size + entry.size > TURN_BYTES:
                 return found, entry.offset
             found.append(entry)
