@@ -28,6 +28,11 @@ of one partition, in which a conversation has hardly more than one answer."""
 ATTEMPTS_KEPT = 8
 """Earlier uses of a message's id whose repeats are known; one is rare."""
 
+UNTOUCHED = frozenset({"ag_ui", "ai_sdk_parts", "ai_sdk_ui", "anthropic", "interceptor", "openai", "segments"})
+"""Dialects whose state a piece of text leaves as it is, if another piece of the same text came right before."""
+
+_PIECES = b'{"type":"text-delta"', b'{"type":"reasoning-delta"'
+
 Who = tuple[bytes, bytes]
 """A message and its choice."""
 
@@ -78,16 +83,19 @@ class _Known(msgspec.Struct):
     """Its beginning was not read."""
     before: tuple[int, ...] = ()
     """When earlier messages of this name began."""
+    piece: bytes = b""
+    """Of what text the record was a piece that was passed by last."""
 
 
 class View:
     """What was read of a conversation, and what its dialect made of it."""
 
-    __slots__ = ("_given_up", "_known", "_missing", "_open", "_renderer", "partition")
+    __slots__ = ("_given_up", "_known", "_missing", "_open", "_renderer", "_skips", "partition")
 
     def __init__(self, dialect: Dialect, partition: int, given_up: frozenset[Attempt] = frozenset()) -> None:
         self.partition = partition
         self._renderer = None if dialect is NATIVE else Renderer(dialect)
+        self._skips = dialect.name in UNTOUCHED
         self._known: OrderedDict[Who, _Known] = OrderedDict()
         self._open: dict[Who, _Known] = {}
         self._missing: Attempt | None = None
@@ -174,8 +182,10 @@ class View:
         known = self._place(entry)
         if known is None:
             return
-        if self._renderer is not None or not known.shown:
+        piece = _piece_of(entry.value) if self._skips else b""
+        if not known.shown or (self._renderer is not None and not (piece and piece == known.piece)):
             known.shown |= bool(self._payloads(entry, known)) or entry.finishes
+            known.piece = piece
         if entry.finishes:
             self._end(entry, known)
 
@@ -232,3 +242,8 @@ class View:
     def _end(self, entry: Entry, known: _Known) -> None:
         known.over = True
         self._open.pop((entry.message, entry.choice), None)
+
+
+def _piece_of(value: bytes) -> bytes:
+    """Of what text an event is a piece: all of it before the piece; empty for what is none."""
+    return value[: value.find(b'"delta"')] if value.startswith(_PIECES) else b""
