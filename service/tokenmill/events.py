@@ -244,6 +244,8 @@ class ToolResult(Event, frozen=True, tag="tool-result"):
     error: str | UnsetType = UNSET
     """Instead of a result: why there is none."""
     elapsed_ms: int = 0
+    code: str | UnsetType = UNSET
+    """With an error: whether the call was made at all, and who failed. `tools` names its codes."""
 
 
 AnyEvent: TypeAlias = (

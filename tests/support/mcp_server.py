@@ -53,6 +53,20 @@ def _write(ledger: str, words: str) -> None:
 
 
 @SERVER.tool()
+async def note(words: str, ledger: str, seconds: float = 0) -> str:
+    """Add lines to a file: when it begins, and when it is over."""
+    _add(ledger, f"begin {words}")
+    await asyncio.sleep(seconds)
+    _add(ledger, f"end {words}")
+    return words
+
+
+def _add(ledger: str, line: str) -> None:
+    with Path(ledger).open("a") as file:
+        file.write(f"{line}\n")
+
+
+@SERVER.tool()
 def fail(words: str) -> str:
     """Fail."""
     raise ToolError(words)

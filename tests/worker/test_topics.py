@@ -27,7 +27,9 @@ pytestmark = pytest.mark.integration
 @pytest.fixture
 def config(kafka: str, unique: str) -> Config:
     """Topics that nobody made yet."""
-    names = {name: f"{name}-{unique}" for name in ("tokens", "events", "tool_calls", "tool_results", "dlq")}
+    names = {
+        name: f"{name}-{unique}" for name in ("tokens", "events", "tool_calls", "tool_results", "tool_state", "dlq")
+    }
     outputs = [
         ExtraOutput(topic=f"extra-{unique}"),
         ExtraOutput(topic=f"live-{unique}", dialect="agent"),

@@ -12,7 +12,7 @@ import click
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.commands.settings import Function, config_option, configuration
+from tokenmill.commands.settings import Function, config_option, configuration, kafka_options
 from tokenmill.config import Tools
 from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.templates.rendering import CannotRender, prompt, read_template
@@ -32,15 +32,17 @@ def command() -> None:
     """Tools of the servers that speak the Model Context Protocol (needs the extra `tools`)."""
 
 
+servers_option = click.option(
+    "--servers",
+    "path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File with `mcpServers`, instead of the configured one.",
+)
+
+
 def servers_options(function: Function) -> Function:
     """`--servers FILE` and `--config FILE`."""
-    servers = click.option(
-        "--servers",
-        "path",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="File with `mcpServers`, instead of the configured one.",
-    )
-    return config_option(servers(function))
+    return config_option(servers_option(function))
 
 
 @command.command("list", short_help="List them under the names that models call them by.")
@@ -92,6 +94,22 @@ def call(*, name: str, arguments: str, path: Path | None, config_path: Path | No
     outcome = asyncio.run(_called(server, settings, name, values))
     click.echo(msgspec.json.format(msgspec.json.encode(outcome)))
     return 0 if outcome.error is UNSET else 1
+
+
+@command.command("run", short_help="Run the calls of models, and publish what comes of them.")
+@servers_option
+@kafka_options
+def run(*, path: Path | None, config_path: Path | None, bootstrap: str | None) -> int:
+    """Run the calls on `topics.tool_calls`, and publish what comes of them on `topics.tool_results`, until SIGTERM.
+
+    Several processes share the partitions. A call is run once: what a crash leaves open is run again only if
+    `tools.repeat` names its tool. The exit code is 1 when going on became impossible: start it again.
+    """
+    config = configuration(config_path, bootstrap)
+    servers = _servers(path, config.tools)
+    from tokenmill.tools.host import run_tools  # noqa: PLC0415 -- of an extra, and slow to import
+
+    return run_tools(config, servers)
 
 
 def _servers(path: Path | None, settings: Tools) -> tuple[Server, ...]:

@@ -93,6 +93,8 @@ class Topics(Section, frozen=True, kw_only=True):
     """Output: complete calls without a problem, for tool runners."""
     tool_results: str = "tool-results"
     """What the tool runners answer."""
+    tool_state: str = "tool-state"
+    """Where `tokenmill tools run` keeps what became of each call; compacted. Only it writes there."""
     completions: str = ""
     """Output: complete answers as OpenAI's `chat.completion` objects, keyed conversation/message/choice. Off while
     empty: with it every open message keeps its text."""

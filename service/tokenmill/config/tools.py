@@ -1,6 +1,6 @@
 """The settings of tools."""
 
-from tokenmill.config.base import Positive, Section
+from tokenmill.config.base import Positive, PositiveInt, Section
 
 
 class Tools(Section, frozen=True, kw_only=True):
@@ -13,3 +13,18 @@ class Tools(Section, frozen=True, kw_only=True):
     """How long a server may take to start, and to say which tools it has."""
     call_s: Positive = 60
     """How long a call may take. The server is told when that is over."""
+    group_id: str = "tokenmill-tools"
+    """Consumer group of those that run calls. They share the partitions of `tool-calls`."""
+    repeat: tuple[str, ...] = ()
+    """Names of tools, `*` for any part, that may be run again when whoever ran them was lost. What a server says of its
+    tools is a hint; this is your word. The call of another tool is in doubt then."""
+    expire_s: Positive = 900
+    """A call that is older is not run any more: nobody waits for it."""
+    calls: PositiveInt = 500
+    """Calls that run at once in a process; as many more wait in it."""
+    calls_per_server: PositiveInt = 16
+    """Of one server."""
+    handover_s: Positive = 10
+    """How long a rebalance waits for calls that run, so that none of them comes to be in doubt."""
+    drain_s: Positive = 25
+    """How long a process that is stopped waits for them."""

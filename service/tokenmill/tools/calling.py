@@ -19,18 +19,24 @@ from tokenmill.tools.outcome import Outcome
 CLOSED = -32_000
 """The code of the SDK's error for a connection that is gone: no server has said it."""
 
+REPEAT_KEY = "tokenmill/idempotencyKey"
+"""In a request's `_meta`: the protocol has no word for it."""
 
-async def called(client: Client, tool: Tool, arguments: dict[str, Any], seconds: float) -> Outcome:
-    """Make the call, once."""
+
+async def called(
+    client: Client, tool: Tool, arguments: dict[str, Any], seconds: float, repeat_key: str = ""
+) -> Outcome:
+    """Make the call, once. A tool that is told a `repeat_key` can recognise a call that it has had before."""
     began = time.monotonic()
-    outcome = await _called(client, tool, arguments, seconds)
+    outcome = await _called(client, tool, arguments, seconds, repeat_key)
     return msgspec.structs.replace(outcome, elapsed_ms=round((time.monotonic() - began) * 1000))
 
 
-async def _called(client: Client, tool: Tool, arguments: dict[str, Any], seconds: float) -> Outcome:
+async def _called(client: Client, tool: Tool, arguments: dict[str, Any], seconds: float, repeat_key: str) -> Outcome:
+    meta: Any = {REPEAT_KEY: repeat_key} if repeat_key else None
     try:
         async with asyncio.timeout(seconds):  # before the SDK's own, whose error looks like one of the protocol
-            answer = await client.call_tool(tool.name, arguments, read_timeout_seconds=2 * seconds)
+            answer = await client.call_tool(tool.name, arguments, read_timeout_seconds=2 * seconds, meta=meta)
     except TimeoutError:
         return Outcome(error=f"no answer within {seconds:g} s", code="timeout")
     except (MCPError, ValueError) as problem:  # or what is no result

@@ -22,6 +22,11 @@ NAME_CHARACTERS = 64
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]", flags=re.ASCII)
 
 
+def server_of(name: str) -> str:
+    """The server in the name that models call a tool by."""
+    return name.partition("__")[0]
+
+
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """A tool as its server describes it."""
 

@@ -1,8 +1,8 @@
 """What comes of a call: a result, or why there is none; and whether it is made at all.
 
-What goes wrong is told apart: the model called what is not there, or with arguments that do not fit (the call is not
-made); the tool's own error, the protocol's, the way there, or time. Behind `transport` and `timeout` nobody knows what
-the tool did.
+What goes wrong is told apart. The call is not made: the model called what is not there, or with arguments that do not
+fit; the server is not there, or the call came too late. It was made: the tool's own error, the protocol's, the way
+there, or time; or whoever ran it was lost. Behind `transport`, `timeout` and `in-doubt` nobody knows what the tool did.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,17 @@ from tokenmill.parser.effort import value_nodes
 from tokenmill.parser.tools import Tool as Schema
 from tokenmill.tools.catalogue import Catalogue, Tool
 
-Code: TypeAlias = Literal["unknown-tool", "schema-mismatch", "tool", "protocol", "transport", "timeout"]
+Code: TypeAlias = Literal[
+    "unknown-tool",
+    "schema-mismatch",
+    "unavailable",
+    "expired",
+    "tool",
+    "protocol",
+    "transport",
+    "timeout",
+    "in-doubt",
+]
 """Why there is no result."""
 
 

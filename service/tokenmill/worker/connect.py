@@ -42,10 +42,10 @@ FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 5.0
 
 
-def make_consumer(kafka: Kafka) -> AIOKafkaConsumer:
-    """The worker's member of the consumer group; `subscribe` it before its start.
+def make_consumer(kafka: Kafka, reset: str = "none") -> AIOKafkaConsumer:
+    """A member of the consumer group; `subscribe` it before its start.
 
-    No deserializer: one that raises would stop the partition. No reset of offsets: skipping data is our decision.
+    No deserializer: one that raises would stop the partition. No `reset` of offsets: skipping data is our decision.
     """
     return AIOKafkaConsumer(
         **client_options(kafka),
@@ -55,7 +55,7 @@ def make_consumer(kafka: Kafka) -> AIOKafkaConsumer:
         heartbeat_interval_ms=kafka.heartbeat_interval_ms,
         rebalance_timeout_ms=kafka.rebalance_timeout_ms,
         enable_auto_commit=False,
-        auto_offset_reset="none",
+        auto_offset_reset=reset,
         isolation_level="read_committed",
         metadata_max_age_ms=METADATA_MS,
         fetch_max_wait_ms=FETCH_WAIT_MS,

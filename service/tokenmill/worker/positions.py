@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.structs import OffsetAndMetadata
 
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline
@@ -15,10 +16,18 @@ BELIEF_S = 5.0
 longer than a broker that woke up needs to hear of the others."""
 
 
-async def commits(consumer: AIOKafkaConsumer, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Committed]:
-    """Offsets with their marks; the consumer's own method drops the metadata."""
+async def committed_offsets(
+    consumer: AIOKafkaConsumer, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """What the group committed; the consumer's own method drops the metadata."""
     fetch = consumer._coordinator.fetch_committed_offsets  # noqa: SLF001 -- the only place that has them
-    found = await deadline(fetch(list(partitions)), "committed offsets")
+    found: dict[TopicPartition, OffsetAndMetadata] = await deadline(fetch(list(partitions)), "committed offsets")
+    return found
+
+
+async def commits(consumer: AIOKafkaConsumer, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Committed]:
+    """Offsets with their marks."""
+    found = await committed_offsets(consumer, partitions)
     return {tp: Committed(item.offset, Mark.decode(item.metadata)) for tp, item in found.items()}
 
 

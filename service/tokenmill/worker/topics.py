@@ -23,6 +23,9 @@ whole of it comes from other topics."""
 MIN_SEGMENT_MS = 60_000
 """A segment is a few files; one a minute is enough."""
 
+KEPT_MS = 7 * 86_400_000
+"""How long `tool-state` keeps what became of a call: far longer than anybody asks."""
+
 Outcome: TypeAlias = Literal["created", "grown", "unchanged"]
 
 
@@ -43,7 +46,7 @@ def output_topics(config: Config) -> list[str]:
 
 def all_topics(config: Config) -> list[str]:
     """Every topic of the configuration. The input is last: when it gets partitions the outputs have them already."""
-    return [*output_topics(config), config.topics.tool_results, config.topics.tokens]
+    return [*output_topics(config), config.topics.tool_results, config.topics.tool_state, config.topics.tokens]
 
 
 async def create_topics(config: Config, partitions: int, replication: int = 1) -> list[TopicChange]:
@@ -131,10 +134,13 @@ def check_topics(config: Config, counts: Mapping[str, int]) -> None:
 
 
 def _settings(config: Config, topic: str) -> dict[str, str]:
-    """A topic holds its longest record. All but sessions keep every record until its time is over."""
+    """A topic holds its longest record. All but sessions and `tool-state` keep every record until its time is over."""
     if topic == config.topics.tokens:
         longest = config.limits.record_bytes + SPARE
         return {"cleanup.policy": "delete", "max.message.bytes": str(longest)}
+    if topic == config.topics.tool_state:  # a call, and what is said of it
+        longest = 2 * config.limits.output_bytes + SPARE
+        return {"cleanup.policy": "compact,delete", "max.message.bytes": str(longest), "retention.ms": str(KEPT_MS)}
     policy = "compact" if topic == config.topics.sessions else "delete"
     return {"cleanup.policy": policy, "max.message.bytes": str(config.limits.output_bytes + SPARE)} | _retention(
         config, topic

@@ -1,0 +1,81 @@
+"""A call that a model made, as it stands on the topic, and what is written of it on the topic `tool-state`.
+
+A call is known by its conversation, message, choice and id, and by when its message began: ids of messages, and so of
+their calls, may come again.
+"""
+
+from hashlib import sha256
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET
+
+from tokenmill.events import ToolCall, decode_event
+from tokenmill.records import Record, header
+
+TRACING = ("traceparent", "tracestate")
+"""Headers that go on from the call to its result."""
+
+Stage: TypeAlias = Literal["waiting", "running", "done"]
+"""Of a call: it waits for a place; it has been claimed, so that it may be at its server; its result is written."""
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One call."""
+
+    conversation: str
+    message: str
+    choice: int
+    opened: int
+    """When its message began, in milliseconds since the epoch."""
+    id: str
+    name: str
+    """The tool's, as models call it."""
+    arguments: dict[str, Any]
+    time: int
+    """Of its record, in milliseconds since the epoch."""
+    tracing: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def key(self) -> bytes:
+        """What it is known by."""
+        return msgspec.json.encode([self.conversation, self.message, self.choice, self.opened, self.id])
+
+    @property
+    def repeat_key(self) -> str:
+        """The same for each attempt, for tools that recognise a call that comes again."""
+        return sha256(self.key).hexdigest()
+
+
+class Written(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A record of `tool-state`; its key is the call's."""
+
+    stage: Stage
+    time: int
+    """When it was written, in milliseconds since the epoch."""
+    call: Call | None = None
+    """As long as it is not done: whoever takes over has to know it."""
+
+
+def call_of(record: Record) -> Call | None:
+    """The call that a record holds; None for what is no call that may be run."""
+    try:
+        event = decode_event(record.value or b"")
+        opened = int(header(record.headers, "tm-opened") or 0)
+    except (msgspec.DecodeError, ValueError):
+        return None
+    if not isinstance(event, ToolCall) or event.problem is not UNSET:
+        return None
+    found = [(name, header(record.headers, name)) for name in TRACING]
+    tracing = tuple((name, value.decode("latin-1")) for name, value in found if value)
+    return Call(
+        event.conversation_id,
+        event.message_id,
+        event.choice,
+        opened,
+        event.id,
+        event.name,
+        event.arguments,
+        record.timestamp,
+        tracing,
+    )

@@ -1,0 +1,49 @@
+"""`tokenmill tools run`: the parts of a runner, started and stopped."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Sequence
+
+import uvloop
+
+from tokenmill.config import Config
+from tokenmill.errors import TokenmillError
+from tokenmill.observe.logs import setup_logs
+from tokenmill.process import EXIT_S, Deadline
+from tokenmill.tools.link import Link
+from tokenmill.tools.runner import Runner
+from tokenmill.tools.server_file import Server
+
+log = logging.getLogger(__name__)
+
+
+def run_tools(config: Config, servers: Sequence[Server]) -> int:
+    """Run until SIGTERM or SIGINT (0), or until something makes going on impossible (1)."""
+    setup_logs(config.worker.log_format, config.worker.log_level)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_run(config, servers))
+    except TokenmillError as problem:
+        log.critical("%s", problem)
+        return 1
+    return 0
+
+
+async def _run(config: Config, servers: Sequence[Server]) -> None:
+    stop, deadline, loop = asyncio.Event(), Deadline(), asyncio.get_running_loop()
+
+    def end() -> None:
+        deadline.start(config.tools.drain_s + 2 * EXIT_S, "drain")
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, end)
+    links = {server.name: Link(server, config.tools) for server in servers}
+    connecting = [asyncio.create_task(link.run(), name=f"the link to {name}") for name, link in links.items()]
+    try:
+        await Runner(config, links).run(stop)
+    finally:
+        for task in connecting:
+            task.cancel()
+        await asyncio.gather(*connecting, return_exceptions=True)

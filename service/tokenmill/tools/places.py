@@ -1,0 +1,32 @@
+"""How many calls run at once: of each server, and of all."""
+
+from collections import Counter
+from collections.abc import Callable
+
+
+class Places:
+    """Counts what is taken. Whoever waits for a place is told when one is free."""
+
+    def __init__(self, of_all: int, of_each: int) -> None:
+        self._of_all = of_all
+        self._of_each = of_each
+        self._taken: Counter[str] = Counter()
+        self._waiting: set[Callable[[], None]] = set()
+
+    def watch(self, tell: Callable[[], None]) -> Callable[[], None]:
+        """Tell of places that become free; answers what ends that."""
+        self._waiting.add(tell)
+        return lambda: self._waiting.discard(tell)
+
+    def take(self, server: str) -> bool:
+        """Whether there was a place, which is taken now."""
+        if self._taken.total() >= self._of_all or self._taken[server] >= self._of_each:
+            return False
+        self._taken[server] += 1
+        return True
+
+    def give_back(self, server: str) -> None:
+        """A call is over."""
+        self._taken[server] -= 1
+        for tell in list(self._waiting):
+            tell()

@@ -1,0 +1,212 @@
+"""A member of the group that runs calls: which partitions it has, and what it reads of them.
+
+1. A partition is read when its desk has taken over: the owner before is fenced, its claims are read.
+2. All partitions are given up at each rebalance, and most of them come back. Those keep their desks, and their calls
+   run on. Calls are waited for a while before, so that of those that move few are cut off.
+3. Where more calls wait than may run, nothing is read; the group hears from us all the same.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
+
+from tokenmill.config import Config
+from tokenmill.errors import FatalError, TokenmillError
+from tokenmill.kafka import client_options, deadline, started, stopped
+from tokenmill.tools.call import Call
+from tokenmill.tools.catalogue import server_of
+from tokenmill.tools.desk import Desk
+from tokenmill.tools.link import Link
+from tokenmill.tools.outcome import Outcome
+from tokenmill.tools.places import Places
+from tokenmill.worker.connect import find_partitions, make_consumer, make_producer, until_available
+from tokenmill.worker.exactly_once import transactional_id
+from tokenmill.worker.positions import committed_offsets
+from tokenmill.worker.transaction import Transaction
+
+log = logging.getLogger(__name__)
+
+POLL_MS = 200
+"""How long one look for records lasts; between two of them partitions are paused and resumed."""
+
+LOOK_S = 0.02
+
+OPENINGS = 4
+"""Desks that take over side by side: each makes connections of its own."""
+
+
+class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
+    """Reads `tool-calls` as a member of the group."""
+
+    def __init__(self, config: Config, links: Mapping[str, Link]) -> None:
+        self._config = config
+        self._kafka = msgspec.structs.replace(config.kafka, group_id=config.tools.group_id)
+        self._links = links
+        self._places = Places(config.tools.calls, config.tools.calls_per_server)
+        self._desks: dict[TopicPartition, Desk] = {}
+        self._work: dict[TopicPartition, asyncio.Task[None]] = {}
+        self._ready: set[TopicPartition] = set()
+        self._openings = asyncio.Semaphore(OPENINGS)
+        self._draining = False
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._consumer: AIOKafkaConsumer | None = None
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop`; then what runs is waited for. Raises a `TokenmillError` when going on is impossible."""
+        consumer = await until_available(self._joined, self._kafka.startup_timeout_s)
+        polling, stopping = asyncio.create_task(self._poll(consumer)), asyncio.create_task(stop.wait())
+        try:
+            ends: set[asyncio.Future[Any]] = {polling, stopping, self._failed}
+            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            for ended in done:
+                _look(ended)
+            self._draining = True
+            await self._finished(self._config.tools.drain_s)
+        finally:
+            for task in (polling, stopping):
+                task.cancel()
+            await asyncio.gather(polling, stopping, return_exceptions=True)
+            await asyncio.gather(*(self._give_up(place) for place in list(self._desks)))
+            await stopped(consumer)
+
+    async def _joined(self) -> AIOKafkaConsumer:
+        return await started(self._member, "join the group", self._kafka.startup_timeout_s)
+
+    def _member(self) -> AIOKafkaConsumer:
+        self._consumer = make_consumer(self._kafka, "earliest")  # its desk says where a partition begins
+        self._consumer.subscribe([self._config.topics.tool_calls], listener=self)
+        return self._consumer
+
+    async def _poll(self, consumer: AIOKafkaConsumer) -> None:
+        while True:
+            self._hold(consumer)
+            for place, records in (await consumer.getmany(timeout_ms=POLL_MS)).items():
+                if place in self._ready:
+                    self._desks[place].give(records)
+
+    def _hold(self, consumer: AIOKafkaConsumer) -> None:
+        """Pause what is not to be read now, and nothing else."""
+        full = sum(desk.unfinished for desk in self._desks.values()) >= 2 * self._config.tools.calls
+        wanted = set() if full or self._draining else self._ready
+        paused = consumer.paused()
+        consumer.resume(*(wanted & paused))
+        consumer.pause(*(consumer.assignment() - wanted - paused))
+
+    # Partitions come and go
+
+    async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
+        """Wait for what runs: it may be another's soon."""
+        await self._finished(self._config.tools.handover_s)
+
+    async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        """Those that were here go on, those that are new are taken over."""
+        consumer, places = self._consumer, set(assigned)
+        await asyncio.gather(*(self._give_up(place) for place in self._desks.keys() - places))
+        for place in places:
+            if place not in self._desks:
+                self._desks[place] = self._desk(place)
+                self._work[place] = asyncio.create_task(self._worked(place), name=f"the desk of {place}")
+            elif place in self._ready:
+                assert consumer is not None  # noqa: S101 -- it assigned the partition
+                consumer.seek(place, self._desks[place].again())
+            self._desks[place].paused = self._draining
+        log.info("%d partitions are ours", len(places))
+
+    async def _finished(self, seconds: float) -> None:
+        """Begin nothing, and wait for what runs."""
+        for desk in self._desks.values():
+            desk.paused = True
+        until = asyncio.get_running_loop().time() + seconds
+        while running := sum(desk.running for desk in self._desks.values()):
+            if asyncio.get_running_loop().time() > until:
+                log.warning("%d calls still run after %g s", running, seconds)
+                return
+            await asyncio.sleep(LOOK_S)
+
+    async def _give_up(self, place: TopicPartition) -> None:
+        self._ready.discard(place)
+        desk, work = self._desks.pop(place), self._work.pop(place)
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        await desk.close()
+
+    def _desk(self, place: TopicPartition) -> Desk:
+        kafka, seconds = self._kafka, self._config.worker.transaction_timeout_ms / 1000
+        name = transactional_id(kafka, place.topic, place.partition)
+
+        def make() -> AIOKafkaProducer:
+            return make_producer(
+                kafka,
+                transactional_id=name,
+                transaction_timeout_ms=self._config.worker.transaction_timeout_ms,
+                max_request_size=2 * self._config.limits.output_bytes,
+            )
+
+        transaction = Transaction(make, name, kafka.group_id, seconds, self._fail)
+        return Desk(place, self._config, transaction, self._places, self._made)
+
+    async def _worked(self, place: TopicPartition) -> None:
+        try:
+            async with self._openings:
+                await until_available(lambda: self._take_over(place), self._kafka.startup_timeout_s)
+            await self._desks[place].work()
+        except Exception as problem:  # noqa: BLE001 -- whatever it is ends the process, and is said there
+            self._fail(problem)
+
+    def _fail(self, problem: Exception) -> None:
+        if not self._failed.done():
+            self._failed.set_exception(problem)
+
+    async def _take_over(self, place: TopicPartition) -> None:
+        """Fence the owner before, learn what it knew, and read on from where it was."""
+        desk, consumer, topics = self._desks[place], self._consumer, self._config.topics
+        assert consumer is not None  # noqa: S101 -- it assigned the partition
+        await desk.transaction.open()
+        await find_partitions(desk.transaction.client, [topics.tool_state, topics.tool_results], [place.partition])
+        found = (await committed_offsets(consumer, [place])).get(place)
+        beginning = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
+        await self._learn(desk, int(found.metadata or 0) if found else 0)
+        offset = max(found.offset if found else 0, beginning[place])
+        desk.begin_at(offset)
+        consumer.seek(place, offset)
+        self._ready.add(place)
+
+    async def _learn(self, desk: Desk, needed: int) -> None:
+        """What `tool-state` says of the partition, from an offset on."""
+        place = TopicPartition(self._config.topics.tool_state, desk.place.partition)
+        reader = await started(self._reader, "read tool-state", self._kafka.startup_timeout_s)
+        try:
+            reader.assign([place])
+            end = (await deadline(reader.end_offsets([place]), "look up the end of tool-state"))[place]
+            first = (await deadline(reader.beginning_offsets([place]), "look up its beginning"))[place]
+            reader.seek(place, max(first, needed))
+            while await deadline(reader.position(place), "read tool-state") < end:
+                for record in (await reader.getmany(place, timeout_ms=POLL_MS)).get(place, ()):
+                    desk.read(record.key or b"", record.value, record.offset)
+        finally:
+            await stopped(reader)
+
+    def _reader(self) -> AIOKafkaConsumer:
+        return AIOKafkaConsumer(
+            isolation_level="read_committed",
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            **client_options(self._kafka),
+        )
+
+    async def _made(self, call: Call) -> Outcome:
+        link = self._links.get(server_of(call.name))
+        if link is None:
+            return Outcome(error=f"there is no tool {call.name!r}", code="unknown-tool")
+        return await link.called(call)
+
+
+def _look(ended: "asyncio.Future[Any]") -> None:
+    """Raise a `TokenmillError` if it failed."""
+    problem = ended.exception()
+    if problem is not None:
+        raise problem if isinstance(problem, TokenmillError) else FatalError(f"running calls failed: {problem!r}")

@@ -1,0 +1,94 @@
+"""Calls on a topic, runners of them, and what came of each."""
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+from aiokafka import AIOKafkaProducer
+
+from tests.structure.tree import CHECKOUT
+from tests.support.topics import make_topics, read_topic
+from tokenmill.config import Topics
+from tokenmill.events import ToolCall, ToolResult
+from tokenmill.servers.tools import ToolsProcess
+
+WEATHER = {"command": sys.executable, "args": ["-m", "tests.support.mcp_server"], "cwd": str(CHECKOUT)}
+
+PARTITIONS = 3
+
+
+class Calls:
+    """Topics of one test, and runners on them."""
+
+    def __init__(self, folder: Path, bootstrap: str, unique: str, **tools: Any) -> None:
+        self.folder = folder
+        self.bootstrap = bootstrap
+        names = {key: f"{key}-{unique}" for key in ("tool_calls", "tool_results", "tool_state")}
+        self.topics = Topics(**names)
+        self.settings: dict[str, dict[str, Any]] = {
+            "kafka": {
+                "bootstrap_servers": bootstrap,
+                "session_timeout_ms": 2_000,
+                "heartbeat_interval_ms": 300,
+                "rebalance_timeout_ms": 10_000,
+            },
+            "topics": names,
+            "tools": {"group_id": unique, "handover_s": 0.5, "drain_s": 5} | tools,
+        }
+        self.ledger = folder / "ledger"
+        self.runners: list[ToolsProcess] = []
+
+    async def __aenter__(self) -> Self:
+        topics = self.topics
+        for name in (topics.tool_calls, topics.tool_results, topics.tool_state):
+            await make_topics(self.bootstrap, name, partitions=PARTITIONS)
+        self._producer = AIOKafkaProducer(bootstrap_servers=self.bootstrap)
+        await self._producer.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self._producer.stop()
+        for runner in self.runners:
+            runner.kill()
+
+    def runner(self, servers: Mapping[str, Any] | None = None) -> ToolsProcess:
+        """A new one, not started."""
+        folder = self.folder / f"runner-{len(self.runners)}"
+        folder.mkdir()
+        self.runners.append(ToolsProcess(folder, self.settings, servers or {"weather": WEATHER}))
+        return self.runners[-1]
+
+    async def call(
+        self, id_: str, name: str = "weather__note", partition: int = 0, age_s: float = 0, **more: Any
+    ) -> None:
+        """Put a call on the topic, as a worker does."""
+        arguments = {"words": id_, "ledger": str(self.ledger)} | more if name == "weather__note" else more
+        event = ToolCall(id_, name, arguments, conversation_id=f"c{partition}", message_id="m", seq=1, time=1)
+        headers = [("tm-message-id", b"m"), ("tm-opened", b"77"), ("traceparent", b"00-ab-cd-01")]
+        await self._producer.send_and_wait(
+            self.topics.tool_calls,
+            msgspec.json.encode(event),
+            key=event.conversation_id.encode(),
+            partition=partition,
+            headers=headers,
+            timestamp_ms=int((time.time() - age_s) * 1000),
+        )
+
+    async def results(self) -> dict[str, list[ToolResult]]:
+        """What was answered, by the ids of the calls."""
+        found: dict[str, list[ToolResult]] = {}
+        for record in await read_topic(self.bootstrap, self.topics.tool_results):
+            result = msgspec.json.decode(record.value, type=ToolResult)
+            found.setdefault(result.id, []).append(result)
+        return found
+
+    async def answered(self, *ids: str) -> bool:
+        """Whether all of these are."""
+        return set(ids) <= (await self.results()).keys()
+
+    def effects(self) -> list[str]:
+        """What the tools did."""
+        return self.ledger.read_text().splitlines() if self.ledger.exists() else []

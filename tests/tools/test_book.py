@@ -1,0 +1,74 @@
+"""What is known of calls, by what was written of them."""
+
+from typing import Any
+
+import msgspec
+
+from tokenmill.tools.book import Book
+from tokenmill.tools.call import Call, Stage, Written
+
+KEEP_MS = 1_000
+
+
+def call(number: int = 0, **more: Any) -> Call:
+    fields: dict[str, Any] = {"name": "weather__note", "arguments": {"n": number}, "time": 5} | more
+    return Call("c", "m", 0, 1, f"call_{number}", **fields)
+
+
+def rewritten(book: Book, *steps: tuple[Call, Stage, int]) -> Book:
+    """Another book that has read what this one wrote."""
+    other = Book(KEEP_MS)
+    for offset, (each, stage, now) in enumerate(steps):
+        other.read(each.key, book.write(each, stage, now), offset)
+        book.placed(each.key, offset)
+    return other
+
+
+def test_who_reads_what_was_written_knows_the_same() -> None:
+    """Each call at its latest stage, in the order of those; the ones that are done without what they were."""
+    one, two, three = call(1), call(2), call(3)
+    steps: list[tuple[Call, Stage, int]] = [
+        (one, "waiting", 10),
+        (two, "running", 11),
+        (one, "running", 12),
+        (three, "waiting", 13),
+        (two, "done", 14),
+    ]
+    book = Book(KEEP_MS)
+    for known in (rewritten(book, *steps), book):
+        assert known.at("waiting") == [three]
+        assert known.at("running") == [one]
+        assert known.at("done") == []
+        assert all(each.key in known for each in (one, two, three))
+        assert call(4).key not in known
+        assert known.first_needed(20) == 2
+
+
+def test_what_is_done_is_forgotten_when_it_can_not_come_again() -> None:
+    """What runs is not, however long it does; what lies behind it is still read."""
+    one, two, three = call(1), call(2), call(3)
+    book = rewritten(Book(KEEP_MS), (one, "done", 0), (two, "running", 1), (three, "done", 2))
+    assert book.first_needed(KEEP_MS - 1) == 0
+    assert book.first_needed(KEEP_MS) == 1
+    assert one.key not in book
+    assert book.first_needed(10 * KEEP_MS) == 1
+    book.read(two.key, None, 3)
+    assert book.first_needed(10 * KEEP_MS) == 4
+    assert three.key not in book
+
+
+def test_what_is_being_written_lies_behind_what_was() -> None:
+    """Its offset is not known before it is acknowledged."""
+    book = rewritten(Book(KEEP_MS), (call(1), "done", 0))
+    book.write(call(2), "waiting", 5_000)
+    assert book.first_needed(5_000) == 1
+
+
+def test_what_is_none_of_ours_is_passed_over() -> None:
+    """Somebody else wrote it, or it takes a call back."""
+    book = Book(KEEP_MS)
+    for offset, value in enumerate([None, b"", b"[]", b"{}", b'{"stage":"lost","time":1}']):
+        book.read(b"key", value, offset)
+        assert b"key" not in book
+    book.read(b"key", msgspec.json.encode(Written("done", 1)), 9)
+    assert b"key" in book

@@ -1,0 +1,48 @@
+"""A runner as a process: how it starts, and how it ends."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.stage import until
+from tests.support.tool_calls import Calls
+from tests.support.topics import make_topics
+from tokenmill.config import Config, Kafka
+from tokenmill.tools.host import run_tools
+
+pytestmark = pytest.mark.integration
+
+
+async def test_one_that_is_stopped_finishes_what_runs(kafka: str, unique: str, tmp_path: Path) -> None:
+    """It takes no more, and ends with 0 when all is answered."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        runner = calls.runner()
+        runner.start()
+        await calls.call("running", seconds=1.5)
+        await until(lambda: "begin running" in calls.effects(), "it runs")
+        os.kill(runner.pid, signal.SIGTERM)
+        await until(lambda: not runner.alive, "it ends")
+        assert runner.process.returncode == 0
+        (result,) = (await calls.results())["running"]
+        assert result.result["structuredContent"] == {"result": "running"}
+
+
+async def test_one_that_can_not_go_on_ends(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Two with one place in the group, and the topic for claims too small: it says what is wrong."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        small = f"small-{unique}"
+        await make_topics(kafka, small, partitions=1)
+        calls.settings["topics"] |= {"tool_state": small}
+        calls.settings["kafka"] |= {"startup_timeout_s": 1}
+        runner = calls.runner()
+        runner.start()
+        await until(lambda: not runner.alive, "it ends", 60)
+        assert runner.process.returncode == 1
+        assert f"the broker does not know all partitions of {small}" in runner.log.read_text()
+
+
+def test_one_that_finds_no_broker_says_so() -> None:
+    """And ends with 1, for a supervisor to start it again."""
+    assert run_tools(Config(kafka=Kafka(bootstrap_servers="127.0.0.1:9", startup_timeout_s=1)), ()) == 1

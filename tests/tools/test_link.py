@@ -1,0 +1,89 @@
+"""A server as a runner has it: used by many calls, connected again when it is gone."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+
+from tests.support.stage import until
+from tokenmill.config import Tools
+from tokenmill.tools.call import Call
+from tokenmill.tools.link import Link
+from tokenmill.tools.server_file import Program, Server
+
+WEATHER = Program("weather", sys.executable, ("-m", "tests.support.mcp_server"))
+
+
+def call(name: str, **arguments: Any) -> Call:
+    return Call("c", "m", 0, 1, "call_1", f"weather__{name}", arguments, 5)
+
+
+@asynccontextmanager
+async def linked(server: Server = WEATHER, **settings: Any) -> AsyncIterator[Link]:
+    link = Link(server, Tools(**settings))
+    running = asyncio.create_task(link.run())
+    try:
+        yield link
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_calls_share_a_connection(tmp_path: Path) -> None:
+    """Side by side, from tasks of their own; what does not fit is not sent."""
+    ledger = str(tmp_path / "ledger")
+    async with linked() as link:
+        calls = [call("note", words=f"{number}", ledger=ledger, seconds=0.5) for number in range(11)]
+        outcomes = await asyncio.gather(*(link.called(each) for each in calls))
+        assert [outcome.error for outcome in outcomes] == [UNSET] * 11
+        lines = (tmp_path / "ledger").read_text().splitlines()
+        assert all(line.startswith("begin") for line in lines[:11])
+        assert (await link.called(call("dance"))).code == "unknown-tool"
+        assert (await link.called(call("note", words="x"))).code == "schema-mismatch"
+
+
+async def test_a_server_that_died_is_started_again() -> None:
+    """The call that it died of says so, the next one has a result."""
+    async with linked() as link:
+        died, *others = await asyncio.gather(
+            link.called(call("die")), *(link.called(call("note", words="x", ledger="/dev/null", seconds=60)),)
+        )
+        assert {outcome.code for outcome in (died, *others)} == {"transport"}
+        assert (await link.called(call("forecast", city="Rome"))).error is UNSET
+
+
+async def test_a_server_that_is_not_there_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the reason; it is tried again and again, with growing pauses."""
+    monkeypatch.setattr("tokenmill.tools.link.FIRST_PAUSE_S", 0.01)
+    pauses = list[float]()
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(seconds)
+
+    monkeypatch.setattr("tokenmill.tools.link.asyncio.sleep", noted)
+    async with linked(Program("weather", "/bin/false"), connect_s=2) as link:
+        outcome = await link.called(call("forecast", city="Rome"))
+    assert outcome.code == "unavailable"
+    assert str(outcome.error).startswith("the call was not made: weather (command '/bin/false'): ")
+    tries = [pause for pause in pauses if pause in {0.01 * 2**number for number in range(12)}]
+    assert tries[:3] == [0.01, 0.02, 0.04]
+
+
+async def test_nothing_of_a_server_is_left_when_its_link_ends(tmp_path: Path) -> None:
+    """A program of ours ends with us, and so does what it was doing."""
+    ledger = tmp_path / "ledger"
+    async with linked() as link:
+        waiting = asyncio.create_task(link.called(call("wait", seconds=60, ledger=str(ledger))))
+        begun = asyncio.create_task(link.called(call("note", words="x", ledger=str(ledger) + "2")))
+        await begun
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await until(ledger.exists, "the tool is told that it was cancelled", 30)
+    assert ledger.read_text() == "cancelled"

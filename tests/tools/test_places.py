@@ -1,0 +1,16 @@
+"""How many calls run at once."""
+
+from tokenmill.tools.places import Places
+
+
+def test_there_are_so_many_of_a_server_and_of_all() -> None:
+    """One that is given back can be taken, and whoever waits is told."""
+    places, told = Places(3, 2), list[int]()
+    end = places.watch(lambda: told.append(1))
+    assert [places.take(server) for server in ("a", "a", "a", "b", "c")] == [True, True, False, True, False]
+    places.give_back("b")
+    assert told == [1]
+    assert [places.take(server) for server in ("a", "c", "c")] == [False, True, False]
+    end()
+    places.give_back("a")
+    assert told == [1]

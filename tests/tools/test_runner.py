@@ -1,0 +1,110 @@
+"""Runners on a real Kafka, with a real server of tools: each call is answered once, and none is run twice."""
+
+from pathlib import Path
+
+import pytest
+from msgspec import UNSET
+
+from tests.support.stage import until
+from tests.support.tool_calls import PARTITIONS, Calls
+from tests.support.topics import read_topic
+
+pytestmark = pytest.mark.integration
+
+
+async def test_calls_have_results(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Or an error that says what is wrong with them; a call that comes again is not run again."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        with calls.runner():
+            await calls.call("good")
+            await calls.call("again")
+            await calls.call("again")
+            await calls.call("unknown", "weather__dance")
+            await calls.call("nobody", "theatre__dance")
+            await calls.call("unfit", "weather__forecast", partition=1, days="many")
+            await calls.call("failing", "weather__fail", partition=2, words="no rain")
+            await calls.call("old", age_s=2_000)
+            await until(lambda: calls.answered("good", "unknown", "nobody", "unfit", "failing", "old"), "answers")
+            await calls.call("again")
+            await calls.call("last")
+            await until(lambda: calls.answered("last"), "the last answer")
+        found = {id_: results[0] for id_, results in (await calls.results()).items()}
+        assert {id_: result.code for id_, result in found.items() if result.code} == {
+            "unknown": "unknown-tool",
+            "nobody": "unknown-tool",
+            "unfit": "schema-mismatch",
+            "failing": "tool",
+            "old": "expired",
+        }
+        assert found["good"].result["structuredContent"] == {"result": "good"}
+        assert (found["good"].conversation_id, found["good"].message_id, found["good"].name) == (
+            "c0",
+            "m",
+            "weather__note",
+        )
+        assert str(found["failing"].error).endswith("no rain")
+        assert all(len(results) == 1 for results in (await calls.results()).values())
+        assert sorted(calls.effects()) == sorted(
+            f"{what} {id_}" for id_ in ("again", "good", "last") for what in ("begin", "end")
+        )
+        headers = [dict(record.headers) for record in await read_topic(kafka, calls.topics.tool_results)]
+        assert all(each == {"traceparent": b"00-ab-cd-01"} for each in headers)
+
+
+async def test_a_call_of_minutes_holds_nobody_up(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Others of its partition are answered, and who takes over after a stop knows that it was cut off."""
+    async with Calls(tmp_path, kafka, unique, drain_s=0.5) as calls:
+        with calls.runner():
+            await calls.call("slow", seconds=600)
+            await until(lambda: "begin slow" in calls.effects(), "it runs")
+            await calls.call("quick")
+            await until(lambda: calls.answered("quick"), "another one is answered")
+            assert not await calls.answered("slow")
+        with calls.runner():
+            await until(lambda: calls.answered("slow"), "it is in doubt")
+        assert [result.code for result in (await calls.results())["slow"]] == ["in-doubt"]
+        assert calls.effects() == ["begin slow", "begin quick", "end quick"]
+
+
+async def test_after_a_crash_what_may_be_repeated_is_and_nothing_else(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Killed with calls at their server, in its queue, and answered: each has one answer in the end."""
+    async with Calls(tmp_path, kafka, unique, calls_per_server=2, repeat=["weather__wait"]) as calls:
+        first = calls.runner()
+        first.start()
+        await calls.call("before")
+        await until(lambda: calls.answered("before"), "an answer")
+        await calls.call("open", seconds=600)
+        waited = tmp_path / "waited"
+        await calls.call("repeated", "weather__wait", seconds=0.5, ledger=str(waited))
+        await calls.call("queued")
+        await until(lambda: "begin open" in calls.effects(), "one runs")
+        first.kill()
+        await calls.call("before")
+        with calls.runner():
+            await until(lambda: calls.answered("open", "repeated", "queued"), "all are answered")
+        results = await calls.results()
+        assert {id_: [result.code or "" for result in each] for id_, each in results.items()} == {
+            "before": [""],
+            "open": ["in-doubt"],
+            "repeated": [""],
+            "queued": [""],
+        }
+        assert calls.effects() == ["begin before", "end before", "begin open", "begin queued", "end queued"]
+        assert waited.read_text() == "done"
+
+
+async def test_partitions_move_to_runners_that_come(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Calls that run are finished first where they can be; no call is lost, none is run twice."""
+    async with Calls(tmp_path, kafka, unique, handover_s=10) as calls:
+        with calls.runner():
+            for number in range(12):
+                await calls.call(f"one-{number}", partition=number % PARTITIONS, seconds=0.5)
+            with calls.runner():
+                for number in range(12):
+                    await calls.call(f"two-{number}", partition=number % PARTITIONS, seconds=0.1)
+                expected = [f"{name}-{number}" for name in ("one", "two") for number in range(12)]
+                await until(lambda: calls.answered(*expected), "all are answered")
+        results = await calls.results()
+        assert results.keys() == set(expected)
+        assert all([result.code for result in each] == [UNSET] for each in results.values())
+        assert sorted(calls.effects()) == sorted(f"{what} {id_}" for id_ in expected for what in ("begin", "end"))
