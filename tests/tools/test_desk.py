@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from aiokafka import TopicPartition
 
+from tests.support.pipes import soon
 from tests.support.stage import until
 from tests.support.topics import make_topics, read_topic
 from tokenmill.config import Config, Kafka, Tools, Topics
@@ -171,3 +172,49 @@ async def test_a_call_that_can_not_even_be_made_is_answered(config: Config) -> N
         "one": "RuntimeError('out of luck')",
         "two": "",
     }
+
+
+async def test_what_is_paused_begins_when_it_may_go_on(config: Config) -> None:
+    """What runs is answered meanwhile."""
+    go = asyncio.Event()
+
+    async def run(call: Call) -> Outcome:
+        await go.wait()
+        return Outcome(result=call.id)
+
+    async with desk_of(config, run, Places(1, 1)) as desk:
+        desk.begin_at(0)
+        desk.give([record(0, "one"), record(1, "two")])
+        working = asyncio.create_task(desk.work())
+        await until(lambda: desk.taken == 2, "both are taken")
+        desk.pause()
+        go.set()
+        await until(lambda: not desk.running, "the first one is answered")
+        assert desk.unfinished == 1
+        desk.go_on()
+        await until(lambda: not desk.unfinished, "the second one is over")
+        working.cancel()
+    assert [result.result for result in await results(config)] == ["one", "two"]
+
+
+async def test_what_is_given_up_leaves_no_place_taken(config: Config) -> None:
+    """Whether its calls run, or their claims are just being written."""
+    places = Places(2, 2)
+
+    async def run(_: Call) -> Outcome:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
+
+    async with desk_of(config, run, places) as desk:
+        desk.begin_at(0)
+        working = asyncio.create_task(desk.work())
+        desk.give([record(0, "one")])
+        await until(lambda: desk.taken == 1, "one runs")
+        desk.give([record(1, "two")])
+        await soon()
+        assert desk.running == 2
+        assert not places.take("w")
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+    assert places.take("w")
+    assert places.take("w")

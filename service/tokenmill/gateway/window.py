@@ -45,10 +45,10 @@ class Window:
             return [], self.end
         found, size = list[Entry](), 0
         for entry in islice(held, bisect_left(held, start, key=OFFSET), None):
-            if found and size + entry.size > TURN_BYTES:
+            size += entry.size
+            if found and size > TURN_BYTES:
                 return found, entry.offset
             found.append(entry)
-            size += entry.size
         return found, self.end
 
 

@@ -58,11 +58,9 @@ class Desk:
         self, place: TopicPartition, config: Config, transaction: Transaction, places: Places, run: Run
     ) -> None:
         self.place = place
-        self.paused = False
-        """No call is begun."""
+        self.transaction = transaction
         self._settings = config.tools
         self._topics = config.topics
-        self.transaction = transaction
         self._places = places
         self._run = run
         self._book = Book(int(self._settings.expire_s * 1000) + AGAIN_MS)
@@ -71,6 +69,7 @@ class Desk:
         self._running: dict[bytes, asyncio.Task[None]] = {}
         self._over: deque[_Step] = deque()
         self._taken = self._committed = self._writing = 0
+        self._paused = False
         self._news = asyncio.Event()
         self._unwatch = places.watch(self._news.set)
 
@@ -113,6 +112,15 @@ class Desk:
         self._inbox += records
         self._news.set()
 
+    def pause(self) -> None:
+        """Begin no call for now."""
+        self._paused = True
+
+    def go_on(self) -> None:
+        """Begin those that wait."""
+        self._paused = False
+        self._news.set()
+
     def again(self) -> int:
         """The offset from which on records are to be given again: what was not taken is forgotten."""
         self._inbox.clear()
@@ -128,7 +136,11 @@ class Desk:
             steps = self._steps(_now())
             self._writing = len(steps)
             if steps or self._taken != self._committed:
-                await self._write(steps)
+                try:
+                    await self._write(steps)
+                except BaseException:
+                    self._give_back(steps)
+                    raise
             self._writing = 0
 
     def _steps(self, now: int) -> list[_Step]:
@@ -137,7 +149,7 @@ class Desk:
         while self._over:
             step = self._over.popleft()
             steps[step.call.key] = step
-        for call in [] if self.paused else list(self._waiting.values()):
+        for call in [] if self._paused else list(self._waiting.values()):
             if self._places.take(server_of(call.name)):
                 steps[call.key] = _Step(call, "running")
                 del self._waiting[call.key]
@@ -157,6 +169,12 @@ class Desk:
             else:
                 self._waiting[call.key] = call
                 yield _Step(call, "waiting")
+
+    def _give_back(self, steps: Sequence[_Step]) -> None:
+        """The places of calls that do not begin after all."""
+        for step in steps:
+            if step.stage == "running":
+                self._places.give_back(server_of(step.call.name))
 
     async def _write(self, steps: Sequence[_Step]) -> None:
         """One transaction; what is claimed in it begins behind it."""

@@ -113,13 +113,14 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             elif place in self._ready:
                 assert consumer is not None  # noqa: S101 -- it assigned the partition
                 consumer.seek(place, self._desks[place].again())
-            self._desks[place].paused = self._draining
+            if not self._draining:
+                self._desks[place].go_on()
         log.info("%d partitions are ours", len(places))
 
     async def _finished(self, seconds: float) -> None:
         """Begin nothing, and wait for what runs."""
         for desk in self._desks.values():
-            desk.paused = True
+            desk.pause()
         until = asyncio.get_running_loop().time() + seconds
         while running := sum(desk.running for desk in self._desks.values()):
             if asyncio.get_running_loop().time() > until:
