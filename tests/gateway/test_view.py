@@ -21,6 +21,11 @@ from tokenmill.parser import Options
 
 TEXT = '<think>Hm.</think>Rain.\n<tool_call>\n{"name": "now", "arguments": {"a": "b c"}}\n</tool_call> Done.'
 
+SPACED = """<think>Hm.  \n Yes. </think>  \n Let  me \n\n see \u2003. \n
+<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call> \n\n And   now \n
+<tool_call>\n{"name": "now", "arguments": {"a": "b   c"""
+"""With a call that is cut off."""
+
 LONGEST = 1_500
 
 ANSWERS = 6
@@ -71,6 +76,17 @@ def test_a_conversation_can_be_cut_at_every_frame(dialect: Dialect) -> None:
         of("c", spoken("three", TEXT, step=3)),
     )
     came = [entry for entry in EventLog(said).entries() if entry.key == b"c"]
+    frames = frames_of(came, dialect)
+    for number, frame in enumerate(frames, 1):
+        assert resumed(came, dialect, frame) == frames[number:]
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_pieces_that_dialects_remember_are_not_passed_by_unread(dialect: Dialect, step: int) -> None:
+    """White space that may stand beside a call, and the text of a call that was cut off, are state of some."""
+    said = woven(of("c", spoken("m", SPACED, step=step)), of("c", spoken("m", SPACED[:60], step=step + 1, choice=1)))
+    came = EventLog(said).entries()
     frames = frames_of(came, dialect)
     for number, frame in enumerate(frames, 1):
         assert resumed(came, dialect, frame) == frames[number:]

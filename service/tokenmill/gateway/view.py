@@ -28,7 +28,7 @@ of one partition, in which a conversation has hardly more than one answer."""
 ATTEMPTS_KEPT = 8
 """Earlier uses of a message's id whose repeats are known; one is rare."""
 
-UNTOUCHED = frozenset({"ag_ui", "ai_sdk_parts", "ai_sdk_ui", "anthropic", "interceptor", "openai", "segments"})
+UNTOUCHED = frozenset({"ag_ui", "ai_sdk_parts", "ai_sdk_ui", "anthropic", "interceptor", "segments"})
 """Dialects whose state a piece of text leaves as it is, if another piece of the same text came right before."""
 
 _PIECES = b'{"type":"text-delta"', b'{"type":"reasoning-delta"'
