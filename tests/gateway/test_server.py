@@ -14,7 +14,7 @@ from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.origins import Origins
 from tokenmill.gateway.problems import CONFLICT, Refused
-from tokenmill.gateway.server import HEADER_BYTES, client_app, ops_app
+from tokenmill.gateway.server import HEADER_BYTES, client_app
 from tokenmill.gateway.strays import server_log
 
 
@@ -97,17 +97,3 @@ async def test_a_head_that_is_none_or_too_long_is_refused(head: bytes, caplog: p
             await writer.wait_closed()
         assert (await client.get("/refused")).status_code == 409
     assert not [record for record in caplog.records if record.exc_info and record.levelname == "ERROR"]
-
-
-async def test_operators_are_answered_on_their_own() -> None:
-    """Metrics, whether it lives, and whether clients should be sent here."""
-    ready = True
-    async with served(
-        ops_app(lambda: b"a_metric 1\n", lambda: (ready, "ready" if ready else "draining"), Deadlines())
-    ) as client:
-        assert (await client.get("/metrics")).text == "a_metric 1\n"
-        assert (await client.get("/healthz")).text == "ok\n"
-        assert (await client.get("/readyz")).text == "ready\n"
-        ready = False
-        answer = await client.get("/readyz")
-    assert (answer.status_code, answer.text) == (503, "draining\n")

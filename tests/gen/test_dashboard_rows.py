@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.support.deployment import RULES, promtool, rules
 from tests.support.promql import as_rules, selectors, unknown
 from tokenmill.gen.dashboard_rows import ROWS
-from tokenmill.observe import GATEWAY_METRICS, METRICS
+from tokenmill.observe import GATEWAY_METRICS, METRICS, TOOLS_METRICS
 
 PANELS = [panel for row in ROWS for panel in row.panels]
 EXPRESSIONS = [query.expr for panel in PANELS for query in panel.queries]
@@ -41,7 +41,7 @@ def test_every_metric_is_shown() -> None:
     """By itself or by a recording rule, so that nobody has to know the table by heart."""
     seen = {selector.name for expression in EXPRESSIONS for selector in selectors(expression)}
     seen |= {selector.name for name in seen & RECORDED.keys() for selector in selectors(RECORDED[name])}
-    missing = [m.name for m in (*METRICS, *GATEWAY_METRICS) if not {m.name, f"{m.name}_bucket"} & seen]
+    missing = [m.name for m in (*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS) if not {m.name, f"{m.name}_bucket"} & seen]
     assert missing == []
 
 
@@ -53,6 +53,7 @@ def test_what_users_feel_comes_first() -> None:
         "Recovery",
         "By format and codec",
         "Gateway",
+        "Tools",
     ]
     assert [panel.title for panel in ROWS[0].panels if panel.kind == "heatmap"] == ["Chunk to event"]
     assert ROWS[1].panels[0].title == "Lag by partition"

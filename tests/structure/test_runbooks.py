@@ -6,13 +6,15 @@ import pytest
 
 from tests.structure.tree import CHECKOUT
 from tokenmill.config import Config
-from tokenmill.observe import GATEWAY_METRICS, METRICS
+from tokenmill.observe import GATEWAY_METRICS, METRICS, TOOLS_METRICS
 
 PAGE = (CHECKOUT / "docs" / "howto" / "runbooks.md").read_text(encoding="utf-8")
 
 SECTIONS = {text.partition("\n")[0]: text for text in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]}
 
-BY_NAME = {metric.name: metric for metric in (*METRICS, *GATEWAY_METRICS)}
+BY_NAME = {metric.name: metric for metric in (*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS)}
+
+CONFIGURED = ("kafka", "redis", "worker", "parser", "gateway", "tools")
 
 NO_RUNBOOK = {
     "tokenmill_gateway_bytes_sent_total": "load",
@@ -41,10 +43,8 @@ def test_metrics_and_settings_of_runbooks_exist() -> None:
     """A renamed one would send its reader to nothing."""
     named = set(re.findall(r"tokenmill_[a-z_]+", PAGE))
     assert named - BY_NAME.keys() == set()
-    settings = set(re.findall(r"`((?:kafka|redis|worker|parser|gateway)\.[a-z_]+)`", PAGE))
-    known = {
-        f"{section}.{key}" for section in ("kafka", "redis", "worker", "parser", "gateway") for key in _keys(section)
-    }
+    settings = set(re.findall(rf"`((?:{'|'.join(CONFIGURED)})\.[a-z_]+)`", PAGE))
+    known = {f"{section}.{key}" for section in CONFIGURED for key in _keys(section)}
     assert settings - known == set()
 
 

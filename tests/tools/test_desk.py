@@ -50,7 +50,9 @@ async def desk_of(config: Config, run: Run, places: Places | None = None) -> Asy
     name, topics = config.kafka.group_id, config.topics
     make = partial(make_producer, config.kafka, transactional_id=name, transaction_timeout_ms=10_000)
     transaction = Transaction(make, name, name, 10, lambda _: None)
-    desk = Desk(TopicPartition(topics.tool_calls, 0), config, transaction, places or Places(9, 9), run)
+    ended = list[Outcome]()
+    place = TopicPartition(topics.tool_calls, 0)
+    desk = Desk(place, config, transaction, places or Places(9, 9), run, ended.append)
     await transaction.open()
     try:
         for record in await read_topic(config.kafka.bootstrap_servers, topics.tool_state):

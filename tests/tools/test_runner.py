@@ -15,7 +15,7 @@ pytestmark = pytest.mark.integration
 async def test_calls_have_results(kafka: str, unique: str, tmp_path: Path) -> None:
     """Or an error that says what is wrong with them; a call that comes again is not run again."""
     async with Calls(tmp_path, kafka, unique) as calls:
-        with calls.runner():
+        with calls.runner() as runner:
             await calls.call("good")
             await calls.call("again")
             await calls.call("again")
@@ -28,6 +28,7 @@ async def test_calls_have_results(kafka: str, unique: str, tmp_path: Path) -> No
             await calls.call("again")
             await calls.call("last")
             await until(lambda: calls.answered("last"), "the last answer")
+            counted = await until(runner.metrics, "metrics")
         found = {id_: results[0] for id_, results in (await calls.results()).items()}
         assert {id_: result.code for id_, result in found.items() if result.code} == {
             "unknown": "unknown-tool",
@@ -47,6 +48,10 @@ async def test_calls_have_results(kafka: str, unique: str, tmp_path: Path) -> No
         assert sorted(calls.effects()) == sorted(
             f"{what} {id_}" for id_ in ("again", "good", "last") for what in ("begin", "end")
         )
+        assert 'tokenmill_tools_calls_total{outcome="result"} 3.0' in counted
+        assert 'tokenmill_tools_calls_total{outcome="unknown-tool"} 2.0' in counted
+        assert 'tokenmill_tools_server_up{server="weather"} 1.0' in counted
+        assert f"tokenmill_tools_partitions {float(PARTITIONS)}" in counted
         headers = [dict(record.headers) for record in await read_topic(kafka, calls.topics.tool_results)]
         assert all(each == {"traceparent": b"00-ab-cd-01"} for each in headers)
 

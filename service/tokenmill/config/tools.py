@@ -1,5 +1,9 @@
 """The settings of tools."""
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from tokenmill.config.base import Positive, PositiveInt, Section
 
 
@@ -9,6 +13,10 @@ class Tools(Section, frozen=True, kw_only=True):
     servers_file: str = ""
     """A JSON file with `mcpServers`, in the shape that clients of the protocol share. `${NAME}` in it stands for a
     variable of the environment."""
+    bind: str = "0.0.0.0"  # noqa: S104 # metrics and health are asked for from outside the pod
+    """Address of `/metrics`, `/healthz` and `/readyz` of `tools run`."""
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 8092
+    """Port of those; 0 takes a free one."""
     connect_s: Positive = 30
     """How long a server may take to start, and to say which tools it has."""
     call_s: Positive = 60

@@ -34,7 +34,7 @@ from tokenmill.gateway.past import Past
 from tokenmill.gateway.places import Places
 from tokenmill.gateway.producer import Producer
 from tokenmill.gateway.rights import make_rights
-from tokenmill.gateway.server import client_app, ops_app
+from tokenmill.gateway.server import client_app
 from tokenmill.gateway.serving import Serving
 from tokenmill.gateway.strays import server_log
 from tokenmill.gateway.tail import Tail
@@ -44,7 +44,7 @@ from tokenmill.gateway.websocket import WebSockets
 from tokenmill.gateway.window import Windows
 from tokenmill.gateway.writing import Writing
 from tokenmill.limits import KIB, MIB
-from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition, setup_logs
+from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition, ops_app, setup_logs
 from tokenmill.process import EXIT_S, Deadline, bound, tune_garbage_collector
 
 log = logging.getLogger(__name__)
@@ -140,7 +140,7 @@ class Process:
         read_gauges(numbers, settings, self._tail, self._past, self._windows)
         serving = Serving(settings, self._tail, self._past, self._hub, self._flusher, self._counts)
         watches = Deadlines(), Deadlines()
-        operators = ops_app(exposition(numbers), self.readiness, watches[1])
+        operators = ops_app(exposition(numbers), self.readiness, [watches[1].middleware()])
         async with (
             self._routed(serving, watches[0]) as clients,
             _listening(operators, watches[1], settings.ops_bind, settings.ops_port, "ops_"),

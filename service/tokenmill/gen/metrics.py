@@ -1,13 +1,13 @@
-"""The page of the metrics: the worker's and the gateway's."""
+"""The page of the metrics: those of each kind of process."""
 
 from collections.abc import Sequence
 
 from tokenmill.gen import markdown
-from tokenmill.observe import GATEWAY_METRICS, METRICS, Metric
+from tokenmill.observe import GATEWAY_METRICS, METRICS, TOOLS_METRICS, Metric
 
 
 def page() -> str:
-    """Every row of both tables."""
+    """Every row of all tables."""
     return markdown.page(
         "Metrics",
         "Each process answers `/metrics` in the Prometheus text format.\n"
@@ -18,13 +18,16 @@ def page() -> str:
         "## Gateway",
         "On `gateway.ops_port`.",
         _table(GATEWAY_METRICS),
+        "## Tools",
+        "On `tools.port`.",
+        _table(TOOLS_METRICS),
         "## Buckets",
         "A histogram has the suffixes `_bucket`, `_sum` and `_count`. Its buckets, in seconds:",
         markdown.table(
             ("name", "up to"),
             [
                 (markdown.code(metric.name), ", ".join(f"{bound:g}" for bound in metric.buckets))
-                for metric in (*METRICS, *GATEWAY_METRICS)
+                for metric in (*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS)
                 if metric.buckets
             ],
         ),

@@ -7,11 +7,8 @@ from typing import Any
 
 import msgspec
 
-from tokenmill.servers.process import Server
+from tokenmill.servers.process import Server, answer_of
 from tokenmill.servers.worker import Settings, toml
-
-JOINED = "partitions are ours"
-"""What it says when the group has given it its partitions, be they none."""
 
 
 class ToolsProcess(Server):
@@ -27,9 +24,14 @@ class ToolsProcess(Server):
 
     def command(self) -> Sequence[str]:
         config, servers = self.folder / "tokenmill.toml", self.folder / "servers.json"
-        config.write_text(toml(self._settings))
+        places = {"bind": "127.0.0.1", "port": self.port}
+        config.write_text(toml({**self._settings, "tools": {**self._settings.get("tools", {}), **places}}))
         servers.write_bytes(msgspec.json.encode({"mcpServers": self._servers}))
         return [sys.executable, "-m", "tokenmill", "tools", "run", "--config", str(config), "--servers", str(servers)]
 
     def ready(self) -> bool:
-        return JOINED in self.log.read_text(errors="replace")
+        return answer_of(f"http://127.0.0.1:{self.port}/readyz") is not None
+
+    def metrics(self) -> str:
+        """What `/metrics` says now; empty if it does not answer."""
+        return answer_of(f"http://127.0.0.1:{self.port}/metrics") or ""

@@ -41,6 +41,9 @@ AGAIN_MS = 3_600_000
 Run = Callable[[Call], Awaitable[Outcome]]
 """Makes a call, once."""
 
+Ended = Callable[[Outcome], None]
+"""Hears what came of a call, when all can read it."""
+
 
 class _Step(msgspec.Struct, frozen=True):
     """Where a call is from now on."""
@@ -55,7 +58,7 @@ class Desk:
     """The calls of one partition."""
 
     def __init__(
-        self, place: TopicPartition, config: Config, transaction: Transaction, places: Places, run: Run
+        self, place: TopicPartition, config: Config, transaction: Transaction, places: Places, run: Run, ended: Ended
     ) -> None:
         self.place = place
         self.transaction = transaction
@@ -63,6 +66,7 @@ class Desk:
         self._topics = config.topics
         self._places = places
         self._run = run
+        self._ended = ended
         self._book = Book(int(self._settings.expire_s * 1000) + AGAIN_MS)
         self._inbox: deque[Record] = deque()
         self._waiting: dict[bytes, Call] = {}
@@ -82,6 +86,11 @@ class Desk:
     def running(self) -> int:
         """Calls that are at their servers, or whose results are not written yet."""
         return len(self._running) + len(self._over) + self._writing
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for a place."""
+        return len(self._waiting)
 
     @property
     def taken(self) -> int:
@@ -198,6 +207,8 @@ class Desk:
             self._book.placed(step.call.key, written.offset)
             if step.stage == "running":
                 self._begin(step.call)
+            if step.outcome is not None:
+                self._ended(step.outcome)
 
     async def _answer(self, call: Call, outcome: Outcome) -> "asyncio.Future[object]":
         answer = ToolResult(

@@ -3,14 +3,16 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import uvloop
+from aiohttp import web
 
-from tokenmill.config import Config
+from tokenmill.config import Config, Tools
 from tokenmill.errors import TokenmillError
-from tokenmill.observe.logs import setup_logs
-from tokenmill.process import EXIT_S, Deadline
+from tokenmill.observe import TOOLS_METRICS, Numbers, exposition, ops_app, setup_logs
+from tokenmill.process import EXIT_S, Deadline, bound
 from tokenmill.tools.link import Link
 from tokenmill.tools.runner import Runner
 from tokenmill.tools.server_file import Server
@@ -39,11 +41,28 @@ async def _run(config: Config, servers: Sequence[Server]) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end)
+    numbers = Numbers(TOOLS_METRICS)
     links = {server.name: Link(server, config.tools) for server in servers}
     connecting = [asyncio.create_task(link.run(), name=f"the link to {name}") for name, link in links.items()]
     try:
-        await Runner(config, links).run(stop)
+        runner = Runner(config, links, numbers)
+        async with _watched(config.tools, ops_app(exposition(numbers), runner.readiness)):
+            await runner.run(stop)
     finally:
         for task in connecting:
             task.cancel()
         await asyncio.gather(*connecting, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _watched(settings: Tools, app: web.Application) -> AsyncIterator[None]:
+    """Answer operators."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        with bound(settings.bind, settings.port, "tools") as sock:
+            await web.SockSite(runner, sock).start()
+            log.info("tools.port: listening on %s port %d", settings.bind, sock.getsockname()[1])
+            yield
+    finally:
+        await runner.cleanup()

@@ -53,6 +53,11 @@ class Link:
         self._held: asyncio.Future[_Held] = asyncio.get_running_loop().create_future()
         self._problem = "it was not reached yet"
 
+    @property
+    def up(self) -> bool:
+        """Whether it is connected."""
+        return self._held.done()
+
     async def run(self) -> None:
         """Until cancelled."""
         pause = FIRST_PAUSE_S

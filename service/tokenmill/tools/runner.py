@@ -8,7 +8,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListen
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.kafka import client_options, deadline, started, stopped
+from tokenmill.observe import Numbers
 from tokenmill.tools.call import Call
 from tokenmill.tools.catalogue import server_of
 from tokenmill.tools.desk import Desk
@@ -42,18 +43,46 @@ OPENINGS = 4
 class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
     """Reads `tool-calls` as a member of the group."""
 
-    def __init__(self, config: Config, links: Mapping[str, Link]) -> None:
+    def __init__(self, config: Config, links: Mapping[str, Link], numbers: Numbers) -> None:
         self._config = config
         self._kafka = msgspec.structs.replace(config.kafka, group_id=config.tools.group_id)
         self._links = links
+        self._numbers = numbers
         self._places = Places(config.tools.calls, config.tools.calls_per_server)
         self._desks: dict[TopicPartition, Desk] = {}
         self._work: dict[TopicPartition, asyncio.Task[None]] = {}
         self._ready: set[TopicPartition] = set()
         self._openings = asyncio.Semaphore(OPENINGS)
         self._draining = False
+        self._assigned = False
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._consumer: AIOKafkaConsumer | None = None
+        self._read_gauges()
+
+    def _read_gauges(self) -> None:
+        def of_desks(name: str, count: Callable[[Desk], int]) -> None:
+            self._numbers.read(name, lambda: [((), sum(map(count, self._desks.values())))])
+
+        of_desks("tokenmill_tools_running", lambda desk: desk.running)
+        of_desks("tokenmill_tools_waiting", lambda desk: desk.waiting)
+        self._numbers.read("tokenmill_tools_running_limit", lambda: [((), self._config.tools.calls)])
+        self._numbers.read("tokenmill_tools_partitions", lambda: [((), len(self._ready))])
+        up = "tokenmill_tools_server_up"
+        self._numbers.read(up, lambda: [((name,), link.up) for name, link in self._links.items()])
+
+    def _ended(self, outcome: Outcome) -> None:
+        self._numbers.add("tokenmill_tools_calls_total", outcome.code or "result")
+        if outcome.elapsed_ms:
+            self._numbers.histograms["tokenmill_tools_call_duration_seconds"].observe(outcome.elapsed_ms / 1000)
+
+    def readiness(self) -> tuple[bool, str]:
+        """Whether it runs calls, and why not. One that has no partition is ready for some."""
+        if self._draining:
+            return False, "draining"
+        if not self._assigned:
+            return False, "the group has given no partitions yet"
+        taking = len(self._desks) - len(self._ready)
+        return (False, f"{taking} partitions are being taken over") if taking else (True, "ready")
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop`; then what runs is waited for. Raises a `TokenmillError` when going on is impossible."""
@@ -113,8 +142,11 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             elif place in self._ready:
                 assert consumer is not None  # noqa: S101 -- it assigned the partition
                 consumer.seek(place, self._desks[place].again())
-            if not self._draining:
+            if self._draining:
+                self._desks[place].pause()
+            else:
                 self._desks[place].go_on()
+        self._assigned = True
         log.info("%d partitions are ours", len(places))
 
     async def _finished(self, seconds: float) -> None:
@@ -148,7 +180,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             )
 
         transaction = Transaction(make, name, kafka.group_id, seconds, self._fail)
-        return Desk(place, self._config, transaction, self._places, self._made)
+        return Desk(place, self._config, transaction, self._places, self._made, self._ended)
 
     async def _worked(self, place: TopicPartition) -> None:
         try:
