@@ -110,8 +110,9 @@ async def _faults(options: Options, stage: Stage, servers: tuple[KafkaServer, Re
     heads = Heads(store, stage.topics.tokens, PARTITIONS, commits)
     readers = {kind: Reader(stage.bootstrap, topic) for kind, topic in topics_of(stage).items()}
     feeder = Feeder(stage.bootstrap, stage.topics.tokens, options.seed)
-    background = [asyncio.create_task(keep_sampling(commits, heads))]
-    background += [asyncio.create_task(reader.run()) for reader in readers.values()]
+    enough = asyncio.Event()
+    sampling = asyncio.create_task(keep_sampling(commits, heads, enough))
+    reading = [asyncio.create_task(reader.run()) for reader in readers.values()]
     try:
         async with Crew(stage) as crew:
             scene = Scene(stage, crew, feeder, servers, (commits, heads))
@@ -126,10 +127,11 @@ async def _faults(options: Options, stage: Stage, servers: tuple[KafkaServer, Re
             report.lag_s = time.monotonic() - began
             await settle(scene, readers, report)
     finally:
-        for task in background:
+        enough.set()
+        for task in reading:
             task.cancel()
-        with suppress(asyncio.CancelledError):
-            await asyncio.gather(*background)
+        ends = await asyncio.gather(sampling, *reading, return_exceptions=True)
+        report.problems += [f"watching failed: {end!r}" for end in ends if isinstance(end, Exception)]
         await commits.close()
         await store.close()
 

@@ -126,13 +126,15 @@ class Heads:
             self._ahead.setdefault(number, (head, self._clock()))
 
 
-async def keep_sampling(commits: Commits, heads: Heads) -> None:
-    """Both, for ever."""
-    while True:
+async def keep_sampling(commits: Commits, heads: Heads, enough: asyncio.Event) -> None:
+    """Both, until it is enough; not until it is cancelled, which the client of the broker loses now and then."""
+    while not enough.is_set():
         await heads.sample()
         if await commits.sample():
             heads.compare()
-        await asyncio.sleep(SAMPLE_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SAMPLE_S):
+                await enough.wait()
 
 
 class Seen(NamedTuple):
