@@ -29,6 +29,7 @@ NO_RUNBOOK = {
     "tokenmill_messages_restored_total": "how fast state comes back",
     "tokenmill_records_produced_total": "load",
     "tokenmill_restore_seconds": "how long a restore took; one that goes on is `tokenmill_replaying_partitions`",
+    "tokenmill_tools_asking": "people are asked, and may take their time; what is too old is answered",
     "tokenmill_chunks_dropped_total": "what producers repeat or send too late; no event is missing",
 }
 """Metrics that are about load and work; what is wrong then shows in others."""

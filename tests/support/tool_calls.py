@@ -26,7 +26,7 @@ class Calls:
     def __init__(self, folder: Path, bootstrap: str, unique: str, **tools: Any) -> None:
         self.folder = folder
         self.bootstrap = bootstrap
-        names = {key: f"{key}-{unique}" for key in ("tool_calls", "tool_results", "tool_state")}
+        names = {key: f"{key}-{unique}" for key in ("tool_calls", "tool_results", "tool_state", "tool_control")}
         self.topics = Topics(**names)
         self.settings: dict[str, dict[str, Any]] = {
             "kafka": {
@@ -43,7 +43,7 @@ class Calls:
 
     async def __aenter__(self) -> Self:
         topics = self.topics
-        for name in (topics.tool_calls, topics.tool_results, topics.tool_state):
+        for name in (topics.tool_calls, topics.tool_results, topics.tool_state, topics.tool_control):
             await make_topics(self.bootstrap, name, partitions=PARTITIONS)
         self._producer = AIOKafkaProducer(bootstrap_servers=self.bootstrap)
         await self._producer.start()

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from tokenmill.tools.asking import Asked
 from tokenmill.tools.book import Book
 from tokenmill.tools.call import Call, Stage, Written
 
@@ -36,12 +37,35 @@ def test_who_reads_what_was_written_knows_the_same() -> None:
     ]
     book = Book(KEEP_MS)
     for known in (rewritten(book, *steps), book):
-        assert known.at("waiting") == [three]
-        assert known.at("running") == [one]
+        assert [each for each, _ in known.at("waiting")] == [three]
+        assert [each for each, _ in known.at("running")] == [one]
         assert known.at("done") == []
         assert all(each.key in known for each in (one, two, three))
         assert call(4).key not in known
         assert known.first_needed(20) == 2
+
+
+def test_what_was_asked_is_known_to_who_takes_over() -> None:
+    """And is gone when the call is done."""
+    one = call(1)
+    book, other = Book(KEEP_MS), Book(KEEP_MS)
+    other.read(one.key, book.write(one, "asking", 5, Asked(one, "f", 77)), 0)
+    ((_, written),) = other.at("asking")
+    assert (written.fingerprint, written.until) == ("f", 77)
+    other.read(one.key, book.write(one, "done", 6), 1)
+    assert other.at("asking") == []
+
+
+def test_calls_of_an_answer_are_counted() -> None:
+    """Each once, at whatever stage; another message's are others, and so are those of another use of its id."""
+    book = rewritten(Book(KEEP_MS), (call(1), "running", 0), (call(2), "waiting", 1), (call(1), "done", 2))
+    assert book.calls_beside(call(3)) == 2
+    assert book.calls_beside(msgspec.structs.replace(call(3), opened=2)) == 0
+    assert book.calls_beside(msgspec.structs.replace(call(3), message="n")) == 0
+    book.first_needed(2 + KEEP_MS)
+    book.read(call(2).key, None, 9)
+    book.first_needed(2 + KEEP_MS)
+    assert book.calls_beside(call(3)) == 0
 
 
 def test_what_is_done_is_forgotten_when_it_can_not_come_again() -> None:

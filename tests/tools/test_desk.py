@@ -1,83 +1,25 @@
 """One partition of calls on a real Kafka: claimed before they are made, answered once, fenced when it is another's."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from functools import partial
 
-import msgspec
 import pytest
-from aiokafka import TopicPartition
 
+from tests.support.desks import FUTURE_MS, config_of, desk_of, record, results, states
 from tests.support.pipes import soon
 from tests.support.stage import until
-from tests.support.topics import make_topics, read_topic
-from tokenmill.config import Config, Kafka, Tools, Topics
+from tokenmill.config import Config
 from tokenmill.errors import FatalError
-from tokenmill.events import ToolCall, ToolResult
 from tokenmill.records import InputRecord
-from tokenmill.tools.call import Call, Written
-from tokenmill.tools.desk import Desk
+from tokenmill.tools.call import Call
 from tokenmill.tools.outcome import Outcome
 from tokenmill.tools.places import Places
-from tokenmill.worker.connect import make_producer
-from tokenmill.worker.transaction import Transaction
 
 pytestmark = pytest.mark.integration
-
-Run = Callable[[Call], Awaitable[Outcome]]
-
-NOW_MS = 2_000_000_000_000
-"""Far in the future: no call has expired."""
 
 
 @pytest.fixture
 async def config(kafka: str, unique: str) -> Config:
-    """Topics of one partition."""
-    names = {key: f"{key}-{unique}" for key in ("tool_calls", "tool_results", "tool_state")}
-    for name in names.values():
-        await make_topics(kafka, name, partitions=1)
-    return Config(
-        kafka=Kafka(bootstrap_servers=kafka, group_id=unique),
-        topics=Topics(**names),
-        tools=Tools(repeat=("w__again*",)),
-    )
-
-
-@asynccontextmanager
-async def desk_of(config: Config, run: Run, places: Places | None = None) -> AsyncIterator[Desk]:
-    """One that has fenced whoever had the partition before, and has read what is known."""
-    name, topics = config.kafka.group_id, config.topics
-    make = partial(make_producer, config.kafka, transactional_id=name, transaction_timeout_ms=10_000)
-    transaction = Transaction(make, name, name, 10, lambda _: None)
-    ended = list[Outcome]()
-    place = TopicPartition(topics.tool_calls, 0)
-    desk = Desk(place, config, transaction, places or Places(9, 9), run, ended.append)
-    await transaction.open()
-    try:
-        for record in await read_topic(config.kafka.bootstrap_servers, topics.tool_state):
-            desk.read(record.key, record.value, record.offset)
-        yield desk
-    finally:
-        await desk.close()
-
-
-def record(offset: int, id_: str, tool: str = "note") -> InputRecord:
-    event = ToolCall(id_, f"w__{tool}", {}, conversation_id="c", message_id="m", seq=1, time=1)
-    return InputRecord("tool-calls", 0, offset, NOW_MS, b"c", msgspec.json.encode(event), [("tm-opened", b"7")])
-
-
-async def states(config: Config) -> list[tuple[str, str]]:
-    """The calls and their stages, as whoever takes over reads them."""
-    records = await read_topic(config.kafka.bootstrap_servers, config.topics.tool_state)
-    return [
-        (msgspec.json.decode(each.key)[-1], msgspec.json.decode(each.value, type=Written).stage) for each in records
-    ]
-
-
-async def results(config: Config) -> list[ToolResult]:
-    records = await read_topic(config.kafka.bootstrap_servers, config.topics.tool_results)
-    return [msgspec.json.decode(each.value, type=ToolResult) for each in records]
+    return await config_of(kafka, unique, repeat=("w__again*",))
 
 
 async def test_a_call_is_made_when_it_is_claimed(config: Config) -> None:
@@ -143,7 +85,7 @@ async def test_who_takes_over_shuts_out_the_owner_before(config: Config) -> None
         async with desk_of(config, quick) as new:
             new.begin_at(3)
             go.set()
-            with pytest.raises(FatalError, match="fenced"):
+            with pytest.raises(FatalError, match=r"fenced|failed"):
                 await working
             taking = asyncio.create_task(new.work())
             await until(lambda: new.unfinished == 0, "all are over")
@@ -166,7 +108,7 @@ async def test_a_call_that_can_not_even_be_made_is_answered(config: Config) -> N
 
     async with desk_of(config, run) as desk:
         desk.begin_at(0)
-        desk.give([record(0, "one"), InputRecord("tool-calls", 0, 1, NOW_MS, b"c", b"junk"), record(2, "two")])
+        desk.give([record(0, "one"), InputRecord("tool-calls", 0, 1, FUTURE_MS, b"c", b"junk"), record(2, "two")])
         working = asyncio.create_task(desk.work())
         await until(lambda: desk.taken == 3 and not desk.unfinished, "all are over")
         working.cancel()

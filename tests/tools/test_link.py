@@ -13,7 +13,8 @@ from msgspec import UNSET
 from tests.support.stage import until
 from tokenmill.config import Tools
 from tokenmill.tools.call import Call
-from tokenmill.tools.link import Link
+from tokenmill.tools.link import Link, Links
+from tokenmill.tools.outcome import Outcome
 from tokenmill.tools.server_file import Program, Server
 
 WEATHER = Program("weather", sys.executable, ("-m", "tests.support.mcp_server"))
@@ -39,22 +40,22 @@ async def test_calls_share_a_connection(tmp_path: Path) -> None:
     ledger = str(tmp_path / "ledger")
     async with linked() as link:
         calls = [call("note", words=f"{number}", ledger=ledger, seconds=0.5) for number in range(11)]
-        outcomes = await asyncio.gather(*(link.called(each) for each in calls))
+        outcomes = await asyncio.gather(*(link.make(each) for each in calls))
         assert [outcome.error for outcome in outcomes] == [UNSET] * 11
         lines = (tmp_path / "ledger").read_text().splitlines()
         assert all(line.startswith("begin") for line in lines[:11])
-        assert (await link.called(call("dance"))).code == "unknown-tool"
-        assert (await link.called(call("note", words="x"))).code == "schema-mismatch"
+        assert (await link.make(call("dance"))).code == "unknown-tool"
+        assert (await link.make(call("note", words="x"))).code == "schema-mismatch"
 
 
 async def test_a_server_that_died_is_started_again() -> None:
     """The call that it died of says so, the next one has a result."""
     async with linked() as link:
         died, *others = await asyncio.gather(
-            link.called(call("die")), *(link.called(call("note", words="x", ledger="/dev/null", seconds=60)),)
+            link.make(call("die")), *(link.make(call("note", words="x", ledger="/dev/null", seconds=60)),)
         )
         assert {outcome.code for outcome in (died, *others)} == {"transport"}
-        assert (await link.called(call("forecast", city="Rome"))).error is UNSET
+        assert (await link.make(call("forecast", city="Rome"))).error is UNSET
 
 
 async def test_a_server_that_is_not_there_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +70,7 @@ async def test_a_server_that_is_not_there_is_said_to_be(monkeypatch: pytest.Monk
 
     monkeypatch.setattr("tokenmill.tools.link.asyncio.sleep", noted)
     async with linked(Program("weather", "/bin/false"), connect_s=2) as link:
-        outcome = await link.called(call("forecast", city="Rome"))
+        outcome = await link.make(call("forecast", city="Rome"))
     assert outcome.code == "unavailable"
     assert str(outcome.error).startswith("the call was not made: weather (command '/bin/false'): ")
     tries = [pause for pause in pauses if pause in {0.01 * 2**number for number in range(12)}]
@@ -80,10 +81,28 @@ async def test_nothing_of_a_server_is_left_when_its_link_ends(tmp_path: Path) ->
     """A program of ours ends with us, and so does what it was doing."""
     ledger = tmp_path / "ledger"
     async with linked() as link:
-        waiting = asyncio.create_task(link.called(call("wait", seconds=60, ledger=str(ledger))))
-        begun = asyncio.create_task(link.called(call("note", words="x", ledger=str(ledger) + "2")))
+        waiting = asyncio.create_task(link.make(call("wait", seconds=60, ledger=str(ledger))))
+        begun = asyncio.create_task(link.make(call("note", words="x", ledger=str(ledger) + "2")))
         await begun
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         await until(ledger.exists, "the tool is told that it was cancelled", 30)
     assert ledger.read_text() == "cancelled"
+
+
+async def test_a_call_is_made_of_the_tool_that_was_approved() -> None:
+    """Of no other one, whatever it is called; and what can't be made is found out beforehand."""
+    async with linked() as link:
+        servers, good = Links([("weather", link)]), call("forecast", city="Rome")
+        fingerprint = await servers.look(good)
+        assert isinstance(fingerprint, str)
+        assert (await servers.make(good, fingerprint)).error is UNSET
+        assert (await servers.make(good, "another")).code == "denied"
+        for wrong, code in (
+            (call("forecast"), "schema-mismatch"),
+            (call("dance"), "unknown-tool"),
+            (Call("c", "m", 0, 1, "call_1", "nowhere__dance", {}, 5), "unknown-tool"),
+        ):
+            for found in (await servers.look(wrong), await servers.make(wrong, "")):
+                assert isinstance(found, Outcome)
+                assert found.code == code

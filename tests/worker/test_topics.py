@@ -28,7 +28,8 @@ pytestmark = pytest.mark.integration
 def config(kafka: str, unique: str) -> Config:
     """Topics that nobody made yet."""
     names = {
-        name: f"{name}-{unique}" for name in ("tokens", "events", "tool_calls", "tool_results", "tool_state", "dlq")
+        name: f"{name}-{unique}"
+        for name in ("tokens", "events", "tool_calls", "tool_results", "tool_state", "tool_control", "dlq")
     }
     outputs = [
         ExtraOutput(topic=f"extra-{unique}"),

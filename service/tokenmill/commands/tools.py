@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.commands.settings import Function, config_option, configuration, kafka_options
+from tokenmill.commands.tools_control import approve, cancel
 from tokenmill.config import Tools
 from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.templates.rendering import CannotRender, prompt, read_template
@@ -31,6 +32,9 @@ QUESTION = "…"
 def command() -> None:
     """Tools of the servers that speak the Model Context Protocol (needs the extra `tools`)."""
 
+
+command.add_command(approve)
+command.add_command(cancel)
 
 servers_option = click.option(
     "--servers",

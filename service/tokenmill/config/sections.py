@@ -95,6 +95,8 @@ class Topics(Section, frozen=True, kw_only=True):
     """What the tool runners answer."""
     tool_state: str = "tool-state"
     """Where `tokenmill tools run` keeps what became of each call; compacted. Only it writes there."""
+    tool_control: str = "tool-control"
+    """What people have to say about calls: approvals, which are asked for there, too, and cancels."""
     completions: str = ""
     """Output: complete answers as OpenAI's `chat.completion` objects, keyed conversation/message/choice. Off while
     empty: with it every open message keeps its text."""

@@ -1,10 +1,15 @@
 """The settings of tools."""
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
 from tokenmill.config.base import Positive, PositiveInt, Section
+
+Rule: TypeAlias = Annotated[
+    str, Meta(pattern=r"^(allow|ask|deny) [^\s()]+(\([^()=,]+=[^()=,]*(,[^()=,]+=[^()=,]*)*\))?$")
+]
+"""`ACTION TOOL`, or `ACTION TOOL(ARGUMENT=PATTERN, …)`."""
 
 
 class Tools(Section, frozen=True, kw_only=True):
@@ -26,6 +31,13 @@ class Tools(Section, frozen=True, kw_only=True):
     repeat: tuple[str, ...] = ()
     """Names of tools, `*` for any part, that may be run again when whoever ran them was lost. What a server says of its
     tools is a hint; this is your word. The call of another tool is in doubt then."""
+    policy: tuple[Rule, ...] = ()
+    """Rows such as `ask files__write_file(path=/srv/*)`, with `allow`, `ask` or `deny`; the first that fits a call
+    decides. What none fits is allowed. `ask`: somebody has to approve of it on `topics.tool_control`."""
+    approve_s: Positive = 300
+    """How long a call waits for that."""
+    calls_per_answer: PositiveInt = 64
+    """Calls of one answer that are run: a model that does not stop calling is stopped."""
     expire_s: Positive = 900
     """A call that is older is not run any more: nobody waits for it."""
     calls: PositiveInt = 500

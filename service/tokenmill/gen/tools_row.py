@@ -49,10 +49,11 @@ TOOLS = Row(
         ),
         Panel(
             title="Calls",
-            text="At their servers, and those that wait for a place.",
+            text="At their servers, and those that wait for a place, or for a person.",
             queries=(
                 Query(total("tokenmill_tools_running"), "running"),
                 Query(total("tokenmill_tools_waiting"), "waiting"),
+                Query(total("tokenmill_tools_asking"), "asking"),
             ),
         ),
         Panel(

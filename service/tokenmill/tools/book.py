@@ -6,15 +6,16 @@
 3. One that is claimed and not done, when nobody is left who runs it, is in doubt: it may have been run.
 """
 
+from collections import Counter
+
 import msgspec
 
+from tokenmill.tools.asking import Asked
 from tokenmill.tools.call import Call, Stage, Written
 
 
 class _Known(msgspec.Struct):
-    stage: Stage
-    time: int
-    call: Call | None
+    written: Written
     offset: int = -1
     """Of its latest record on `tool-state`; -1: it is being written."""
 
@@ -25,6 +26,7 @@ class Book:
     def __init__(self, keep_ms: int) -> None:
         """`keep_ms`: for how long a call that is done may come again."""
         self._known: dict[bytes, _Known] = {}
+        self._answers: Counter[bytes] = Counter()
         self._keep_ms = keep_ms
         self._end = 0
         """Behind the latest record that is known to be on `tool-state`."""
@@ -32,31 +34,46 @@ class Book:
     def __contains__(self, key: bytes) -> bool:
         return key in self._known
 
+    def calls_beside(self, call: Call) -> int:
+        """How many calls of the same answer are known."""
+        return self._answers[call.answer]
+
     def read(self, key: bytes, value: bytes | None, offset: int) -> None:
         """A record of `tool-state`. What is none of ours is passed over."""
         self._end = offset + 1
-        self._known.pop(key, None)
         try:
-            written = msgspec.json.decode(value or b"", type=Written)
+            self._put(key, _Known(msgspec.json.decode(value or b"", type=Written), offset))
         except msgspec.DecodeError:
-            return
-        self._known[key] = _Known(written.stage, written.time, written.call, offset)
+            self._forget(key)
 
-    def write(self, call: Call, stage: Stage, now: int) -> bytes:
+    def write(self, call: Call, stage: Stage, now: int, asked: Asked | None = None) -> bytes:
         """The record that says where a call is, which the book knows from now on."""
         kept = None if stage == "done" else call
-        self._known.pop(call.key, None)
-        self._known[call.key] = _Known(stage, now, kept)
-        return msgspec.json.encode(Written(stage, now, kept))
+        written = Written(stage, now, kept, asked.fingerprint if asked else "", asked.until if asked else 0)
+        self._put(call.key, _Known(written))
+        return msgspec.json.encode(written)
+
+    def _put(self, key: bytes, known: _Known) -> None:
+        self._forget(key)
+        self._known[key] = known
+        self._answers[_answer(key)] += 1
+
+    def _forget(self, key: bytes) -> None:
+        if self._known.pop(key, None) is not None:
+            answer = _answer(key)
+            self._answers[answer] -= 1
+            if not self._answers[answer]:
+                del self._answers[answer]
 
     def placed(self, key: bytes, offset: int) -> None:
         """The call's latest record stands there."""
         self._known[key].offset = offset
         self._end = max(self._end, offset + 1)
 
-    def at(self, stage: Stage) -> list[Call]:
-        """The calls at a stage that is not the last one, in order."""
-        return [known.call for known in self._known.values() if known.stage == stage and known.call is not None]
+    def at(self, stage: Stage) -> list[tuple[Call, Written]]:
+        """The calls at a stage that is not the last one, and what is written of them, in order."""
+        found = (known.written for known in self._known.values())
+        return [(written.call, written) for written in found if written.stage == stage and written.call is not None]
 
     def first_needed(self, now: int) -> int:
         """The offset on `tool-state` from which on everything has to be read to know this book.
@@ -65,7 +82,15 @@ class Book:
         """
         while self._known:
             key, known = next(iter(self._known.items()))
-            if known.stage != "done" or known.time > now - self._keep_ms:
+            if known.written.stage != "done" or known.written.time > now - self._keep_ms:
                 return known.offset if known.offset >= 0 else self._end
-            del self._known[key]
+            self._forget(key)
         return self._end
+
+
+def _answer(key: bytes) -> bytes:
+    """What the keys of an answer's calls begin with: all but the call's id."""
+    try:
+        return msgspec.json.encode(msgspec.json.decode(key, type=list)[:-1])[:-1]
+    except msgspec.DecodeError:
+        return b""  # no key of ours

@@ -16,8 +16,9 @@ from tokenmill.records import Record, header
 TRACING = ("traceparent", "tracestate")
 """Headers that go on from the call to its result."""
 
-Stage: TypeAlias = Literal["waiting", "running", "done"]
-"""Of a call: it waits for a place; it has been claimed, so that it may be at its server; its result is written."""
+Stage: TypeAlias = Literal["waiting", "asking", "running", "done"]
+"""Of a call: it waits for a place; it waits for a person's word; it has been claimed, so that it may be at its server;
+its result is written."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -42,6 +43,11 @@ class Call(msgspec.Struct, frozen=True):
         return msgspec.json.encode([self.conversation, self.message, self.choice, self.opened, self.id])
 
     @property
+    def answer(self) -> bytes:
+        """What the answer is known by that it is part of: what the keys of its calls begin with."""
+        return msgspec.json.encode([self.conversation, self.message, self.choice, self.opened])[:-1]
+
+    @property
     def repeat_key(self) -> str:
         """The same for each attempt, for tools that recognise a call that comes again."""
         return sha256(self.key).hexdigest()
@@ -55,6 +61,10 @@ class Written(msgspec.Struct, frozen=True, omit_defaults=True):
     """When it was written, in milliseconds since the epoch."""
     call: Call | None = None
     """As long as it is not done: whoever takes over has to know it."""
+    fingerprint: str = ""
+    """Of the tool that somebody is asked about."""
+    until: int = 0
+    """When nobody is asked any more, in milliseconds since the epoch."""
 
 
 def call_of(record: Record) -> Call | None:

@@ -13,7 +13,7 @@ from tokenmill.config import Config, Tools
 from tokenmill.errors import TokenmillError
 from tokenmill.observe import TOOLS_METRICS, Numbers, exposition, ops_app, setup_logs
 from tokenmill.process import EXIT_S, Deadline, bound
-from tokenmill.tools.link import Link
+from tokenmill.tools.link import Link, Links
 from tokenmill.tools.runner import Runner
 from tokenmill.tools.server_file import Server
 
@@ -42,8 +42,8 @@ async def _run(config: Config, servers: Sequence[Server]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end)
     numbers = Numbers(TOOLS_METRICS)
-    links = {server.name: Link(server, config.tools) for server in servers}
-    connecting = [asyncio.create_task(link.run(), name=f"the link to {name}") for name, link in links.items()]
+    links = Links((server.name, Link(server, config.tools)) for server in servers)
+    connecting = [asyncio.create_task(link.run(), name=f"the link to {name}") for name, link in links]
     try:
         runner = Runner(config, links, numbers)
         async with _watched(config.tools, ops_app(exposition(numbers), runner.readiness)):

@@ -9,6 +9,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Iterable, Iterator
 
 from mcp import Client
 
@@ -16,7 +17,7 @@ from tokenmill.config import Tools
 from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.tools.call import Call
 from tokenmill.tools.calling import called
-from tokenmill.tools.catalogue import Catalogue
+from tokenmill.tools.catalogue import Catalogue, Tool, server_of
 from tokenmill.tools.connection import connected, offered, told
 from tokenmill.tools.outcome import Outcome, checked
 from tokenmill.tools.server_file import Server
@@ -90,19 +91,23 @@ class Link:
         if self._held.done() and self._held.result() is held:
             self._held = asyncio.get_running_loop().create_future()
 
-    async def called(self, call: Call) -> Outcome:
-        """Make a call, once, and say what came of it."""
-        try:
-            async with asyncio.timeout(self._settings.connect_s):
-                held = await asyncio.shield(self._held)
-        except TimeoutError:
-            return Outcome(error=f"the call was not made: {self._problem}", code="unavailable")
-        tool = checked(held.catalogue, call.name, call.arguments)
-        if isinstance(tool, Outcome):
-            return tool
+    async def look(self, call: Call) -> str | Outcome:
+        """The fingerprint of the tool that would be called, or why it can't be."""
+        found = await self._found(call)
+        return found if isinstance(found, Outcome) else found[1].fingerprint
+
+    async def make(self, call: Call, fingerprint: str = "") -> Outcome:
+        """Make a call, once, and say what came of it. With a fingerprint the tool has to be the one that it is of."""
+        found = await self._found(call)
+        if isinstance(found, Outcome):
+            return found
+        held, tool = found
+        if fingerprint not in ("", tool.fingerprint):
+            return Outcome(error="the tool is another one than the call was approved for", code="denied")
         held.calls += 1
+        seconds = self._server.call_s or self._settings.call_s
         try:
-            outcome = await called(held.client, tool, call.arguments, self._settings.call_s, call.repeat_key)
+            outcome = await called(held.client, tool, call.arguments, seconds, call.repeat_key)
         finally:
             held.calls -= 1
             held.look()
@@ -111,3 +116,37 @@ class Link:
             self._leave(held)
             held.look()
         return outcome
+
+    async def _found(self, call: Call) -> tuple[_Held, Tool] | Outcome:
+        """A connection and the tool, once there is one, or why the call can't be made."""
+        try:
+            async with asyncio.timeout(self._settings.connect_s):
+                held = await asyncio.shield(self._held)
+        except TimeoutError:
+            return Outcome(error=f"the call was not made: {self._problem}", code="unavailable")
+        tool = checked(held.catalogue, call.name, call.arguments)
+        return tool if isinstance(tool, Outcome) else (held, tool)
+
+
+class Links:
+    """All servers: finds the one of a call."""
+
+    def __init__(self, links: Iterable[tuple[str, Link]]) -> None:
+        self._links = dict(links)
+
+    def __iter__(self) -> Iterator[tuple[str, Link]]:
+        return iter(self._links.items())
+
+    async def look(self, call: Call) -> str | Outcome:
+        """See `Link`."""
+        link = self._links.get(server_of(call.name))
+        return _unknown(call) if link is None else await link.look(call)
+
+    async def make(self, call: Call, fingerprint: str) -> Outcome:
+        """See `Link`."""
+        link = self._links.get(server_of(call.name))
+        return _unknown(call) if link is None else await link.make(call, fingerprint)
+
+
+def _unknown(call: Call) -> Outcome:
+    return Outcome(error=f"there is no tool {call.name!r}", code="unknown-tool")

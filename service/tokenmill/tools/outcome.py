@@ -1,8 +1,9 @@
 """What comes of a call: a result, or why there is none; and whether it is made at all.
 
 What goes wrong is told apart. The call is not made: the model called what is not there, or with arguments that do not
-fit; the server is not there, or the call came too late. It was made: the tool's own error, the protocol's, the way
-there, or time; or whoever ran it was lost. Behind `transport`, `timeout` and `in-doubt` nobody knows what the tool did.
+fit, or too often; the policy or a person says no; the server is not there, or the call came too late. It was made: the
+tool's own error, the protocol's, the way there, or time; or whoever ran it was lost. Behind `transport`, `timeout` and
+`in-doubt` nobody knows what the tool did, and behind `cancelled` not how much of it.
 """
 
 from collections.abc import Mapping
@@ -11,13 +12,18 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from tokenmill.events import ToolResult
 from tokenmill.parser.effort import value_nodes
 from tokenmill.parser.tools import Tool as Schema
+from tokenmill.tools.call import Call
 from tokenmill.tools.catalogue import Catalogue, Tool
 
 Code: TypeAlias = Literal[
     "unknown-tool",
     "schema-mismatch",
+    "limit",
+    "denied",
+    "cancelled",
     "unavailable",
     "expired",
     "tool",
@@ -36,6 +42,27 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str | UnsetType = UNSET
     code: Code | UnsetType = UNSET
     elapsed_ms: int = 0
+
+
+LOST = Outcome(error="whoever ran the tool was lost: nobody knows what it did", code="in-doubt")
+CANCELLED = Outcome(error="the call was cancelled", code="cancelled")
+TOO_LATE = Outcome(error="nobody approved of the call in time", code="expired")
+DENIED = Outcome(error="this call is not allowed (tools.policy)", code="denied")
+
+
+def answer_to(call: Call, outcome: Outcome) -> ToolResult:
+    """The record of what came of a call."""
+    return ToolResult(
+        id=call.id,
+        name=call.name,
+        result=outcome.result,
+        error=outcome.error,
+        elapsed_ms=outcome.elapsed_ms,
+        code=outcome.code,
+        conversation_id=call.conversation,
+        message_id=call.message,
+        choice=call.choice,
+    )
 
 
 def checked(catalogue: Catalogue, name: str, arguments: Mapping[str, Any]) -> Tool | Outcome:

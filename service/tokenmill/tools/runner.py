@@ -8,7 +8,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -18,10 +18,10 @@ from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.kafka import client_options, deadline, started, stopped
 from tokenmill.observe import Numbers
-from tokenmill.tools.call import Call
-from tokenmill.tools.catalogue import server_of
+from tokenmill.tools.control import Orders
+from tokenmill.tools.control_log import ControlLog
 from tokenmill.tools.desk import Desk
-from tokenmill.tools.link import Link
+from tokenmill.tools.link import Links
 from tokenmill.tools.outcome import Outcome
 from tokenmill.tools.places import Places
 from tokenmill.worker.connect import find_partitions, make_consumer, make_producer, until_available
@@ -43,11 +43,19 @@ OPENINGS = 4
 class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
     """Reads `tool-calls` as a member of the group."""
 
-    def __init__(self, config: Config, links: Mapping[str, Link], numbers: Numbers) -> None:
+    def __init__(self, config: Config, links: Links, numbers: Numbers) -> None:
         self._config = config
         self._kafka = msgspec.structs.replace(config.kafka, group_id=config.tools.group_id)
         self._links = links
         self._numbers = numbers
+        self._orders = Orders()
+        self._control = ControlLog(
+            self._kafka,
+            config.topics.tool_control,
+            config.tools.expire_s + config.tools.approve_s,
+            self._orders.take,
+            self._heard,
+        )
         self._places = Places(config.tools.calls, config.tools.calls_per_server)
         self._desks: dict[TopicPartition, Desk] = {}
         self._work: dict[TopicPartition, asyncio.Task[None]] = {}
@@ -65,10 +73,15 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
         of_desks("tokenmill_tools_running", lambda desk: desk.running)
         of_desks("tokenmill_tools_waiting", lambda desk: desk.waiting)
+        of_desks("tokenmill_tools_asking", lambda desk: desk.asking)
         self._numbers.read("tokenmill_tools_running_limit", lambda: [((), self._config.tools.calls)])
         self._numbers.read("tokenmill_tools_partitions", lambda: [((), len(self._ready))])
         up = "tokenmill_tools_server_up"
-        self._numbers.read(up, lambda: [((name,), link.up) for name, link in self._links.items()])
+        self._numbers.read(up, lambda: [((name,), link.up) for name, link in self._links])
+
+    def _heard(self) -> None:
+        for desk in self._desks.values():
+            desk.hear()
 
     def _ended(self, outcome: Outcome) -> None:
         self._numbers.add("tokenmill_tools_calls_total", outcome.code or "result")
@@ -87,18 +100,18 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop`; then what runs is waited for. Raises a `TokenmillError` when going on is impossible."""
         consumer = await until_available(self._joined, self._kafka.startup_timeout_s)
-        polling, stopping = asyncio.create_task(self._poll(consumer)), asyncio.create_task(stop.wait())
+        tasks = [asyncio.create_task(work) for work in (self._poll(consumer), self._control.run(), stop.wait())]
         try:
-            ends: set[asyncio.Future[Any]] = {polling, stopping, self._failed}
+            ends: set[asyncio.Future[Any]] = {*tasks, self._failed}
             done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             for ended in done:
                 _look(ended)
             self._draining = True
             await self._finished(self._config.tools.drain_s)
         finally:
-            for task in (polling, stopping):
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(polling, stopping, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.gather(*(self._give_up(place) for place in list(self._desks)))
             await stopped(consumer)
 
@@ -180,7 +193,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             )
 
         transaction = Transaction(make, name, kafka.group_id, seconds, self._fail)
-        return Desk(place, self._config, transaction, self._places, self._made, self._ended)
+        return Desk(place, self._config, transaction, self._places, self._links, self._orders, self._ended)
 
     async def _worked(self, place: TopicPartition) -> None:
         try:
@@ -196,6 +209,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _take_over(self, place: TopicPartition) -> None:
         """Fence the owner before, learn what it knew, and read on from where it was."""
+        await self._control.read.wait()
         desk, consumer, topics = self._desks[place], self._consumer, self._config.topics
         assert consumer is not None  # noqa: S101 -- it assigned the partition
         await desk.transaction.open()
@@ -230,12 +244,6 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             enable_auto_commit=False,
             **client_options(self._kafka),
         )
-
-    async def _made(self, call: Call) -> Outcome:
-        link = self._links.get(server_of(call.name))
-        if link is None:
-            return Outcome(error=f"there is no tool {call.name!r}", code="unknown-tool")
-        return await link.called(call)
 
 
 def _look(ended: "asyncio.Future[Any]") -> None:

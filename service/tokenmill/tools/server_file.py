@@ -5,15 +5,17 @@
 2. What else stands beside these belongs to other clients, and is passed over. A server that is `disabled` is none.
 3. `${NAME}` in a value stands for a variable of the environment; `${NAME:-else}` also says what it is where there is
    none. So no secret need be in the file.
-4. Everything that is wrong is said at once.
+4. `call_s`, which is ours, is how long a call of this server may take, in seconds, where that is not `tools.call_s`.
+5. Everything that is wrong is said at once.
 """
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Meta
 
 from tokenmill.errors import ConfigError
 
@@ -35,6 +37,7 @@ class Program(msgspec.Struct, frozen=True):
     env: Mapping[str, str] = {}
     """Variables that it gets beside the few that every program needs."""
     cwd: str = ""
+    call_s: float | None = None
 
     def __str__(self) -> str:
         return f"{self.name} (command {self.command!r})"
@@ -46,6 +49,7 @@ class Remote(msgspec.Struct, frozen=True):
     name: str
     url: str
     headers: Mapping[str, str] = {}
+    call_s: float | None = None
 
     def __str__(self) -> str:
         parts = urlsplit(self.url)  # what follows the path may be a secret
@@ -63,6 +67,7 @@ class _Entry(msgspec.Struct):
     cwd: str = ""
     url: str = ""
     headers: dict[str, str] = {}
+    call_s: Annotated[float, Meta(gt=0)] | None = None
     disabled: bool = False
 
 
@@ -102,9 +107,9 @@ def _servers(name: str, raw: msgspec.Raw, environ: Mapping[str, str]) -> Iterato
     _check_kind(entry)
     filled = _filled(msgspec.to_builtins(entry), environ)
     if entry.command:
-        yield Program(name, filled["command"], tuple(filled["args"]), filled["env"], filled["cwd"])
+        yield Program(name, filled["command"], tuple(filled["args"]), filled["env"], filled["cwd"], entry.call_s)
     else:
-        yield Remote(name, _checked_url(filled["url"]), filled["headers"])
+        yield Remote(name, _checked_url(filled["url"]), filled["headers"], entry.call_s)
 
 
 def _check_kind(entry: _Entry) -> None:

@@ -46,7 +46,8 @@ def output_topics(config: Config) -> list[str]:
 
 def all_topics(config: Config) -> list[str]:
     """Every topic of the configuration. The input is last: when it gets partitions the outputs have them already."""
-    return [*output_topics(config), config.topics.tool_results, config.topics.tool_state, config.topics.tokens]
+    topics = config.topics
+    return [*output_topics(config), topics.tool_results, topics.tool_state, topics.tool_control, topics.tokens]
 
 
 async def create_topics(config: Config, partitions: int, replication: int = 1) -> list[TopicChange]:

@@ -1,0 +1,79 @@
+"""`tokenmill tools approve` and `cancel`: what people have to say about calls."""
+
+import asyncio
+import getpass
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
+from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.tables import print_table
+from tokenmill.tools.content import plain
+from tokenmill.tools.control import Approval, ApprovalRequest, Cancel
+from tokenmill.tools.saying import questions, say
+
+SHOWN = 12
+"""Characters of an approval that are enough to name it."""
+
+
+@click.command(short_help="Say which calls may be run; without arguments, list those that wait.")
+@click.argument("approvals", nargs=-1, metavar="[APPROVAL]...")
+@click.option("--refuse", is_flag=True, help="They may not.")
+@click.option("--why", default="", help="What the model is told of a refusal.")
+@click.option("--as", "by", default=getpass.getuser, show_default="your name here", help="Who says so.")
+@kafka_options
+def approve(
+    *, approvals: Sequence[str], refuse: bool, why: str, by: str, config_path: Path | None, bootstrap: str | None
+) -> int:
+    """Approve of calls that wait for a word (`ask` in `tools.policy`), or refuse them.
+
+    APPROVAL is what the list has in its first column, or more of it. Without any, the calls that wait are listed with
+    their arguments. The first word on a call counts.
+    """
+    quiet_kafka()
+    config = configuration(config_path, bootstrap)
+    waiting = asyncio.run(questions(config))
+    if not approvals:
+        print_table(Terminal(), ("approval", "s left", "conversation", "tool", "arguments"), [*map(_row, waiting)])
+        return 0
+    chosen = [_named(name, waiting) for name in approvals]
+    for each in chosen:
+        word = Approval(approval=each.approval, granted=not refuse, by=by, why=why)
+        asyncio.run(say(config, each.conversation_id, word))
+        click.echo(plain(f"{'refused' if refuse else 'approved'}: {each.name} of {each.conversation_id}"))
+    return 0
+
+
+@click.command(short_help="Stop the calls of a conversation, or of one message.")
+@click.argument("conversation")
+@click.argument("message", default="")
+@click.option("--as", "by", default=getpass.getuser, show_default="your name here", help="Who says so.")
+@kafka_options
+def cancel(*, conversation: str, message: str, by: str, config_path: Path | None, bootstrap: str | None) -> int:
+    """Stop the calls of CONVERSATION, or of its message MESSAGE: those that run, and those that wait.
+
+    Servers are told. Calls of messages that begin later are not concerned.
+    """
+    quiet_kafka()
+    word = Cancel(conversation_id=conversation, message_id=message, by=by)
+    asyncio.run(say(configuration(config_path, bootstrap), conversation, word))
+    return 0
+
+
+def _named(name: str, waiting: Sequence[ApprovalRequest]) -> ApprovalRequest:
+    """The call whose approval begins like this. Raises `click.BadParameter` if that is none, or several."""
+    found = [each for each in waiting if each.approval.startswith(name)]
+    if len(found) != 1:
+        said = "several calls wait" if found else "no call waits"
+        raise click.BadParameter(f"{said} for {name!r}; `tokenmill tools approve` lists them", param_hint="APPROVAL")
+    return found[0]
+
+
+def _row(each: ApprovalRequest) -> tuple[str, ...]:
+    left = max(0, round(each.until / 1000 - time.time()))
+    said = (each.conversation_id, each.name, msgspec.json.encode(each.arguments).decode())  # by a model, some of it
+    return each.approval[:SHOWN], str(left), *map(plain, said)

@@ -1,0 +1,53 @@
+"""What a person does on the topic `tool-control`: see which calls wait for a word, and say one."""
+
+import asyncio
+import time
+
+import msgspec
+
+from tokenmill.config import Config
+from tokenmill.kafka import deadline, started, stopped
+from tokenmill.tools.control import Approval, ApprovalRequest, Control
+from tokenmill.tools.control_log import ControlLog
+from tokenmill.worker.connect import make_producer
+
+
+async def questions(config: Config) -> list[ApprovalRequest]:
+    """The calls that wait, in the order in which they will be given up. Raises `Unavailable`."""
+    asked, answered = dict[str, ApprovalRequest](), set[str]()
+
+    def take(control: Control, _: int) -> None:
+        if isinstance(control, ApprovalRequest):
+            asked[control.approval] = control
+        elif isinstance(control, Approval):
+            answered.add(control.approval)
+
+    await _read(ControlLog(config.kafka, config.topics.tool_control, config.tools.approve_s, take))
+    now = time.time() * 1000
+    open_ = (each for each in asked.values() if each.approval not in answered and each.until >= now)
+    return sorted(open_, key=lambda each: each.until)
+
+
+async def _read(log: ControlLog) -> None:
+    """Until it has read what there is."""
+    reading, read = asyncio.create_task(log.run()), asyncio.create_task(log.read.wait())
+    try:
+        await asyncio.wait([reading, read], return_when=asyncio.FIRST_COMPLETED)
+        if reading.done():
+            reading.result()  # raises
+    finally:
+        for task in (reading, read):
+            task.cancel()
+        await asyncio.gather(reading, read, return_exceptions=True)
+
+
+async def say(config: Config, conversation: str, *words: Control) -> None:
+    """Publish words about calls of a conversation. Raises `Unavailable`."""
+    kafka, topic = config.kafka, config.topics.tool_control
+    producer = await started(lambda: make_producer(kafka), "say a word", kafka.startup_timeout_s)
+    try:
+        for word in words:
+            value = msgspec.json.encode(word)
+            await deadline(producer.send_and_wait(topic, value, key=conversation.encode()), "say a word")
+    finally:
+        await stopped(producer)

@@ -1,0 +1,109 @@
+"""The calls of one partition that are at their servers, and those that are looked at before somebody is asked."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from tokenmill.tools.call import Call
+from tokenmill.tools.catalogue import server_of
+from tokenmill.tools.control import Orders
+from tokenmill.tools.outcome import CANCELLED, Outcome
+from tokenmill.tools.places import Places
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+class Servers(Protocol):
+    """Whoever reaches the tools."""
+
+    async def look(self, call: Call) -> str | Outcome:
+        """The fingerprint of the tool, or why the call can't be made."""
+
+    async def make(self, call: Call, fingerprint: str) -> Outcome:
+        """Make the call, once. With a fingerprint the tool has to be the one that it is of."""
+
+
+class Underway:
+    """Each as a task. What came of them is told in the order in which they ended."""
+
+    def __init__(self, servers: Servers, places: Places, tell: Callable[[], None]) -> None:
+        self._servers = servers
+        self._places = places
+        self._tell = tell
+        self._calls: dict[bytes, tuple[Call, asyncio.Task[Outcome]]] = {}
+        self._looks: dict[bytes, asyncio.Task[str | Outcome]] = {}
+        self._unwanted: set[bytes] = set()
+        self.over: deque[tuple[Call, Outcome]] = deque()
+        """Calls, and what came of them."""
+        self.looked_at: deque[tuple[Call, str]] = deque()
+        """Calls that could be made, and the fingerprints of their tools."""
+
+    @property
+    def running(self) -> int:
+        """Calls that are at their servers."""
+        return len(self._calls)
+
+    @property
+    def looking(self) -> int:
+        """Calls that are looked at."""
+        return len(self._looks)
+
+    def begin(self, call: Call, fingerprint: str) -> None:
+        """Make a call that has a place."""
+        task = asyncio.create_task(self._servers.make(call, fingerprint), name=f"a call of {call.name}")
+        self._calls[call.key] = call, task
+        task.add_done_callback(lambda task: self._made(call, task))
+
+    def look(self, call: Call) -> None:
+        """Find out whether it could be made."""
+        task = asyncio.create_task(self._servers.look(call), name=f"a look at {call.name}")
+        self._looks[call.key] = task
+        task.add_done_callback(lambda task: self._looked(call, task))
+
+    def cancel(self, orders: Orders) -> None:
+        """End those that are not wanted any more; their servers are told."""
+        for key, (call, task) in self._calls.items():
+            if key not in self._unwanted and orders.cancelled(call):
+                self._unwanted.add(key)
+                task.cancel()
+
+    def _made(self, call: Call, task: "asyncio.Task[Outcome]") -> None:
+        """A call is over. Not said by the task itself, which may be cancelled before it begins."""
+        unwanted = call.key in self._unwanted
+        del self._calls[call.key]
+        self._unwanted.discard(call.key)
+        self._places.give_back(server_of(call.name))
+        if unwanted or not task.cancelled():
+            self.over.append((call, CANCELLED if task.cancelled() else _result(call, task)))
+            self._tell()
+
+    def _looked(self, call: Call, task: "asyncio.Task[str | Outcome]") -> None:
+        del self._looks[call.key]
+        if task.cancelled():
+            return
+        found = _result(call, task)
+        if isinstance(found, Outcome):
+            self.over.append((call, found))
+        else:
+            self.looked_at.append((call, found))
+        self._tell()
+
+    async def close(self) -> None:
+        """End them all. The next owner of the partition says what becomes of them."""
+        tasks: list[asyncio.Task[Any]] = [*(task for _, task in self._calls.values()), *self._looks.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _result(call: Call, task: "asyncio.Task[T]") -> T | Outcome:
+    """What a task answered; an outcome for what it failed of."""
+    problem = task.exception()
+    if problem is None:
+        return task.result()
+    log.error("a call of %s", call.name, exc_info=problem)
+    return Outcome(error=repr(problem), code="transport")

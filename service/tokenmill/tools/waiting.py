@@ -1,0 +1,135 @@
+"""The calls of one partition that wait: for a place, or for a person. What becomes of them is decided here.
+
+1. A call that is refused, or that nobody waits for any more, is answered instead of run, at whatever moment that is
+   found.
+2. A call that somebody has to approve of is looked at first; then it is asked about; then it waits for a place like
+   any other, but not beyond the time that the approval had.
+3. Where a call that waits may have been at its server before, nothing is said that would deny it.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tokenmill.config import Tools
+from tokenmill.tools.asking import Asked, Asking
+from tokenmill.tools.book import Book
+from tokenmill.tools.call import Call, Stage
+from tokenmill.tools.catalogue import server_of
+from tokenmill.tools.control import Orders
+from tokenmill.tools.outcome import CANCELLED, DENIED, LOST, TOO_LATE, Outcome
+from tokenmill.tools.places import Places
+from tokenmill.tools.policy import read_policy, verdict
+from tokenmill.tools.underway import Underway
+
+ASKING = 1_000
+"""Calls of a partition about which somebody is asked: more is no question for people."""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """Where a call is from now on."""
+
+    call: Call
+    stage: Stage
+    outcome: Outcome | None = None
+    """With the last stage."""
+    asked: Asked | None = None
+    """What was asked, as long as it counts."""
+
+
+class Waiting:
+    """Calls that have come, and have not begun."""
+
+    def __init__(self, settings: Tools, orders: Orders, book: Book) -> None:
+        self._settings = settings
+        self._orders = orders
+        self._book = book
+        self._policy = read_policy(settings.policy)
+        self._calls: dict[bytes, Call] = {}
+        self._granted: dict[bytes, Asked] = {}
+        self._claimed: set[bytes] = set()
+        """Those that whoever had them before may have made."""
+        self.asking = Asking(orders)
+        """Those that wait for a person."""
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._calls
+
+    def put(self, call: Call, granted: Asked | None = None, *, claimed: bool = False) -> None:
+        """It waits for a place."""
+        self._calls[call.key] = call
+        if granted is not None:
+            self._granted[call.key] = granted
+        if claimed:
+            self._claimed.add(call.key)
+
+    def arrived(self, call: Call, now: int) -> Step:
+        """A call that has come."""
+        refused = self._refused(call, now)
+        if refused is not None:
+            return Step(call, "done", refused)
+        self.put(call)
+        return Step(call, "waiting")
+
+    def _refused(self, call: Call, now: int) -> Outcome | None:
+        """Why a call that has come is not to be run."""
+        if self._book.calls_beside(call) >= self._settings.calls_per_answer:
+            why = f"the answer has more than {self._settings.calls_per_answer} calls (tools.calls_per_answer)"
+            return Outcome(error=why, code="limit")
+        if verdict(self._policy, call.name, call.arguments) == "deny":
+            return DENIED
+        return self._unwanted(call, now)
+
+    def _unwanted(self, call: Call, now: int) -> Outcome | None:
+        """Why nobody waits for it any more."""
+        if self._orders.cancelled(call):
+            return CANCELLED
+        if now - call.time <= self._settings.expire_s * 1000:
+            return None
+        return Outcome(error=f"the call is older than {self._settings.expire_s:g} s (tools.expire_s)", code="expired")
+
+    def ask(self, call: Call, fingerprint: str, now: int) -> Step:
+        """Somebody is to be asked about it."""
+        if len(self.asking) >= ASKING:
+            return Step(call, "done", Outcome(error=f"{ASKING} other calls wait for a person", code="limit"))
+        asked = Asked(call, fingerprint, now + int(self._settings.approve_s * 1000))
+        self.asking.put(asked)
+        return Step(call, "asking", asked=asked)
+
+    def said(self, now: int) -> Iterator[Step]:
+        """What people have said: those that are approved of wait for a place, the others are answered."""
+        for call in self.asking.cancelled():
+            yield Step(call, "done", CANCELLED)
+        for asked, refused in self.asking.answered(now):
+            if refused is not None:
+                yield Step(asked.call, "done", refused)
+            else:
+                self.put(asked.call, asked)
+
+    def beginning(self, now: int, places: Places, underway: Underway, *, paused: bool) -> Iterator[Step]:
+        """Those that find a place; those that nobody waits for any more."""
+        for key, call in list(self._calls.items()):
+            asked = self._granted.get(key)
+            unwanted = self._too_late(call, asked, now)
+            if unwanted is not None:
+                yield Step(call, "done", LOST if key in self._claimed else unwanted)
+            elif paused:
+                continue
+            elif asked is None and verdict(self._policy, call.name, call.arguments) == "ask":
+                underway.look(call)
+            elif places.take(server_of(call.name)):
+                yield Step(call, "running", asked=asked)
+            else:
+                continue
+            del self._calls[key]
+            self._granted.pop(key, None)
+            self._claimed.discard(key)
+
+    def _too_late(self, call: Call, asked: Asked | None, now: int) -> Outcome | None:
+        """Why a call that waits is not to begin any more."""
+        if asked is not None and now > asked.until:
+            return TOO_LATE
+        return self._unwanted(call, now)

@@ -1,0 +1,72 @@
+"""`tokenmill tools approve` and `cancel`, with a runner that asks."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from tests.support.stage import until
+from tests.support.tool_calls import Calls
+from tokenmill.commands.tools import command
+from tokenmill.servers.worker import toml
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+async def calls(kafka: str, unique: str, tmp_path: Path) -> AsyncIterator[Calls]:
+    """Calls of `note` wait for a word."""
+    async with Calls(tmp_path, kafka, unique, policy=["ask weather__note"]) as calls:
+        (tmp_path / "tokenmill.toml").write_text(toml(calls.settings))
+        yield calls
+
+
+async def said(calls: Calls, *arguments: str) -> str:
+    """What the command prints."""
+    config = str(calls.folder / "tokenmill.toml")
+    words = [arguments[0], "--config", config, *arguments[1:]]
+
+    def run() -> str:
+        done = CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False)
+        assert done.return_value == 0
+        return done.stdout
+
+    return await asyncio.to_thread(run)
+
+
+async def waiting(calls: Calls) -> dict[str, str]:
+    """Approvals by the words of the calls that wait."""
+    rows = (await said(calls, "approve")).splitlines()[1:]
+    found = [re.fullmatch(r"(\w{12})  +\d+ +c\d +weather__note  .*\"words\":\"(\w+)\".*", row) for row in rows]
+    assert all(found), rows
+    return {each[2]: each[1] for each in found if each}
+
+
+async def test_calls_wait_for_a_word(calls: Calls) -> None:
+    """One is approved of, one refused; and one that runs is stopped."""
+    calls.runner().start()
+    for id_ in ("yes", "no", "long"):
+        await calls.call(id_, partition=1, seconds=60 if id_ == "long" else 0)
+    await calls.call("free", "weather__forecast", city="Rome")
+    found = await until(lambda: _all_of(calls, "yes", "no", "long"), "all three wait")
+    assert calls.effects() == []
+    assert "approved: weather__note of c1" in await said(calls, "approve", found["yes"], found["long"])
+    assert "refused" in await said(calls, "approve", found["no"], "--refuse", "--as", "Ada", "--why", "not today")
+    await until(lambda: calls.answered("yes", "no", "free"), "three are answered")
+    await until(lambda: "begin long" in calls.effects(), "the long one runs")
+    with pytest.raises(click.BadParameter, match="no call waits"):
+        await said(calls, "approve", found["yes"])
+    await said(calls, "cancel", "c1", "m")
+    await until(lambda: calls.answered("long"), "the long one is stopped")
+    results = {id_: (one.error, one.code) for id_, (one,) in (await calls.results()).items() if one.error}
+    assert results == {"no": ("refused by Ada: not today", "denied"), "long": ("the call was cancelled", "cancelled")}
+    assert "end long" not in calls.effects()
+
+
+async def _all_of(calls: Calls, *words: str) -> dict[str, str] | None:
+    found = await waiting(calls)
+    return found if found.keys() == set(words) else None

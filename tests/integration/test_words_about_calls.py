@@ -1,0 +1,110 @@
+"""Calls of one partition about which people have something to say."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from tests.support.desks import FUTURE_MS, config_of, desk_of, record, results
+from tests.support.stage import until
+from tests.support.topics import read_topic
+from tokenmill.config import Config
+from tokenmill.tools.call import Call
+from tokenmill.tools.control import Approval, ApprovalRequest, Cancel, Orders, read_control
+from tokenmill.tools.outcome import Outcome
+from tokenmill.tools.places import Places
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+async def config(kafka: str, unique: str) -> Config:
+    return await config_of(kafka, unique, policy=("ask w__risky", "deny w__never"))
+
+
+async def asked(config: Config) -> list[ApprovalRequest]:
+    """What people are asked."""
+    records = await read_topic(config.kafka.bootstrap_servers, config.topics.tool_control)
+    found = [read_control(each.value) for each in records]
+    return [each for each in found if isinstance(each, ApprovalRequest)]
+
+
+async def test_a_call_waits_for_a_word_across_owners(config: Config) -> None:
+    """Nothing runs before it, whoever has the partition; it is asked once, and holds no place."""
+    made, orders = list[str](), Orders()
+
+    async def run(call: Call) -> Outcome:
+        made.append(call.id)
+        return Outcome(result=call.id)
+
+    async with desk_of(config, run) as old:
+        old.begin_at(0)
+        old.give([record(0, "one", "risky"), record(1, "two", "risky"), record(2, "three"), record(3, "four", "never")])
+        working = asyncio.create_task(old.work())
+        await until(lambda: old.taken == 4 and not old.unfinished, "all that needs no word is over")
+        assert old.asking == 2
+        working.cancel()
+    requests = {each.id: each for each in await asked(config)}
+    assert (made, sorted(requests)) == (["three"], ["one", "two"])
+    orders.take(Approval(approval=requests["one"].approval, granted=True, by="me"), FUTURE_MS)
+    async with desk_of(config, run, orders=orders) as new:
+        new.begin_at(4)
+        working = asyncio.create_task(new.work())
+        await until(lambda: new.asking == 1 and not new.unfinished, "the first has its word")
+        orders.take(Approval(approval=requests["two"].approval, granted=False, by="me", why="not now"), FUTURE_MS)
+        new.hear()
+        await until(lambda: not new.asking and not new.unfinished, "both have")
+        working.cancel()
+    assert made == ["three", "one"]
+    said = {result.id: result.error or result.result for result in await results(config)}
+    assert said == {
+        "one": "one",
+        "two": "refused by me: not now",
+        "three": "three",
+        "four": "this call is not allowed (tools.policy)",
+    }
+    assert len(await asked(config)) == 2
+
+
+async def test_a_question_without_an_answer_ends(config: Config) -> None:
+    """By itself, when its time is over."""
+    config = msgspec.structs.replace(config, tools=msgspec.structs.replace(config.tools, approve_s=0.2))
+
+    async def run(call: Call) -> Outcome:
+        raise AssertionError(call)
+
+    async with desk_of(config, run) as desk:
+        desk.begin_at(0)
+        desk.give([record(0, "one", "risky")])
+        working = asyncio.create_task(desk.work())
+        await until(lambda: results(config), "an answer")
+        working.cancel()
+    (result,) = await results(config)
+    assert (result.code, result.error) == ("expired", "nobody approved of the call in time")
+
+
+async def test_cancelled_calls_end_wherever_they_are(config: Config) -> None:
+    """At their server, where they wait for a place or for a word, or on their way here."""
+    orders, ended = Orders(), list[str]()
+
+    async def run(call: Call) -> Outcome:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(call.id)
+        raise AssertionError("nobody sets it")
+
+    async with desk_of(config, run, Places(1, 1), orders) as desk:
+        desk.begin_at(0)
+        desk.give([record(0, "runs"), record(1, "waits"), record(2, "asks", "risky")])
+        working = asyncio.create_task(desk.work())
+        await until(lambda: desk.taken == 3 and desk.asking == 1, "all are taken")
+        orders.take(Cancel(conversation_id="c", message_id="m"), 7)
+        desk.hear()
+        desk.give([record(3, "comes")])
+        await until(lambda: desk.taken == 4 and not desk.unfinished and not desk.asking, "all are over")
+        working.cancel()
+    assert ended == ["runs"]
+    assert {result.id: result.code for result in await results(config)} == dict.fromkeys(
+        ("runs", "waits", "asks", "comes"), "cancelled"
+    )

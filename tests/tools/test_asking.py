@@ -1,0 +1,57 @@
+"""Calls that wait for a person: until there is a word, or too late."""
+
+from tokenmill.tools.asking import Asked, Asking
+from tokenmill.tools.call import Call
+from tokenmill.tools.control import Approval, Cancel, Orders, approval_of
+
+
+def call(id_: str) -> Call:
+    return Call("c", id_, 0, 100, id_, "files__write", {}, 200)
+
+
+def asking(orders: Orders, **until: int) -> Asking:
+    found = Asking(orders)
+    for id_, time in until.items():
+        found.put(Asked(call(id_), "f", time))
+    return found
+
+
+def told(found: Asking, now: int) -> dict[str, str]:
+    """What became of those that wait no longer."""
+    return {
+        asked.call.id: str(outcome.error) if outcome is not None else "granted"
+        for asked, outcome in found.answered(now)
+    }
+
+
+def test_a_word_is_for_the_call_that_it_names() -> None:
+    """The others wait on; one that comes at the last moment counts, and one that comes later does not."""
+    orders = Orders()
+    found = asking(orders, yes=50, no=50, late=49, open=60)
+    assert told(found, 0) == {}
+    for id_, granted in (("yes", True), ("no", False), ("late", True)):
+        orders.take(Approval(approval=approval_of(call(id_), "f"), granted=granted), 1)
+    orders.take(Approval(approval=approval_of(call("open"), "another tool"), granted=True), 1)
+    assert found.until == 49
+    assert told(found, 50) == {"yes": "granted", "no": "refused", "late": "nobody approved of the call in time"}
+    assert (len(found), found.until) == (1, 60)
+    assert told(found, 61) == {"open": "nobody approved of the call in time"}
+    assert found.until is None
+
+
+def test_who_refuses_may_say_why() -> None:
+    """The model reads it."""
+    orders = Orders()
+    found = asking(orders, a=50, b=50)
+    orders.take(Approval(approval=approval_of(call("a"), "f"), granted=False, by="Ada"), 1)
+    orders.take(Approval(approval=approval_of(call("b"), "f"), granted=False, by="Ada", why="too dear"), 1)
+    assert told(found, 0) == {"a": "refused by Ada", "b": "refused by Ada: too dear"}
+
+
+def test_nobody_is_asked_about_what_is_cancelled() -> None:
+    """It waits no longer, word or not."""
+    orders = Orders()
+    found = asking(orders, a=50, b=50)
+    orders.take(Cancel(conversation_id="c", message_id="a"), 100)
+    assert [each.id for each in found.cancelled()] == ["a"]
+    assert len(found) == 1

@@ -1,0 +1,78 @@
+"""What people say about calls, and to which of them it applies."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tokenmill.tools.call import Call
+from tokenmill.tools.control import KEPT, Approval, Cancel, Orders, approval_of, read_control, request_for
+
+CALL = Call("c", "m", 0, 100, "call_1", "files__write", {"path": "/a", "mode": "w"}, 200)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"conversation": "d"},
+        {"message": "n"},
+        {"choice": 1},
+        {"opened": 101},
+        {"id": "call_2"},
+        {"name": "files__read"},
+        {"arguments": {"path": "/b", "mode": "w"}},
+        {"arguments": {}},
+    ],
+)
+def test_an_approval_is_for_one_call_as_it_was(changed: dict[str, Any]) -> None:
+    """Whatever of it is another needs another word, and so does another tool of the name."""
+    assert approval_of(CALL, "f") == approval_of(msgspec.structs.replace(CALL, time=9), "f")
+    assert approval_of(msgspec.structs.replace(CALL, **changed), "f") != approval_of(CALL, "f")
+    assert approval_of(CALL, "g") != approval_of(CALL, "f")
+
+
+def test_the_order_of_arguments_does_not_matter() -> None:
+    """A call is the same however its JSON was written."""
+    other = msgspec.structs.replace(CALL, arguments={"mode": "w", "path": "/a"})
+    assert approval_of(other, "f") == approval_of(CALL, "f")
+
+
+def test_the_first_answer_counts() -> None:
+    """Somebody who comes later changes nothing."""
+    orders = Orders()
+    assert orders.answer("a") is None
+    orders.take(Approval(approval="a", granted=False), 1)
+    orders.take(Approval(approval="a", granted=True), 2)
+    answer = orders.answer("a")
+    assert answer is not None
+    assert not answer.granted
+
+
+@pytest.mark.parametrize(
+    ("message", "time", "cancelled"),
+    [("m", 100, True), ("m", 99, False), ("", 100, True), ("", 99, False), ("n", 500, False)],
+)
+def test_a_cancel_is_for_messages_that_began_before_it(message: str, time: int, cancelled: bool) -> None:
+    """One of them or all of a conversation; a later message of the same name is another."""
+    orders = Orders()
+    orders.take(Cancel(conversation_id="c", message_id=message), time)
+    orders.take(Cancel(conversation_id="c", message_id=message), 1)  # from a clock that is late
+    orders.take(Cancel(conversation_id="d"), 10_000)
+    assert orders.cancelled(CALL) is cancelled
+
+
+def test_what_is_kept_has_a_cap() -> None:
+    """The oldest is forgotten first."""
+    orders = Orders()
+    for number in range(KEPT + 1):
+        orders.take(Approval(approval=str(number), granted=True), number)
+    assert orders.answer("0") is None
+    assert orders.answer("1") is not None
+
+
+def test_records_are_read_as_they_were_written() -> None:
+    """What is none of ours is passed over."""
+    for said in (request_for(CALL, "f", 9), Approval(approval="a", granted=True, by="me"), Cancel(conversation_id="c")):
+        assert read_control(msgspec.json.encode(said)) == said
+    for value in (None, b"", b"[]", b'{"type":"approval"}', b'{"type":"order"}'):
+        assert read_control(value) is None

@@ -1,0 +1,56 @@
+"""What was said on the topic, before and after a reader came."""
+
+import asyncio
+import time
+
+import msgspec
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from tests.support.stage import until
+from tests.support.topics import make_topics
+from tokenmill.config import Kafka
+from tokenmill.errors import Unavailable
+from tokenmill.tools.control import Approval, Control, Orders
+from tokenmill.tools.control_log import ControlLog
+
+pytestmark = pytest.mark.integration
+
+BACK_S = 60
+
+
+def word(approval: str) -> Control:
+    return Approval(approval=approval, granted=True)
+
+
+async def test_what_was_said_is_known_and_what_is_said_is_heard(kafka: str, unique: str) -> None:
+    """In every partition, as far back as it may matter."""
+    topic, orders, told = f"control-{unique}", Orders(), list[int]()
+    await make_topics(kafka, topic, partitions=3)
+    async with AIOKafkaProducer(bootstrap_servers=kafka) as producer:
+
+        async def say(partition: int, approval: str, age_s: float = 0) -> None:
+            stamp = int((time.time() - age_s) * 1000)
+            value = msgspec.json.encode(word(approval))
+            await producer.send_and_wait(topic, value, partition=partition, timestamp_ms=stamp)
+
+        await say(0, "old", age_s=2 * BACK_S)
+        await say(0, "one")
+        await say(2, "two", age_s=BACK_S / 2)
+        log = ControlLog(Kafka(bootstrap_servers=kafka), topic, BACK_S, orders.take, lambda: told.append(1))
+        reading = asyncio.create_task(log.run())
+        await log.read.wait()
+        assert [bool(orders.answer(name)) for name in ("old", "one", "two", "three")] == [False, True, True, False]
+        before = len(told)
+        await say(1, "three")
+        await until(lambda: orders.answer("three"), "the word")
+        await until(lambda: len(told) > before, "somebody is told")
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+
+async def test_without_its_topic_nobody_is_heard(kafka: str, unique: str) -> None:
+    """It says which one is missing, and how it comes to be."""
+    log = ControlLog(Kafka(bootstrap_servers=kafka), f"none-{unique}", BACK_S, Orders().take)
+    with pytest.raises(Unavailable, match="`tokenmill topics create` makes it"):
+        await log.run()

@@ -1,0 +1,98 @@
+"""Calls at their servers, as tasks: what came of each is told, and each place is given back."""
+
+import asyncio
+
+from tests.support.pipes import soon
+from tokenmill.tools.call import Call
+from tokenmill.tools.control import Cancel, Orders
+from tokenmill.tools.outcome import CANCELLED, Outcome
+from tokenmill.tools.places import Places
+from tokenmill.tools.underway import Underway
+
+
+class Slow:
+    """A server that answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.begun = list[str]()
+
+    async def look(self, call: Call) -> str | Outcome:
+        await self.go.wait()
+        if call.id == "bad":
+            raise RuntimeError("out of luck")
+        return Outcome(code="unknown-tool") if call.id == "unknown" else f"print of {call.id}"
+
+    async def make(self, call: Call, fingerprint: str) -> Outcome:
+        self.begun.append(call.id)
+        await self.go.wait()
+        if call.id == "bad":
+            raise RuntimeError("out of luck")
+        return Outcome(result=fingerprint)
+
+
+def call(id_: str) -> Call:
+    return Call("c", id_, 0, 100, id_, "w__note", {}, 200)
+
+
+def begun(*ids: str) -> tuple[Underway, Places, Slow]:
+    places, servers = Places(len(ids), len(ids)), Slow()
+    underway = Underway(servers, places, lambda: None)
+    for id_ in ids:
+        assert places.take("w")
+        underway.begin(call(id_), f"{id_}!")
+    return underway, places, servers
+
+
+async def test_what_came_of_calls_is_told() -> None:
+    """Of one that failed in a way that nobody expected, too."""
+    underway, places, servers = begun("good", "bad")
+    await soon()
+    assert (underway.running, places.take("w")) == (2, False)
+    servers.go.set()
+    await soon()
+    assert [(each.id, outcome.code or outcome.result) for each, outcome in underway.over] == [
+        ("good", "good!"),
+        ("bad", "transport"),
+    ]
+    assert (underway.running, places.take("w")) == (0, True)
+
+
+async def test_cancelled_ones_end_others_go_on() -> None:
+    """One that has not even begun, as well; it is said once."""
+    underway, places, servers = begun("one", "two")
+    orders = Orders()
+    orders.take(Cancel(conversation_id="c", message_id="one"), 100)
+    underway.cancel(orders)
+    underway.cancel(orders)
+    await soon()
+    assert list(underway.over) == [(call("one"), CANCELLED)]
+    assert servers.begun == ["two"]
+    assert (underway.running, places.take("w")) == (1, True)
+    await underway.close()
+
+
+async def test_what_is_closed_leaves_nothing_behind() -> None:
+    """No task, no place taken; and nothing is said of what the next owner has to judge."""
+    underway, places, servers = begun("one", "two")
+    underway.look(call("three"))
+    await underway.close()
+    assert (underway.running, underway.looking, list(underway.over)) == (0, 0, [])
+    assert places.take("w")
+    assert places.take("w")
+    assert servers.begun == []
+
+
+async def test_looks_find_the_tool_or_say_why_not() -> None:
+    """Before anybody is asked."""
+    underway, _, servers = begun()
+    for id_ in ("good", "bad", "unknown"):
+        underway.look(call(id_))
+    assert underway.looking == 3
+    servers.go.set()
+    await soon()
+    assert [(each.id, found) for each, found in underway.looked_at] == [("good", "print of good")]
+    assert [(each.id, outcome.code) for each, outcome in underway.over] == [
+        ("bad", "transport"),
+        ("unknown", "unknown-tool"),
+    ]

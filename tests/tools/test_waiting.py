@@ -1,0 +1,101 @@
+"""What becomes of calls that have come and have not begun."""
+
+from typing import Any
+
+import pytest
+
+from tokenmill.config import Tools
+from tokenmill.tools import waiting as module
+from tokenmill.tools.asking import Asked
+from tokenmill.tools.book import Book
+from tokenmill.tools.call import Call
+from tokenmill.tools.control import Cancel, Orders
+from tokenmill.tools.outcome import Outcome
+from tokenmill.tools.places import Places
+from tokenmill.tools.underway import Underway
+from tokenmill.tools.waiting import Step, Waiting
+
+
+class Nobody:
+    """No server is asked here."""
+
+    async def look(self, call: Call) -> str | Outcome:
+        raise AssertionError(call)
+
+    async def make(self, call: Call, fingerprint: str) -> Outcome:
+        raise AssertionError((call, fingerprint))
+
+
+def call(id_: str = "a", name: str = "w__note", time: int = 0) -> Call:
+    return Call("c", "m", 0, 100, id_, name, {}, time)
+
+
+def waiting(orders: Orders | None = None, book: Book | None = None, **settings: Any) -> Waiting:
+    return Waiting(Tools(**settings), orders or Orders(), book or Book(1_000))
+
+
+def steps(found: Waiting, now: int, places: Places | None = None, *, paused: bool = False) -> list[tuple[str, str]]:
+    """What begins, and what is answered instead: the call, and its stage or the code."""
+    places = places or Places(9, 9)
+    underway = Underway(Nobody(), places, lambda: None)
+    return [_told(step) for step in found.beginning(now, places, underway, paused=paused)]
+
+
+def _told(step: Step) -> tuple[str, str]:
+    return step.call.id, str(step.outcome.code) if step.outcome else step.stage
+
+
+def test_places_decide_who_begins() -> None:
+    """The others wait, in order, and begin later."""
+    found, places = waiting(), Places(2, 1)
+    arrived = [found.arrived(call(id_, name), 0) for id_, name in (("a", "w__x"), ("b", "w__y"), ("c", "v__z"))]
+    assert [step.stage for step in arrived] == ["waiting"] * 3
+    assert steps(found, 0, places, paused=True) == []
+    assert steps(found, 0, places) == [("a", "running"), ("c", "running")]
+    assert (len(found), call("b").key in found) == (1, True)
+    places.give_back("w")
+    assert steps(found, 0, places) == [("b", "running")]
+    assert steps(found, 0) == []
+
+
+def test_what_is_refused_is_answered_at_once() -> None:
+    """By the policy, for its age, since it was cancelled, or as one too many of its answer."""
+    orders, book = Orders(), Book(1_000)
+    found = waiting(orders, book, policy=("deny w__never",), expire_s=1, calls_per_answer=1)
+    assert _told(found.arrived(call("a", "w__never"), 0)) == ("a", "denied")
+    assert _told(found.arrived(call("a"), 1_001)) == ("a", "expired")
+    assert _told(found.arrived(call("a"), 1_000)) == ("a", "waiting")
+    book.write(call("a"), "waiting", 0)
+    assert _told(found.arrived(call("b"), 0)) == ("b", "limit")
+    orders.take(Cancel(conversation_id="c"), 100)
+    assert _told(waiting(orders).arrived(call("a"), 0)) == ("a", "cancelled")
+
+
+def test_who_waits_too_long_does_not_begin() -> None:
+    """Even while nothing begins; one that was approved of has no longer than that."""
+    orders = Orders()
+    found = waiting(orders, expire_s=1)
+    found.arrived(call("old"), 0)
+    found.put(call("approved", time=900), Asked(call("approved", time=900), "f", 1_200))
+    found.arrived(call("new", time=900), 900)
+    assert steps(found, 1_001, paused=True) == [("old", "expired")]
+    assert steps(found, 1_201, paused=True) == [("approved", "expired")]
+    orders.take(Cancel(conversation_id="c", message_id="m"), 100)
+    assert steps(found, 1_300, paused=True) == [("new", "cancelled")]
+
+
+def test_of_what_may_have_been_made_nothing_is_denied() -> None:
+    """A call that its owner had claimed, and that comes too late to be made again."""
+    found = waiting(expire_s=1)
+    found.put(call(), claimed=True)
+    assert steps(found, 5_000) == [("a", "in-doubt")]
+
+
+def test_people_are_asked_a_bounded_number_of_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is more is answered."""
+    monkeypatch.setattr(module, "ASKING", 1)
+    found = waiting(approve_s=3)
+    step = found.ask(call("a"), "f", 10)
+    assert (step.stage, step.asked) == ("asking", Asked(call("a"), "f", 3_010))
+    assert _told(found.ask(call("b"), "f", 10)) == ("b", "limit")
+    assert [_told(step) for step in found.said(3_011)] == [("a", "expired")]
