@@ -19,7 +19,7 @@ def test_names_on_the_wire() -> None:
             "reasoning-end",
         ),
         *("tool-input-start", "tool-input-delta", "argument-delta", "tool-input-end", "tool-call"),
-        *("part", "error", "finish", "tool-result"),
+        *("part", "error", "finish", "tool-progress", "tool-result"),
     ]
 
 

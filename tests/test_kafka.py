@@ -62,6 +62,12 @@ async def test_a_call_has_a_deadline() -> None:
     async def fails() -> None:
         raise KafkaConnectionError("no")
 
+    async def closed() -> None:
+        raise RuntimeError("unable to perform operation on <TCPTransport closed=True>; the handler is closed")
+
+    async def mistaken() -> None:
+        raise RuntimeError("a mistake")
+
     async def works() -> int:
         return 7
 
@@ -69,6 +75,10 @@ async def test_a_call_has_a_deadline() -> None:
         await deadline(asyncio.Event().wait(), "look", 0.01)
     with pytest.raises(Unavailable, match="look: KafkaConnectionError"):
         await deadline(fails(), "look")
+    with pytest.raises(Unavailable, match="Kafka: look: the connection is gone"):
+        await deadline(closed(), "look")
+    with pytest.raises(RuntimeError, match="a mistake"):
+        await deadline(mistaken(), "look")
     assert await deadline(works(), "look") == 7
 
 

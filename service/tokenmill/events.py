@@ -167,7 +167,6 @@ class ArgumentDelta(Event, frozen=True, tag="argument-delta"):
 
     id: str
     argument: str
-    """Name of the argument."""
     delta: str
     """Without the escapes and quotes of the source."""
 
@@ -233,13 +232,21 @@ class Finish(Event, frozen=True, tag="finish"):
     """How many other choices of the message are open still: with the last one the message is over."""
 
 
-class ToolResult(Event, frozen=True, tag="tool-result"):
-    """What a tool answered; on its own topic, without `seq`."""
+class ToolProgress(Event, frozen=True, tag="tool-progress"):
+    """How far the tool of a call is, as it says itself, of a `total` if it knows one; on the topic of the results."""
 
     id: str
-    """Of the call."""
     name: str
-    """Of the tool."""
+    progress: float
+    total: float | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+
+
+class ToolResult(Event, frozen=True, tag="tool-result"):
+    """What the tool of a call answered; on its own topic, without `seq`."""
+
+    id: str
+    name: str
     result: Any = UNSET
     error: str | UnsetType = UNSET
     """Instead of a result: why there is none."""
@@ -264,6 +271,7 @@ AnyEvent: TypeAlias = (
     | Part
     | Error
     | Finish
+    | ToolProgress
     | ToolResult
 )
 

@@ -30,6 +30,10 @@ CALL_S = 15.0
 """Deadline of one call to the broker that is not a join, a fetch or a produce request."""
 
 
+CLOSED = "the handler is closed"
+"""How uvloop says that a connection is gone that aiokafka believes in: not with an error of a connection."""
+
+
 class Client(Protocol):
     """What aiokafka's clients have in common."""
 
@@ -97,6 +101,10 @@ async def deadline(call: Awaitable[T], what: str, seconds: float = CALL_S) -> T:
         raise Unavailable(f"Kafka: {what}: no answer within {seconds:g} s") from problem
     except (KafkaError, OSError) as problem:
         raise Unavailable(f"Kafka: {what}: {problem!r}") from problem
+    except RuntimeError as problem:
+        if CLOSED not in str(problem):
+            raise
+        raise Unavailable(f"Kafka: {what}: the connection is gone") from problem
 
 
 async def started(make: Callable[[], C], what: str, seconds: float) -> C:

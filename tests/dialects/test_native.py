@@ -29,6 +29,7 @@ from tokenmill.events import (
     ToolInputDelta,
     ToolInputEnd,
     ToolInputStart,
+    ToolProgress,
     ToolResult,
     decode_event,
 )
@@ -60,6 +61,7 @@ STRATEGIES: dict[type[Event], st.SearchStrategy[Event]] = {
     Part: st.builds(Part, kind=texts, value=values, id=optional_texts),
     Error: st.builds(Error, code=st.just("limit"), message=texts, id=optional_texts, raw=optional_texts),
     Finish: st.builds(Finish, reason=st.just("stop"), raw_reason=optional_texts, usage=objects | st.just(UNSET)),
+    ToolProgress: st.builds(ToolProgress, id=texts, name=texts, progress=numbers, total=numbers, message=texts),
     ToolResult: st.builds(ToolResult, id=texts, name=texts, result=values, elapsed_ms=numbers),
     **{kind: st.builds(kind, id=texts) for kind in (TextStart, TextEnd, ReasoningStart, ReasoningEnd, ToolInputEnd)},
     **{kind: st.builds(kind, id=texts, delta=texts) for kind in (TextDelta, ReasoningDelta, ToolInputDelta)},

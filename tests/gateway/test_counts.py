@@ -87,7 +87,7 @@ async def test_a_visit_and_a_return_are_counted(kafka: str, unique: str) -> None
             await gate.say(first)
             body = await visit.read()
         (*_, last) = Sse().feed(body)
-        await gate.say(second)
+        await gate.hear(second)
         async with session.get(path, headers={"last-event-id": last.id}) as again:
             body += await again.read()
         assert len(payloads(body)) == len(first) + len(second)

@@ -10,12 +10,12 @@ from aiokafka import TopicPartition
 
 from tests.support.topics import make_topics, read_topic
 from tokenmill.config import Config, Kafka, Tools, Topics
-from tokenmill.events import ToolCall, ToolResult
+from tokenmill.events import ToolCall, ToolProgress, ToolResult, decode_event
 from tokenmill.records import InputRecord
 from tokenmill.tools.call import Call, Written
 from tokenmill.tools.control import Orders
 from tokenmill.tools.desk import Desk
-from tokenmill.tools.outcome import Outcome
+from tokenmill.tools.outcome import Outcome, Progress
 from tokenmill.tools.places import Places
 from tokenmill.worker.connect import make_producer
 from tokenmill.worker.transaction import Transaction
@@ -32,8 +32,9 @@ class Functions:
     async def look(self, call: Call) -> str | Outcome:
         return f"as it is: {call.name}"
 
-    async def make(self, call: Call, fingerprint: str) -> Outcome:
+    async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
         assert fingerprint in ("", f"as it is: {call.name}")
+        progress(Progress(1, 2, "half-way"))
         return await self._run(call)
 
 
@@ -88,5 +89,14 @@ async def states(config: Config) -> list[tuple[str, str]]:
 
 
 async def results(config: Config) -> list[ToolResult]:
-    records = await read_topic(config.kafka.bootstrap_servers, config.topics.tool_results)
-    return [msgspec.json.decode(each.value, type=ToolResult) for each in records]
+    found = [decode_event(each.value) for each in await _published(config)]
+    return [event for event in found if isinstance(event, ToolResult)]
+
+
+async def progress(config: Config) -> list[ToolProgress]:
+    found = [decode_event(each.value) for each in await _published(config)]
+    return [event for event in found if isinstance(event, ToolProgress)]
+
+
+async def _published(config: Config) -> list[Any]:
+    return await read_topic(config.kafka.bootstrap_servers, config.topics.tool_results)

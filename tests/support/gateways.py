@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -32,7 +33,7 @@ from tokenmill.gateway.server import client_app
 from tokenmill.gateway.serving import Serving
 from tokenmill.gateway.strays import server_log
 from tokenmill.gateway.tail import Tail
-from tokenmill.gateway.window import Windows
+from tokenmill.gateway.window import Window, Windows
 from tokenmill.records import InputRecord, Output
 from tokenmill.session import OutputSpec, Partition, SessionSettings
 
@@ -137,6 +138,18 @@ class Gate:
             for record in records
         ]
         return await asyncio.gather(*sent)
+
+    async def hear(self, records: Iterable[Output]) -> None:
+        """Put records on the log, and wait until the gateway has read them: who comes back then is shown them."""
+        ends = {record.partition: record.offset for record in await self.say(records)}
+        for partition, end in ends.items():
+            window = await self.serving.tail.pin(partition)
+            await until(partial(_has, window, end), "the gateway has it")
+            self.serving.tail.unpin(partition)
+
+
+def _has(window: Window, offset: int) -> bool:
+    return window.end > offset
 
 
 @asynccontextmanager

@@ -84,18 +84,19 @@ def judged(script: str, streams: Mapping[str, Iterable[bytes]], headers: Mapping
 
 
 def run_node(script: str, *arguments: str) -> Any:
-    """What a script of `tests/judges/node` prints, as JSON. Without Node a test is skipped, in CI it fails."""
+    """What a script of `tests/judges/node` prints, as JSON."""
     done = subprocess.run(
-        [_node(), str(NODE / script), *arguments], capture_output=True, text=True, timeout=NODE_S, check=False
+        [node(), str(NODE / script), *arguments], capture_output=True, text=True, timeout=NODE_S, check=False
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def _node() -> str:
-    node = shutil.which("node")
-    if node is not None and (NODE / "node_modules").is_dir():
-        return node
+def node() -> str:
+    """The program `node`. Where it, or what the scripts need, is missing, a test is skipped; in CI it fails."""
+    found = shutil.which("node")
+    if found is not None and (NODE / "node_modules").is_dir():
+        return found
     message = "no Node, or no packages beside the scripts: install Node 20 or later, then `make install`"
     if os.environ.get("CI"):
         pytest.fail(message)
@@ -113,7 +114,7 @@ class Verdict(NamedTuple):
 def run_vitest(suite: str, only: str, report: Path, **settings: str) -> list[Verdict]:
     """What became of the tests of a suite in `tests/judges/node` whose full names this pattern is found in."""
     vitest = NODE / "node_modules" / "vitest" / "vitest.mjs"
-    command = [_node(), str(vitest), "run", suite, "--reporter=json", f"--outputFile={report}", "-t", only]
+    command = [node(), str(vitest), "run", suite, "--reporter=json", f"--outputFile={report}", "-t", only]
     command.append(f"--testTimeout={TEST_S * 1000}")
     with report.with_suffix(".log").open("w+") as said:  # its own processes keep a pipe open when it is killed
         subprocess.run(

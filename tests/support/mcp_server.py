@@ -8,6 +8,7 @@ from typing import Annotated
 
 from mcp import MCPError
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
@@ -64,6 +65,33 @@ async def note(words: str, ledger: str, seconds: float = 0) -> str:
 def _add(ledger: str, line: str) -> None:
     with Path(ledger).open("a") as file:
         file.write(f"{line}\n")
+
+
+@SERVER.tool()
+def take(params: list[int]) -> int:
+    """Add numbers."""
+    return sum(params)
+
+
+@SERVER.tool()
+async def count(steps: int, context: Context) -> int:
+    """Say how far it is, at each step."""
+    for step in range(1, steps + 1):
+        await context.report_progress(step, steps, f"{step} done")
+    return steps
+
+
+@SERVER.tool()
+async def learn(context: Context) -> str:
+    """Have one more tool."""
+    SERVER.add_tool(trick)
+    await context.notify_tools_changed()
+    return "learned"
+
+
+def trick() -> str:
+    """Show it."""
+    return "shown"
 
 
 @SERVER.tool()

@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaProducer
 from tests.structure.tree import CHECKOUT
 from tests.support.topics import make_topics, read_topic
 from tokenmill.config import Topics
-from tokenmill.events import ToolCall, ToolResult
+from tokenmill.events import ToolCall, ToolResult, decode_event
 from tokenmill.servers.tools import ToolsProcess
 
 WEATHER = {"command": sys.executable, "args": ["-m", "tests.support.mcp_server"], "cwd": str(CHECKOUT)}
@@ -81,7 +81,9 @@ class Calls:
         """What was answered, by the ids of the calls."""
         found: dict[str, list[ToolResult]] = {}
         for record in await read_topic(self.bootstrap, self.topics.tool_results):
-            result = msgspec.json.decode(record.value, type=ToolResult)
+            result = decode_event(record.value)
+            if not isinstance(result, ToolResult):
+                continue
             found.setdefault(result.id, []).append(result)
         return found
 

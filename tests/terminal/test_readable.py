@@ -93,6 +93,8 @@ def test_what_can_not_be_printed_is_escaped() -> None:
         (events.Finish("stop", usage={"total": 3}), '  finish     stop  {"total":3}'),
         (events.Finish("length"), "  finish     length"),
         (events.Part("refusal", {"text": "no"}), '  part       refusal {"text":"no"}'),
+        (events.ToolProgress("call_1", "f", 1), "  progress   f 1"),
+        (events.ToolProgress("call_1", "f", 1.5, 10, "half-way"), "  progress   f 1.5 of 10 half-way"),
         (events.ToolResult("call_1", "f", result=[1]), "  result     f [1]"),
         (events.ToolResult("call_1", "f", error="timed out"), "  result     f timed out"),
     ],

@@ -95,7 +95,7 @@ async def test_a_program_gets_its_own_variables_and_no_secrets(monkeypatch: pyte
 @pytest.mark.parametrize(
     ("server", "says"),
     [
-        (program("/no/such/program"), "No such file"),
+        (program("/no/such/program"), "there is no program"),
         (program("/bin/false"), "Connection closed"),
         (program("/bin/echo", "hello"), "Connection closed"),
         (Remote("weather", "http://127.0.0.1:1/mcp"), "All connection attempts failed"),

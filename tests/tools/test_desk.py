@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.support.desks import FUTURE_MS, config_of, desk_of, record, results, states
+from tests.support.desks import FUTURE_MS, config_of, desk_of, progress, record, results, states
 from tests.support.pipes import soon
 from tests.support.stage import until
 from tokenmill.config import Config
@@ -162,3 +162,24 @@ async def test_what_is_given_up_leaves_no_place_taken(config: Config) -> None:
         await asyncio.gather(working, return_exceptions=True)
     assert places.take("w")
     assert places.take("w")
+
+
+async def test_how_far_a_call_is_can_be_read(config: Config) -> None:
+    """Beside the results, while it runs."""
+    go = asyncio.Event()
+
+    async def run(_: Call) -> Outcome:
+        await go.wait()
+        return Outcome(result=1)
+
+    async with desk_of(config, run) as desk:
+        desk.begin_at(0)
+        desk.give([record(0, "one")])
+        working = asyncio.create_task(desk.work())
+        (how_far,) = await until(lambda: progress(config), "its progress")
+        assert (how_far.id, how_far.progress, how_far.total, how_far.message) == ("one", 1, 2, "half-way")
+        assert (how_far.conversation_id, how_far.message_id) == ("c", "m")
+        go.set()
+        await until(lambda: not desk.unfinished, "it is over")
+        working.cancel()
+    assert len(await progress(config)) == 1

@@ -13,9 +13,11 @@ from msgspec import UNSET
 from tests.support.stage import until
 from tokenmill.config import Tools
 from tokenmill.tools.call import Call
-from tokenmill.tools.link import Link, Links
-from tokenmill.tools.outcome import Outcome
+from tokenmill.tools.link import LOOK_AGAIN_S, Link, Links
+from tokenmill.tools.outcome import Outcome, Progress
 from tokenmill.tools.server_file import Program, Server
+
+ODD = Program("weather", sys.executable, ("-m", "tests.support.odd_server"))
 
 WEATHER = Program("weather", sys.executable, ("-m", "tests.support.mcp_server"))
 
@@ -96,13 +98,52 @@ async def test_a_call_is_made_of_the_tool_that_was_approved() -> None:
         servers, good = Links([("weather", link)]), call("forecast", city="Rome")
         fingerprint = await servers.look(good)
         assert isinstance(fingerprint, str)
-        assert (await servers.make(good, fingerprint)).error is UNSET
-        assert (await servers.make(good, "another")).code == "denied"
+        assert (await servers.make(good, fingerprint, list[Progress]().append)).error is UNSET
+        assert (await servers.make(good, "another", list[Progress]().append)).code == "denied"
         for wrong, code in (
             (call("forecast"), "schema-mismatch"),
             (call("dance"), "unknown-tool"),
             (Call("c", "m", 0, 1, "call_1", "nowhere__dance", {}, 5), "unknown-tool"),
         ):
-            for found in (await servers.look(wrong), await servers.make(wrong, "")):
+            for found in (await servers.look(wrong), await servers.make(wrong, "", list[Progress]().append)):
                 assert isinstance(found, Outcome)
                 assert found.code == code
+
+
+async def test_how_far_a_call_is_can_be_heard() -> None:
+    """In the order in which its tool says it."""
+    heard = list[Progress]()
+    async with linked() as link:
+        assert (await link.make(call("count", steps=3), progress=heard.append)).error is UNSET
+    assert heard == [Progress(1, 3, "1 done"), Progress(2, 3, "2 done"), Progress(3, 3, "3 done")]
+
+
+@pytest.mark.parametrize(
+    ("server", "change", "new"), [(WEATHER, "learn", "trick"), (ODD, "change", "more")], ids=["newer", "older"]
+)
+async def test_what_a_server_offers_may_change(server: Program, change: str, new: str) -> None:
+    """It says so, in either version of the protocol, and is asked again at once."""
+    async with linked(server) as link:
+        assert (await link.make(call(new))).code == "unknown-tool"
+        assert (await link.make(call(change))).error is UNSET
+        await until(lambda: _known(link, new), "the new one is known", LOOK_AGAIN_S / 3)
+        assert (await link.make(call(new))).error is UNSET
+
+
+async def _known(link: Link, name: str) -> bool:
+    return isinstance(await link.look(call(name)), str)
+
+
+async def test_a_server_that_does_not_answer_any_more_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is found out while nobody calls; while somebody does it may be at work."""
+    monkeypatch.setattr("tokenmill.tools.link.LOOK_AGAIN_S", 0.1)
+    async with linked(ODD, connect_s=2, call_s=4) as link:
+        await until(lambda: link.up, "it is connected")
+        hanging = asyncio.create_task(link.make(call("hang")))
+        while not hanging.done():  # which is longer than it may take to answer anything else
+            assert link.up
+            await asyncio.sleep(0.05)
+        assert hanging.result().code == "timeout"
+        await until(lambda: not link.up, "it is given up")
+        await until(lambda: link.up, "it is started anew")
+        assert str((await link.make(call("twice"))).result).count("first") == 1

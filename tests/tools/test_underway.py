@@ -1,11 +1,14 @@
 """Calls at their servers, as tasks: what came of each is told, and each place is given back."""
 
 import asyncio
+from collections.abc import Callable
+
+import pytest
 
 from tests.support.pipes import soon
 from tokenmill.tools.call import Call
 from tokenmill.tools.control import Cancel, Orders
-from tokenmill.tools.outcome import CANCELLED, Outcome
+from tokenmill.tools.outcome import CANCELLED, Outcome, Progress
 from tokenmill.tools.places import Places
 from tokenmill.tools.underway import Underway
 
@@ -23,8 +26,11 @@ class Slow:
             raise RuntimeError("out of luck")
         return Outcome(code="unknown-tool") if call.id == "unknown" else f"print of {call.id}"
 
-    async def make(self, call: Call, fingerprint: str) -> Outcome:
+    async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
         self.begun.append(call.id)
+        for step in range(1_000):
+            progress(Progress(step))
+        self.progress = progress
         await self.go.wait()
         if call.id == "bad":
             raise RuntimeError("out of luck")
@@ -96,3 +102,24 @@ async def test_looks_find_the_tool_or_say_why_not() -> None:
         ("bad", "transport"),
         ("unknown", "unknown-tool"),
     ]
+
+
+async def test_how_far_calls_are_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of it, once for all of them; of a call that is over nothing more is said."""
+    monkeypatch.setattr("tokenmill.tools.underway.PROGRESS_S", 0.01)
+    told, places, servers = asyncio.Event(), Places(2, 2), Slow()
+    underway = Underway(servers, places, told.set)
+    for id_ in ("one", "two"):
+        assert places.take("w")
+        underway.begin(call(id_), "")
+    async with asyncio.timeout(5):
+        await told.wait()
+    assert sorted((each.id, how_far.done) for each, how_far in underway.progress.values()) == [
+        ("one", 999),
+        ("two", 999),
+    ]
+    servers.go.set()
+    await soon()
+    assert underway.progress == {}
+    servers.progress(Progress(1_000))
+    assert underway.progress == {}

@@ -1,5 +1,6 @@
 """What becomes of calls that have come and have not begun."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from tokenmill.tools.asking import Asked
 from tokenmill.tools.book import Book
 from tokenmill.tools.call import Call
 from tokenmill.tools.control import Cancel, Orders
-from tokenmill.tools.outcome import Outcome
+from tokenmill.tools.outcome import Outcome, Progress
 from tokenmill.tools.places import Places
 from tokenmill.tools.underway import Underway
 from tokenmill.tools.waiting import Step, Waiting
@@ -22,8 +23,8 @@ class Nobody:
     async def look(self, call: Call) -> str | Outcome:
         raise AssertionError(call)
 
-    async def make(self, call: Call, fingerprint: str) -> Outcome:
-        raise AssertionError((call, fingerprint))
+    async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
+        raise AssertionError((call, fingerprint, progress))
 
 
 def call(id_: str = "a", name: str = "w__note", time: int = 0) -> Call:

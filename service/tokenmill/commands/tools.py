@@ -148,12 +148,16 @@ async def _listed(servers: Sequence[Server], seconds: float) -> tuple[list[Tool]
 
 
 async def _called(server: Server, settings: Tools, name: str, arguments: dict[str, Any]) -> Outcome:
-    from tokenmill.tools.calling import called  # noqa: PLC0415 -- of an extra, and slow to import
+    from tokenmill.tools.calling import Way, called  # noqa: PLC0415 -- of an extra, and slow to import
     from tokenmill.tools.connection import connected, offered  # noqa: PLC0415 -- the same
 
     async with connected(server, settings.connect_s) as client:
         found = checked(Catalogue(await offered(client, server.name)), name, arguments)
-        return found if isinstance(found, Outcome) else await called(client, found, arguments, settings.call_s)
+        return (
+            found
+            if isinstance(found, Outcome)
+            else await called(client, found, arguments, Way(server.call_s or settings.call_s))
+        )
 
 
 def _prompt(template: Path, catalogue: Catalogue) -> str:

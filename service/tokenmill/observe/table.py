@@ -51,6 +51,9 @@ def each(values: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return tuple((value,) for value in values)
 
 
+OF_TOOLS = frozenset({"tool-progress", "tool-result"})
+"""Events that no worker makes."""
+
 METRICS: tuple[Metric, ...] = (
     # ------------------------------------------------------------------------------------------ what goes through
     Metric(
@@ -66,7 +69,7 @@ METRICS: tuple[Metric, ...] = (
         "Native events made, before any dialect.",
         ("type",),
         tally="events",
-        known=each(tuple(str(event.__struct_config__.tag) for event in EVENT_TYPES if event.__name__ != "ToolResult")),
+        known=each(tuple(tag for event in EVENT_TYPES if (tag := str(event.__struct_config__.tag)) not in OF_TOOLS)),
     ),
     Metric(
         "tokenmill_parse_errors_total",

@@ -136,6 +136,9 @@ def _sentence(event: events.AnyEvent) -> tuple[str, str, str]:
             label, style, said = "finish", "green", reason + (f"  {compact(usage)}" if usage else "")
         case events.Part(kind=kind, value=value):
             label, style, said = "part", "magenta", f"{kind} {compact(value)}"
+        case events.ToolProgress(name=name, progress=progress):
+            said = f"{name} {progress:g}{f' of {event.total:g}' if event.total else ''} {event.message or ''}"
+            label, style, said = "progress", "magenta", said.rstrip()
         case events.ToolResult(name=name):
             label, style, said = "result", "bold magenta", f"{name} {event.error or compact(event.result)}"
     return label, style, said

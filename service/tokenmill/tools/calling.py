@@ -6,6 +6,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from mcp import Client, MCPError
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.connection import told
 from tokenmill.tools.content import error_of, result_of
-from tokenmill.tools.outcome import Outcome
+from tokenmill.tools.outcome import Outcome, Progress
 
 CLOSED = -32_000
 """The code of the SDK's error for a connection that is gone: no server has said it."""
@@ -23,20 +24,41 @@ REPEAT_KEY = "tokenmill/idempotencyKey"
 """In a request's `_meta`: the protocol has no word for it."""
 
 
-async def called(
-    client: Client, tool: Tool, arguments: dict[str, Any], seconds: float, repeat_key: str = ""
-) -> Outcome:
-    """Make the call, once. A tool that is told a `repeat_key` can recognise a call that it has had before."""
+class Way(msgspec.Struct, frozen=True):
+    """How a call is made."""
+
+    seconds: float
+    """When it has to be over."""
+    repeat_key: str = ""
+    """Tells the tool whether it has had the call before."""
+    progress: Callable[[Progress], None] | None = None
+    """Hears how far it is."""
+
+
+async def called(client: Client, tool: Tool, arguments: dict[str, Any], way: Way) -> Outcome:
+    """Make the call, once."""
     began = time.monotonic()
-    outcome = await _called(client, tool, arguments, seconds, repeat_key)
+    outcome = await _called(client, tool, arguments, way)
     return msgspec.structs.replace(outcome, elapsed_ms=round((time.monotonic() - began) * 1000))
 
 
-async def _called(client: Client, tool: Tool, arguments: dict[str, Any], seconds: float, repeat_key: str) -> Outcome:
-    meta: Any = {REPEAT_KEY: repeat_key} if repeat_key else None
+async def _called(client: Client, tool: Tool, arguments: dict[str, Any], way: Way) -> Outcome:
+    meta: Any = {REPEAT_KEY: way.repeat_key} if way.repeat_key else None
+    hear, seconds = way.progress, way.seconds
+
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        if hear is not None:
+            hear(Progress(progress, total, message))
+
     try:
         async with asyncio.timeout(seconds):  # before the SDK's own, whose error looks like one of the protocol
-            answer = await client.call_tool(tool.name, arguments, read_timeout_seconds=2 * seconds, meta=meta)
+            answer = await client.call_tool(
+                tool.name,
+                arguments,
+                read_timeout_seconds=2 * seconds,
+                progress_callback=None if hear is None else heard,
+                meta=meta,
+            )
     except TimeoutError:
         return Outcome(error=f"no answer within {seconds:g} s", code="timeout")
     except (MCPError, ValueError) as problem:  # or what is no result

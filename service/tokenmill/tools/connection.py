@@ -2,29 +2,30 @@
 
 1. Whatever fails on the way to a server, or in it, is `ServerFailed`: the SDK raises errors of three families, and in
    groups.
-2. Nothing waits without a deadline. Redirects are not followed: no server sends us elsewhere with our headers.
+2. Nothing waits without a deadline.
 3. The block that connects is the block that disconnects, in one task: the SDK's scopes of cancellation want that.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
-import httpx2
-from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp import Client, MCPError
 from mcp import Tool as Described
+from mcp.client import Transport
+from mcp.client.session import MessageHandlerFnT
 from mcp.client.streamable_http import streamable_http_client
+from mcp.types import ToolListChangedNotification
 
 from tokenmill.errors import Unavailable
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.content import plain
+from tokenmill.tools.program import spoken_to
+from tokenmill.tools.remote import client_of
 from tokenmill.tools.server_file import Program, Server
 
 PAGES = 100
 """Of a list of tools. A server that never ends its list would keep us for ever."""
-
-CONNECT_S = 10.0
-"""For a connection by HTTP. How long an answer may take is the business of each request."""
 
 
 class ServerFailed(Unavailable):
@@ -32,16 +33,24 @@ class ServerFailed(Unavailable):
 
 
 @asynccontextmanager
-async def connected(server: Server, seconds: float) -> AsyncIterator[Client]:
+async def connected(
+    server: Server, seconds: float, changed: Callable[[], None] = lambda: None
+) -> AsyncIterator[Client]:
     """A server, as long as the block lasts. Raises `ServerFailed`.
 
-    `seconds` bounds the way up to the first answer, and each request that says nothing else.
+    `seconds` bounds the way up to the first answer, and each request that says nothing else. `changed` is called when
+    a server of the older protocol says that it offers other tools now.
     """
+
+    async def heard(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            changed()
+
     failed: Exception | None = None
     async with AsyncExitStack() as stack:
         try:
             async with asyncio.timeout(seconds):
-                client = await stack.enter_async_context(await _client(server, stack, seconds))
+                client = await stack.enter_async_context(await _client(server, stack, seconds, heard))
         except TimeoutError as problem:
             raise ServerFailed(f"{server}: no answer within {seconds:g} s (tools.connect_s)") from problem
         except Exception as problem:
@@ -54,17 +63,22 @@ async def connected(server: Server, seconds: float) -> AsyncIterator[Client]:
         raise failed
 
 
-async def _client(server: Server, stack: AsyncExitStack, seconds: float) -> Client:
+async def _client(server: Server, stack: AsyncExitStack, seconds: float, heard: MessageHandlerFnT) -> Client:
     if isinstance(server, Program):
-        parameters = StdioServerParameters(
-            command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd or None
-        )
-        return Client(stdio_client(parameters), read_timeout_seconds=seconds)
-    http = httpx2.AsyncClient(
-        headers=dict(server.headers), timeout=httpx2.Timeout(None, connect=CONNECT_S), follow_redirects=False
-    )
-    await stack.enter_async_context(http)
-    return Client(streamable_http_client(server.url, http_client=http), read_timeout_seconds=seconds)
+        transport: Transport = spoken_to(server)
+    else:
+        http = await stack.enter_async_context(client_of(server))
+        transport = streamable_http_client(server.url, http_client=http)
+    return Client(transport, read_timeout_seconds=seconds, message_handler=heard)
+
+
+async def hear_changes(client: Client, changed: Callable[[], None]) -> None:
+    """Call `changed` whenever a server of the newer protocol says that it offers other tools now."""
+    with suppress(Exception):  # one that can't say so is asked now and then, as are all
+        async with client.listen(tools_list_changed=True) as said:
+            changed()  # it may have, before anybody listened
+            async for _ in said:
+                changed()
 
 
 async def tools_of(server: Server, seconds: float) -> list[Tool]:

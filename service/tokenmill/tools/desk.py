@@ -33,7 +33,7 @@ from tokenmill.tools.book import Book
 from tokenmill.tools.call import Call, call_of
 from tokenmill.tools.catalogue import server_of
 from tokenmill.tools.control import Orders, request_for
-from tokenmill.tools.outcome import LOST, Outcome, answer_to
+from tokenmill.tools.outcome import LOST, Outcome, Progress, answer_to, progress_of
 from tokenmill.tools.places import Places
 from tokenmill.tools.underway import Servers, Underway
 from tokenmill.tools.waiting import Step, Waiting
@@ -158,10 +158,11 @@ class Desk:
             await self._anything_new()
             self._underway.cancel(self._orders)
             steps = self._steps(_now())
-            self._writing = len(steps)
-            if steps or self._taken != self._committed:
+            self._writing, progress = len(steps), list(self._underway.progress.values())
+            self._underway.progress.clear()
+            if steps or progress or self._taken != self._committed:
                 try:
-                    await self._write(steps)
+                    await self._write(steps, progress)
                 except BaseException:
                     self._give_back(steps)
                     raise
@@ -212,13 +213,15 @@ class Desk:
             if step.stage == "running":
                 self._places.give_back(server_of(step.call.name))
 
-    async def _write(self, steps: Sequence[Step]) -> None:
+    async def _write(self, steps: Sequence[Step], progress: Sequence[tuple[Call, Progress]]) -> None:
         """One transaction; what is claimed in it begins behind it."""
         taken, now = self._taken, _now()
         needed = self._book.first_needed(now)
         states, others = list[Sent](), list[Sent]()
 
         async def acknowledged() -> None:
+            for call, how_far in progress:
+                others.append(await self._send(self._topics.tool_results, progress_of(call, how_far), call))
             for step in steps:
                 states.append(await self._state(step, now))
                 others.extend([await self._send(topic, said, step.call) for topic, said in self._told(step)])

@@ -3,28 +3,33 @@
 1. One task opens and closes a connection; calls use it from other tasks.
 2. A server that does not come, or dies, is tried again with growing pauses. Calls wait for it for a while; those that
    were not sent say so.
-3. A connection that broke takes no new calls. It is closed when those on it are over.
+3. What it offers is read again when it says that this has changed, and now and then. One that does not answer then is
+   gone.
+4. A connection that broke takes no new calls. It is closed when those on it are over.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from mcp import Client
 
 from tokenmill.config import Tools
 from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.tools.call import Call
-from tokenmill.tools.calling import called
+from tokenmill.tools.calling import Way, called
 from tokenmill.tools.catalogue import Catalogue, Tool, server_of
-from tokenmill.tools.connection import connected, offered, told
-from tokenmill.tools.outcome import Outcome, checked
+from tokenmill.tools.connection import connected, hear_changes, offered, told
+from tokenmill.tools.outcome import Outcome, Progress, checked
 from tokenmill.tools.server_file import Server
 
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 30.0
+
+LOOK_AGAIN_S = 30.0
+"""A server that nobody calls is asked for its tools so often: to know whether it lives, and what it offers now."""
 
 STEADY_S = 30.0
 """A connection that held for so long was a good one: the next pause is short again."""
@@ -77,13 +82,20 @@ class Link:
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
     async def _connect(self) -> None:
-        async with connected(self._server, self._settings.connect_s) as client:
+        changed = asyncio.Event()
+        async with connected(self._server, self._settings.connect_s, changed.set) as client:
             held = _Held(client, Catalogue(await offered(client, self._server.name)))
             self._held.set_result(held)
+            hearing = asyncio.create_task(hear_changes(client, changed.set))
             try:
-                await held.over.wait()
+                while not await _either(held.over, changed, LOOK_AGAIN_S):
+                    if changed.is_set() or not held.calls:  # who is at work may not answer
+                        changed.clear()
+                        held.catalogue = Catalogue(await offered(client, self._server.name))
             finally:
                 self._leave(held)
+                hearing.cancel()
+                await asyncio.gather(hearing, return_exceptions=True)
 
     def _leave(self, held: _Held) -> None:
         """New calls wait for the next connection."""
@@ -96,7 +108,9 @@ class Link:
         found = await self._found(call)
         return found if isinstance(found, Outcome) else found[1].fingerprint
 
-    async def make(self, call: Call, fingerprint: str = "") -> Outcome:
+    async def make(
+        self, call: Call, fingerprint: str = "", progress: Callable[[Progress], None] | None = None
+    ) -> Outcome:
         """Make a call, once, and say what came of it. With a fingerprint the tool has to be the one that it is of."""
         found = await self._found(call)
         if isinstance(found, Outcome):
@@ -105,9 +119,9 @@ class Link:
         if fingerprint not in ("", tool.fingerprint):
             return Outcome(error="the tool is another one than the call was approved for", code="denied")
         held.calls += 1
-        seconds = self._server.call_s or self._settings.call_s
+        way = Way(self._server.call_s or self._settings.call_s, call.repeat_key, progress)
         try:
-            outcome = await called(held.client, tool, call.arguments, seconds, call.repeat_key)
+            outcome = await called(held.client, tool, call.arguments, way)
         finally:
             held.calls -= 1
             held.look()
@@ -128,6 +142,15 @@ class Link:
         return tool if isinstance(tool, Outcome) else (held, tool)
 
 
+async def _either(over: asyncio.Event, changed: asyncio.Event, seconds: float) -> bool:
+    """Wait for one of them, for a while; answers whether it is over."""
+    waits = [asyncio.create_task(event.wait()) for event in (over, changed)]
+    await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+    return over.is_set()
+
+
 class Links:
     """All servers: finds the one of a call."""
 
@@ -142,10 +165,10 @@ class Links:
         link = self._links.get(server_of(call.name))
         return _unknown(call) if link is None else await link.look(call)
 
-    async def make(self, call: Call, fingerprint: str) -> Outcome:
+    async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
         """See `Link`."""
         link = self._links.get(server_of(call.name))
-        return _unknown(call) if link is None else await link.make(call, fingerprint)
+        return _unknown(call) if link is None else await link.make(call, fingerprint, progress)
 
 
 def _unknown(call: Call) -> Outcome:

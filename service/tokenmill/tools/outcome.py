@@ -12,11 +12,12 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from tokenmill.events import ToolResult
+from tokenmill.events import ToolProgress, ToolResult
 from tokenmill.parser.effort import value_nodes
 from tokenmill.parser.tools import Tool as Schema
 from tokenmill.tools.call import Call
 from tokenmill.tools.catalogue import Catalogue, Tool
+from tokenmill.tools.content import plain
 
 Code: TypeAlias = Literal[
     "unknown-tool",
@@ -44,6 +45,14 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     elapsed_ms: int = 0
 
 
+class Progress(msgspec.Struct, frozen=True):
+    """How far a call is."""
+
+    done: float
+    total: float | None = None
+    message: str | None = None
+
+
 LOST = Outcome(error="whoever ran the tool was lost: nobody knows what it did", code="in-doubt")
 CANCELLED = Outcome(error="the call was cancelled", code="cancelled")
 TOO_LATE = Outcome(error="nobody approved of the call in time", code="expired")
@@ -59,6 +68,20 @@ def answer_to(call: Call, outcome: Outcome) -> ToolResult:
         error=outcome.error,
         elapsed_ms=outcome.elapsed_ms,
         code=outcome.code,
+        conversation_id=call.conversation,
+        message_id=call.message,
+        choice=call.choice,
+    )
+
+
+def progress_of(call: Call, progress: Progress) -> ToolProgress:
+    """The record of how far a call is."""
+    return ToolProgress(
+        id=call.id,
+        name=call.name,
+        progress=progress.done,
+        total=UNSET if progress.total is None else progress.total,
+        message=plain(progress.message) if progress.message else UNSET,
         conversation_id=call.conversation,
         message_id=call.message,
         choice=call.choice,

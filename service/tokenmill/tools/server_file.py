@@ -5,7 +5,8 @@
 2. What else stands beside these belongs to other clients, and is passed over. A server that is `disabled` is none.
 3. `${NAME}` in a value stands for a variable of the environment; `${NAME:-else}` also says what it is where there is
    none. So no secret need be in the file.
-4. `call_s`, which is ours, is how long a call of this server may take, in seconds, where that is not `tools.call_s`.
+4. Two keys are ours: `call_s` is how long a call of this server may take, in seconds, where that is not `tools.call_s`;
+   `memory_mib` is how much memory each process of a program may have.
 5. Everything that is wrong is said at once.
 """
 
@@ -38,6 +39,8 @@ class Program(msgspec.Struct, frozen=True):
     """Variables that it gets beside the few that every program needs."""
     cwd: str = ""
     call_s: float | None = None
+    memory_mib: int = 0
+    """How much memory each of its processes may have; 0: whatever there is."""
 
     def __str__(self) -> str:
         return f"{self.name} (command {self.command!r})"
@@ -68,6 +71,7 @@ class _Entry(msgspec.Struct):
     url: str = ""
     headers: dict[str, str] = {}
     call_s: Annotated[float, Meta(gt=0)] | None = None
+    memory_mib: Annotated[int, Meta(ge=0)] = 0
     disabled: bool = False
 
 
@@ -107,7 +111,9 @@ def _servers(name: str, raw: msgspec.Raw, environ: Mapping[str, str]) -> Iterato
     _check_kind(entry)
     filled = _filled(msgspec.to_builtins(entry), environ)
     if entry.command:
-        yield Program(name, filled["command"], tuple(filled["args"]), filled["env"], filled["cwd"], entry.call_s)
+        yield Program(
+            name, filled["command"], tuple(filled["args"]), filled["env"], filled["cwd"], entry.call_s, entry.memory_mib
+        )
     else:
         yield Remote(name, _checked_url(filled["url"]), filled["headers"], entry.call_s)
 

@@ -9,10 +9,13 @@ from typing import Any, Protocol, TypeVar
 from tokenmill.tools.call import Call
 from tokenmill.tools.catalogue import server_of
 from tokenmill.tools.control import Orders
-from tokenmill.tools.outcome import CANCELLED, Outcome
+from tokenmill.tools.outcome import CANCELLED, Outcome, Progress
 from tokenmill.tools.places import Places
 
 T = TypeVar("T")
+
+PROGRESS_S = 0.5
+"""Between two looks at how far calls are."""
 
 log = logging.getLogger(__name__)
 
@@ -23,8 +26,8 @@ class Servers(Protocol):
     async def look(self, call: Call) -> str | Outcome:
         """The fingerprint of the tool, or why the call can't be made."""
 
-    async def make(self, call: Call, fingerprint: str) -> Outcome:
-        """Make the call, once. With a fingerprint the tool has to be the one that it is of."""
+    async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
+        """Make the call, once, and tell how far it is. With a fingerprint the tool has to be the one that it is of."""
 
 
 class Underway:
@@ -39,6 +42,9 @@ class Underway:
         self._unwanted: set[bytes] = set()
         self.over: deque[tuple[Call, Outcome]] = deque()
         """Calls, and what came of them."""
+        self.progress: dict[bytes, tuple[Call, Progress]] = {}
+        """How far calls are that have said so since somebody looked: the last of what each has said."""
+        self._telling: asyncio.TimerHandle | None = None
         self.looked_at: deque[tuple[Call, str]] = deque()
         """Calls that could be made, and the fingerprints of their tools."""
 
@@ -54,9 +60,21 @@ class Underway:
 
     def begin(self, call: Call, fingerprint: str) -> None:
         """Make a call that has a place."""
-        task = asyncio.create_task(self._servers.make(call, fingerprint), name=f"a call of {call.name}")
+        work = self._servers.make(call, fingerprint, lambda progress: self._heard(call, progress))
+        task = asyncio.create_task(work, name=f"a call of {call.name}")
         self._calls[call.key] = call, task
         task.add_done_callback(lambda task: self._made(call, task))
+
+    def _heard(self, call: Call, progress: Progress) -> None:
+        """Not told at once: some tools count to a million."""
+        if call.key in self._calls:
+            self.progress[call.key] = call, progress
+            if self._telling is None:
+                self._telling = asyncio.get_running_loop().call_later(PROGRESS_S, self._tell_progress)
+
+    def _tell_progress(self) -> None:
+        self._telling = None
+        self._tell()
 
     def look(self, call: Call) -> None:
         """Find out whether it could be made."""
@@ -76,6 +94,7 @@ class Underway:
         unwanted = call.key in self._unwanted
         del self._calls[call.key]
         self._unwanted.discard(call.key)
+        self.progress.pop(call.key, None)
         self._places.give_back(server_of(call.name))
         if unwanted or not task.cancelled():
             self.over.append((call, CANCELLED if task.cancelled() else _result(call, task)))
@@ -94,6 +113,8 @@ class Underway:
 
     async def close(self) -> None:
         """End them all. The next owner of the partition says what becomes of them."""
+        if self._telling is not None:
+            self._telling.cancel()
         tasks: list[asyncio.Task[Any]] = [*(task for _, task in self._calls.values()), *self._looks.values()]
         for task in tasks:
             task.cancel()

@@ -1,0 +1,183 @@
+"""A server that is a program: started, spoken to over its standard streams, and ended with all that it started.
+
+1. A line is a message. One that is longer than `ANSWER_BYTES` is not kept: whoever waits for it is told.
+2. What is no message is passed over and counted; after `JUNK_LINES` the server is given up.
+3. What it writes to its standard error goes into our log, line by line, so many a second; the rest is counted.
+4. It gets the variables of its entry and the few that every program needs, and nothing else of ours.
+5. Its group of processes ends with the connection, and with us: see `launch`.
+"""
+
+import asyncio
+import logging
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp.types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+from tokenmill.limits import KIB
+from tokenmill.tools import launch
+from tokenmill.tools.content import plain
+from tokenmill.tools.lines import Line, LineReader
+from tokenmill.tools.server_file import Program
+
+log = logging.getLogger(__name__)
+
+ANSWER_BYTES = 8 * KIB * KIB
+"""Of a message: far more than is kept of a result, and read in a tenth of a second."""
+
+TOO_LONG = f"the answer is longer than {ANSWER_BYTES} bytes"
+
+JUNK_LINES = 1_000
+"""Lines that are no messages: a program that prints what it does instead of writing it to its standard error prints
+less than that."""
+
+SAID_BYTES = 2 * KIB
+"""Of a line on its standard error."""
+
+SAID_A_SECOND = 20
+
+GRACE_S = 2.0
+"""For a program to end when its input has; and again when it is told to."""
+
+PIECE = 64 * KIB
+
+_IDS = re.compile(rb'\{\s*"jsonrpc"\s*:\s*"2.0"\s*,\s*"id"\s*:\s*(\d+)\s*,'), re.compile(rb'"id"\s*:\s*(\d+)\s*\}\s*$')
+"""Where a message that is cut has its number: in front, or at its end."""
+
+Received: TypeAlias = SessionMessage | Exception
+"""What the SDK takes; ours are no exceptions."""
+
+
+class _Running(NamedTuple):
+    process: Process
+    stdin: asyncio.StreamWriter
+    stdout: asyncio.StreamReader
+    stderr: asyncio.StreamReader
+
+
+@asynccontextmanager
+async def spoken_to(
+    server: Program,
+) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]]:
+    """The program's messages, and where to put ours, as long as the block lasts. Raises `OSError` if it can't run."""
+    running = await _started(server)
+    put, received = anyio.create_memory_object_stream[Received](0)
+    sent, take = anyio.create_memory_object_stream[SessionMessage](0)
+    tasks = [
+        asyncio.create_task(_hear(server.name, running.stdout, put)),
+        asyncio.create_task(_say(running.stdin, take)),
+        asyncio.create_task(_listen(server.name, running.stderr)),
+    ]
+    try:
+        with received, sent:
+            yield received, sent
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _ended(running)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _started(server: Program) -> _Running:
+    environment = get_default_environment() | dict(server.env)
+    command = shutil.which(server.command, path=environment.get("PATH"))
+    if command is None:
+        raise FileNotFoundError(f"there is no program {server.command!r}")
+    memory = str(server.memory_mib * KIB * KIB)
+    wrapped = ["-I", "-S", str(Path(launch.__file__)), str(os.getpid()), memory, command, *server.args]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *wrapped,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=environment,
+        cwd=server.cwd or None,
+        start_new_session=True,
+    )
+    if process.stdin is None or process.stdout is None or process.stderr is None:
+        raise RuntimeError("a process that was to have pipes has none")
+    return _Running(process, process.stdin, process.stdout, process.stderr)
+
+
+async def _ended(running: _Running) -> None:
+    """Its input ends, then it is told to, then the whole group is killed."""
+    process = running.process
+    running.stdin.close()
+    for last in (process.terminate, lambda: os.killpg(process.pid, signal.SIGKILL)):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_S):
+                await process.wait()
+                return
+        with suppress(ProcessLookupError):
+            last()
+    await process.wait()
+
+
+async def _hear(name: str, stdout: asyncio.StreamReader, put: MemoryObjectSendStream[Received]) -> None:
+    """Hand on messages until there are no more, or too much that is none."""
+    reader, junk = LineReader(ANSWER_BYTES), 0
+    with put, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        while junk < JUNK_LINES and (data := await stdout.read(PIECE)):
+            for line in reader.feed(data):
+                message = _message(line)
+                if message is not None:
+                    await put.send(message)
+                    continue
+                if not junk:
+                    log.warning("%s: a line on its standard output is no message: %s", name, _shown(line))
+                junk += 1
+        if junk >= JUNK_LINES:
+            log.warning("%s: given up: %d lines on its standard output are no messages", name, junk)
+
+
+def _message(line: Line) -> SessionMessage | None:
+    if line.cut:
+        found = _IDS[0].match(line.data) or _IDS[1].search(line.data)
+        error = ErrorData(code=-32603, message=TOO_LONG)
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error)) if found else None
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line.data, by_name=False))
+    except ValueError:
+        return None
+
+
+async def _say(stdin: asyncio.StreamWriter, take: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    with take, suppress(ConnectionError):
+        async for message in take:
+            stdin.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await stdin.drain()
+
+
+async def _listen(name: str, stderr: asyncio.StreamReader) -> None:
+    """Log what it says beside its messages."""
+    reader, second, said, more = LineReader(SAID_BYTES), 0, 0, 0
+    while data := await stderr.read(PIECE):
+        for line in reader.feed(data):
+            if int(time.monotonic()) != second:
+                if more:
+                    log.info("%s said %d more lines", name, more)
+                second, said, more = int(time.monotonic()), 0, 0
+            said += 1
+            if said <= SAID_A_SECOND:
+                log.info("%s says: %s", name, _shown(line))
+            else:
+                more += 1
+
+
+def _shown(line: Line) -> str:
+    return plain(line.data.decode(errors="replace"), SAID_BYTES)

@@ -1,0 +1,197 @@
+"""From a model's text to a tool's effect and back: a worker that finds calls, a runner that makes them, a real server.
+
+What the interceptor of gamecode-mcp2 promises of running tools is here as cases, too.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.structure.tree import CHECKOUT
+from tests.support.stage import Stage, until
+from tests.support.tool_calls import WEATHER
+from tests.support.topics import make_topics, read_topic
+from tokenmill.events import Finish, ToolResult, decode_event
+from tokenmill.limits import KIB
+from tokenmill.servers.tools import ToolsProcess
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+SLOW_S = float(os.environ.get("TOKENMILL_SLOW_TOOL_S", "8"))
+"""How long a slow tool takes: several sessions of the group."""
+
+ODD = {"command": sys.executable, "args": ["-m", "tests.support.odd_server"], "cwd": str(CHECKOUT)}
+
+
+class Answers:
+    """Answers of a model as they are written, and what their tools did."""
+
+    def __init__(self, stage: Stage, folder: Path) -> None:
+        self.stage = stage
+        self.ledger = folder / "ledger"
+        self._written: dict[str, int] = {}
+
+    def call(self, words: str, tool: str = "weather__note", **more: Any) -> str:
+        """The text of a call that leaves words in the ledger."""
+        params = {"words": words, "ledger": str(self.ledger), **more}
+        return json.dumps({"tool": tool, "params": params})
+
+    async def write(self, conversation: str, *pieces: str, finish: bool = False) -> None:
+        """More of an answer."""
+        for piece in pieces:
+            await self._chunk(conversation, {"delta": piece})
+        if finish:
+            await self._chunk(conversation, {"finish_reason": "stop"})
+
+    async def _chunk(self, conversation: str, fields: dict[str, Any]) -> None:
+        seq = self._written[conversation] = self._written.get(conversation, -1) + 1
+        opening = {"open": {"format": "bare_json"}} if not seq else {}
+        await self.stage.send(conversation, {"message_id": "m", "seq": seq, **opening, **fields})
+
+    async def finished(self, conversation: str) -> bool:
+        """Whether its end can be read."""
+        records = await read_topic(self.stage.bootstrap, self.stage.topics.events)
+        events = [decode_event(record.value) for record in records if record.key == conversation.encode()]
+        return any(isinstance(event, Finish) for event in events)
+
+    async def results(self) -> dict[str, list[ToolResult]]:
+        """What came of calls, by conversation."""
+        found: dict[str, list[ToolResult]] = {}
+        for record in await read_topic(self.stage.bootstrap, self.stage.topics.tool_results):
+            event = decode_event(record.value)
+            if isinstance(event, ToolResult):
+                found.setdefault(event.conversation_id, []).append(event)
+        return found
+
+    def did(self, line: str) -> bool:
+        """Whether a tool wrote this."""
+        return line in self.effects()
+
+    def effects(self) -> list[str]:
+        """What tools did, in order."""
+        return self.ledger.read_text().splitlines() if self.ledger.exists() else []
+
+
+@pytest.fixture
+async def answers(stage: Stage, unique: str, tmp_path: Path) -> AsyncIterator[Answers]:
+    """With a worker and a runner."""
+    names = {key: f"{key}-{unique}" for key in ("tool_state", "tool_control")}
+    for name in (*names.values(), stage.topics.tool_results):
+        await make_topics(stage.bootstrap, name, partitions=stage.partitions)
+    settings = {
+        "kafka": stage.settings["kafka"],
+        "topics": {**stage.settings["topics"], **names},
+        "tools": {"group_id": f"tools-{unique}"},
+    }
+    await stage.start()
+    with ToolsProcess(tmp_path / "tools", settings, {"weather": WEATHER, "odd": ODD}):
+        yield Answers(stage, tmp_path)
+
+
+async def test_a_call_is_answered_while_the_text_goes_on(answers: Answers) -> None:
+    """Its result can be read before the answer has ended, or the next word was written."""
+    await answers.write("c", "Let me look. ", answers.call("look"))
+    (result,) = (await until(answers.results, "the result"))["c"]
+    assert result.result["structuredContent"] == {"result": "look"}
+    assert answers.effects() == ["begin look", "end look"]
+    assert not await answers.finished("c")
+    await answers.write("c", " Meanwhile", " I write on.", finish=True)
+    await until(lambda: answers.finished("c"), "the end")
+    assert len((await answers.results())["c"]) == 1
+
+
+def promised(answers: Answers) -> dict[str, tuple[list[str], list[str]]]:
+    """Names, the pieces of an answer, and the words of the calls that are to be made."""
+    call = answers.call
+    split = call("split")
+    return {
+        "in pieces": (["I'll use ", *(split[at : at + 9] for at in range(0, len(split), 9)), " to help."], ["split"]),
+        "in one piece": ([call("one")], ["one"]),
+        "in two pieces": ([call("two")[:40], call("two")[40:]], ["two"]),
+        "inside a sentence": ([f"I'd take this: {call('inside')} to check."], ["inside"]),
+        "two of them": ([f"{call('first')}\n{call('second')}"], ["first", "second"]),
+        "braces in strings": ([call("braces", ledger=str(answers.ledger), seconds=0), " }}{ "], ["braces"]),
+        "other keys": ([call("keys")[:-1] + ', "id": 3}'], ["keys"]),
+        "a dozen and one": ([call(f"many{number}") + "\n" for number in range(13)], [f"many{n}" for n in range(13)]),
+        "prose": (["The JSON format ", "{ key: value }", " is common.\n{not json"], []),
+        "no params": (['{"tool": ', '"weather__note"', "}"], []),
+        "single quotes": (["{'tool': 'weather__note', 'params': {}}"], []),
+        "no name": (['{"tool": 3, "params": {}}'], []),
+        "another object": (['{"a": 1}\n'], []),
+        "cut off": ([call("cut")[:-5]], []),
+    }
+
+
+async def test_calls_in_prose_are_made_and_nothing_else(answers: Answers) -> None:
+    """However the text comes; an incomplete call is never made, and many of one answer do not hold each other up."""
+    cases = promised(answers)
+    for name, (pieces, _) in cases.items():
+        await answers.write(name, *pieces, finish=True)
+    await until(answers.stage.at_rest, "all is parsed")
+    wanted = sorted(word for _, words in cases.values() for word in words)
+    await until(lambda: len(answers.effects()) >= 2 * len(wanted), "all tools ran")
+    assert sorted(line.removeprefix("begin ") for line in answers.effects() if line.startswith("begin")) == wanted
+    made = {name: len(words) for name, (_, words) in cases.items() if words}
+    await until(lambda: _counts(answers, made), "all have results")
+
+
+async def _counts(answers: Answers, wanted: dict[str, int]) -> bool:
+    return {conversation: len(results) for conversation, results in (await answers.results()).items()} == wanted
+
+
+async def test_params_may_be_any_value(answers: Answers) -> None:
+    """None is no arguments; what is no object is the argument `params`."""
+    await answers.write("none", '{"tool": "weather__learn", "params": null}', finish=True)
+    await answers.write("list", '{"tool": "weather__take", "params": [1, 2]}', finish=True)
+    results = await until(lambda: _all(answers, "none", "list"), "both results")
+    assert results["none"][0].result["structuredContent"] == {"result": "learned"}
+    assert results["list"][0].result["structuredContent"] == {"result": 3}
+
+
+async def _all(answers: Answers, *conversations: str) -> dict[str, list[ToolResult]] | None:
+    results = await answers.results()
+    return results if results.keys() >= set(conversations) else None
+
+
+async def test_a_slow_tool_is_nobody_elses_business(answers: Answers, tmp_path: Path) -> None:
+    """Others of its conversation, its partition and its server are answered, and the group has no reason to act."""
+    await answers.write("slow", answers.call("slow", seconds=SLOW_S))
+    await until(partial(answers.did, "begin slow"), "it runs")
+    number = 0
+    while not answers.did("end slow"):
+        number += 1
+        await answers.write("slow", answers.call(f"quick{number}"))
+        await until(partial(answers.did, f"end quick{number}"), "another one is done")
+        await asyncio.sleep(min(1, SLOW_S / 20))
+    assert number > 3
+    await until(lambda: _counts(answers, {"slow": number + 1}), "all have results")
+    log = (tmp_path / "tools" / "server.log").read_text()
+    assert log.count("partitions are ours") == 1
+
+
+async def test_a_bad_call_has_an_answer_and_the_next_one_too(answers: Answers) -> None:
+    """A tool that is not there, arguments that do not fit, a server of nobody, a result without an end."""
+    bad = {
+        "unknown-tool": '{"tool": "weather__dance", "params": {}}',
+        "nobody": '{"tool": "theatre__dance", "params": {}}',
+        "schema-mismatch": '{"tool": "weather__forecast", "params": {"days": "many"}}',
+        "protocol": json.dumps({"tool": "odd__huge", "params": {"size": 100 * KIB * KIB}}),
+    }
+    for name, text in bad.items():
+        await answers.write("c", text + "\n", f"and {name}\n")
+    await answers.write("c", answers.call("good"), finish=True)
+    await until(lambda: _counts(answers, {"c": len(bad) + 1}), "all have results")
+    results = (await answers.results())["c"]
+    codes = sorted(str(result.code) for result in results if result.code)
+    assert codes == ["protocol", "schema-mismatch", "unknown-tool", "unknown-tool"]
+    assert [str(result.error) for result in results if result.code == "protocol"] == [
+        "the answer is longer than 8388608 bytes"
+    ]
+    assert answers.effects() == ["begin good", "end good"]

@@ -1,0 +1,131 @@
+"""A server of tools that misbehaves, each tool in its way. It speaks the protocol by hand: no library would do this.
+
+Run as `python -m tests.support.odd_server`.
+"""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Arguments = Mapping[str, Any]
+
+waiting: list[int] = []
+
+
+def say(message: object) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def answer(number: int, text: str, *, behind: bool = False) -> None:
+    """The number behind the result is how the SDK for TypeScript writes it."""
+    result = {"content": [{"type": "text", "text": text}]}
+    front, back = {"jsonrpc": "2.0", "id": number}, {"result": result, "jsonrpc": "2.0", "id": number}
+    say(back if behind else front | {"result": result})
+
+
+def junk(number: int, arguments: Arguments) -> None:
+    """Lines that are no messages."""
+    for line in ["Server ready!", "{}", "[1", "\x1b[2J", ""] * int(arguments["lines"]):
+        sys.stdout.write(line + "\n")
+    answer(number, "clean")
+
+
+def flood(number: int, arguments: Arguments) -> None:
+    """Much on the standard error."""
+    sys.stderr.write("so much to say\n" * int(arguments["lines"]))
+    sys.stderr.flush()
+    answer(number, "said")
+
+
+def twice(number: int, _: Arguments) -> None:
+    """Two answers."""
+    answer(number, "first")
+    answer(number, "second")
+    answer(number + 1_000, "to nobody")
+
+
+def late(number: int, _: Arguments) -> None:
+    """Answered behind the next one."""
+    waiting.append(number)
+
+
+def release(number: int, _: Arguments) -> None:
+    """The last one first."""
+    answer(number, "released")
+    while waiting:
+        answer(waiting.pop(), f"late {len(waiting)}")
+
+
+def huge(number: int, arguments: Arguments) -> None:
+    """A result of so many bytes."""
+    answer(number, "x" * int(arguments["size"]), behind=bool(arguments.get("behind")))
+
+
+def spawn(number: int, _: Arguments) -> None:
+    """A process that wants to outlive its parent."""
+    child = subprocess.Popen([sys.executable, "-c", STUBBORN], stdin=subprocess.DEVNULL)
+    answer(number, str(child.pid))
+
+
+def grow(number: int, arguments: Arguments) -> None:
+    """Takes so much memory."""
+    held = bytearray(int(arguments["size"]))
+    answer(number, str(len(held)))
+
+
+def change(number: int, _: Arguments) -> None:
+    """Offers one more."""
+    TOOLS["more"] = twice
+    say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+    answer(number, "changed")
+
+
+def hang(_number: int, _: Arguments) -> None:
+    """Nothing is read or said any more."""
+    while True:
+        time.sleep(60)
+
+
+def leave(_number: int, _: Arguments) -> None:
+    """Ends."""
+    sys.exit(3)
+
+
+STUBBORN = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+time.sleep(600)
+"""
+
+TOOLS: dict[str, Callable[[int, Arguments], None]] = {
+    tool.__name__: tool for tool in (junk, flood, twice, late, release, huge, spawn, grow, change, hang, leave)
+}
+
+
+def main() -> None:
+    if "--silent" in sys.argv:
+        threading.Event().wait()
+    for line in sys.stdin:
+        message = json.loads(line)
+        number, method = message.get("id"), message.get("method")
+        if method == "initialize":
+            version = message["params"]["protocolVersion"]
+            info = {"name": "odd", "version": "1"}
+            result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+            say({"jsonrpc": "2.0", "id": number, "result": result})
+        elif method == "tools/list":
+            tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
+            say({"jsonrpc": "2.0", "id": number, "result": {"tools": tools}})
+        elif method == "tools/call":
+            TOOLS[message["params"]["name"]](number, message["params"].get("arguments", {}))
+        elif number is not None:
+            say({"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "no such method"}})
+
+
+if __name__ == "__main__":
+    main()

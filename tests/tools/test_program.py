@@ -1,0 +1,141 @@
+"""Servers that are programs, and what they may do to us: little."""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from tests.support.processes import there
+from tests.support.stage import until
+from tokenmill.limits import KIB
+from tokenmill.tools import program
+from tokenmill.tools.calling import Way, called
+from tokenmill.tools.catalogue import Tool
+from tokenmill.tools.connection import ServerFailed, connected
+from tokenmill.tools.outcome import Outcome
+from tokenmill.tools.program import TOO_LONG
+from tokenmill.tools.server_file import Program
+
+ODD = Program("odd", sys.executable, ("-m", "tests.support.odd_server"))
+
+CALL_S = 20.0
+
+
+@asynccontextmanager
+async def odd(**fields: Any) -> AsyncIterator[Client]:
+    """The server that misbehaves."""
+    async with connected(Program("odd", ODD.command, ODD.args, **fields), CALL_S) as client:
+        yield client
+
+
+async def call(client: Client, name: str, seconds: float = CALL_S, **arguments: Any) -> Outcome:
+    return await called(client, Tool(server="odd", name=name), arguments, Way(seconds))
+
+
+def text(outcome: Outcome) -> str:
+    """What a tool said."""
+    assert outcome.error is outcome.code, outcome  # both unset
+    said: str = outcome.result["content"][0]["text"]
+    return said
+
+
+async def test_what_is_no_message_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    """It is said once, without the signs that do something to a terminal."""
+    caplog.set_level(logging.WARNING)
+    async with odd() as client:
+        assert text(await call(client, "junk", lines=20)) == "clean"
+        assert text(await call(client, "junk", lines=20)) == "clean"
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("tokenmill")] == [
+        "odd: a line on its standard output is no message: Server ready!"
+    ]
+
+
+async def test_who_says_nothing_but_junk_is_given_up() -> None:
+    """The call is over then, and so is the connection."""
+    async with odd() as client:
+        assert (await call(client, "junk", lines=1_000)).code == "transport"
+        assert (await call(client, "twice")).code == "transport"
+
+
+async def test_a_flood_on_the_standard_error_holds_nobody_up(caplog: pytest.LogCaptureFixture) -> None:
+    """Some lines of a second are logged, and how many more there were."""
+    caplog.set_level(logging.INFO)
+    async with odd() as client:
+        assert text(await call(client, "flood", lines=200_000)) == "said"
+        assert text(await call(client, "twice")) == "first"
+    said = [record.getMessage() for record in caplog.records if record.name == program.__name__]
+    assert "odd says: so much to say" in said
+    assert len(said) < 500
+
+
+async def test_answers_are_told_apart_by_their_numbers() -> None:
+    """In whatever order they come, and however often."""
+    async with odd() as client:
+        one, two = asyncio.create_task(call(client, "late")), asyncio.create_task(call(client, "late"))
+        assert text(await call(client, "twice")) == "first"
+        assert text(await call(client, "release")) == "released"
+        assert sorted([text(await one), text(await two)]) == ["late 0", "late 1"]
+
+
+@pytest.mark.parametrize("behind", [False, True])
+async def test_an_answer_of_any_size_is_not_taken_in(behind: bool) -> None:
+    """Whoever waits for it is told, wherever it has its number; the next call is as any other."""
+    async with odd() as client:
+        outcome = await call(client, "huge", size=100 * KIB * KIB, behind=behind)
+        assert (outcome.code, outcome.error) == ("protocol", TOO_LONG)
+        assert text(await call(client, "huge", size=KIB * KIB, behind=behind)).startswith("xxx")
+
+
+async def test_nothing_outlives_the_connection() -> None:
+    """Neither the program nor what it started, even if that does not listen."""
+    async with odd() as client:
+        child = int(text(await call(client, "spawn")))
+        assert there(child)
+    await until(lambda: not there(child), "the child has ended", 20)
+
+
+async def test_a_program_that_hangs_is_ended() -> None:
+    """Its call is over when its time is, and so is the connection when that is wanted."""
+    async with odd() as client:
+        assert (await call(client, "hang", 0.5)).code == "timeout"
+
+
+async def test_a_program_has_the_memory_that_it_is_given() -> None:
+    """What is too much for it is its own error."""
+    async with odd(memory_mib=200) as client:
+        assert text(await call(client, "grow", size=20 * KIB * KIB)) == str(20 * KIB * KIB)
+        assert (await call(client, "grow", size=900 * KIB * KIB)).code == "transport"
+
+
+async def test_what_ends_by_itself_is_noticed() -> None:
+    """The call that it ended in, and the next."""
+    async with odd() as client:
+        assert (await call(client, "leave")).code == "transport"
+
+
+async def test_a_program_that_is_not_there_is_said_not_to_be() -> None:
+    """And one that says nothing."""
+    with pytest.raises(ServerFailed, match="there is no program 'no-such-program'"):
+        async with connected(Program("odd", "no-such-program"), 5):
+            pass
+    silent = Program("odd", ODD.command, (*ODD.args, "--silent"))
+    with pytest.raises(ServerFailed, match="no answer within 1 s"):
+        async with connected(silent, 1):
+            pass
+
+
+async def test_secrets_of_ours_stay_with_us(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program sees its own variables, and those that every program needs."""
+    monkeypatch.setenv("TOKENMILL_SECRET", "hidden")
+    weather = Program("weather", sys.executable, ("-m", "tests.support.mcp_server"), {"OWN": "1"})
+    async with connected(weather, CALL_S) as client:
+        outcome = await called(client, Tool(server="weather", name="environment"), {}, Way(CALL_S))
+    names = set(outcome.result["structuredContent"]["result"])
+    assert {"OWN", "PATH"} <= names
+    assert not names & {name for name in os.environ if name.startswith("TOKENMILL")}

@@ -1,0 +1,73 @@
+"""Answers by HTTP are no longer than allowed."""
+
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+from aiohttp import web
+
+from tests.support.pipes import soon
+from tokenmill.servers.process import free_port
+from tokenmill.tools.program import ANSWER_BYTES, TOO_LONG
+from tokenmill.tools.remote import client_of
+from tokenmill.tools.server_file import Remote
+
+PIECE = 64 * 1024
+
+
+async def answered(request: web.Request) -> web.StreamResponse:
+    """So many pieces, each with an end of an event or not."""
+    assert request.headers["accept-encoding"] == "identity"
+    assert request.headers["x-own"] == "1"
+    response = web.StreamResponse(headers={"content-type": request.query["type"]})
+    await response.prepare(request)
+    for _ in range(int(request.query["pieces"])):
+        await response.write(b"x" * (PIECE - 2) + request.query["end"].encode())
+    return response
+
+
+async def moved(_: web.Request) -> web.StreamResponse:
+    raise web.HTTPFound("/")
+
+
+@pytest.fixture
+async def url() -> AsyncIterator[str]:
+    """Of a server that says what it is told to."""
+    app = web.Application()
+    app.add_routes([web.get("/", answered), web.get("/moved", moved)])
+    runner, port = web.AppRunner(app), free_port()
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    yield f"http://127.0.0.1:{port}/"
+    await runner.cleanup()
+    await soon()
+
+
+async def size(url: str, type_: str, pieces: int, end: str) -> int:
+    async with client_of(Remote("r", url, {"x-own": "1"})) as client:
+        answer = await client.get(url, params={"type": type_, "pieces": str(pieces), "end": end})
+        return len(answer.content)
+
+
+async def test_an_answer_ends_at_the_limit(url: str) -> None:
+    """Up to it all is as it was."""
+    most = ANSWER_BYTES // PIECE
+    assert await size(url, "application/json", most, "xx") == ANSWER_BYTES
+    with pytest.raises(httpx2.ReadError, match=TOO_LONG):
+        await size(url, "application/json", most + 1, "xx")
+    with pytest.raises(httpx2.ReadError, match=TOO_LONG):
+        await size(url, "application/json", most + 1, "\n\n")
+
+
+async def test_a_stream_may_be_long_and_its_events_not(url: str) -> None:
+    """Each begins anew."""
+    most = ANSWER_BYTES // PIECE
+    assert await size(url, "text/event-stream", 2 * most, "\n\n") == 2 * ANSWER_BYTES
+    with pytest.raises(httpx2.ReadError, match=TOO_LONG):
+        await size(url, "text/event-stream", most + 1, "xx")
+
+
+async def test_nobody_is_sent_elsewhere(url: str) -> None:
+    """With headers that are for one server."""
+    async with client_of(Remote("r", url, {"x-own": "1"})) as client:
+        assert (await client.get(f"{url}moved")).status_code == 302
