@@ -1,5 +1,7 @@
 """Calls that wait for a person: until there is a word, or too late."""
 
+import math
+
 from tokenmill.tools.asking import Asked, Asking
 from tokenmill.tools.call import Call
 from tokenmill.tools.control import Approval, Cancel, Orders, approval_of
@@ -36,7 +38,7 @@ def test_a_word_is_for_the_call_that_it_names() -> None:
     assert told(found, 50) == {"yes": "granted", "no": "refused", "late": "nobody approved of the call in time"}
     assert (len(found), found.until) == (1, 60)
     assert told(found, 61) == {"open": "nobody approved of the call in time"}
-    assert found.until is None
+    assert found.until == math.inf
 
 
 def test_who_refuses_may_say_why() -> None:

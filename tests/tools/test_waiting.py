@@ -1,6 +1,5 @@
 """What becomes of calls that have come and have not begun."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,20 +10,8 @@ from tokenmill.tools.asking import Asked
 from tokenmill.tools.book import Book
 from tokenmill.tools.call import Call
 from tokenmill.tools.control import Cancel, Orders
-from tokenmill.tools.outcome import Outcome, Progress
 from tokenmill.tools.places import Places
-from tokenmill.tools.underway import Underway
 from tokenmill.tools.waiting import Step, Waiting
-
-
-class Nobody:
-    """No server is asked here."""
-
-    async def look(self, call: Call) -> str | Outcome:
-        raise AssertionError(call)
-
-    async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
-        raise AssertionError((call, fingerprint, progress))
 
 
 def call(id_: str = "a", name: str = "w__note", time: int = 0) -> Call:
@@ -38,8 +25,8 @@ def waiting(orders: Orders | None = None, book: Book | None = None, **settings: 
 def steps(found: Waiting, now: int, places: Places | None = None, *, paused: bool = False) -> list[tuple[str, str]]:
     """What begins, and what is answered instead: the call, and its stage or the code."""
     places = places or Places(9, 9)
-    underway = Underway(Nobody(), places, lambda: None)
-    return [_told(step) for step in found.beginning(now, places, underway, paused=paused)]
+    begun = [] if paused else list(found.beginning(now, places))
+    return [_told(step) for step in (*begun, *found.given_up(now))]
 
 
 def _told(step: Step) -> tuple[str, str]:
@@ -59,15 +46,30 @@ def test_places_decide_who_begins() -> None:
     assert steps(found, 0) == []
 
 
+def test_who_has_to_be_asked_about_waits_for_no_place() -> None:
+    """Neither does it stand in the way of others; once it was approved of, it is one of them."""
+    found, places = waiting(policy=("ask w__risky",)), Places(1, 1)
+    for id_, name in (("a", "w__x"), ("b", "w__risky"), ("c", "w__y")):
+        found.arrived(call(id_, name), 0)
+    assert steps(found, 0, places) == [("a", "running")]
+    assert [each.id for each in found.unasked()] == ["b"]
+    assert [each.id for each in found.unasked()] == []
+    assert len(found) == 1
+    found.put(call("b", "w__risky"), Asked(call("b", "w__risky"), "f", 99))
+    assert list(found.unasked()) == []
+    assert steps(found, 0) == [("c", "running"), ("b", "running")]
+
+
 def test_what_is_refused_is_answered_at_once() -> None:
     """By the policy, for its age, since it was cancelled, or as one too many of its answer."""
     orders, book = Orders(), Book(1_000)
     found = waiting(orders, book, policy=("deny w__never",), expire_s=1, calls_per_answer=1)
     assert _told(found.arrived(call("a", "w__never"), 0)) == ("a", "denied")
+    assert _told(found.arrived(call("a"), 0)) == ("a", "limit")
+    found = waiting(orders, policy=("deny w__never",), expire_s=1, calls_per_answer=2)
     assert _told(found.arrived(call("a"), 1_001)) == ("a", "expired")
-    assert _told(found.arrived(call("a"), 1_000)) == ("a", "waiting")
-    book.write(call("a"), "waiting", 0)
-    assert _told(found.arrived(call("b"), 0)) == ("b", "limit")
+    assert _told(found.arrived(call("b"), 1_000)) == ("b", "waiting")
+    assert _told(found.arrived(call("c"), 1_000)) == ("c", "limit")
     orders.take(Cancel(conversation_id="c"), 100)
     assert _told(waiting(orders).arrived(call("a"), 0)) == ("a", "cancelled")
 

@@ -1,5 +1,6 @@
 """The calls of one partition that wait for a person. No call keeps a place meanwhile."""
 
+import math
 from collections.abc import Iterator
 
 import msgspec
@@ -34,9 +35,9 @@ class Asking:
         self._asked[asked.call.key] = asked
 
     @property
-    def until(self) -> int | None:
+    def until(self) -> float:
         """When the first of them is given up."""
-        return min((asked.until for asked in self._asked.values()), default=None)
+        return min((asked.until for asked in self._asked.values()), default=math.inf)
 
     def answered(self, now: int) -> Iterator[tuple[Asked, Outcome | None]]:
         """Those that wait no longer, and why they are not run; None: they may be."""

@@ -46,6 +46,10 @@ class Book:
         except msgspec.DecodeError:
             self._forget(key)
 
+    def expect(self, call: Call, now: int) -> None:
+        """A call has come, and something will be written of it."""
+        self._put(call.key, _Known(Written("waiting", now, call)))
+
     def write(self, call: Call, stage: Stage, now: int, asked: Asked | None = None) -> bytes:
         """The record that says where a call is, which the book knows from now on."""
         kept = None if stage == "done" else call

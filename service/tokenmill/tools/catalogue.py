@@ -15,6 +15,8 @@ from typing import Any
 import msgspec
 
 from tokenmill.errors import ConfigError
+from tokenmill.parser.effort import value_nodes
+from tokenmill.parser.tools import Tool as Schema
 
 NAME_CHARACTERS = 64
 """Of a tool's name, in the APIs of all large providers."""
@@ -61,6 +63,7 @@ class Catalogue:
     def __init__(self, tools: Iterable[Tool]) -> None:
         """Raises `ConfigError` for names that are none, or stand for two tools."""
         self._tools: dict[str, Tool] = {}
+        self._schemas: dict[str, Schema] = {}
         problems = [problem for tool in tools for problem in self._added(tool)]
         if problems:
             raise ConfigError(problems)
@@ -72,7 +75,7 @@ class Catalogue:
         elif (other := self._tools.get(name)) is not None:
             yield f"{name}: the server calls two tools so, {other.name!r} and {tool.name!r}"
         else:
-            self._tools[name] = tool
+            self._tools[name], self._schemas[name] = tool, Schema(name, tool.parameters)
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
@@ -80,6 +83,10 @@ class Catalogue:
     def find(self, name: str) -> Tool | None:
         """The tool that a model calls by this name."""
         return self._tools.get(name)
+
+    def mismatch(self, name: str, arguments: Mapping[str, Any]) -> str | None:
+        """Why a tool of this name, which there is, does not take these arguments; None if it does."""
+        return self._schemas[name].mismatch(arguments, value_nodes(arguments))
 
     def openai(self) -> list[Mapping[str, Any]]:
         """The list that APIs after OpenAI's, and the option `tools` of a message, take."""

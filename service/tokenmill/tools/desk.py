@@ -14,6 +14,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -134,6 +135,7 @@ class Desk:
 
     def hear(self) -> None:
         """There are new orders."""
+        self._waiting.hear()
         self._news.set()
 
     def pause(self) -> None:
@@ -154,8 +156,10 @@ class Desk:
 
     async def work(self) -> None:
         """Until cancelled. Raises `FatalError` for a transaction that failed."""
+        written_at = 0.0
         while True:
             await self._anything_new()
+            await asyncio.sleep(max(0, written_at + PACE_S - time.monotonic()))
             self._underway.cancel(self._orders)
             steps = self._steps(_now())
             self._writing, progress = len(steps), list(self._underway.progress.values())
@@ -166,13 +170,14 @@ class Desk:
                 except BaseException:
                     self._give_back(steps)
                     raise
+                written_at = time.monotonic()
             self._writing = 0
 
     async def _anything_new(self) -> None:
-        """Wait for news, or until a question is too old."""
-        until = self._waiting.asking.until
+        """Wait for news, or until something is too old."""
+        left_s = max(0.0, self._waiting.until - _now()) / 1000 + LATER_S
         with suppress(TimeoutError):
-            async with asyncio.timeout(None if until is None else max(0, until - _now()) / 1000 + LATER_S):
+            async with asyncio.timeout(None if math.isinf(left_s) else left_s):
                 await self._news.wait()
         self._news.clear()
 
@@ -183,7 +188,8 @@ class Desk:
             self._over(),
             self._looked_at(now),
             self._waiting.said(now),
-            self._waiting.beginning(now, self._places, self._underway, paused=self._paused),
+            self._waiting.given_up(now),
+            self._begun(now),
         )
         return list({step.call.key: step for step in chain(*kinds)}.values())
 
@@ -192,7 +198,7 @@ class Desk:
             record = self._inbox.popleft()
             self._taken = record.offset + 1
             call = call_of(record)
-            if call is not None and call.key not in self._book and call.key not in self._waiting:
+            if call is not None and call.key not in self._book:
                 yield self._waiting.arrived(call, now)
 
     def _over(self) -> Iterator[Step]:
@@ -201,6 +207,12 @@ class Desk:
         while self._underway.over:
             call, outcome = self._underway.over.popleft()
             yield Step(call, "done", outcome)
+
+    def _begun(self, now: int) -> Iterator[Step]:
+        if not self._paused:
+            for call in self._waiting.unasked():
+                self._underway.look(call)
+            yield from self._waiting.beginning(now, self._places)
 
     def _looked_at(self, now: int) -> Iterator[Step]:
         while self._underway.looked_at:
@@ -265,6 +277,9 @@ class Desk:
 
 CLOSE_S = 5.0
 """For letting go of a producer."""
+
+PACE_S = 0.005
+"""From one transaction to the next: what comes meanwhile shares it, since each costs five requests."""
 
 LATER_S = 0.001
 """Beyond the last moment, which is part of the time."""

@@ -13,8 +13,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tokenmill.events import ToolProgress, ToolResult
-from tokenmill.parser.effort import value_nodes
-from tokenmill.parser.tools import Tool as Schema
 from tokenmill.tools.call import Call
 from tokenmill.tools.catalogue import Catalogue, Tool
 from tokenmill.tools.content import plain
@@ -93,5 +91,5 @@ def checked(catalogue: Catalogue, name: str, arguments: Mapping[str, Any]) -> To
     tool = catalogue.find(name)
     if tool is None:
         return Outcome(error=f"there is no tool {name!r}", code="unknown-tool")
-    problem = Schema(name, tool.parameters).mismatch(arguments, value_nodes(arguments))
+    problem = catalogue.mismatch(name, arguments)
     return tool if problem is None else Outcome(error=problem, code="schema-mismatch")

@@ -7,7 +7,10 @@
 3. Where a call that waits may have been at its server before, nothing is said that would deny it.
 """
 
+import math
+from collections import defaultdict, deque
 from collections.abc import Iterator
+from itertools import chain
 
 import msgspec
 
@@ -20,7 +23,6 @@ from tokenmill.tools.control import Orders
 from tokenmill.tools.outcome import CANCELLED, DENIED, LOST, TOO_LATE, Outcome
 from tokenmill.tools.places import Places
 from tokenmill.tools.policy import read_policy, verdict
-from tokenmill.tools.underway import Underway
 
 ASKING = 1_000
 """Calls of a partition about which somebody is asked: more is no question for people."""
@@ -46,6 +48,12 @@ class Waiting:
         self._book = book
         self._policy = read_policy(settings.policy)
         self._calls: dict[bytes, Call] = {}
+        """In the order in which they came."""
+        self._queues: defaultdict[str, deque[bytes]] = defaultdict(deque)
+        """Those that may run, by their servers; some of them wait no longer."""
+        self._unasked: deque[bytes] = deque()
+        """Those that somebody has to be asked about, likewise."""
+        self._heard = False
         self._granted: dict[bytes, Asked] = {}
         self._claimed: set[bytes] = set()
         """Those that whoever had them before may have made."""
@@ -61,6 +69,10 @@ class Waiting:
     def put(self, call: Call, granted: Asked | None = None, *, claimed: bool = False) -> None:
         """It waits for a place."""
         self._calls[call.key] = call
+        if granted is None and verdict(self._policy, call.name, call.arguments) == "ask":
+            self._unasked.append(call.key)
+        else:
+            self._queues[server_of(call.name)].append(call.key)
         if granted is not None:
             self._granted[call.key] = granted
         if claimed:
@@ -69,6 +81,7 @@ class Waiting:
     def arrived(self, call: Call, now: int) -> Step:
         """A call that has come."""
         refused = self._refused(call, now)
+        self._book.expect(call, now)
         if refused is not None:
             return Step(call, "done", refused)
         self.put(call)
@@ -109,27 +122,68 @@ class Waiting:
             else:
                 self.put(asked.call, asked)
 
-    def beginning(self, now: int, places: Places, underway: Underway, *, paused: bool) -> Iterator[Step]:
-        """Those that find a place; those that nobody waits for any more."""
-        for key, call in list(self._calls.items()):
-            asked = self._granted.get(key)
-            unwanted = self._too_late(call, asked, now)
-            if unwanted is not None:
-                yield Step(call, "done", LOST if key in self._claimed else unwanted)
-            elif paused:
-                continue
-            elif asked is None and verdict(self._policy, call.name, call.arguments) == "ask":
-                underway.look(call)
-            elif places.take(server_of(call.name)):
-                yield Step(call, "running", asked=asked)
-            else:
-                continue
-            del self._calls[key]
-            self._granted.pop(key, None)
-            self._claimed.discard(key)
+    def hear(self) -> None:
+        """There are new orders."""
+        self._heard = True
 
-    def _too_late(self, call: Call, asked: Asked | None, now: int) -> Outcome | None:
+    @property
+    def until(self) -> float:
+        """When the first of them is given up, in milliseconds since the epoch."""
+        oldest = next(iter(self._calls.values()), None)
+        waits = math.inf if oldest is None else oldest.time + self._settings.expire_s * 1000
+        return min(waits, self.asking.until, *(asked.until for asked in self._granted.values()))
+
+    def given_up(self, now: int) -> Iterator[Step]:
+        """Those that nobody waits for any more. Where no orders came these are the oldest."""
+        everybody, self._heard = self._heard, False
+        granted = [self._calls[key] for key, asked in self._granted.items() if now > asked.until]
+        for call in chain(granted, list(self._calls.values()) if everybody else self._oldest()):
+            unwanted = self._too_late(call, now) if call.key in self._calls else None
+            if unwanted is not None:
+                yield Step(call, "done", LOST if call.key in self._claimed else unwanted)
+                self._let_go(call.key)
+            elif not everybody:
+                return
+
+    def _oldest(self) -> Iterator[Call]:
+        """One after the other, as each is let go of."""
+        while self._calls:
+            yield next(iter(self._calls.values()))
+
+    def unasked(self) -> Iterator[Call]:
+        """Those that are to be looked at, before somebody is asked: for that they need no place."""
+        while self._unasked:
+            call = self._calls.get(self._unasked.popleft())
+            if call is not None:
+                self._let_go(call.key)
+                yield call
+
+    def beginning(self, now: int, places: Places) -> Iterator[Step]:
+        """Those that find a place: of each server the first ones."""
+        for server, queue in list(self._queues.items()):
+            while queue:
+                call = self._calls.get(queue[0])
+                if call is not None:
+                    unwanted = self._too_late(call, now)
+                    if unwanted is not None:
+                        yield Step(call, "done", LOST if call.key in self._claimed else unwanted)
+                    elif places.take(server):
+                        yield Step(call, "running", asked=self._granted.get(call.key))
+                    else:
+                        break
+                    self._let_go(call.key)
+                queue.popleft()
+            if not queue:
+                del self._queues[server]
+
+    def _let_go(self, key: bytes) -> None:
+        del self._calls[key]
+        self._granted.pop(key, None)
+        self._claimed.discard(key)
+
+    def _too_late(self, call: Call, now: int) -> Outcome | None:
         """Why a call that waits is not to begin any more."""
+        asked = self._granted.get(call.key)
         if asked is not None and now > asked.until:
             return TOO_LATE
         return self._unwanted(call, now)
