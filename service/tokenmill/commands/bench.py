@@ -4,6 +4,7 @@ import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,6 +26,7 @@ from tokenmill.bench.recovery import run_recovery
 from tokenmill.bench.recovery_telling import recovery_telling
 from tokenmill.bench.telling import Telling
 from tokenmill.commands.settings import quiet_kafka
+from tokenmill.errors import ConfigError
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.tables import print_table
 
@@ -151,6 +153,26 @@ def gateway(*, connections: int, rounds: int, target: Path | None, as_json: bool
     report = run_gateway_bench(rounds=rounds, connections=connections, progress=_progress)
     derived = {"ratios": [compared.ratio for compared in report.compared]}
     _tell(gateway_telling(report), report, derived, target=target, as_json=as_json)
+
+
+@command.command("tools")
+@click.option("--calls", type=click.IntRange(100), default=2_500, show_default=True, help="In each round.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
+@page_option("tools-benchmark")
+@as_json
+def tools(*, calls: int, rounds: int, target: Path | None, as_json: bool) -> None:
+    """Call a tool that does nothing ten thousand times a minute, with a runner on a real Kafka.
+
+    The reference, the same calls by a program with the protocol's SDK, in turns. Needs the extra `tools`.
+    """
+    if find_spec("mcp") is None:
+        raise ConfigError(["tools need the protocol's SDK: pip install 'tokenmill[tools]'"])
+    from tokenmill.bench.tools import run_tools_bench  # noqa: PLC0415 -- of an extra
+    from tokenmill.bench.tools_telling import tools_telling  # noqa: PLC0415 -- of an extra
+
+    quiet_kafka()
+    report = run_tools_bench(calls=calls, rounds=rounds, progress=_progress)
+    _tell(tools_telling(report), report, {"ratio": report.ratio}, target=target, as_json=as_json)
 
 
 def _progress(sentence: str) -> None:
