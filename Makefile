@@ -114,6 +114,8 @@ bench: $(INSTALLED) ## The benchmarks, each beside its reference
 	$(BIN)/tokenmill bench pipeline --latency
 	$(BIN)/tokenmill bench recovery
 	$(BIN)/tokenmill bench memory
+	$(BIN)/tokenmill bench gateway
+	$(BIN)/tokenmill bench tools
 
 .PHONY: install
 install: $(INSTALLED) $(JUDGES_INSTALLED) ## .venv with tokenmill and everything for development

@@ -31,14 +31,14 @@ SEED = 447
 PARTITIONS = 4
 WORKERS = 2
 
-PROGRESS = RECORDS // 10
-"""Records that are committed between two bounces, at least."""
+PROGRESS = RECORDS // 20
+"""Records that are committed between two bounces, at least; as many again may go by until one finds its moment."""
 
 LEAD = 5_000
 """Records behind those: still being sent and processed in the moment of the bounce."""
 
 FURTHER = 5
-"""Crashes until outputs were aborted, at most. As many parts of the input as are left when the others are over."""
+"""Crashes until outputs were aborted, at most: there is input for all of them."""
 
 BATCH = 500
 

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterable
 from importlib.metadata import packages_distributions
 
-from tests.structure.tree import CHECKOUT, PACKAGE, TESTS
+from tests.structure.tree import CHECKOUT, PACKAGE, TESTS, parsed
 
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
 LOCK = (CHECKOUT / "requirements.lock").read_text()
@@ -45,7 +45,7 @@ def imported(*folders: object) -> set[str]:
     names = set()
     for folder in folders:
         for path in CHECKOUT.joinpath(str(folder)).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in ast.walk(parsed(path)):
                 if isinstance(node, ast.Import):
                     names |= {alias.name.split(".")[0] for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module:

@@ -62,6 +62,12 @@ async def note(words: str, ledger: str, seconds: float = 0) -> str:
     return words
 
 
+@SERVER.tool()
+async def sign(words: str, ledger: str, seconds: float = 0) -> str:
+    """The same, for what somebody has to approve of."""
+    return await note(words, ledger, seconds)
+
+
 def _add(ledger: str, line: str) -> None:
     with Path(ledger).open("a") as file:
         file.write(f"{line}\n")

@@ -19,6 +19,9 @@ WEATHER = {"command": sys.executable, "args": ["-m", "tests.support.mcp_server"]
 
 PARTITIONS = 3
 
+NOTED = {"weather__note", "weather__sign"}
+"""Tools that write down what they do."""
+
 
 class Calls:
     """Topics of one test, and runners on them."""
@@ -62,11 +65,17 @@ class Calls:
         return self.runners[-1]
 
     async def call(
-        self, id_: str, name: str = "weather__note", partition: int = 0, age_s: float = 0, **more: Any
+        self,
+        id_: str,
+        name: str = "weather__note",
+        partition: int = 0,
+        age_s: float = 0,
+        message: str = "m",
+        **more: Any,
     ) -> None:
         """Put a call on the topic, as a worker does."""
-        arguments = {"words": id_, "ledger": str(self.ledger)} | more if name == "weather__note" else more
-        event = ToolCall(id_, name, arguments, conversation_id=f"c{partition}", message_id="m", seq=1, time=1)
+        arguments = {"words": id_, "ledger": str(self.ledger)} | more if name in NOTED else more
+        event = ToolCall(id_, name, arguments, conversation_id=f"c{partition}", message_id=message, seq=1, time=1)
         headers = [("tm-message-id", b"m"), ("tm-opened", b"77"), ("traceparent", b"00-ab-cd-01")]
         await self._producer.send_and_wait(
             self.topics.tool_calls,

@@ -115,17 +115,23 @@ async def _started(server: Program) -> _Running:
 
 
 async def _ended(running: _Running) -> None:
-    """Its input ends, then it is told to, then the whole group is killed."""
+    """Its input ends, then it is told to, then the whole group is killed: what `launch` could not see to, as well."""
     process = running.process
     running.stdin.close()
-    for last in (process.terminate, lambda: os.killpg(process.pid, signal.SIGKILL)):
+    for last in (process.terminate, lambda: _kill(process.pid)):
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE_S):
                 await process.wait()
-                return
+                break
         with suppress(ProcessLookupError):
             last()
     await process.wait()
+    _kill(process.pid)
+
+
+def _kill(group: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
 
 
 async def _hear(name: str, stdout: asyncio.StreamReader, put: MemoryObjectSendStream[Received]) -> None:
