@@ -87,6 +87,14 @@ def test_who_waits_too_long_does_not_begin() -> None:
     assert steps(found, 1_300, paused=True) == [("new", "cancelled")]
 
 
+def test_what_is_denied_meanwhile_does_not_begin() -> None:
+    """A runner that takes over has the policy of today, also for calls that were asked about."""
+    found = waiting(policy=("deny w__*",))
+    found.put(call("a"))
+    found.put(call("b"), Asked(call("b"), "f", 99))
+    assert steps(found, 0) == [("a", "denied"), ("b", "denied")]
+
+
 def test_of_what_may_have_been_made_nothing_is_denied() -> None:
     """A call that its owner had claimed, and that comes too late to be made again."""
     found = waiting(expire_s=1)

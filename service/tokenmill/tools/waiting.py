@@ -92,14 +92,14 @@ class Waiting:
         if self._book.calls_beside(call) >= self._settings.calls_per_answer:
             why = f"the answer has more than {self._settings.calls_per_answer} calls (tools.calls_per_answer)"
             return Outcome(error=why, code="limit")
-        if verdict(self._policy, call.name, call.arguments) == "deny":
-            return DENIED
         return self._unwanted(call, now)
 
     def _unwanted(self, call: Call, now: int) -> Outcome | None:
-        """Why nobody waits for it any more."""
+        """Why it may not run, or nobody waits for it any more. The policy may be another than when it came."""
         if self._orders.cancelled(call):
             return CANCELLED
+        if verdict(self._policy, call.name, call.arguments) == "deny":
+            return DENIED
         if now - call.time <= self._settings.expire_s * 1000:
             return None
         return Outcome(error=f"the call is older than {self._settings.expire_s:g} s (tools.expire_s)", code="expired")
