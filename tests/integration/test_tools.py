@@ -88,7 +88,7 @@ async def answers(stage: Stage, unique: str, tmp_path: Path) -> AsyncIterator[An
     settings = {
         "kafka": stage.settings["kafka"],
         "topics": {**stage.settings["topics"], **names},
-        "tools": {"group_id": f"tools-{unique}", "calls_per_answer": 10_000},
+        "tools": {"group_id": f"tools-{unique}", "calls_per_answer": 10_000, "call_s": 60 + 2 * SLOW_S},
     }
     await stage.start()
     with ToolsProcess(tmp_path / "tools", settings, {"weather": WEATHER, "odd": ODD}):
