@@ -25,24 +25,25 @@ class Asking:
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
-        self._asked: dict[bytes, Asked] = {}
+        self._asked: dict[bytes, tuple[Asked, str]] = {}
+        """Each with the approval that it waits for."""
 
     def __len__(self) -> int:
         return len(self._asked)
 
     def put(self, asked: Asked) -> None:
         """Somebody is asked about it from now on."""
-        self._asked[asked.call.key] = asked
+        self._asked[asked.call.key] = asked, approval_of(asked.call, asked.fingerprint)
 
     @property
     def until(self) -> float:
         """When the first of them is given up."""
-        return min((asked.until for asked in self._asked.values()), default=math.inf)
+        return min((asked.until for asked, _ in self._asked.values()), default=math.inf)
 
     def answered(self, now: int) -> Iterator[tuple[Asked, Outcome | None]]:
         """Those that wait no longer, and why they are not run; None: they may be."""
-        for key, asked in list(self._asked.items()):
-            answer = self._orders.answer(approval_of(asked.call, asked.fingerprint))
+        for key, (asked, approval) in list(self._asked.items()):
+            answer = self._orders.answer(approval)
             if now > asked.until:
                 outcome: Outcome | None = TOO_LATE
             elif answer is None:
@@ -54,7 +55,7 @@ class Asking:
 
     def cancelled(self) -> Iterator[Call]:
         """Those that are not wanted any more."""
-        for key, asked in list(self._asked.items()):
+        for key, (asked, _) in list(self._asked.items()):
             if self._orders.cancelled(asked.call):
                 del self._asked[key]
                 yield asked.call

@@ -15,6 +15,8 @@ from tokenmill.tools.call import Call, Stage, Written
 
 
 class _Known(msgspec.Struct):
+    answer: bytes
+    """The answer that the call is part of."""
     written: Written
     offset: int = -1
     """Of its latest record on `tool-state`; -1: it is being written."""
@@ -42,32 +44,31 @@ class Book:
         """A record of `tool-state`. What is none of ours is passed over."""
         self._end = offset + 1
         try:
-            self._put(key, _Known(msgspec.json.decode(value or b"", type=Written), offset))
+            self._put(key, _Known(_answer(key), msgspec.json.decode(value or b"", type=Written), offset))
         except msgspec.DecodeError:
             self._forget(key)
 
     def expect(self, call: Call, now: int) -> None:
         """A call has come, and something will be written of it."""
-        self._put(call.key, _Known(Written("waiting", now, call)))
+        self._put(call.key, _Known(call.answer, Written("waiting", now, call)))
 
     def write(self, call: Call, stage: Stage, now: int, asked: Asked | None = None) -> bytes:
         """The record that says where a call is, which the book knows from now on."""
         kept = None if stage == "done" else call
         written = Written(stage, now, kept, asked.fingerprint if asked else "", asked.until if asked else 0)
-        self._put(call.key, _Known(written))
+        self._put(call.key, _Known(call.answer, written))
         return msgspec.json.encode(written)
 
     def _put(self, key: bytes, known: _Known) -> None:
         self._forget(key)
         self._known[key] = known
-        self._answers[_answer(key)] += 1
+        self._answers[known.answer] += 1
 
     def _forget(self, key: bytes) -> None:
-        if self._known.pop(key, None) is not None:
-            answer = _answer(key)
-            self._answers[answer] -= 1
-            if not self._answers[answer]:
-                del self._answers[answer]
+        if (known := self._known.pop(key, None)) is not None:
+            self._answers[known.answer] -= 1
+            if not self._answers[known.answer]:
+                del self._answers[known.answer]
 
     def placed(self, key: bytes, offset: int) -> None:
         """The call's latest record stands there."""

@@ -16,7 +16,7 @@ import msgspec
 from tokenmill.tools.call import Call
 
 KEPT = 100_000
-"""Of answers, and of cancels: some megabytes. Each is forgotten when no call is left that it could be about."""
+"""Of answers, and of cancels: some megabytes. The oldest is forgotten then; no call is left that it could be about."""
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, tag="approval-request", tag_field="type"):

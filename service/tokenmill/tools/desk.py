@@ -77,6 +77,8 @@ class Desk:
         self._lost: deque[Call] = deque()
         self._taken = self._committed = self._writing = 0
         self._paused = False
+        self._heard = True
+        """There are orders that nobody has looked at."""
         self._news = asyncio.Event()
         self._underway = Underway(servers, places, self._news.set)
         self._unwatch = places.watch(self._news.set)
@@ -135,7 +137,7 @@ class Desk:
 
     def hear(self) -> None:
         """There are new orders."""
-        self._waiting.hear()
+        self._heard = True
         self._news.set()
 
     def pause(self) -> None:
@@ -160,7 +162,6 @@ class Desk:
         while True:
             await self._anything_new()
             await asyncio.sleep(max(0, written_at + PACE_S - time.monotonic()))
-            self._underway.cancel(self._orders)
             steps = self._steps(_now())
             self._writing, progress = len(steps), list(self._underway.progress.values())
             self._underway.progress.clear()
@@ -187,8 +188,7 @@ class Desk:
             self._arrivals(now),
             self._over(),
             self._looked_at(now),
-            self._waiting.said(now),
-            self._waiting.given_up(now),
+            self._settled(now),
             self._begun(now),
         )
         return list({step.call.key: step for step in chain(*kinds)}.values())
@@ -207,6 +207,15 @@ class Desk:
         while self._underway.over:
             call, outcome = self._underway.over.popleft()
             yield Step(call, "done", outcome)
+
+    def _settled(self, now: int) -> Iterator[Step]:
+        """What people have said, and what is too old. Most of the time there is neither."""
+        heard, self._heard = self._heard, False
+        if heard:
+            self._underway.cancel(self._orders)
+        if heard or now > self._waiting.until:
+            yield from self._waiting.said(now)
+            yield from self._waiting.given_up(now)
 
     def _begun(self, now: int) -> Iterator[Step]:
         if not self._paused:

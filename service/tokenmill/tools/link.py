@@ -12,6 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 from mcp import Client
 
@@ -38,16 +39,21 @@ STEADY_S = 30.0
 class _Held:
     """A connection in use."""
 
-    def __init__(self, client: Client, catalogue: Catalogue) -> None:
+    def __init__(self, client: Client, catalogue: Catalogue, news: asyncio.Event) -> None:
         self.client = client
         self.catalogue = catalogue
+        self.news = news
+        """The server offers other tools, or the connection is not used any more."""
         self.calls = 0
         self.broken = False
-        self.over = asyncio.Event()
+
+    def over(self) -> bool:
+        """Whether it takes no calls, and has none."""
+        return self.broken and not self.calls
 
     def look(self) -> None:
-        if self.broken and not self.calls:
-            self.over.set()
+        if self.over():
+            self.news.set()
 
 
 class Link:
@@ -82,20 +88,27 @@ class Link:
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
     async def _connect(self) -> None:
-        changed = asyncio.Event()
-        async with connected(self._server, self._settings.connect_s, changed.set) as client:
-            held = _Held(client, Catalogue(await offered(client, self._server.name)))
+        news = asyncio.Event()
+        async with connected(self._server, self._settings.connect_s, news.set) as client:
+            held = _Held(client, Catalogue(await offered(client, self._server.name)), news)
             self._held.set_result(held)
-            hearing = asyncio.create_task(hear_changes(client, changed.set))
+            hearing = asyncio.create_task(hear_changes(client, news.set))
             try:
-                while not await _either(held.over, changed, LOOK_AGAIN_S):
-                    if changed.is_set() or not held.calls:  # who is at work may not answer
-                        changed.clear()
-                        held.catalogue = Catalogue(await offered(client, self._server.name))
+                await self._kept(held)
             finally:
                 self._leave(held)
                 hearing.cancel()
                 await asyncio.gather(hearing, return_exceptions=True)
+
+    async def _kept(self, held: _Held) -> None:
+        """Keep up with what it offers, as long as it is used."""
+        while not held.over():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN_S):
+                    await held.news.wait()
+            if not held.over() and (held.news.is_set() or not held.calls):  # who is at work may not answer
+                held.news.clear()
+                held.catalogue = Catalogue(await offered(held.client, self._server.name))
 
     def _leave(self, held: _Held) -> None:
         """New calls wait for the next connection."""
@@ -116,7 +129,7 @@ class Link:
         if isinstance(found, Outcome):
             return found
         held, tool = found
-        if fingerprint not in ("", tool.fingerprint):
+        if fingerprint and fingerprint != tool.fingerprint:
             return Outcome(error="the tool is another one than the call was approved for", code="denied")
         held.calls += 1
         way = Way(self._server.call_s or self._settings.call_s, call.repeat_key, progress)
@@ -140,15 +153,6 @@ class Link:
             return Outcome(error=f"the call was not made: {self._problem}", code="unavailable")
         tool = checked(held.catalogue, call.name, call.arguments)
         return tool if isinstance(tool, Outcome) else (held, tool)
-
-
-async def _either(over: asyncio.Event, changed: asyncio.Event, seconds: float) -> bool:
-    """Wait for one of them, for a while; answers whether it is over."""
-    waits = [asyncio.create_task(event.wait()) for event in (over, changed)]
-    await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    for wait in waits:
-        wait.cancel()
-    return over.is_set()
 
 
 class Links:

@@ -10,7 +10,6 @@
 import math
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from itertools import chain
 
 import msgspec
 
@@ -53,7 +52,6 @@ class Waiting:
         """Those that may run, by their servers; some of them wait no longer."""
         self._unasked: deque[bytes] = deque()
         """Those that somebody has to be asked about, likewise."""
-        self._heard = False
         self._granted: dict[bytes, Asked] = {}
         self._claimed: set[bytes] = set()
         """Those that whoever had them before may have made."""
@@ -106,6 +104,8 @@ class Waiting:
 
     def ask(self, call: Call, fingerprint: str, now: int) -> Step:
         """Somebody is to be asked about it."""
+        if (unwanted := self._unwanted(call, now)) is not None:
+            return Step(call, "done", unwanted)
         if len(self.asking) >= ASKING:
             return Step(call, "done", Outcome(error=f"{ASKING} other calls wait for a person", code="limit"))
         asked = Asked(call, fingerprint, now + int(self._settings.approve_s * 1000))
@@ -122,10 +122,6 @@ class Waiting:
             else:
                 self.put(asked.call, asked)
 
-    def hear(self) -> None:
-        """There are new orders."""
-        self._heard = True
-
     @property
     def until(self) -> float:
         """When the first of them is given up, in milliseconds since the epoch."""
@@ -134,21 +130,12 @@ class Waiting:
         return min(waits, self.asking.until, *(asked.until for asked in self._granted.values()))
 
     def given_up(self, now: int) -> Iterator[Step]:
-        """Those that nobody waits for any more. Where no orders came these are the oldest."""
-        everybody, self._heard = self._heard, False
-        granted = [self._calls[key] for key, asked in self._granted.items() if now > asked.until]
-        for call in chain(granted, list(self._calls.values()) if everybody else self._oldest()):
-            unwanted = self._too_late(call, now) if call.key in self._calls else None
+        """Those that nobody waits for any more: none before `until`, if there are no new orders."""
+        for call in list(self._calls.values()):
+            unwanted = self._too_late(call, now)
             if unwanted is not None:
                 yield Step(call, "done", LOST if call.key in self._claimed else unwanted)
                 self._let_go(call.key)
-            elif not everybody:
-                return
-
-    def _oldest(self) -> Iterator[Call]:
-        """One after the other, as each is let go of."""
-        while self._calls:
-            yield next(iter(self._calls.values()))
 
     def unasked(self) -> Iterator[Call]:
         """Those that are to be looked at, before somebody is asked: for that they need no place."""
