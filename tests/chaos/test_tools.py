@@ -113,7 +113,7 @@ class People:
         self.granted: set[str] = set()
 
     async def cancel(self, conversation: str, message: str) -> None:
-        await say(self._config, conversation, Cancel(conversation_id=conversation, message_id=message))
+        await say(self._config, [(conversation, Cancel(conversation_id=conversation, message_id=message))])
 
     async def say_something(self) -> None:
         """For ever."""
@@ -129,7 +129,8 @@ class People:
         if granted:
             self.granted.add(question.id)
         if granted is not None:
-            await say(self._config, question.conversation_id, Approval(approval=question.approval, granted=granted))
+            word = Approval(approval=question.approval, granted=granted)
+            await say(self._config, [(question.conversation_id, word)])
 
 
 def judged(results: dict[str, list[ToolResult]], effects: Counter[str], ids: list[str]) -> None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.support.stage import until
 from tests.support.tool_calls import Calls
 from tokenmill.commands.tools import command
-from tokenmill.servers.worker import toml
+from tokenmill.servers.ours import toml
 
 pytestmark = pytest.mark.integration
 

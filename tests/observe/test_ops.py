@@ -2,7 +2,7 @@
 
 from aiohttp.test_utils import TestClient, TestServer
 
-from tokenmill.observe import ops_app
+from tokenmill.observe.ops import ops_app
 
 
 async def test_operators_are_answered() -> None:

@@ -29,14 +29,15 @@ async def test_questions_are_those_without_an_answer(config: Config) -> None:
         id_: request_for(Call("c", "m", 0, 1, id_, "w__note", {}, now), "f", now + left_s * 1000)
         for id_, left_s in {"later": 60, "soon": 30, "answered": 50, "over": -1}.items()
     }
-    await say(config, "c", *asked.values(), Approval(approval=asked["answered"].approval, granted=True))
+    approval = Approval(approval=asked["answered"].approval, granted=True)
+    await say(config, [*(("c", each) for each in asked.values()), ("c", approval)])
     assert [each.id for each in await questions(config)] == ["soon", "later"]
 
 
 async def test_words_lie_in_the_partition_of_their_conversation(config: Config) -> None:
     """In the order in which they were said."""
     words = [Cancel(conversation_id="c", message_id=str(number)) for number in range(5)]
-    await say(config, "c", *words)
+    await say(config, [("c", word) for word in words])
     records = await read_topic(config.kafka.bootstrap_servers, config.topics.tool_control)
     assert [read_control(record.value) for record in records] == words
     assert {(record.key, record.partition) for record in records} == {(b"c", records[0].partition)}

@@ -22,8 +22,9 @@ from tokenmill.bench.kafka import created
 from tokenmill.client import Connection, Publisher
 from tokenmill.errors import FatalError
 from tokenmill.servers.gateway import GatewayProcess
+from tokenmill.servers.ours import Settings
 from tokenmill.servers.redis import RedisServer
-from tokenmill.servers.worker import Settings, WorkerProcess
+from tokenmill.servers.worker import WorkerProcess
 
 SHORT, LONG = 400, 4_000
 """Tokens of an answer: a page of text, and about as much as a model writes."""

@@ -5,8 +5,9 @@ from uuid import uuid4
 
 from tokenmill.bench.load import Shape
 from tokenmill.bench.passthrough import Job, PassThrough
+from tokenmill.servers.ours import Settings
 from tokenmill.servers.process import Server
-from tokenmill.servers.worker import Settings, WorkerProcess
+from tokenmill.servers.worker import WorkerProcess
 
 PASS_THROUGH, AT_LEAST_ONCE, EXACTLY_ONCE = SIDES = ("pass-through", "at-least-once", "exactly-once")
 """The reference, and a worker with each kind of delivery, named as the setting is."""

@@ -23,8 +23,8 @@ from tokenmill.bench.processes import processor_seconds
 from tokenmill.errors import FatalError
 from tokenmill.events import ToolCall, ToolResult, decode_event
 from tokenmill.servers import KafkaServer
+from tokenmill.servers.ours import Settings
 from tokenmill.servers.tools import ToolsProcess
-from tokenmill.servers.worker import Settings
 from tokenmill.tools.connection import connected
 from tokenmill.tools.server_file import Program
 

@@ -4,7 +4,6 @@ import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,8 +24,7 @@ from tokenmill.bench.pipeline_telling import pipeline_telling
 from tokenmill.bench.recovery import run_recovery
 from tokenmill.bench.recovery_telling import recovery_telling
 from tokenmill.bench.telling import Telling
-from tokenmill.commands.settings import quiet_kafka
-from tokenmill.errors import ConfigError
+from tokenmill.commands.settings import need_tools, quiet_kafka
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.tables import print_table
 
@@ -165,8 +163,7 @@ def tools(*, calls: int, rounds: int, target: Path | None, as_json: bool) -> Non
 
     The reference, the same calls by a program with the protocol's SDK, in turns. Needs the extra `tools`.
     """
-    if find_spec("mcp") is None:
-        raise ConfigError(["tools need the protocol's SDK: pip install 'tokenmill[tools]'"])
+    need_tools()
     from tokenmill.bench.tools import run_tools_bench  # noqa: PLC0415 -- of an extra
     from tokenmill.bench.tools_telling import tools_telling  # noqa: PLC0415 -- of an extra
 

@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ import click
 import msgspec
 
 from tokenmill.config import Config, load_config
+from tokenmill.errors import ConfigError
 from tokenmill.parser import Options, read_options
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -48,6 +50,12 @@ def message_options(function: Function) -> Function:
     ):
         function = option(function)
     return function
+
+
+def need_tools() -> None:
+    """Raises `ConfigError` where the protocol's SDK is not installed."""
+    if find_spec("mcp") is None:
+        raise ConfigError(["tools need the protocol's SDK: pip install 'tokenmill[tools]'"])
 
 
 def configuration(config_path: Path | None, bootstrap: str | None = None) -> Config:

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import click
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.commands.settings import Function, config_option, configuration, kafka_options
+from tokenmill.commands.settings import Function, config_option, configuration, kafka_options, need_tools
 from tokenmill.commands.tools_control import approve, cancel
 from tokenmill.config import Tools
 from tokenmill.errors import ConfigError, Unavailable
@@ -118,8 +117,7 @@ def run(*, path: Path | None, config_path: Path | None, bootstrap: str | None) -
 
 def _servers(path: Path | None, settings: Tools) -> tuple[Server, ...]:
     """Those of the file. Raises `ConfigError`."""
-    if find_spec("mcp") is None:
-        raise ConfigError(["tools need the protocol's SDK: pip install 'tokenmill[tools]'"])
+    need_tools()
     name = str(path) if path else settings.servers_file
     if not name:
         raise ConfigError(["tools.servers_file: name a file with mcpServers, or give --servers FILE"])
@@ -153,11 +151,9 @@ async def _called(server: Server, settings: Tools, name: str, arguments: dict[st
 
     async with connected(server, settings.connect_s) as client:
         found = checked(Catalogue(await offered(client, server.name)), name, arguments)
-        return (
-            found
-            if isinstance(found, Outcome)
-            else await called(client, found, arguments, Way(server.call_s or settings.call_s))
-        )
+        if isinstance(found, Outcome):
+            return found
+        return await called(client, found, arguments, Way(server.call_s or settings.call_s))
 
 
 def _prompt(template: Path, catalogue: Catalogue) -> str:

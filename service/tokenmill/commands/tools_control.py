@@ -14,7 +14,6 @@ from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.tables import print_table
 from tokenmill.tools.content import plain
 from tokenmill.tools.control import Approval, ApprovalRequest, Cancel
-from tokenmill.tools.saying import questions, say
 
 SHOWN = 12
 """Characters of an approval that are enough to name it."""
@@ -34,6 +33,8 @@ def approve(
     APPROVAL is what the list has in its first column, or more of it. Without any, the calls that wait are listed with
     their arguments. The first word on a call counts.
     """
+    from tokenmill.tools.saying import questions, say  # noqa: PLC0415 -- slow to import, for the other commands
+
     quiet_kafka()
     config = configuration(config_path, bootstrap)
     waiting = asyncio.run(questions(config))
@@ -41,9 +42,9 @@ def approve(
         print_table(Terminal(), ("approval", "s left", "conversation", "tool", "arguments"), [*map(_row, waiting)])
         return 0
     chosen = [_named(name, waiting) for name in approvals]
+    words = [Approval(approval=each.approval, granted=not refuse, by=by, why=why) for each in chosen]
+    asyncio.run(say(config, [(each.conversation_id, word) for each, word in zip(chosen, words, strict=True)]))
     for each in chosen:
-        word = Approval(approval=each.approval, granted=not refuse, by=by, why=why)
-        asyncio.run(say(config, each.conversation_id, word))
         click.echo(plain(f"{'refused' if refuse else 'approved'}: {each.name} of {each.conversation_id}"))
     return 0
 
@@ -58,9 +59,11 @@ def cancel(*, conversation: str, message: str, by: str, config_path: Path | None
 
     Servers are told. Calls of messages that begin later are not concerned.
     """
+    from tokenmill.tools.saying import say  # noqa: PLC0415 -- slow to import, for the other commands
+
     quiet_kafka()
     word = Cancel(conversation_id=conversation, message_id=message, by=by)
-    asyncio.run(say(configuration(config_path, bootstrap), conversation, word))
+    asyncio.run(say(configuration(config_path, bootstrap), [(conversation, word)]))
     return 0
 
 

@@ -22,7 +22,8 @@ from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent
 from tokenmill.servers import RedisServer
 from tokenmill.servers.gateway import GatewayProcess
-from tokenmill.servers.worker import Settings, WorkerProcess
+from tokenmill.servers.ours import Settings
+from tokenmill.servers.worker import WorkerProcess
 from tokenmill.terminal.readable import EventPrinter
 
 TOPICS = ("tokens", "events", "tool-calls", "tool-results", "tokens.dlq")

@@ -44,7 +44,8 @@ from tokenmill.gateway.websocket import WebSockets
 from tokenmill.gateway.window import Windows
 from tokenmill.gateway.writing import Writing
 from tokenmill.limits import KIB, MIB
-from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition, ops_app, setup_logs
+from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition, setup_logs
+from tokenmill.observe.ops import ops_app
 from tokenmill.process import EXIT_S, Deadline, bound, tune_garbage_collector
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,6 @@ from tokenmill.observe.gateway_table import GATEWAY_METRICS
 from tokenmill.observe.hooks import Hooks
 from tokenmill.observe.logs import setup_logs
 from tokenmill.observe.numbers import Histogram, Numbers, exposition
-from tokenmill.observe.ops import ops_app
 from tokenmill.observe.table import LOG_CHANGES, METRICS, RESTORE_SOURCES, Metric
 from tokenmill.observe.tools_table import TOOLS_METRICS
 
@@ -19,6 +18,5 @@ __all__ = [
     "Metric",
     "Numbers",
     "exposition",
-    "ops_app",
     "setup_logs",
 ]

@@ -1,22 +1,21 @@
-"""A tokenmill gateway as a child process, with a configuration file of its own."""
+"""A tokenmill gateway as a child process."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from tokenmill.servers.process import Server, answer_of, free_port
-from tokenmill.servers.worker import Settings, toml
+from tokenmill.servers.ours import OurProcess, Settings
+from tokenmill.servers.process import free_port
 
 
-class GatewayProcess(Server):
-    """`tokenmill gateway` with `settings` (section → key → value) and free ports on the loopback interface."""
+class GatewayProcess(OurProcess):
+    """`tokenmill gateway`."""
 
     name = "the gateway"
-    start_s = 60.0  # as a worker's: imports take seconds on a busy machine
+    section = "gateway"
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        super().__init__(folder)
-        self._settings = settings
+        super().__init__(folder, settings)
         self._ops_port = 0
 
     @property
@@ -24,16 +23,13 @@ class GatewayProcess(Server):
         """Where clients come to, without a slash at its end."""
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def ops_port(self) -> int:
+        return self._ops_port
+
     def command(self) -> Sequence[str]:
         self._ops_port = free_port()
-        places = {"bind": "127.0.0.1", "port": self.port, "ops_bind": "127.0.0.1", "ops_port": self._ops_port}
-        config = self.folder / "tokenmill.toml"
-        config.write_text(toml({**self._settings, "gateway": {**self._settings.get("gateway", {}), **places}}))
-        return [sys.executable, "-m", "tokenmill", "gateway", "--config", str(config)]
+        return self.tokenmill("gateway")
 
-    def ready(self) -> bool:
-        return answer_of(f"http://127.0.0.1:{self._ops_port}/readyz") is not None
-
-    def metrics(self) -> str:
-        """What `/metrics` says now; empty if it does not answer."""
-        return answer_of(f"http://127.0.0.1:{self._ops_port}/metrics") or ""
+    def places(self) -> dict[str, Any]:
+        return {"bind": "127.0.0.1", "port": self.port, "ops_bind": "127.0.0.1", "ops_port": self._ops_port}

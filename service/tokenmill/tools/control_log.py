@@ -13,9 +13,9 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
-from tokenmill.kafka import client_options, deadline, started, stopped
+from tokenmill.kafka import deadline, started, stopped
 from tokenmill.tools.control import Control, read_control
-from tokenmill.worker.connect import make_admin
+from tokenmill.worker.connect import make_admin, make_reader
 from tokenmill.worker.topics import partition_counts
 
 POLL_MS = 200
@@ -71,11 +71,4 @@ class ControlLog:
         return ends
 
     def _reader(self) -> AIOKafkaConsumer:
-        return AIOKafkaConsumer(  # of no group, so that it has all partitions, new ones too
-            self._topic,
-            group_id=None,
-            isolation_level="read_committed",
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            **client_options(self._kafka),
-        )
+        return make_reader(self._kafka, self._topic)

@@ -11,7 +11,8 @@ from aiohttp import web
 
 from tokenmill.config import Config, Tools
 from tokenmill.errors import TokenmillError
-from tokenmill.observe import TOOLS_METRICS, Numbers, exposition, ops_app, setup_logs
+from tokenmill.observe import TOOLS_METRICS, Numbers, exposition, setup_logs
+from tokenmill.observe.ops import ops_app
 from tokenmill.process import EXIT_S, Deadline, bound
 from tokenmill.tools.link import Link, Links
 from tokenmill.tools.runner import Runner

@@ -16,7 +16,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListen
 
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
-from tokenmill.kafka import client_options, deadline, started, stopped
+from tokenmill.kafka import deadline, started, stopped
 from tokenmill.observe import Numbers
 from tokenmill.tools.control import Orders
 from tokenmill.tools.control_log import ControlLog
@@ -24,7 +24,7 @@ from tokenmill.tools.desk import Desk
 from tokenmill.tools.link import Links
 from tokenmill.tools.outcome import Outcome
 from tokenmill.tools.places import Places
-from tokenmill.worker.connect import find_partitions, make_consumer, make_producer, until_available
+from tokenmill.worker.connect import find_partitions, make_consumer, make_producer, make_reader, until_available
 from tokenmill.worker.exactly_once import transactional_id
 from tokenmill.worker.positions import committed_offsets
 from tokenmill.worker.transaction import Transaction
@@ -225,7 +225,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def _learn(self, desk: Desk, needed: int) -> None:
         """What `tool-state` says of the partition, from an offset on."""
         place = TopicPartition(self._config.topics.tool_state, desk.place.partition)
-        reader = await started(self._reader, "read tool-state", self._kafka.startup_timeout_s)
+        reader = await started(lambda: make_reader(self._kafka), "read tool-state", self._kafka.startup_timeout_s)
         try:
             reader.assign([place])
             end = (await deadline(reader.end_offsets([place]), "look up the end of tool-state"))[place]
@@ -236,14 +236,6 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                     desk.read(record.key or b"", record.value, record.offset)
         finally:
             await stopped(reader)
-
-    def _reader(self) -> AIOKafkaConsumer:
-        return AIOKafkaConsumer(
-            isolation_level="read_committed",
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            **client_options(self._kafka),
-        )
 
 
 def _look(ended: "asyncio.Future[Any]") -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Iterable
 
 import msgspec
 
@@ -41,12 +42,12 @@ async def _read(log: ControlLog) -> None:
         await asyncio.gather(reading, read, return_exceptions=True)
 
 
-async def say(config: Config, conversation: str, *words: Control) -> None:
-    """Publish words about calls of a conversation. Raises `Unavailable`."""
+async def say(config: Config, words: Iterable[tuple[str, Control]]) -> None:
+    """Publish words about calls, each with the conversation that it is about. Raises `Unavailable`."""
     kafka, topic = config.kafka, config.topics.tool_control
     producer = await started(lambda: make_producer(kafka), "say a word", kafka.startup_timeout_s)
     try:
-        for word in words:
+        for conversation, word in words:
             value = msgspec.json.encode(word)
             await deadline(producer.send_and_wait(topic, value, key=conversation.encode()), "say a word")
     finally:

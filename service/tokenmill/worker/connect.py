@@ -64,6 +64,21 @@ def make_consumer(kafka: Kafka, reset: str = "none") -> AIOKafkaConsumer:
     )
 
 
+def make_reader(kafka: Kafka, *topics: str) -> AIOKafkaConsumer:
+    """A reader that is in no group and sees what is committed.
+
+    It has all partitions of the topics, new ones too; without topics, those that it is assigned.
+    """
+    return AIOKafkaConsumer(
+        *topics,
+        **client_options(kafka),
+        group_id=None,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
+    )
+
+
 def make_producer(kafka: Kafka, batch_bytes: int = BATCH_BYTES, **transactions: Any) -> AIOKafkaProducer:
     """An idempotent producer: a retry neither doubles nor reorders a partition's records.
 

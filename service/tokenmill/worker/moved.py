@@ -16,10 +16,11 @@ from aiokafka.errors import TopicAuthorizationFailedError
 
 from tokenmill.config import Config
 from tokenmill.errors import Unavailable
-from tokenmill.kafka import client_options, deadline, started, stopped
+from tokenmill.kafka import deadline, started, stopped
 from tokenmill.observe import Numbers
 from tokenmill.records import header
 from tokenmill.session import Mark, Move, Moved, Published, SessionSettings
+from tokenmill.worker.connect import make_reader
 from tokenmill.worker.restore import Committed, Extent
 
 log = logging.getLogger(__name__)
@@ -46,12 +47,7 @@ async def understand(
     bare = {tp: offset for tp, offset in bare.items() if offset <= extents[tp].agreed}
     if not bare:
         return {}
-    options = client_options(config.kafka)
-    consumer = await started(
-        lambda: AIOKafkaConsumer(**options, isolation_level="read_committed", enable_auto_commit=False),
-        "connect",
-        START_S,
-    )
+    consumer = await started(lambda: make_reader(config.kafka), "connect", START_S)
     try:
         looking = _Looking(config, settings, consumer)
         return {tp: await looking.at(tp, offset, extents[tp]) for tp, offset in bare.items()}

@@ -14,11 +14,11 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka import NO_COORDINATOR, client_options, deadline, started, stopped
+from tokenmill.kafka import NO_COORDINATOR, deadline, started, stopped
 from tokenmill.records import Output
 from tokenmill.session import Mark, Partition, SessionSettings
 from tokenmill.store import Snapshot, SnapshotStore
-from tokenmill.worker.connect import make_admin, until_available
+from tokenmill.worker.connect import make_admin, make_reader, until_available
 from tokenmill.worker.moved import sentence, understand
 from tokenmill.worker.restore import Committed, Extent, Plan, rebuild
 from tokenmill.worker.sizes import fitting_limits
@@ -88,12 +88,7 @@ async def recoveries(config: Config, store: SnapshotStore | None, number: int | 
     numbers = range(count) if number is None else [number]
     if not count or any(each >= count for each in numbers):
         raise FatalError(f"the topic {topic} has {count} partitions; there is no partition {number or 0}")
-    options = client_options(config.kafka)
-    consumer = await started(
-        lambda: AIOKafkaConsumer(**options, isolation_level="read_committed", enable_auto_commit=False),
-        "connect",
-        START_S,
-    )
+    consumer = await started(lambda: make_reader(config.kafka), "connect", START_S)
     try:
         trial = _Trial(config, settings, consumer, store)
         return [await trial.of(tp, committed.get(tp)) for tp in (TopicPartition(topic, each) for each in numbers)]

@@ -1,0 +1,58 @@
+"""A command of ours that runs for long, as a child process, with a configuration file of its own."""
+
+import sys
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tokenmill.servers.process import Server, answer_of
+
+Settings = Mapping[str, Mapping[str, Any]]
+"""Section → key → value."""
+
+
+class OurProcess(Server):
+    """`tokenmill` with `settings`, and with ports of its own on the loopback interface."""
+
+    start_s = 60.0  # imports and joining a group take five; on a busy machine many times that
+    section: str
+    """Of the configuration: where its ports are."""
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        super().__init__(folder)
+        self._settings = settings
+
+    def tokenmill(self, *arguments: str) -> Sequence[str]:
+        """The command line, once the configuration is written."""
+        config = self.folder / "tokenmill.toml"
+        section = {**self._settings.get(self.section, {}), **self.places()}
+        config.write_text(toml({**self._settings, self.section: section}))
+        return [sys.executable, "-m", "tokenmill", *arguments, "--config", str(config)]
+
+    @abstractmethod
+    def places(self) -> dict[str, Any]:
+        """Where it listens."""
+
+    @property
+    def ops_port(self) -> int:
+        """Where its pages for operators are."""
+        return self.port
+
+    def ready(self) -> bool:
+        return answer_of(f"http://127.0.0.1:{self.ops_port}/readyz") is not None
+
+    def metrics(self) -> str:
+        """What `/metrics` says now; empty if it does not answer."""
+        return answer_of(f"http://127.0.0.1:{self.ops_port}/metrics") or ""
+
+
+def toml(settings: Settings) -> str:
+    """Sections of plain values; a JSON value that is no object is a TOML value too."""
+    lines = []
+    for section, values in settings.items():
+        lines.append(f"[{section}]")
+        lines += [f"{key} = {msgspec.json.encode(value).decode()}" for key, value in values.items()]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,14 @@
+"""The configuration of a process of ours."""
+
+import tomllib
+
+from tokenmill.servers.ours import Settings, toml
+
+
+def test_settings_become_a_file() -> None:
+    """Plain values come back as they were."""
+    settings: Settings = {
+        "kafka": {"bootstrap_servers": 'k:1,"k":2'},
+        "tools": {"calls": 7, "policy": ["a__*"], "spawn": True},
+    }
+    assert tomllib.loads(toml(settings)) == settings
