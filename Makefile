@@ -36,11 +36,14 @@ up: ## The demo with everything around it, in containers: Kafka, Redis, workers,
 down: ## Remove what `make up` started
 	docker compose -f deploy/compose.yaml down --volumes
 
+LABELS = --build-arg VERSION=$(VERSION) \
+    --build-arg REVISION=$$(git rev-parse HEAD) --build-arg CREATED=$$(git log -1 --format=%cI) \
+    --build-arg SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct)
+
 .PHONY: image
-image: ## The image, with version and revision in its labels (needs Docker)
-	docker build -f deploy/Dockerfile -t tokenmill:$(VERSION) --build-arg VERSION=$(VERSION) \
-	    --build-arg REVISION=$$(git rev-parse HEAD) --build-arg CREATED=$$(git log -1 --format=%cI) \
-	    --build-arg SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) .
+image: ## Both images, with version and revision in their labels (needs Docker)
+	docker build -f deploy/Dockerfile -t tokenmill:$(VERSION) $(LABELS) .
+	docker build -f deploy/Dockerfile -t tokenmill-tools:$(VERSION) --build-arg LOCK=tools.lock $(LABELS) .
 
 .PHONY: test
 test: lint types layers gen-check pytest ## Everything that has to pass
@@ -127,6 +130,7 @@ COMPILE := uv pip compile --universal --python-version 3.11 --quiet --generate-h
 lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
 	$(COMPILE) pyproject.toml --extra auth --extra demo --extra templates --extra tools --group dev --upgrade --output-file requirements.lock
 	$(COMPILE) pyproject.toml --extra auth --constraint requirements.lock --output-file deploy/requirements.lock
+	$(COMPILE) pyproject.toml --extra auth --extra tools --constraint requirements.lock --output-file deploy/tools.lock
 	$(COMPILE) --group build --constraint requirements.lock --output-file deploy/build.lock
 
 .PHONY: audit

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.structure.tree import CHECKOUT
+from tests.support import odd_server
 from tests.support.dockerfile import DOCKERFILE, build, named, pairs, stages
 from tests.support.nobody import NOBODY, ImageWorker, Nobody, python_for_all
 from tests.support.servers import docker_answers
@@ -22,7 +23,7 @@ from tests.support.stage import Stage
 from tokenmill.commands import COMMANDS
 
 BUILD, LAST = stages(DOCKERFILE.read_text())
-LOCKS = ("deploy/build.lock", "deploy/requirements.lock")
+LOCKS = ("deploy/build.lock", "deploy/requirements.lock", "deploy/tools.lock")
 PIN = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+).*?\\\n((?:    --hash=\S+(?: \\)?\n)+)", flags=re.MULTILINE)
 
 
@@ -34,13 +35,24 @@ def pins(lock: str) -> dict[str, tuple[str, str]]:
 @pytest.fixture(scope="session")
 def installed() -> Iterator[Nobody]:
     """What the first stage leaves to the last, where every user can read it."""
+    yield from built()
+
+
+@pytest.fixture(scope="session")
+def installed_with_tools() -> Iterator[Nobody]:
+    """The same of the image for runners of tools."""
+    yield from built(LOCK="tools.lock")
+
+
+def built(**arguments: str) -> Iterator[Nobody]:
+    """The first stage with these arguments."""
     with tempfile.TemporaryDirectory(prefix="tokenmill-image-") as folder:
         root = Path(folder).resolve()
         root.chmod(0o755)
         path = root / "path"
         path.mkdir()
         (path / "python").symlink_to(python_for_all())
-        build(BUILD, root, path)
+        build(BUILD, root, path, **arguments)
         with Nobody(root / "opt" / "tokenmill").read_only() as nobody:
             yield nobody
 
@@ -54,7 +66,8 @@ def test_the_linter_finds_nothing() -> None:
 
 def test_the_build_gets_what_it_copies() -> None:
     """`.dockerignore` names the sources of all `COPY`, and no more."""
-    copied = {source for value in named(BUILD, "COPY") for source in value.split()[:-1]}
+    written = {source for value in named(BUILD, "COPY") for source in value.split()[:-1]}
+    copied = written - {"deploy/${LOCK}"} | set(LOCKS)
     lines = (CHECKOUT / ".dockerignore").read_text().splitlines()
     assert lines[1] == "*"
     assert {line[1:] for line in lines if line.startswith("!")} == copied
@@ -110,6 +123,29 @@ def test_the_environment_has_what_the_lock_says_and_nothing_else(installed: Nobo
     locked = {name: version for name, (version, _) in pins(LOCKS[1]).items()}
     assert found.items() <= locked.items()
     assert locked.keys() - found.keys() <= {"colorama", "async-timeout", "tzdata"}  # for other systems
+
+
+@pytest.mark.slow
+def test_only_the_image_for_tools_has_the_sdk_of_their_protocol(
+    installed: Nobody, installed_with_tools: Nobody, servers: Path
+) -> None:
+    """It starts a server that is a program, and asks it; the other image says what it lacks."""
+    listing = ["tokenmill", "tools", "list", "--json", "--servers", str(servers)]
+    listed = json.loads(installed_with_tools.run(*listing))
+    assert "odd__late" in {tool["function"]["name"] for tool in listed}
+    with pytest.raises(AssertionError, match=r"pip install 'tokenmill\[tools\]'"):
+        installed.run(*listing)
+
+
+@pytest.fixture
+def servers() -> Iterator[Path]:
+    """A file that everybody may read, with a server that needs nothing but Python."""
+    program = Path(odd_server.__file__).read_text()
+    with tempfile.TemporaryDirectory(prefix="tokenmill-servers-") as folder:
+        path = Path(folder) / "servers.json"
+        path.write_text(json.dumps({"mcpServers": {"odd": {"command": "python", "args": ["-c", program]}}}))
+        Path(folder).chmod(0o755)
+        yield path
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from tests.support.answered import ERROR, answered, results_in
 from tests.support.scenarios import SCENARIOS, STARTED_MS, rendered
 
 
@@ -71,3 +72,15 @@ def test_nothing_is_null() -> None:
     for name in SCENARIOS:
         for event in events(name):
             assert None not in [value for key, value in event.items() if key != "value"]
+
+
+def test_what_a_tool_answered_is_a_message_of_the_role_tool() -> None:
+    """Of its call; behind the end of the run there is none, as nothing may come there."""
+    payloads, (good, bad) = answered("ag_ui")
+    told = results_in(payloads, "TOOL_CALL_RESULT")
+    assert [(each["toolCallId"], each["content"], each["role"]) for each in told] == [
+        (good, "It is\nnoon.", "tool"),
+        (bad, ERROR, "tool"),
+    ]
+    assert len({each["messageId"] for each in told}) == 2
+    assert results_in(answered("ag_ui", late=True)[0], "TOOL_CALL_RESULT") == []

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.answered import ERROR, SHOWN, answered, results_in
 from tests.support.scenarios import MESSAGE, SCENARIOS, STARTED_MS, WEATHER, Scenario, rendered
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.agent import AGENT
@@ -280,3 +281,16 @@ def test_choices_are_messages_of_their_own() -> None:
         shown += [json.loads(row) for row in AGENT.encode(state, envelope, Finish("stop"), 0, STARTED_MS)]
     assert [row["messageId"] for row in shown] == ["m", "m/2"]
     assert shown[0]["id"] != shown[1]["id"]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_a_tool_answered_is_a_row(late: bool) -> None:
+    """Wherever it comes; an error is shown as one, and said."""
+    payloads, (good, bad) = answered("agent", late=late)
+    told = ("toolCallId", "name", "content", "elapsedMs", "error")
+    assert [tuple(row.get(field) for field in told) for row in results_in(payloads, "tool_result")] == [
+        (good, "clock", SHOWN, 7, None),
+        (bad, "fail", f"Error: {ERROR}", 8, ERROR),
+    ]
+    rows = [json.loads(payload) for payload in payloads]
+    assert len({row["id"] for row in rows}) == len(rows)

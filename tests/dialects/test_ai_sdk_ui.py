@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from tests.support.answered import ERROR, SHOWN, answered, results_in
 from tests.support.scenarios import SCENARIOS, rendered
 
 DONE = b"[DONE]"
@@ -89,3 +90,13 @@ def test_a_provider_names_the_metadata() -> None:
     """Where the message tells it."""
     shown = chunks("parts of a provider", provider="anthropic")
     assert {"anthropic": {"signature": "c2ln"}} in [chunk.get("providerMetadata") for chunk in shown]
+
+
+def test_what_a_tool_answered_is_the_output_of_its_call() -> None:
+    """Behind the end of the message there is none: its reader has gone."""
+    payloads, (good, bad) = answered("ai_sdk_ui")
+    assert results_in(payloads, "tool-output-available", "tool-output-error") == [
+        {"type": "tool-output-available", "toolCallId": good, "output": SHOWN},
+        {"type": "tool-output-error", "toolCallId": bad, "dynamic": True, "errorText": ERROR},
+    ]
+    assert results_in(answered("ai_sdk_ui", late=True)[0], "tool-output-available", "tool-output-error") == []

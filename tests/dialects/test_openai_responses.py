@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from tests.support.answered import ERROR, answered, results_in
 from tests.support.scenarios import SCENARIOS, rendered
 
 
@@ -83,3 +84,14 @@ def test_the_order_of_events_of_an_item() -> None:
                 case _:
                     assert frame["item_id"] in open_items
         assert not open_items
+
+
+def test_what_a_tool_answered_is_an_item() -> None:
+    """It stands in the response as well; behind the end of the response there is none."""
+    payloads, (good, bad) = answered("openai_responses")
+    done = [each["item"] for each in results_in(payloads, "response.output_item.done")]
+    items = [item for item in done if item["type"] == "function_call_output"]
+    assert [(item["call_id"], item["output"]) for item in items] == [(good, "It is\nnoon."), (bad, ERROR)]
+    (end,) = results_in(payloads, "response.completed")
+    assert end["response"]["output"] == done
+    assert b"function_call_output" not in b"".join(answered("openai_responses", late=True)[0])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.answered import ERROR, SHOWN, answered, results_in
 from tests.support.parsing import all_cuts
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.segments import SEGMENTS
@@ -247,3 +248,23 @@ def test_every_stream_is_well_formed(pieces: list[str], cuts: set[int]) -> None:
     at = sorted(cut for cut in cuts if cut < len(source))
     chunks = [source[begin:end] for begin, end in zip([0, *at], [*at, len(source)], strict=True)]
     assert told(segments(*chunks)) == told(segments(source)) == told(segments(*source))
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_a_tool_answered_has_the_id_of_its_segment(late: bool) -> None:
+    """Wherever it comes."""
+    payloads, (good, bad) = answered("segments", late=late)
+    who = {"tool_name": "clock", "turn_id": "message"}
+    assert results_in(payloads, "TOOL_EXECUTION_SUCCEEDED", "TOOL_EXECUTION_FAILED") == [
+        {
+            "type": "TOOL_EXECUTION_SUCCEEDED",
+            "payload": {"invocation_id": good, **who, "result": SHOWN},
+            "segment_id": good,
+        },
+        {
+            "type": "TOOL_EXECUTION_FAILED",
+            "payload": {"invocation_id": bad, **who, "tool_name": "fail", "error": ERROR},
+            "segment_id": bad,
+        },
+    ]
+    assert {good, bad} <= {each["segment_id"] for each in results_in(payloads, "SEGMENT_START")}

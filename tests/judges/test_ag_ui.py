@@ -8,6 +8,7 @@ import pytest
 from ag_ui.core import Event as AgUiEvent
 from pydantic import TypeAdapter
 
+from tests.support.answered import ERROR, answered
 from tests.support.judging import judged
 from tests.support.scenarios import SCENARIOS, lost, rendered
 from tokenmill.events import Error
@@ -19,6 +20,7 @@ STREAMS = {
     for name, scenario in SCENARIOS.items()
     for mode, options in MODES.items()
 }
+ANSWERED = answered("ag_ui")
 
 
 def _faults() -> dict[str, Sequence[bytes]]:
@@ -38,7 +40,7 @@ def _faults() -> dict[str, Sequence[bytes]]:
 def shown() -> Any:
     """What the client makes of every stream."""
     streams: dict[str, Sequence[bytes]] = {name: done.payloads for name, done in STREAMS.items()}
-    return judged("ag_ui.mjs", streams | _faults() | {"lost": lost("ag_ui").payloads})
+    return judged("ag_ui.mjs", streams | _faults() | {"lost": lost("ag_ui").payloads, "answered": ANSWERED[0]})
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -131,4 +133,13 @@ def test_the_judge_does_not_see_the_end_missing(shown: Any) -> None:
 def test_the_models_for_python_refuse_faults(payload: bytes) -> None:
     """A missing field, an unknown type."""
     with pytest.raises(ValueError, match=r"delta|tag"):
+        EVENT.validate_json(payload)
+
+
+def test_the_client_shows_what_tools_answered(shown: Any) -> None:
+    """As messages of the role `tool`."""
+    payloads, (good, bad) = ANSWERED
+    told = [each for each in shown["answered"]["messages"] if each["role"] == "tool"]
+    assert [(each["toolCallId"], each["content"]) for each in told] == [(good, "It is\nnoon."), (bad, ERROR)]
+    for payload in payloads:
         EVENT.validate_json(payload)

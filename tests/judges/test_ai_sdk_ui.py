@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.answered import ERROR, SHOWN, answered
 from tests.support.judging import judged
 from tests.support.scenarios import SCENARIOS, Rendered, lost, rendered
 from tokenmill.events import Error
@@ -36,7 +37,11 @@ def _faults() -> dict[str, Sequence[bytes]]:
 def shown() -> Any:
     """What the client makes of every stream."""
     streams: dict[str, Sequence[bytes]] = {name: done.payloads for name, done in STREAMS.items()}
-    return judged("ai_sdk_ui.mjs", streams | _faults() | {"lost": lost("ai_sdk_ui").payloads}, HEADERS)
+    return judged(
+        "ai_sdk_ui.mjs",
+        streams | _faults() | {"lost": lost("ai_sdk_ui").payloads, "answered": answered("ai_sdk_ui")[0]},
+        HEADERS,
+    )
 
 
 def _texts(parts: list[dict[str, Any]], kind: str) -> str:
@@ -119,3 +124,14 @@ def test_the_judge_sees_faults(shown: Any, fault: str, seen: str) -> None:
 def test_the_judge_does_not_see_the_end_missing(shown: Any) -> None:
     """Which is why the last frame is compared above."""
     assert shown["cut off"]["error"] is None
+
+
+def test_the_client_shows_what_tools_answered(shown: Any) -> None:
+    """As the output of their calls, those that no page has a type for, too."""
+    assert shown["answered"]["error"] is None
+    parts = [part for part in shown["answered"]["message"]["parts"] if "toolCallId" in part]
+    told = [(part["type"], part["state"], part.get("output"), part.get("errorText")) for part in parts]
+    assert told == [
+        ("tool-clock", "output-available", SHOWN, None),
+        ("dynamic-tool", "output-error", None, ERROR),
+    ]

@@ -9,6 +9,7 @@ from openai import OpenAI
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
+from tests.support.answered import ERROR, answered
 from tests.support.judging import serving, sse
 from tests.support.scenarios import SCENARIOS, Rendered, lost, rendered
 from tokenmill.limits import Limits
@@ -136,3 +137,13 @@ def test_the_judge_sees_a_missing_field() -> None:
     (payload, *_) = [p for p in rendered(SCENARIOS["text"], "openai_responses").payloads if b"text.delta" in p]
     with pytest.raises(ValueError, match="logprobs"):
         EVENT.validate_json(payload.replace(b'"logprobs":[],', b""))
+
+
+def test_the_client_shows_what_tools_answered() -> None:
+    """As items of the response; strict models take every event."""
+    payloads, (good, bad) = answered("openai_responses")
+    for payload in payloads:
+        EVENT.validate_json(payload, strict=True)
+    (end,) = [event for event in read(payloads) if event.type == "response.completed"]
+    told = [(item.call_id, item.output) for item in end.response.output if item.type == "function_call_output"]
+    assert told == [(good, "It is\nnoon."), (bad, ERROR)]

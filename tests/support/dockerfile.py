@@ -56,11 +56,11 @@ def pairs(value: str) -> dict[str, str]:
     return {key: quoted or bare for key, quoted, bare in re.findall(r'([\w.]+)=(?:"([^"]*)"|(\S+))', value)}
 
 
-def build(stage: Sequence[Instruction], root: Path, python: Path) -> None:
+def build(stage: Sequence[Instruction], root: Path, python: Path, **arguments: str) -> None:
     """Do what a stage says, with `root` in the place of `/`: its directories, files and commands.
 
     `python` is a folder with the program of that name, in place of the base image. Copied is what git would give: files
-    that are tracked or not ignored. Raises if a command fails.
+    that are tracked or not ignored. `arguments` are those of the build. Raises if a command fails.
     """
     variables: dict[str, str] = {}
     environ = {"PATH": f"{python}:/usr/bin:/bin", "HOME": str(root)}
@@ -70,13 +70,13 @@ def build(stage: Sequence[Instruction], root: Path, python: Path) -> None:
             folder = root / value.lstrip("/")
             folder.mkdir(parents=True)
         elif name == "COPY":
-            *sources, target = value.split()
+            *sources, target = _filled_in(value, variables).split()
             for source in sources:
                 _copy(source, folder / target)
         elif name == "RUN":
             _run(_inside(value, root), folder, environ | variables)
         elif name == "ARG":
-            variables |= pairs(value)
+            variables |= pairs(value) | {key: arguments[key] for key in pairs(value).keys() & arguments.keys()}
         elif name == "ENV":
             variables |= {key: _filled_in(text, variables) for key, text in pairs(value).items()}
         else:

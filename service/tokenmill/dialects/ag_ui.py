@@ -8,7 +8,8 @@
    `tool-call-error` says why, and the same of a call that is complete and has a problem.
 4. Refusals are text, signatures are encrypted values of their reasoning. Other content of a provider and errors in the
    middle are `CUSTOM` events.
-5. What the protocol calls optional is absent, never null.
+5. What a tool answered is a message of the role `tool`, if it comes before the end of the run.
+6. What the protocol calls optional is absent, never null.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from msgspec import UNSET
 from tokenmill.dialects.arguments import GrowingArguments, whole
 from tokenmill.dialects.dialect import FAILURES, Envelope, Payloads, failure_text, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
+from tokenmill.dialects.results import result_text
 from tokenmill.dialects.usage import tokens
 from tokenmill.events import (
     ArgumentDelta,
@@ -37,6 +39,7 @@ from tokenmill.events import (
     ToolCall,
     ToolInputDelta,
     ToolInputStart,
+    ToolResult,
 )
 
 VERSION = "1.0"
@@ -198,6 +201,11 @@ def _call(state: AgUiState, _envelope: Envelope, event: ToolCall, said: Said) ->
     said.say("TOOL_CALL_END", toolCallId=event.id)
 
 
+def _result(_state: AgUiState, envelope: Envelope, event: ToolResult, said: Said) -> None:
+    message = _message(envelope, f"{event.id}-result")
+    said.say("TOOL_CALL_RESULT", messageId=message, toolCallId=event.id, content=result_text(event), role="tool")
+
+
 def _error(state: AgUiState, _envelope: Envelope, event: Error, said: Said) -> None:
     told = {"code": event.code, "message": event.message}
     if event.code == "upstream":
@@ -271,6 +279,7 @@ _HANDLERS: dict[type[Event], Callable[[AgUiState, Envelope, Any, Said], None]] =
     ToolInputDelta: _grow,
     ArgumentDelta: _grow,
     ToolCall: _call,
+    ToolResult: _result,
     Part: _part,
     Error: _error,
     Finish: _finish,

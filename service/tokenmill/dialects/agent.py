@@ -13,7 +13,8 @@ Rules of this file:
    stream always makes the same rows.
 5. At the end come `assistant_message`, if there was text or a call, and a `tool_call` for each call in turn; not for a
    cancelled message. What does not fit is left out and the row says `truncated`; a call that does not is told at once.
-6. Ids are made of the message and the event's position, timestamps are those of the input records.
+6. What a tool answered is a `tool_result`, wherever it comes.
+7. Ids are made of the message and the event's position, timestamps are those of the input records.
 """
 
 import json
@@ -31,6 +32,7 @@ from tokenmill.dialects.agent_rows import (
     STREAMED_THOUGHT,
     THOUGHT,
     TOOL_CALL,
+    TOOL_RESULT,
     Rows,
 )
 from tokenmill.dialects.agent_state import WAITING_CHARS, AgentState, Called, Gathered
@@ -47,6 +49,7 @@ from tokenmill.events import (
     ToolInputDelta,
     ToolInputEnd,
     ToolInputStart,
+    ToolResult,
 )
 from tokenmill.parser.reasons import finish_reason
 from tokenmill.parser.state import Source
@@ -255,6 +258,15 @@ def _truncated(*, cut: bool) -> dict[str, bool]:
     return {"truncated": True} if cut else {}
 
 
+def _answered(rows: Rows, event: ToolResult) -> None:
+    failed = event.error is not UNSET
+    content = f"Error: {event.error}" if failed else None if event.result is UNSET else event.result
+    error = {"error": event.error} if failed else {}
+    rows.add_object(
+        TOOL_RESULT, toolCallId=event.id, name=event.name, content=content, elapsedMs=event.elapsed_ms, **error
+    )
+
+
 _RENDERERS: dict[type[Event], Callable[[Rows, Any], None]] = {
     TextStart: _text_start,
     TextDelta: _text,
@@ -263,6 +275,7 @@ _RENDERERS: dict[type[Event], Callable[[Rows, Any], None]] = {
     ToolInputDelta: _grown,
     ToolInputEnd: _ended,
     ToolCall: _called,
+    ToolResult: _answered,
     Error: _failed,
     Finish: _finished,
 }

@@ -50,6 +50,7 @@ COMPLETE_CALL = Row("assistant_streaming_tool_call", b'%b"","isComplete":true')
 THOUGHT = Row("assistant_thinking_message")
 MESSAGE = Row("assistant_message")
 TOOL_CALL = Row("tool_call")
+TOOL_RESULT = Row("tool_result")
 ERROR = Row("error")
 
 

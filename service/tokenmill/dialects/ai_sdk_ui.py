@@ -7,7 +7,8 @@
 4. `cancelled` is an `abort`; a failure of the provider and a time-out are an `error` before `finish`.
 5. Refusals are a text of their own, signatures are metadata of their reasoning, other content of a provider and errors
    in the middle are `data-…` parts.
-6. Counts of tokens are in the metadata of the message.
+6. What a tool answered is the output of its call, if it comes before the end of the message.
+7. Counts of tokens are in the metadata of the message.
 """
 
 from collections.abc import Sequence
@@ -36,6 +37,7 @@ from tokenmill.events import (
     ToolCall,
     ToolInputDelta,
     ToolInputStart,
+    ToolResult,
 )
 
 DONE = b"[DONE]"
@@ -125,7 +127,12 @@ def _reasoning(_state: AiSdkUiState, _envelope: Envelope, event: ReasoningDelta,
 
 def _tool(envelope: Envelope, call_id: str, name: str) -> dict[str, Any]:
     """The fields that all chunks of a call have."""
-    return {"toolCallId": call_id, "toolName": name} | ({} if name in envelope.request.tools else {"dynamic": True})
+    return {"toolCallId": call_id, "toolName": name, **_kind(envelope, name)}
+
+
+def _kind(envelope: Envelope, name: str) -> dict[str, Any]:
+    """Whether a page has a type for the tool."""
+    return {} if name in envelope.request.tools else {"dynamic": True}
 
 
 def _begin(state: AiSdkUiState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
@@ -168,6 +175,14 @@ def _error(state: AiSdkUiState, envelope: Envelope, event: Error, out: Payloads)
     elif state.calls.pop(call_id, None) is not None or event.code == "limit":  # one that is too large may have ended
         tool = _tool(envelope, call_id, event.name or "")
         _say(out, "tool-input-error", **tool, input=event.raw or "", errorText=event.message)
+
+
+def _result(_state: AiSdkUiState, envelope: Envelope, event: ToolResult, out: Payloads) -> None:
+    call = {"toolCallId": event.id, **_kind(envelope, event.name)}
+    if event.error is not UNSET:
+        _say(out, "tool-output-error", **call, errorText=event.error)
+    else:
+        _say(out, "tool-output-available", **call, output=None if event.result is UNSET else event.result)
 
 
 # All else
@@ -234,6 +249,7 @@ _HANDLERS: Handlers[AiSdkUiState] = {
     ToolInputDelta: _grow,
     ArgumentDelta: _grow,
     ToolCall: _call,
+    ToolResult: _result,
     Part: _part,
     Error: _error,
     Finish: _finish,

@@ -7,7 +7,8 @@
    state of the message was lost.
 3. Blocks of text, refusal and reasoning, and calls are items, numbered in the order in which they begin. Calls may grow
    side by side. A call that breaks off ends as an item with the status `incomplete`, whose arguments are no JSON.
-4. The shape says everything again: in the item when it ends, in the response when that ends. What is said again is
+4. What a tool answered is an item `function_call_output`, if it comes before the end of the response.
+5. The shape says everything again: in the item when it ends, in the response when that ends. What is said again is
    bounded by `KEPT_BYTES`; beyond it stands what deltas said alone, and the response's metadata have `tm-truncated`.
 """
 
@@ -22,6 +23,7 @@ from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, failure_tex
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.dialects.responses_items import (
     ARGUMENTS_DELTA,
+    ENDS,
     KEPT_BYTES,
     REASONING,
     REFUSAL,
@@ -34,12 +36,12 @@ from tokenmill.dialects.responses_items import (
     part_of,
     usage_of,
 )
+from tokenmill.dialects.results import result_text
 from tokenmill.events import (
     ArgumentDelta,
     Error,
     Event,
     Finish,
-    FinishReason,
     MessageStart,
     Part,
     ReasoningDelta,
@@ -50,19 +52,11 @@ from tokenmill.events import (
     ToolCall,
     ToolInputDelta,
     ToolInputStart,
+    ToolResult,
 )
 
 LAST = 2**53 - 1
 """The sequence number of an `error` where the state is lost, and with it the count: behind all others."""
-
-_ENDS: dict[FinishReason, tuple[str, Json]] = {
-    "stop": ("completed", {}),
-    "tool-calls": ("completed", {}),
-    "length": ("incomplete", {"incomplete_details": {"reason": "max_output_tokens"}}),
-    "content-filter": ("incomplete", {"incomplete_details": {"reason": "content_filter"}}),
-    "cancelled": ("incomplete", {"status": "cancelled"}),
-}
-"""How a response ends, by the native reason; the others are failures."""
 
 
 class ResponsesState(msgspec.Struct, array_like=True, gc=False):
@@ -237,6 +231,13 @@ def _end_call(state: ResponsesState, call: OpenCall, rest: str, status: str, out
     _end_item(state, call.index, call.item(status, arguments), out)
 
 
+def _result(state: ResponsesState, _envelope: Envelope, event: ToolResult, out: Payloads) -> None:
+    index, item = state.items.output_of(event.id, result_text(event))
+    begun = {**item, "output": "", "status": "in_progress"}
+    _say(state, "output_item.added", {"output_index": index, "item": begun}, out)
+    _end_item(state, index, item, out)
+
+
 # All else
 
 
@@ -261,7 +262,7 @@ def _error(state: ResponsesState, _envelope: Envelope, event: Error, out: Payloa
 
 def _finish(state: ResponsesState, envelope: Envelope, event: Finish, out: Payloads) -> None:
     _end_block(state, out)
-    kind, fields = _ENDS.get(event.reason, ("failed", {}))
+    kind, fields = ENDS.get(event.reason, ("failed", {}))
     if kind == "failed":
         message = failure_text(event.reason, state.failure)
         fields = {"error": {"code": "server_error", "message": message}}
@@ -289,6 +290,7 @@ _HANDLERS: Handlers[ResponsesState] = {
     ToolInputDelta: _grow,
     ArgumentDelta: _grow,
     ToolCall: _call,
+    ToolResult: _result,
     Part: _part,
     Error: _error,
     Finish: _finish,

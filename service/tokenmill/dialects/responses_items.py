@@ -7,6 +7,7 @@ import msgspec
 from tokenmill.dialects.arguments import GrowingArguments
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.dialects.usage import tokens
+from tokenmill.events import FinishReason
 from tokenmill.limits import KIB
 from tokenmill.parser.state import Source
 
@@ -153,6 +154,12 @@ class Items(msgspec.Struct, array_like=True, gc=False):
         call = self.calls[call_id] = OpenCall(*self._next("fc"), call_id, GrowingArguments(name, json))
         return call
 
+    def output_of(self, call_id: str, text: str) -> tuple[int, Json]:
+        """What a tool answered, as a new item, and its index."""
+        index, name = self._next("fco")
+        kind = {"id": name, "type": "function_call_output", "status": "completed"}
+        return index, {**kind, "call_id": call_id, "output": text}
+
     def end(self, index: int, item: Json) -> bytes:
         """An item has ended: its JSON, kept if there is room."""
         encoded = json_bytes(item)
@@ -167,6 +174,16 @@ class Items(msgspec.Struct, array_like=True, gc=False):
         index = self.begun
         self.begun += 1
         return index, f"{prefix}_{self.base}_{index}"
+
+
+ENDS: dict[FinishReason, tuple[str, Json]] = {
+    "stop": ("completed", {}),
+    "tool-calls": ("completed", {}),
+    "length": ("incomplete", {"incomplete_details": {"reason": "max_output_tokens"}}),
+    "content-filter": ("incomplete", {"incomplete_details": {"reason": "content_filter"}}),
+    "cancelled": ("incomplete", {"status": "cancelled"}),
+}
+"""How a response ends, by the native reason; the others are failures."""
 
 
 def part_of(kind: Kind, text: str) -> Json:

@@ -11,6 +11,7 @@
    the end, text first, then calls, then reasoning, as the provider does not say where they are complete.
 6. A call that fails ends its segment, then comes an `ERROR`. Its source is not shown again as text, unless nothing of
    it was shown. A JSON text that never named a tool is a `tool_call` all the same.
+7. What came of a call is `TOOL_EXECUTION_SUCCEEDED` or `TOOL_EXECUTION_FAILED`, with the id of its segment.
 """
 
 import re
@@ -35,6 +36,7 @@ from tokenmill.events import (
     ToolCall,
     ToolInputDelta,
     ToolInputStart,
+    ToolResult,
 )
 
 CONTENT_OF = {"write_file": "content", "patch_file": "patch", "run_bash": "command"}
@@ -209,6 +211,16 @@ def _end_metadata(segment: CallSegment) -> dict[str, Any]:
     return segment.metadata if segment.arguments is None else {**segment.metadata, "arguments": segment.arguments}
 
 
+def _result(_state: SegmentsState, envelope: Envelope, event: ToolResult, out: Payloads) -> None:
+    who = {"invocation_id": event.id, "tool_name": event.name, "turn_id": envelope.message_id}
+    if event.error is not UNSET:
+        payload = {"type": "TOOL_EXECUTION_FAILED", "payload": {**who, "error": event.error}}
+    else:
+        result = None if event.result is UNSET else event.result
+        payload = {"type": "TOOL_EXECUTION_SUCCEEDED", "payload": {**who, "result": result}}
+    out.append(json_bytes({**payload, "segment_id": event.id}))
+
+
 # Errors and the end
 
 
@@ -247,6 +259,7 @@ _HANDLERS: Handlers[SegmentsState] = {
     ToolInputDelta: _source,
     ArgumentDelta: _argument,
     ToolCall: _call,
+    ToolResult: _result,
     Error: _error,
     Finish: _finish,
 }
