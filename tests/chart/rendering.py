@@ -19,6 +19,9 @@ NAMESPACE = "streams"
 
 COMPONENT = "app.kubernetes.io/component"
 
+OTHERS = {"gateway", "tools", "tools-server"}
+"""Components that stand beside the workers, with pods of their own."""
+
 Object = dict[str, Any]
 Values = Mapping[str, Any]
 """Path → value, as in `{"worker.kind": "Deployment"}`."""
@@ -66,15 +69,30 @@ def kind(kind: str, objects: list[Object]) -> list[Object]:
     return [found for found in objects if found["kind"] == kind]
 
 
+def component(found: Object) -> str:
+    """The part of a release that an object belongs to; empty if it is for all of them."""
+    return str(found["metadata"].get("labels", {}).get(COMPONENT, ""))
+
+
 def of_gateway(objects: list[Object]) -> list[Object]:
     """The gateway's own objects."""
-    return [found for found in objects if found["metadata"].get("labels", {}).get(COMPONENT) == "gateway"]
+    return [found for found in objects if component(found) == "gateway"]
 
 
-def without_gateway(objects: list[Object]) -> list[Object]:
-    """All others."""
-    gateway = of_gateway(objects)
-    return [found for found in objects if found not in gateway]
+def of_tools(objects: list[Object]) -> list[Object]:
+    """Those of the runners of tools."""
+    return [found for found in objects if component(found) == "tools"]
+
+
+def of_server(name: str, objects: list[Object]) -> list[Object]:
+    """Those of a server of tools that the release runs."""
+    ours = [found for found in objects if component(found) == "tools-server"]
+    return [found for found in ours if found["metadata"]["labels"]["tokenmill/server"] == name]
+
+
+def around_workers(objects: list[Object]) -> list[Object]:
+    """All objects but those of the parts that stand beside the workers."""
+    return [found for found in objects if component(found) not in OTHERS]
 
 
 def one(kind_: str, objects: list[Object]) -> Object:
@@ -98,13 +116,18 @@ def pod_of(found: Object) -> Object:
 
 def worker(objects: list[Object]) -> Object:
     """The workers' StatefulSet or Deployment."""
-    (found,) = (found for found in without_gateway(objects) if found["kind"] in {"StatefulSet", "Deployment"})
+    (found,) = (found for found in around_workers(objects) if found["kind"] in {"StatefulSet", "Deployment"})
     return found
 
 
 def gateway(objects: list[Object]) -> Object:
     """The gateways' Deployment."""
     return one("Deployment", of_gateway(objects))
+
+
+def runner(objects: list[Object]) -> Object:
+    """The Deployment of those that run tools."""
+    return one("Deployment", of_tools(objects))
 
 
 def container(found: Object) -> Object:

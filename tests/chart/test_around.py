@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.chart.rendering import CHART, Object, container, hook, kind, one, pod_of, render, worker
+from tests.chart.rendering import CHART, Object, Values, container, hook, kind, one, pod_of, render, worker
 from tests.chart.tools import run
 
 SASL = CHART / "ci" / "keda-sasl-values.yaml"
@@ -143,11 +143,12 @@ def test_names_fit_where_a_release_has_a_long_one() -> None:
     assert max(len(found["metadata"]["name"]) for found in objects) <= 63
 
 
-def notes(example: Path | None = None) -> str:
+def notes(example: Path | None = None, more: Values | None = None) -> str:
     """What `helm install` says at its end. It needs a cluster for that, so the text is rendered as a template here."""
     text = (CHART / "templates" / "NOTES.txt").read_text()
     rendered = {"kind": "ConfigMap", "metadata": {"name": "notes"}}
     values = {
+        **(more or {}),
         "extraEnv": [{"name": "NOTES", "value": text}],
         "extraObjects": [{**rendered, "data": {"said": "{{ tpl (first .Values.extraEnv).value . | b64enc }}"}}],
     }

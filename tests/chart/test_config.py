@@ -12,11 +12,11 @@ from tests.chart.rendering import (
     EXAMPLES,
     Object,
     Refused,
+    around_workers,
     container,
     hook,
     one,
     render,
-    without_gateway,
     worker,
 )
 from tokenmill.config import Config, load_config
@@ -39,7 +39,7 @@ SECRETS = {
 
 
 def file_of(objects: list[Object]) -> str:
-    ours = [found for found in without_gateway(objects) if "tokenmill.toml" in found.get("data", {})]
+    ours = [found for found in around_workers(objects) if "tokenmill.toml" in found.get("data", {})]
     return str(one("ConfigMap", ours)["data"]["tokenmill.toml"])
 
 
@@ -68,7 +68,7 @@ def test_the_worker_accepts_its_configuration(example: Path, tmp_path: Path) -> 
     said = yaml.safe_load(example.read_text()) or {}
     config = checked(tmp_path, example)
     for section, keys in said.get("config", {}).items():
-        if section not in {"outputs", "gateway"}:
+        if section not in {"outputs", "gateway", "tools"}:
             assert {key: getattr(getattr(config, section), key) for key in keys} == keys
 
 

@@ -1,6 +1,7 @@
-"""Worker, topics job and test pod run exactly as the rendered manifests say, against a real Kafka and a real Redis."""
+"""All pods of a release run exactly as the rendered manifests say, against a real Kafka and a real Redis."""
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.chart.pods import Container, Secrets
-from tests.chart.rendering import Object, hook, render, worker
+from tests.chart.rendering import Object, hook, of_server, of_tools, one, render, runner, worker
+from tests.structure.tree import CHECKOUT
 from tests.support.certificates import make_identity
 from tests.support.stage import Stage, until
+from tests.support.tool_calls import Calls
 from tests.support.topics import admin_of
 from tokenmill.servers import RedisServer, SecureKafkaServer
 from tokenmill.servers.process import free_port
@@ -106,3 +109,58 @@ async def _members(stage: Stage) -> list[str]:
         (described,) = await admin.describe_consumer_groups([stage.group])
         ((_, _, _, _, _, members, *_),) = described.groups
         return [member_id for member_id, *_ in members]
+
+
+def with_tools(kafka: SecureKafkaServer, calls: Calls) -> list[Object]:
+    """A release with runners, and one server that is theirs."""
+    port = free_port()
+    server = {
+        "image": "a stand-in",
+        "command": [sys.executable, "-m", "tests.support.mcp_server"],
+        "args": [str(port)],
+        "env": [{"name": "PYTHONPATH", "value": str(CHECKOUT)}],
+        "port": port,
+    }
+    objects = render(
+        values={
+            "config.kafka.bootstrap_servers": kafka.secure_bootstrap,
+            "config.kafka.security_protocol": "SASL_SSL",
+            "config.kafka.sasl_mechanism": "SCRAM-SHA-512",
+            "config.topics": {key: getattr(calls.topics, key) for key in calls.settings["topics"]},
+            "config.tools": {"group_id": calls.settings["tools"]["group_id"], "port": free_port()},
+            "kafka.login.existingSecret": "kafka-login",
+            "kafka.ca.existingSecret": "kafka-ca",
+            "tools.enabled": True,
+            "tools.servers": {"weather": server},
+        }
+    )
+    service = one("Service", of_server("weather", objects))["metadata"]["name"]
+    files = one("ConfigMap", of_tools(objects))["data"]
+    files["servers.json"] = files["servers.json"].replace(f"//{service}:", "//127.0.0.1:")  # no name of a Service
+    return objects
+
+
+async def test_runners_call_the_servers_of_the_release_and_drain(
+    tmp_path: Path, secure_kafka: SecureKafkaServer, secrets: Secrets, unique: str
+) -> None:
+    """Both as their manifests say: a call in, a result out, and one that runs is finished at the end."""
+    async with Calls(tmp_path, secure_kafka.bootstrap, unique) as calls:
+        objects = with_tools(secure_kafka, calls)
+        with ExitStack() as stack:
+            server = Container(one("Deployment", of_server("weather", objects)), objects, {}, tmp_path / "server")
+            pod = Container(runner(objects), objects, secrets, tmp_path / "runner")
+            for each in (server, pod):
+                stack.callback(each.kill)
+                each.start()
+            await until(lambda: pod.passes("startupProbe"), "the process is up", pod.patience("startupProbe"))
+            await until(lambda: pod.passes("readinessProbe"), "its partitions are taken over")
+            await calls.call("first")
+            await until(lambda: calls.answered("first"), "the result")
+            assert calls.effects() == ["begin first", "end first"]
+            assert pod.passes("livenessProbe")
+
+            await calls.call("last", seconds=2)
+            await until(lambda: "begin last" in calls.effects(), "it runs")
+            assert await asyncio.to_thread(pod.stop) == 0, pod.log.read_text()
+            (result,) = (await calls.results())["last"]
+            assert result.result["structuredContent"] == {"result": "last"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chart.rendering import CHART, EXAMPLES, Refused, Values, kind, one, render, without_gateway, worker
+from tests.chart.rendering import CHART, EXAMPLES, Refused, Values, around_workers, kind, one, render, worker
 
 SASL = CHART / "ci" / "keda-sasl-values.yaml"
 MTLS = CHART / "ci" / "keda-mtls-values.yaml"
@@ -17,7 +17,7 @@ KEDA = {"worker.autoscaling.kind": "keda"}
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_one_thing_at_most_says_how_many_workers_there_are(example: Path) -> None:
     """A number, an HPA or a ScaledObject."""
-    objects = without_gateway(render(example))
+    objects = around_workers(render(example))
     fixed = "replicas" in worker(objects)["spec"]
     assert fixed + len(kind("HorizontalPodAutoscaler", objects)) + len(kind("ScaledObject", objects)) == 1
 

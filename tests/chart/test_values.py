@@ -15,6 +15,10 @@ from tests.structure.tree import DOCS
 from tokenmill.gen.chart import values
 
 READ = re.compile(r"\.Values((?:\.\w+)+)")
+READ_OF_SERVER = re.compile(r"\$server\.(\w+)")
+SERVER = "tools.serverDefaults"
+"""What a server of tools says itself, or has of this: the templates read both in one."""
+
 PATHS = [value.path for value in values()]
 DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text())
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
@@ -35,8 +39,9 @@ def template_files() -> list[Path]:
 
 
 def read_by_templates() -> set[str]:
-    found = (READ.findall(path.read_text()) for path in template_files())
-    return {path.removeprefix(".") for paths in found for path in paths}
+    texts = [path.read_text() for path in template_files()]
+    found = {path.removeprefix(".") for text in texts for path in READ.findall(text)}
+    return found - {SERVER} | {f"{SERVER}.{key}" for text in texts for key in READ_OF_SERVER.findall(text)}
 
 
 def leaves(tree: Mapping[str, Any], above: str = "") -> Iterator[str]:
@@ -68,6 +73,13 @@ def value_at(tree: Any, path: str) -> object:
     return tree
 
 
+def with_servers(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Values, and what their servers of tools say, each as if it were said for all."""
+    yield values
+    for said in values.get("tools", {}).get("servers", {}).values():
+        yield {"tools": {"serverDefaults": said}}
+
+
 def test_every_value_has_one_comment() -> None:
     """Its own, or that of the value that it is a part of."""
     assert {path: within(path, PATHS) for path in leaves(DEFAULTS) if len(within(path, PATHS)) != 1} == {}
@@ -96,7 +108,7 @@ def test_the_schema_knows_every_value_and_no_other() -> None:
 
 def test_every_value_is_set_in_an_example() -> None:
     """So that every feature is rendered and checked, not only its absence."""
-    examples = [yaml.safe_load(path.read_text()) or {} for path in EXAMPLES]
+    examples = [tree for path in EXAMPLES for tree in with_servers(yaml.safe_load(path.read_text()) or {})]
     plain = [path for path in PATHS if all(value_at(one, path) in ({}, value_at(DEFAULTS, path)) for one in examples)]
     assert plain == []
 
@@ -123,6 +135,9 @@ def test_values_of_the_documentation_are_accepted(block: Block) -> None:
         ("config.kafka.group_instance_id", "mill-0"),
         ("config.redis.url", "redis://:password@redis:6379/0"),
         ("config.kafka.bootstrap_servers", None),
+        ("tools.serverDefaults.ports", [8000]),
+        ("tools.servers.files.imagePullPolicy", "Always"),
+        ("tools.mcpServers.tickets.headers.authorization", "Bearer open-sesame"),
     ],
 )
 def test_what_the_schema_refuses(path: str, value: object) -> None:

@@ -11,12 +11,12 @@ from tests.chart.rendering import (
     Object,
     Refused,
     Values,
+    around_workers,
     container,
     kind,
     one,
     pod_of,
     render,
-    without_gateway,
     worker,
 )
 
@@ -65,7 +65,7 @@ def test_a_deployment_has_no_static_members() -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_selectors_find_the_workers_and_nothing_else(example: Path) -> None:
     """Service, disruption budget, spread and the set itself mean the same pods."""
-    objects = without_gateway(render(example))
+    objects = around_workers(render(example))
     found = worker(objects)
     selector = found["spec"]["selector"]["matchLabels"]
     assert selector.keys() == SELECTOR.keys()

@@ -33,6 +33,65 @@
 {{- end -}}
 {{- end }}
 
+{{- define "tokenmill.toolsGraceSeconds" -}}
+{{- $needed := add .Values.tools.preStopSeconds (ceil .Values.config.tools.drain_s) 10 | int -}}
+{{- $given := .Values.tools.terminationGracePeriodSeconds | int -}}
+{{- if and $given (lt $given $needed) -}}
+{{- fail (printf "tools.terminationGracePeriodSeconds is %d, and a drain may take %d: tools.preStopSeconds, config.tools.drain_s and 10 s more" $given $needed) -}}
+{{- end -}}
+{{ default $needed $given }}
+{{- end }}
+
+{{- define "tokenmill.toolsMaxReplicas" -}}
+{{- default .Values.topics.partitions .Values.tools.autoscaling.maxReplicas | int -}}
+{{- end }}
+
+{{- define "tokenmill.toolsChecks" -}}
+{{- $file := .Values.config.tools.servers_file -}}
+{{- $said := or .Values.tools.servers .Values.tools.mcpServers -}}
+{{- if not (or $file $said) -}}
+{{- fail "tools.enabled needs a server: name one in tools.servers, which this release runs, or in tools.mcpServers" -}}
+{{- end -}}
+{{- if and $file $said -}}
+{{- fail "config.tools.servers_file is a file of your own, beside which tools.servers and tools.mcpServers count for nothing: leave out the one or the others" -}}
+{{- end -}}
+{{- range $name, $_ := .Values.tools.mcpServers -}}
+{{- if not (regexMatch "^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$" $name) -}}
+{{- fail (printf "tools.mcpServers: %q is no name for a server: take letters, digits, - and single _" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $server := include "tokenmill.toolsServers" . | fromJson -}}
+{{- include "tokenmill.toolsServerChecks" (merge (dict "server" $name "image" $server.image) $) -}}
+{{- end -}}
+{{- $partitions := .Values.topics.partitions | int -}}
+{{- $scaled := .Values.tools.autoscaling.enabled -}}
+{{- $most := ternary (include "tokenmill.toolsMaxReplicas" . | int) (.Values.tools.replicas | int) $scaled -}}
+{{- if gt $most $partitions -}}
+{{- fail (printf "tools.%s is %d, and topics.partitions %d: runners beyond it would be idle" (ternary "autoscaling.maxReplicas" "replicas" $scaled) $most $partitions) -}}
+{{- end -}}
+{{- $least := .Values.tools.autoscaling.minReplicas | int -}}
+{{- if and $scaled (gt $least $most) -}}
+{{- fail (printf "tools.autoscaling.minReplicas is %d, and there are at most %d" $least $most) -}}
+{{- end -}}
+{{- end }}
+
+{{/* Of a server that the release runs: its name is part of objects' names and stands in mcpServers. */}}
+{{- define "tokenmill.toolsServerChecks" -}}
+{{- if not (regexMatch "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" .server) -}}
+{{- fail (printf "tools.servers: %q is no name for objects: take lower-case letters, digits and -, with no - at either end" .server) -}}
+{{- end -}}
+{{- $name := include "tokenmill.toolsServer" . -}}
+{{- if gt (len $name) 63 -}}
+{{- fail (printf "tools.servers.%s: its Service would be called %s, which is longer than 63 characters: take a shorter name, or a shorter fullnameOverride" .server $name) -}}
+{{- end -}}
+{{- if hasKey .Values.tools.mcpServers .server -}}
+{{- fail (printf "tools.servers.%s is also in tools.mcpServers: give one of them another name" .server) -}}
+{{- end -}}
+{{- if not .image -}}
+{{- fail (printf "tools.servers.%s has no image: say which in its key image" .server) -}}
+{{- end -}}
+{{- end }}
+
 {{- define "tokenmill.maxReplicas" -}}
 {{- default .Values.topics.partitions .Values.worker.autoscaling.maxReplicas | int -}}
 {{- end }}

@@ -30,14 +30,18 @@
 {{- end }}
 {{- end }}
 
-{{/* The file: sections are tables, outputs are several. Only gateways, with .whole, get all of the gateway's section:
-workers would look for its secrets. What they make events for they have to know. */}}
+{{/* The file: sections are tables, outputs are several. The sections of gateway and tools are in the file of .part alone:
+others would look for secrets, and start anew when they change. For whom they make events, workers have to know. */}}
 {{- define "tokenmill.toml" -}}
 {{- $config := deepCopy .Values.config -}}
 {{- if .Values.redis.existingSecret -}}
 {{- $_ := unset $config.redis "url" -}}
 {{- end -}}
-{{- if not .whole -}}
+{{- $part := .part | default "worker" -}}
+{{- if ne $part "tools" -}}
+{{- $_ := unset $config "tools" -}}
+{{- end -}}
+{{- if ne $part "gateway" -}}
 {{- $_ := set $config "gateway" (pick $config.gateway "dialects") -}}
 {{- if not $config.gateway -}}
 {{- $_ := unset $config "gateway" -}}

@@ -1,8 +1,12 @@
 {{/* Whom the pods talk to: names and brokers; workers to Redis besides. */}}
-{{- define "tokenmill.egressKafka" -}}
+{{- define "tokenmill.egressNames" -}}
 - ports:
     - {port: 53, protocol: UDP}
     - {port: 53, protocol: TCP}
+{{- end }}
+
+{{- define "tokenmill.egressKafka" -}}
+{{- include "tokenmill.egressNames" . }}
 {{- $servers := splitList "," .Values.config.kafka.bootstrap_servers }}
 {{- $ports := list }}
 {{- range $servers }}

@@ -31,6 +31,30 @@ app.kubernetes.io/component: worker
 app.kubernetes.io/component: gateway
 {{- end }}
 
+{{- define "tokenmill.tools" -}}
+{{ include "tokenmill.fullname" . }}-tools
+{{- end }}
+
+{{- define "tokenmill.toolsSelector" -}}
+{{ include "tokenmill.selector" . }}
+app.kubernetes.io/component: tools
+{{- end }}
+
+{{/* Of the server of tools that is called .server. */}}
+{{- define "tokenmill.toolsServer" -}}
+{{ include "tokenmill.tools" . }}-{{ .server }}
+{{- end }}
+
+{{- define "tokenmill.toolsServerComponent" -}}
+app.kubernetes.io/component: tools-server
+tokenmill/server: {{ .server | quote }}
+{{- end }}
+
+{{- define "tokenmill.toolsServerSelector" -}}
+{{ include "tokenmill.selector" . }}
+{{ include "tokenmill.toolsServerComponent" . }}
+{{- end }}
+
 {{/* Labels of pods: nothing that a new version of the chart alone would change, and with it the pods. */}}
 {{- define "tokenmill.podLabels" -}}
 {{ include "tokenmill.selector" . }}
@@ -51,6 +75,16 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}
 {{- else -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end }}
+
+{{/* That of runners of tools. */}}
+{{- define "tokenmill.toolsImage" -}}
+{{- $repository := .Values.tools.image.repository | default (printf "%s-tools" .Values.image.repository) -}}
+{{- if .Values.tools.image.digest -}}
+{{ $repository }}@{{ .Values.tools.image.digest }}
+{{- else -}}
+{{ $repository }}:{{ .Values.tools.image.tag | default .Values.image.tag | default .Chart.AppVersion }}
 {{- end -}}
 {{- end }}
 

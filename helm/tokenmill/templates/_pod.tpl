@@ -1,6 +1,6 @@
-{{/* What the pods of worker, gateway, topics job and test share. */}}
+{{/* What the pods of worker, gateway, tools, topics job and test share. */}}
 
-{{/* First lines of a pod's spec. */}}
+{{/* First lines of a pod's spec; with other rights if .podSecurityContext says so. */}}
 {{- define "tokenmill.pod" -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -9,12 +9,12 @@ imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 securityContext:
-  {{- toYaml .Values.podSecurityContext | nindent 2 }}
+  {{- toYaml (.podSecurityContext | default .Values.podSecurityContext) | nindent 2 }}
 {{- end }}
 
-{{/* First lines of a container; its command is the image's own program. */}}
+{{/* First lines of a container; its command is the image's own program. The image is the chart's, unless there is .image. */}}
 {{- define "tokenmill.container" -}}
-image: {{ include "tokenmill.image" . }}
+image: {{ .image | default (include "tokenmill.image" .) }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 securityContext:
   {{- toYaml .Values.securityContext | nindent 2 }}
