@@ -11,8 +11,10 @@ from click.testing import CliRunner
 
 from tests.support.stage import until
 from tests.support.tool_calls import Calls
+from tests.support.topics import read_topic
 from tokenmill.commands.tools import command
 from tokenmill.servers.ours import toml
+from tokenmill.tools.control import Cancel, read_control
 
 pytestmark = pytest.mark.integration
 
@@ -65,6 +67,18 @@ async def test_calls_wait_for_a_word(calls: Calls) -> None:
     results = {id_: (one.error, one.code) for id_, (one,) in (await calls.results()).items() if one.error}
     assert results == {"no": ("refused by Ada: not today", "denied"), "long": ("the call was cancelled", "cancelled")}
     assert "end long" not in calls.effects()
+
+
+async def test_who_has_no_name_may_speak_too(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user of a container has a number only."""
+
+    def nobody() -> str:
+        raise KeyError("getpwuid(): uid not found: 65532")
+
+    monkeypatch.setattr("getpass.getuser", nobody)
+    await said(calls, "cancel", "c1", "m")
+    (record,) = await read_topic(calls.bootstrap, calls.topics.tool_control)
+    assert read_control(record.value) == Cancel(conversation_id="c1", message_id="m")
 
 
 async def _all_of(calls: Calls, *words: str) -> dict[str, str] | None:

@@ -1,6 +1,7 @@
 """The demo as a whole, as a newcomer runs it."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.structure.tree import CHECKOUT
 from tokenmill.demo.run import COPIES
 from tokenmill.demo.samples import samples
 
@@ -49,6 +51,9 @@ def test_the_whole_flow_in_plain_lines(temporary: Path) -> None:
     assert ["finish", str(everything), str(everything * COPIES)] in lines
     assert sum(line[:1] == ["error"] and line[1].endswith("-call:") for line in lines) == len(BROKEN)
     assert ["dead", "letters", "1", "undecodable", "1"] in lines
+    tutorial = (CHECKOUT / "docs" / "tutorial.md").read_text()
+    (conversation,) = re.findall(r"```text\n(── letters .*?)```", tutorial, flags=re.DOTALL)
+    assert conversation in run.stdout
     assert f"The gateway served {everything} conversations over HTTP" in run.stdout
 
 
@@ -83,7 +88,8 @@ def test_kept_open_it_shows_an_answer_at_the_address_of_its_last_line(temporary:
         keeping, env=environment(temporary), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
-        address = next(line for line in process.stdout if line.startswith(b"http://"))
+        address = next((line for line in process.stdout if line.startswith(b"http://")), None)
+        assert address is not None, process.stderr and process.stderr.read()
         with urllib.request.urlopen(address.decode().strip(), timeout=DEADLINE_S) as answer:  # noqa: S310 -- it is http
             assert answer.headers["content-type"].startswith("text/event-stream")
             lines = iter(answer)

@@ -33,8 +33,9 @@ ODD = {"command": sys.executable, "args": ["-m", "tests.support.odd_server"], "c
 class Answers:
     """Answers of a model as they are written, and what their tools did."""
 
-    def __init__(self, stage: Stage, folder: Path) -> None:
+    def __init__(self, stage: Stage, runner: ToolsProcess, folder: Path) -> None:
         self.stage = stage
+        self.runner = runner
         self.ledger = folder / "ledger"
         self._written: dict[str, int] = {}
 
@@ -49,6 +50,10 @@ class Answers:
             await self._chunk(conversation, {"delta": piece})
         if finish:
             await self._chunk(conversation, {"finish_reason": "stop"})
+
+    async def cancel(self, conversation: str) -> None:
+        """Nobody wants the answer any more."""
+        await self._chunk(conversation, {"control": "cancel"})
 
     async def _chunk(self, conversation: str, fields: dict[str, Any]) -> None:
         seq = self._written[conversation] = self._written.get(conversation, -1) + 1
@@ -91,8 +96,8 @@ async def answers(stage: Stage, unique: str, tmp_path: Path) -> AsyncIterator[An
         "tools": {"group_id": f"tools-{unique}", "calls_per_answer": 10_000, "call_s": 60 + 2 * SLOW_S},
     }
     await stage.start()
-    with ToolsProcess(tmp_path / "tools", settings, {"weather": WEATHER, "odd": ODD}):
-        yield Answers(stage, tmp_path)
+    with ToolsProcess(tmp_path / "tools", settings, {"weather": WEATHER, "odd": ODD}) as runner:
+        yield Answers(stage, runner, tmp_path)
 
 
 async def test_a_call_is_answered_while_the_text_goes_on(answers: Answers) -> None:
@@ -105,6 +110,17 @@ async def test_a_call_is_answered_while_the_text_goes_on(answers: Answers) -> No
     await answers.write("c", " Meanwhile", " I write on.", finish=True)
     await until(lambda: answers.finished("c"), "the end")
     assert len((await answers.results())["c"]) == 1
+
+
+async def test_a_cancelled_answer_takes_its_calls_with_it(answers: Answers) -> None:
+    """The server is told; so is whoever waits for the result."""
+    params = {"seconds": 100, "ledger": str(answers.ledger)}
+    await answers.write("c", json.dumps({"tool": "weather__wait", "params": params}), " Let me wait")
+    await until(lambda: "\ntokenmill_tools_running 1.0\n" in answers.runner.metrics(), "the tool is at work")
+    await answers.cancel("c")
+    (result,) = (await until(answers.results, "the result"))["c"]
+    assert result.code == "cancelled"
+    await until(lambda: answers.effects() == ["cancelled"], "the server was told")
 
 
 def promised(answers: Answers) -> dict[str, tuple[list[str], list[str]]]:

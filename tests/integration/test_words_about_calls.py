@@ -9,6 +9,8 @@ from tests.support.desks import FUTURE_MS, config_of, desk_of, record, results
 from tests.support.stage import until
 from tests.support.topics import read_topic
 from tokenmill.config import Config
+from tokenmill.events import Finish
+from tokenmill.records import InputRecord
 from tokenmill.tools.call import Call
 from tokenmill.tools.control import Approval, ApprovalRequest, Cancel, Orders, read_control
 from tokenmill.tools.outcome import Outcome
@@ -108,3 +110,40 @@ async def test_cancelled_calls_end_wherever_they_are(config: Config) -> None:
     assert {result.id: result.code for result in await results(config)} == dict.fromkeys(
         ("runs", "waits", "asks", "comes"), "cancelled"
     )
+
+
+@pytest.mark.parametrize("told", [True, False])
+async def test_a_cancelled_message_takes_its_calls_with_it(config: Config, told: bool) -> None:
+    """Wherever they are, and whoever has the partition next; other messages go on. Unless that is switched off."""
+    tools = msgspec.structs.replace(config.tools, cancel_with_message=told)
+    config, go, ended = msgspec.structs.replace(config, tools=tools), asyncio.Event(), list[str]()
+
+    async def run(call: Call) -> Outcome:
+        try:
+            await go.wait()
+        finally:
+            ended.append(call.id)
+        return Outcome(result=call.id)
+
+    async with desk_of(config, run, Places(1, 1)) as desk:
+        desk.begin_at(0)
+        desk.give([record(0, "runs"), record(1, "waits"), record(2, "asks", "risky")])
+        working = asyncio.create_task(desk.work())
+        await until(lambda: desk.taken == 3 and desk.asking == 1, "all are taken")
+        desk.give([record(3, "comes"), cancelled(4), cancelled(5)])
+        await until(lambda: desk.taken == 6, "the end is taken")
+        if told:
+            await until(lambda: not desk.unfinished and not desk.asking, "all are over")
+        working.cancel()
+    assert ended == ["runs"]
+    found = {result.id: result.code for result in await results(config)}
+    assert found == (dict.fromkeys(("runs", "waits", "asks", "comes"), "cancelled") if told else {})
+    async with desk_of(config, run) as new:
+        new.begin_at(6)
+        assert (new.unfinished + new.asking == 0) is told
+
+
+def cancelled(offset: int) -> InputRecord:
+    """The end of the message that all calls are of."""
+    end = Finish("cancelled", conversation_id="c", message_id="m", seq=9, time=1)
+    return InputRecord("tool-calls", 0, offset, FUTURE_MS, b"c", msgspec.json.encode(end), [("tm-opened", b"7")])

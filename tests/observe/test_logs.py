@@ -90,5 +90,6 @@ def test_libraries_only_warn() -> None:
     logging.getLogger("aiokafka").warning("not shown")
     setup_logs("plain", "DEBUG", stream)
     logging.getLogger("aiokafka").info("not shown either")
+    logging.getLogger("httpx2").info("nor this: its URLs may hold a secret")
     logging.getLogger("aiokafka").warning("shown")
     assert [line.rsplit(": ", 1)[1] for line in stream.getvalue().splitlines()] == ["shown"]

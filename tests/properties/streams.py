@@ -11,7 +11,7 @@ from tokenmill.session import OutputSpec, Partition, SessionSettings
 SETTINGS = SessionSettings(
     outputs=(
         OutputSpec("events"),
-        OutputSpec("tool-calls", events=frozenset({"tool-call"}), clean_calls_only=True),
+        OutputSpec("tool-calls", events=frozenset({"tool-call", "finish"}), for_runners=True),
         OutputSpec("chunks", "openai"),
         OutputSpec("completions", "openai_completion", key="choice"),
         OutputSpec("sessions", "session", key="choice"),

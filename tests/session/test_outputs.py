@@ -17,7 +17,7 @@ from tokenmill.session import OutputSpec, Partition, SessionSettings, outputs, s
 
 CALL = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
 OPEN = {"message_id": "m", "open": {"format": "hermes"}}
-CALLS = OutputSpec("tool-calls", events=frozenset({"tool-call"}), clean_calls_only=True)
+CALLS = OutputSpec("tool-calls", events=frozenset({"tool-call", "finish"}), for_runners=True)
 SMALL = Limits(output_bytes=8 * KIB, delta_chars=100)
 
 
@@ -69,6 +69,22 @@ def test_a_call_with_a_problem_is_not_for_tool_runners() -> None:
     out = output({"message_id": "m", "open": options, "delta": CALL}, specs=(OutputSpec("events"), CALLS))
     assert [event.type for event in events(out)].count("tool-call") == 1
     assert [each for each in out if each.topic == "tool-calls"] == []
+
+
+def test_runners_hear_of_the_end_of_a_cancelled_message() -> None:
+    """With the same headers, behind its calls; no other end concerns them."""
+    chunks: dict[str, dict[str, object]] = {"cancelled": {"control": "cancel"}, "stop": {"end": True}}
+    ends = {
+        end: [
+            msgspec.json.decode(each.value or b"")["type"]
+            for each in output(
+                OPEN | {"delta": CALL}, {"message_id": "m", **chunk}, specs=(OutputSpec("events"), CALLS)
+            )
+            if each.topic == "tool-calls" and dict(each.headers)["tm-opened"] == b"1000"
+        ]
+        for end, chunk in chunks.items()
+    }
+    assert ends == {"cancelled": ["tool-call", "finish"], "stop": ["tool-call"]}
 
 
 def test_a_call_that_is_too_large_becomes_an_error() -> None:

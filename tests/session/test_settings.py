@@ -11,11 +11,11 @@ from tokenmill.session import OutputSpec, SessionSettings
 
 
 def test_the_defaults_make_two_outputs() -> None:
-    """All events to `events`, calls without a problem to `tool-calls`."""
+    """All events to `events`, what concerns runners to `tool-calls`."""
     settings = SessionSettings.from_config(Config())
     assert settings.outputs == (
         OutputSpec("events"),
-        OutputSpec("tool-calls", events=frozenset({"tool-call"}), clean_calls_only=True),
+        OutputSpec("tool-calls", events=frozenset({"tool-call", "finish"}), for_runners=True),
     )
     assert (settings.codec, settings.dlq, settings.defaults) == ("native", "tokens.dlq", Options())
 

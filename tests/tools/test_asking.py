@@ -57,3 +57,12 @@ def test_nobody_is_asked_about_what_is_cancelled() -> None:
     orders.take(Cancel(conversation_id="c", message_id="a"), 100)
     assert [each.id for each in found.cancelled()] == ["a"]
     assert len(found) == 1
+
+
+def test_who_is_let_go_of_is_asked_about_no_more() -> None:
+    """Whether anybody was asked or not."""
+    asking = Asking(Orders())
+    asking.put(Asked(Call("c", "m", 0, 1, "a", "w__note", {}, 2), "f", 99))
+    for id_ in ("b", "a"):
+        asking.let_go(Call("c", "m", 0, 1, id_, "w__note", {}, 2).key)
+    assert len(asking) == 0

@@ -96,3 +96,16 @@ def test_what_is_none_of_ours_is_passed_over() -> None:
         assert b"key" not in book
     book.read(b"key", msgspec.json.encode(Written("done", 1)), 9)
     assert b"key" in book
+
+
+def test_the_calls_of_an_answer_that_are_not_done_are_known() -> None:
+    """Those of another choice are another's."""
+    one, two, three, other = call(1), call(2), call(3), msgspec.structs.replace(call(4), choice=1)
+    book = Book(KEEP_MS)
+    for each in (one, two, other):
+        book.write(each, "running", 5)
+    book.write(one, "done", 6)
+    book.expect(three, 7)
+    assert book.unfinished(one.answer) == [two, three]
+    assert book.unfinished(call(5, time=9).answer) == book.unfinished(one.answer)
+    assert book.unfinished(b"nobody's") == []

@@ -123,3 +123,21 @@ async def test_how_far_calls_are_is_told_now_and_then(monkeypatch: pytest.Monkey
     assert underway.progress == {}
     servers.progress(Progress(1_000))
     assert underway.progress == {}
+
+
+async def test_what_is_let_go_of_ends_without_a_word() -> None:
+    """Wherever it is; others go on, and its place is given back."""
+    underway, places, servers = begun("one", "two")
+    underway.look(call("three"))
+    await soon()
+    for id_ in ("one", "three", "nobody"):
+        underway.let_go(call(id_).key)
+    await soon()
+    assert (underway.running, underway.looking, places.take("w")) == (1, 0, True)
+    servers.go.set()
+    await soon()
+    assert [each.id for each, _ in underway.over] == ["two"]
+    underway.look(call("four"))
+    await soon()
+    underway.let_go(call("four").key)
+    assert not underway.looked_at

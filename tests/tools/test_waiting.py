@@ -110,3 +110,14 @@ def test_people_are_asked_a_bounded_number_of_questions(monkeypatch: pytest.Monk
     assert (step.stage, step.asked) == ("asking", Asked(call("a"), "f", 3_010))
     assert _told(found.ask(call("b"), "f", 10)) == ("b", "limit")
     assert [_told(step) for step in found.said(3_011)] == [("a", "expired")]
+
+
+def test_who_is_cancelled_waits_no_longer() -> None:
+    """For a place or for a person; of what may have been made, nothing is denied."""
+    found = waiting()
+    found.put(call("a"))
+    found.put(call("b"), claimed=True)
+    found.asking.put(Asked(call("c"), "f", 99))
+    codes = [found.cancel(call(id_).key).code for id_ in ("a", "b", "c", "elsewhere")]
+    assert codes == ["cancelled", "in-doubt", "cancelled", "cancelled"]
+    assert (len(found), len(found.asking), steps(found, 0)) == (0, 0, [])

@@ -15,6 +15,17 @@ from tokenmill.terminal.tables import print_table
 from tokenmill.tools.content import plain
 from tokenmill.tools.control import Approval, ApprovalRequest, Cancel
 
+
+def _me() -> str:
+    """The name of whoever runs this; a user of a container may have none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # the latter from Python 3.13 on
+        return ""
+
+
+as_option = click.option("--as", "by", default=_me, show_default="your name here", help="Who says so.")
+
 SHOWN = 12
 """Characters of an approval that are enough to name it."""
 
@@ -23,7 +34,7 @@ SHOWN = 12
 @click.argument("approvals", nargs=-1, metavar="[APPROVAL]...")
 @click.option("--refuse", is_flag=True, help="They may not.")
 @click.option("--why", default="", help="What the model is told of a refusal.")
-@click.option("--as", "by", default=getpass.getuser, show_default="your name here", help="Who says so.")
+@as_option
 @kafka_options
 def approve(
     *, approvals: Sequence[str], refuse: bool, why: str, by: str, config_path: Path | None, bootstrap: str | None
@@ -52,7 +63,7 @@ def approve(
 @click.command(short_help="Stop the calls of a conversation, or of one message.")
 @click.argument("conversation")
 @click.argument("message", default="")
-@click.option("--as", "by", default=getpass.getuser, show_default="your name here", help="Who says so.")
+@as_option
 @kafka_options
 def cancel(*, conversation: str, message: str, by: str, config_path: Path | None, bootstrap: str | None) -> int:
     """Stop the calls of CONVERSATION, or of its message MESSAGE: those that run, and those that wait.

@@ -38,6 +38,8 @@ class Tools(Section, frozen=True, kw_only=True):
     """How long a call waits for that."""
     calls_per_answer: PositiveInt = 64
     """Calls of one answer that are run: a model that does not stop calling is stopped."""
+    cancel_with_message: bool = True
+    """The calls of a message that is cancelled are stopped with it, those that run, too; their servers are told."""
     expire_s: Positive = 900
     """A call that is older is not run any more: nobody waits for it."""
     calls: PositiveInt = 500

@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
@@ -18,15 +19,20 @@ from tokenmill.demo.metrics import Metrics
 from tokenmill.demo.samples import Sample, samples
 from tokenmill.demo.served import Served
 from tokenmill.demo.summary import Phase, print_summary
+from tokenmill.demo.turns import CONVERSATION, SERVERS, take_turns
 from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent
 from tokenmill.servers import RedisServer
 from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.ours import Settings
+from tokenmill.servers.process import Server
+from tokenmill.servers.tools import ToolsProcess
 from tokenmill.servers.worker import WorkerProcess
 from tokenmill.terminal.readable import EventPrinter
 
-TOPICS = ("tokens", "events", "tool-calls", "tool-results", "tokens.dlq")
+TOPICS = ("tokens", "events", "tool-calls", "tool-results", "tool-state", "tool-control", "tokens.dlq")
+
+TITLE = "tokenmill demo: an embedded broker and Redis, a worker, a gateway, a runner of tools"
 
 COPIES = 5
 """Of every sample in the second part: enough that all partitions hold many open messages at the same time."""
@@ -60,18 +66,37 @@ def run_demo(console: Console, *, keep: bool = False) -> None:
     """
     with tempfile.TemporaryDirectory(prefix="tokenmill-demo-") as scratch, ExitStack() as running:
         folder = Path(scratch)
-        console.print("tokenmill demo: an embedded broker, an embedded Redis, one worker, one gateway", style="bold")
+        console.print(TITLE, style="bold")
         bootstrap = running.enter_context(embedded_broker(TOPICS))
         redis = running.enter_context(RedisServer(folder / "redis"))
         console.print(f"  broker   {bootstrap}\n  redis    {redis.url}")
         settings = _settings(bootstrap, redis.url)
-        with console.status("starting the worker"):
-            worker = running.enter_context(WorkerProcess(folder / "worker", settings))
+        kafka = {"kafka": settings["kafka"]}
+        worker = WorkerProcess(folder / "worker", settings)
+        gateway = GatewayProcess(folder / "gateway", kafka)
+        tools = ToolsProcess(folder / "tools", kafka, SERVERS)
+        with console.status("starting worker, gateway and tools"):
+            _start(running, worker, gateway, tools)
         console.print(f"  worker   http://127.0.0.1:{worker.port}/metrics")
-        with console.status("starting the gateway"):
-            gateway = running.enter_context(GatewayProcess(folder / "gateway", {"kafka": settings["kafka"]}))
         console.print(f"  gateway  {gateway.url}")
-        asyncio.run(_play(console, Connection(bootstrap), worker, gateway, keep=keep))
+        console.print(f"  tools    http://127.0.0.1:{tools.port}/metrics")
+        try:
+            asyncio.run(_play(console, Connection(bootstrap), worker, gateway, keep=keep))
+        except FatalError as problem:
+            raise FatalError(f"{problem}{_deaths(worker, gateway, tools)}") from problem
+
+
+def _start(running: ExitStack, *servers: Server) -> None:
+    """All of them at once: each takes seconds."""
+    for server in servers:
+        running.callback(server.stop)
+    with ThreadPoolExecutor(len(servers)) as pool:
+        list(pool.map(Server.start, servers))
+
+
+def _deaths(*servers: Server) -> str:
+    """What those said that have ended: more than what did not come of it."""
+    return "".join(f"; {server.name} has ended: {server.log_end()}" for server in servers if not server.alive)
 
 
 def _settings(bootstrap: str, redis_url: str) -> Settings:
@@ -106,6 +131,9 @@ async def _play(
         alone = Phase.of("one at a time", collector)
         await _crowd(console, chosen, publisher, collector)
         crowd = Phase.of("all at once", collector, alone)
+        console.print()
+        _title(console, CONVERSATION, "a tool that a runner really runs; it answers calls of other tools with an error")
+        await take_turns(console, EventPrinter(console, live=live), connection, publisher, FETCH_WAIT_MS)
         for sample in chosen:  # not before: the embedded broker lets the gateway wait for half a second each time
             await served.check(sample.name, collector.events[sample.name], ONE_DEADLINE_S)
         print_summary(console, [alone, crowd], Metrics(worker.metrics()))

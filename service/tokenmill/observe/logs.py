@@ -13,7 +13,7 @@ import msgspec
 
 LogFormat: TypeAlias = Literal["json", "plain"]
 
-NOISY = ("aiokafka", "faust", "mode", "aiohttp", "asyncio")
+NOISY = ("aiokafka", "faust", "mode", "aiohttp", "asyncio", "httpx2")
 """Libraries whose own information is about themselves; their warnings are about us."""
 
 REPEATED = (*NOISY, "tokenmill.worker.rejected", "tokenmill.gateway.function")

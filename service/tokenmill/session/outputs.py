@@ -8,7 +8,7 @@ from msgspec import UNSET
 from tokenmill.dialects import Dialect, find_dialect
 from tokenmill.dialects.native import NATIVE
 from tokenmill.dialects.rendering import DELTAS_OF_CALLS, fits, in_place
-from tokenmill.events import EVENT_TYPES, Error, Event, ToolCall
+from tokenmill.events import EVENT_TYPES, Error, Event, Finish, ToolCall
 from tokenmill.records import Output
 from tokenmill.session.message import Choice
 from tokenmill.session.settings import OutputSpec, SessionSettings
@@ -46,7 +46,7 @@ class Route(NamedTuple):
     dialect: Dialect
     place: int
     """Of the dialect's state in `Choice.states`."""
-    clean_calls_only: bool
+    for_runners: bool
     errors: bool
     """Its readers ask for errors."""
     by_choice: bool
@@ -76,7 +76,7 @@ class Outputs:
                 spec.topic,
                 find_dialect(spec.dialect),
                 place,
-                spec.clean_calls_only,
+                spec.for_runners,
                 errors=spec.events is None or "error" in spec.events,
                 by_choice=spec.key == "choice",
             )
@@ -169,7 +169,7 @@ class Outputs:
         """Write an event; returns what the routes behind this one are told: what readers of native events are."""
         if isinstance(event, Error) and not route.errors:  # in the place of an event that this route asked for
             return event
-        if route.clean_calls_only and isinstance(event, ToolCall) and event.problem is not UNSET:
+        if route.for_runners and not _concerns_runners(event):
             return event
         state = choice.states[route.place] if choice.states else None
         payloads = route.dialect.encode(state, choice.envelope, event, seq, time)
@@ -208,6 +208,12 @@ class Outputs:
         self.tally.parse_errors[label, ERROR_STAGES[event.code], event.code] += 1
         if event.code in FAILED_CALLS:
             self.tally.tool_calls[label, event.code] += 1
+
+
+def _concerns_runners(event: Event) -> bool:
+    if isinstance(event, ToolCall):
+        return event.problem is UNSET
+    return isinstance(event, Finish) and event.reason == "cancelled"
 
 
 def _key(route: Route, choice: Choice) -> bytes:

@@ -28,8 +28,8 @@ class OutputSpec(msgspec.Struct, frozen=True):
     dialect: str = "native"
     events: frozenset[str] | None = None
     """Types of events that go there; None: all."""
-    clean_calls_only: bool = False
-    """Of `tool-call` events only those without a `problem`: what a tool runner may execute."""
+    for_runners: bool = False
+    """Only what a tool runner acts on: a `tool-call` without a `problem`, and the `finish` of a cancelled message."""
     key: Literal["conversation", "choice"] = "conversation"
     """What a record's key names: a compacted topic keeps the last record of each."""
 
@@ -59,7 +59,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
         """
         limits = msgspec.structs.replace(self.limits, output_bytes=0)
         outputs = [
-            (spec.dialect, sorted(spec.events) if spec.events is not None else None, spec.clean_calls_only, spec.key)
+            (spec.dialect, sorted(spec.events) if spec.events is not None else None, spec.for_runners, spec.key)
             for spec in self.outputs
         ]
         content = (EVENTS_VERSION, self.resolved(self.defaults), self.codec, outputs, limits, self.ended_offsets)
@@ -84,7 +84,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def from_config(cls, config: Config) -> "SessionSettings":
         """The settings that a configuration asks for. Raises `ConfigError` for names that do not exist."""
-        clean_calls = OutputSpec(config.topics.tool_calls, events=frozenset({"tool-call"}), clean_calls_only=True)
+        calls = OutputSpec(config.topics.tool_calls, events=frozenset({"tool-call", "finish"}), for_runners=True)
         extra = [
             OutputSpec(output.topic, output.dialect, frozenset(output.events) if output.events else None)
             for output in config.outputs
@@ -94,7 +94,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
         settings = cls(
             defaults=config.parser.options,
             codec=config.parser.codec,
-            outputs=(OutputSpec(config.topics.events), clean_calls, *answers, *extra),
+            outputs=(OutputSpec(config.topics.events), calls, *answers, *extra),
             rendered=tuple(config.gateway.dialects),
             limits=config.limits,
             dlq=config.topics.dlq,

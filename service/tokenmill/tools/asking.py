@@ -35,6 +35,10 @@ class Asking:
         """Somebody is asked about it from now on."""
         self._asked[asked.call.key] = asked, approval_of(asked.call, asked.fingerprint)
 
+    def let_go(self, key: bytes) -> None:
+        """It waits no longer, if it did."""
+        self._asked.pop(key, None)
+
     @property
     def until(self) -> float:
         """When the first of them is given up."""

@@ -80,6 +80,13 @@ class Book:
         found = (known.written for known in self._known.values())
         return [(written.call, written) for written in found if written.stage == stage and written.call is not None]
 
+    def unfinished(self, answer: bytes) -> list[Call]:
+        """The calls of an answer that are not done."""
+        if not self._answers[answer]:
+            return []
+        found = (known.written.call for known in self._known.values() if known.answer == answer)
+        return [call for call in found if call is not None]
+
     def first_needed(self, now: int) -> int:
         """The offset on `tool-state` from which on everything has to be read to know this book.
 

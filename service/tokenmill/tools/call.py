@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.events import ToolCall, decode_event
+from tokenmill.events import Finish, ToolCall, decode_event
 from tokenmill.records import Record, header
 
 TRACING = ("traceparent", "tracestate")
@@ -44,8 +44,8 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def answer(self) -> bytes:
-        """What the answer is known by that it is part of: what the keys of its calls begin with."""
-        return msgspec.json.encode([self.conversation, self.message, self.choice, self.opened])[:-1]
+        """What the answer is known by that it is part of."""
+        return answer_key(self.conversation, self.message, self.choice, self.opened)
 
     @property
     def repeat_key(self) -> str:
@@ -67,15 +67,24 @@ class Written(msgspec.Struct, frozen=True, omit_defaults=True):
     """When nobody is asked any more, in milliseconds since the epoch."""
 
 
-def call_of(record: Record) -> Call | None:
-    """The call that a record holds; None for what is no call that may be run."""
+def answer_key(conversation: str, message: str, choice: int, opened: int) -> bytes:
+    """What an answer is known by: what the keys of its calls begin with."""
+    return msgspec.json.encode([conversation, message, choice, opened])[:-1]
+
+
+def read_calls(record: Record) -> Call | bytes | None:
+    """What a record of `tool-calls` says: a call, or the key of an answer whose calls are not wanted any more."""
     try:
         event = decode_event(record.value or b"")
         opened = int(header(record.headers, "tm-opened") or 0)
     except (msgspec.DecodeError, ValueError):
         return None
-    if not isinstance(event, ToolCall) or event.problem is not UNSET:
-        return None
+    if isinstance(event, Finish) and event.reason == "cancelled":
+        return answer_key(event.conversation_id, event.message_id, event.choice, opened)
+    return _call(event, opened, record) if isinstance(event, ToolCall) and event.problem is UNSET else None
+
+
+def _call(event: ToolCall, opened: int, record: Record) -> Call:
     found = [(name, header(record.headers, name)) for name in TRACING]
     tracing = tuple((name, value.decode("latin-1")) for name, value in found if value)
     return Call(

@@ -31,7 +31,7 @@ from tokenmill.config import Config
 from tokenmill.records import Record
 from tokenmill.tools.asking import Asked
 from tokenmill.tools.book import Book
-from tokenmill.tools.call import Call, call_of
+from tokenmill.tools.call import Call, read_calls
 from tokenmill.tools.catalogue import server_of
 from tokenmill.tools.control import Orders, request_for
 from tokenmill.tools.outcome import LOST, Outcome, Progress, answer_to, progress_of
@@ -184,22 +184,24 @@ class Desk:
 
     def _steps(self, now: int) -> list[Step]:
         """What came, what is over, what was said, and what begins: of each call the last of it."""
-        kinds = (
-            self._arrivals(now),
-            self._over(),
-            self._looked_at(now),
-            self._settled(now),
-            self._begun(now),
-        )
+        kinds = self._arrivals(now), self._over(), self._looked_at(now), self._settled(now), self._begun(now)
         return list({step.call.key: step for step in chain(*kinds)}.values())
 
     def _arrivals(self, now: int) -> Iterator[Step]:
         while self._inbox:
             record = self._inbox.popleft()
             self._taken = record.offset + 1
-            call = call_of(record)
-            if call is not None and call.key not in self._book:
-                yield self._waiting.arrived(call, now)
+            said = read_calls(record)
+            if isinstance(said, bytes):
+                yield from self._stopped(said)
+            elif said is not None and said.key not in self._book:
+                yield self._waiting.arrived(said, now)
+
+    def _stopped(self, answer: bytes) -> Iterator[Step]:
+        """Its message was cancelled: no call of it is wanted. Their end is written with the offset of that record."""
+        for call in self._book.unfinished(answer) if self._settings.cancel_with_message else ():
+            self._underway.let_go(call.key)
+            yield Step(call, "done", self._waiting.cancel(call.key))
 
     def _over(self) -> Iterator[Step]:
         while self._lost:

@@ -40,6 +40,8 @@ class Underway:
         self._calls: dict[bytes, tuple[Call, asyncio.Task[Outcome]]] = {}
         self._looks: dict[bytes, asyncio.Task[str | Outcome]] = {}
         self._unwanted: set[bytes] = set()
+        self._told: set[bytes] = set()
+        """Those that end, and of which everything is said."""
         self.over: deque[tuple[Call, Outcome]] = deque()
         """Calls, and what came of them."""
         self.progress: dict[bytes, tuple[Call, Progress]] = {}
@@ -67,7 +69,7 @@ class Underway:
 
     def _heard(self, call: Call, progress: Progress) -> None:
         """Not told at once: some tools count to a million."""
-        if call.key in self._calls:
+        if call.key in self._calls and call.key not in self._told:
             self.progress[call.key] = call, progress
             if self._telling is None:
                 self._telling = asyncio.get_running_loop().call_later(PROGRESS_S, self._tell_progress)
@@ -89,14 +91,25 @@ class Underway:
                 self._unwanted.add(key)
                 task.cancel()
 
+    def let_go(self, key: bytes) -> None:
+        """End a call or a look, if it is under way. What comes of it is said by whoever asks for this."""
+        if (found := self._calls.get(key)) is not None:
+            self._told.add(key)
+            self.progress.pop(key, None)
+            found[1].cancel()
+        if (look := self._looks.get(key)) is not None:
+            look.cancel()
+        self.looked_at = deque(each for each in self.looked_at if each[0].key != key)
+
     def _made(self, call: Call, task: "asyncio.Task[Outcome]") -> None:
         """A call is over. Not said by the task itself, which may be cancelled before it begins."""
-        unwanted = call.key in self._unwanted
+        unwanted, told = call.key in self._unwanted, call.key in self._told
         del self._calls[call.key]
         self._unwanted.discard(call.key)
+        self._told.discard(call.key)
         self.progress.pop(call.key, None)
         self._places.give_back(server_of(call.name))
-        if unwanted or not task.cancelled():
+        if not told and (unwanted or not task.cancelled()):
             self.over.append((call, CANCELLED if task.cancelled() else _result(call, task)))
             self._tell()
 

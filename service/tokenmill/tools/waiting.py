@@ -163,6 +163,14 @@ class Waiting:
             if not queue:
                 del self._queues[server]
 
+    def cancel(self, key: bytes) -> Outcome:
+        """Let go of a call, if it waits; answers what is said of it."""
+        outcome = LOST if key in self._claimed else CANCELLED
+        self.asking.let_go(key)
+        if key in self._calls:
+            self._let_go(key)
+        return outcome
+
     def _let_go(self, key: bytes) -> None:
         del self._calls[key]
         self._granted.pop(key, None)
