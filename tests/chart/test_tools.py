@@ -89,7 +89,7 @@ def test_the_servers_file_has_all_servers() -> None:
         "tickets": Remote("tickets", "https://tickets.example.com/mcp", {"authorization": "Bearer t"}),
         "time": Program("time", "mcp-server-time", ("--local-timezone", "Europe/Paris"), memory_mib=256),
         "files": Remote("files", "http://mill-tokenmill-tools-files:8000/mcp", {"authorization": "Bearer f"}),
-        "issues": Remote("issues", "http://mill-tokenmill-tools-issues:9000/api/mcp", call_s=120),
+        "issues": Remote("issues", "http://mill-tokenmill-tools-issues:9000/api/mcp", call_s=120, calls=4),
     }
 
 

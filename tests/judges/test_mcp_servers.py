@@ -41,15 +41,22 @@ def text(result: ToolResult) -> str:
     return said
 
 
-async def test_servers_of_others_run_calls(kafka: str, unique: str, tmp_path: Path, http: str) -> None:
-    """Text, images, resources, structured content, files, and how far a long one is."""
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Files, in a repository."""
     folder = tmp_path / "files"
-    folder.mkdir()
+    subprocess.run(["git", "init", "--quiet", "--initial-branch", "trunk", folder], check=True)
+    return folder
+
+
+async def test_servers_of_others_run_calls(kafka: str, unique: str, tmp_path: Path, http: str, folder: Path) -> None:
+    """Text, images, resources, structured content, files, and how far a long one is."""
     servers: dict[str, Any] = {
         "all": {"command": node(), "args": [EVERYTHING, "stdio"]},
         "far": {"url": http},
         "files": {"command": node(), "args": [FILES, str(folder)]},
         "time": {"command": sys.executable, "args": ["-m", "mcp_server_time"]},
+        "git": {"command": sys.executable, "args": ["-m", "mcp_server_git", "--repository", str(folder)]},
     }
     async with Calls(tmp_path, kafka, unique) as calls:
         calls.runner(servers).start()
@@ -64,8 +71,10 @@ async def test_servers_of_others_run_calls(kafka: str, unique: str, tmp_path: Pa
         await calls.call(
             "time", "time__convert_time", source_timezone="UTC", time="12:00", target_timezone="Asia/Tokyo"
         )
+        await calls.call("git", "git__git_status", repo_path=str(folder))
+        await calls.call("elsewhere", "git__git_status", repo_path="/")
         ids = [f"{server} {what}" for server in ("all", "far") for what in ("sum", "image", "value", "link", "long")]
-        await until(lambda: calls.answered(*ids, "write", "outside", "time"), "all are answered")
+        await until(lambda: calls.answered(*ids, "write", "outside", "time", "git", "elsewhere"), "all are answered")
         found = {id_: result for id_, (result,) in (await calls.results()).items()}
         for server in ("all", "far"):
             assert "5" in text(found[f"{server} sum"])
@@ -80,6 +89,8 @@ async def test_servers_of_others_run_calls(kafka: str, unique: str, tmp_path: Pa
         assert (folder / "a.txt").read_text() == "Hi."
         assert found["outside"].code == "tool"
         assert "21:00" in text(found["time"])
+        assert "On branch trunk" in text(found["git"])
+        assert found["elsewhere"].code == "tool"
 
 
 async def progress(calls: Calls, id_: str) -> list[float]:

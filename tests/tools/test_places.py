@@ -14,3 +14,11 @@ def test_there_are_so_many_of_a_server_and_of_all() -> None:
     end()
     places.give_back("a")
     assert told == [1]
+
+
+def test_a_server_may_have_a_number_of_its_own() -> None:
+    """Such as one, for tools that do not bear another beside them."""
+    places = Places(9, 2, {"alone": 1, "many": 3})
+    assert [places.take("alone"), places.take("alone")] == [True, False]
+    assert [places.take("many") for _ in range(4)] == [True, True, True, False]
+    assert [places.take("other") for _ in range(3)] == [True, True, False]

@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET
 
 from tests.support.stage import until
-from tests.support.tool_calls import PARTITIONS, Calls
+from tests.support.tool_calls import PARTITIONS, WEATHER, Calls
 from tests.support.topics import read_topic
 
 pytestmark = pytest.mark.integration
@@ -69,6 +69,19 @@ async def test_a_call_of_minutes_holds_nobody_up(kafka: str, unique: str, tmp_pa
             await until(lambda: calls.answered("slow"), "it is in doubt")
         assert [result.code for result in (await calls.results())["slow"]] == ["in-doubt"]
         assert calls.effects() == ["begin slow", "begin quick", "end quick"]
+
+
+async def test_tools_that_bear_no_other_run_alone(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Calls of a server with one place, from several partitions, one behind the other."""
+    async with Calls(tmp_path, kafka, unique) as calls:
+        ids = ["a", "b", "c"]
+        for partition, id_ in enumerate(ids):
+            await calls.call(id_, partition=partition, seconds=0.1)
+        with calls.runner({"weather": {**WEATHER, "calls": 1}}):
+            await until(lambda: calls.answered(*ids), "all are answered")
+        words = [line.split() for line in calls.effects()]
+        assert [first for first, _ in words] == ["begin", "end"] * 3
+        assert all(begin[1] == end[1] for begin, end in zip(words[::2], words[1::2], strict=True))
 
 
 async def test_after_a_crash_what_may_be_repeated_is_and_nothing_else(kafka: str, unique: str, tmp_path: Path) -> None:

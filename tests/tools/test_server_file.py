@@ -30,6 +30,15 @@ def test_a_server_that_is_disabled_is_none() -> None:
     assert read(off={"command": "x", "disabled": True}, on={"command": "y"}) == (Program("on", "y"),)
 
 
+def test_a_server_may_have_bounds_of_its_own() -> None:
+    """For how long its calls take, how many run at once, and how large its program becomes."""
+    bounds = {"call_s": 2.5, "calls": 1}
+    assert read(a={"command": "x", "memory_mib": 64, **bounds}, b={"url": "http://x/mcp", **bounds}) == (
+        Program("a", "x", call_s=2.5, calls=1, memory_mib=64),
+        Remote("b", "http://x/mcp", call_s=2.5, calls=1),
+    )
+
+
 def test_values_may_name_variables() -> None:
     """Everywhere, with what stands for those that are not set; a dollar alone is one."""
     one = {"command": "${SHELL:-sh}", "args": ["${HOME}/x", "$5"], "env": {"KEY": "${TOKEN}"}, "cwd": "${NONE:-}"}
@@ -51,6 +60,7 @@ def test_values_may_name_variables() -> None:
         ({"url": "ftp://example.com"}, "expected http:// or https://"),
         ({"url": "https:///mcp"}, "expected http:// or https://"),
         ({"command": "${NOWHERE}"}, "the variable NOWHERE is not set"),
+        ({"command": "x", "calls": 0}, "Expected `int` >= 1"),
         ({"command": 7}, "Expected `str`, got `int`"),
         ("x", "Expected `object`, got `str`"),
     ],

@@ -25,6 +25,9 @@
 {{- with $server.call_s -}}
 {{- $_ := set $entry "call_s" . -}}
 {{- end -}}
+{{- with $server.calls -}}
+{{- $_ := set $entry "calls" . -}}
+{{- end -}}
 {{- $_ := set $entries $name $entry -}}
 {{- end -}}
 {{ dict "mcpServers" $entries | toPrettyJson }}

@@ -70,6 +70,11 @@ class Link:
         """Whether it is connected."""
         return self._held.done()
 
+    @property
+    def calls(self) -> int | None:
+        """How many run at once, where the server has a number of its own."""
+        return self._server.calls
+
     async def run(self) -> None:
         """Until cancelled."""
         pause = FIRST_PAUSE_S

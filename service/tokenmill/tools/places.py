@@ -1,15 +1,17 @@
 """How many calls run at once: of each server, and of all."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 
 class Places:
     """Counts what is taken. Whoever waits for a place is told when one is free."""
 
-    def __init__(self, of_all: int, of_each: int) -> None:
+    def __init__(self, of_all: int, of_each: int, own: Mapping[str, int] | None = None) -> None:
+        """`own`: of servers that have another number than the others."""
         self._of_all = of_all
         self._of_each = of_each
+        self._own = own or {}
         self._taken: Counter[str] = Counter()
         self._waiting: set[Callable[[], None]] = set()
 
@@ -20,7 +22,7 @@ class Places:
 
     def take(self, server: str) -> bool:
         """Whether there was a place, which is taken now."""
-        if self._taken.total() >= self._of_all or self._taken[server] >= self._of_each:
+        if self._taken.total() >= self._of_all or self._taken[server] >= self._own.get(server, self._of_each):
             return False
         self._taken[server] += 1
         return True

@@ -56,7 +56,8 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             self._orders.take,
             self._heard,
         )
-        self._places = Places(config.tools.calls, config.tools.calls_per_server)
+        own = {name: link.calls for name, link in links if link.calls is not None}
+        self._places = Places(config.tools.calls, config.tools.calls_per_server, own)
         self._desks: dict[TopicPartition, Desk] = {}
         self._work: dict[TopicPartition, asyncio.Task[None]] = {}
         self._ready: set[TopicPartition] = set()

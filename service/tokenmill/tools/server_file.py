@@ -5,8 +5,9 @@
 2. What else stands beside these belongs to other clients, and is passed over. A server that is `disabled` is none.
 3. `${NAME}` in a value stands for a variable of the environment; `${NAME:-else}` also says what it is where there is
    none. So no secret need be in the file.
-4. Two keys are ours: `call_s` is how long a call of this server may take, in seconds, where that is not `tools.call_s`;
-   `memory_mib` is how much memory each process of a program may have.
+4. Three keys are ours: `call_s` is how long a call of this server may take, in seconds, where that is not
+   `tools.call_s`; `calls` is how many run at once, where that is not `tools.calls_per_server`; `memory_mib` is how much
+   memory each process of a program may have.
 5. Everything that is wrong is said at once.
 """
 
@@ -39,6 +40,7 @@ class Program(msgspec.Struct, frozen=True):
     """Variables that it gets beside the few that every program needs."""
     cwd: str = ""
     call_s: float | None = None
+    calls: int | None = None
     memory_mib: int = 0
     """How much memory each of its processes may have; 0: whatever there is."""
 
@@ -53,6 +55,7 @@ class Remote(msgspec.Struct, frozen=True):
     url: str
     headers: Mapping[str, str] = {}
     call_s: float | None = None
+    calls: int | None = None
 
     def __str__(self) -> str:
         parts = urlsplit(self.url)  # what follows the path may be a secret
@@ -71,6 +74,7 @@ class _Entry(msgspec.Struct):
     url: str = ""
     headers: dict[str, str] = {}
     call_s: Annotated[float, Meta(gt=0)] | None = None
+    calls: Annotated[int, Meta(gt=0)] | None = None
     memory_mib: Annotated[int, Meta(ge=0)] = 0
     disabled: bool = False
 
@@ -110,12 +114,12 @@ def _servers(name: str, raw: msgspec.Raw, environ: Mapping[str, str]) -> Iterato
         raise _Wrong("a server's name has letters, digits, - and single _, because it is part of its tools' names")
     _check_kind(entry)
     filled = _filled(msgspec.to_builtins(entry), environ)
+    limits = entry.call_s, entry.calls
     if entry.command:
-        yield Program(
-            name, filled["command"], tuple(filled["args"]), filled["env"], filled["cwd"], entry.call_s, entry.memory_mib
-        )
+        program = name, filled["command"], tuple(filled["args"]), filled["env"], filled["cwd"]
+        yield Program(*program, *limits, entry.memory_mib)
     else:
-        yield Remote(name, _checked_url(filled["url"]), filled["headers"], entry.call_s)
+        yield Remote(name, _checked_url(filled["url"]), filled["headers"], *limits)
 
 
 def _check_kind(entry: _Entry) -> None:
