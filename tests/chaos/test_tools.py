@@ -85,7 +85,7 @@ async def test_no_call_is_run_twice_whatever_is_killed(kafka: str, unique: str, 
                 seconds = dice.choice(SECONDS)
                 await calls.call(ids[-1], f"weather__{tool}", partition, message=ids[-1], seconds=seconds)
                 if dice.random() < CANCELLED:
-                    await people.cancel(f"c{partition}", ids[-1])
+                    await dice.choice([people.cancel, calls.cancel])(f"c{partition}", ids[-1])
             await disturbed(dice.choice(runners), dice.choice(KINDS))
             for runner in [each for each in runners if not each.alive]:  # one that was frozen was fenced, and ended
                 runners[runners.index(runner)] = other = calls.runner()

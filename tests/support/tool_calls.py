@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaProducer
 from tests.structure.tree import CHECKOUT
 from tests.support.topics import make_topics, read_topic
 from tokenmill.config import Topics
-from tokenmill.events import ToolCall, ToolResult, decode_event
+from tokenmill.events import Finish, ToolCall, ToolResult, decode_event
 from tokenmill.servers.tools import ToolsProcess
 
 WEATHER = {"command": sys.executable, "args": ["-m", "tests.support.mcp_server"], "cwd": str(CHECKOUT)}
@@ -84,6 +84,17 @@ class Calls:
             partition=partition,
             headers=headers,
             timestamp_ms=int((time.time() - age_s) * 1000),
+        )
+
+    async def cancel(self, conversation: str, message: str) -> None:
+        """Nobody wants the message any more, as a worker says it."""
+        end = Finish("cancelled", conversation_id=conversation, message_id=message, seq=2, time=2)
+        await self._producer.send_and_wait(
+            self.topics.tool_calls,
+            msgspec.json.encode(end),
+            key=conversation.encode(),
+            partition=int(conversation.removeprefix("c")),
+            headers=[("tm-message-id", b"m"), ("tm-opened", b"77")],
         )
 
     async def results(self) -> dict[str, list[ToolResult]]:
