@@ -28,7 +28,7 @@ def test_tools_are_listed_with_what_their_servers_say_of_them(tmp_path: Path) ->
     run = tools(tmp_path, {"weather": WEATHER})
     assert run.return_value == 0
     head, forecast, reset, *_ = run.stdout.splitlines()
-    assert head.split() == ["tool", "says", "that", "it"]
+    assert head.split() == ["tool", "hints", "description"]
     cells = [cell.strip() for cell in forecast.split("  ") if cell]
     assert cells == ["weather__forecast", "reads only, may be repeated", "The weather of the next days."]
     assert reset.startswith("weather__station_reset  may destroy")
@@ -59,7 +59,8 @@ def test_a_server_that_fails_is_told_of_beside_the_others(tmp_path: Path) -> Non
     run = tools(tmp_path, {"gone": {"command": "/bin/false"}, "weather": WEATHER})
     assert run.return_value == 1
     assert "weather__forecast" in run.stdout
-    assert run.stderr.startswith("tokenmill: gone (command '/bin/false'): ")
+    assert "gone ended by itself, with the exit code 1\n" in run.stderr
+    assert "\ntokenmill: gone (command '/bin/false'): " in run.stderr
 
 
 def test_the_file_may_stand_in_the_configuration(tmp_path: Path) -> None:

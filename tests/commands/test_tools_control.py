@@ -13,6 +13,7 @@ from tests.support.stage import until
 from tests.support.tool_calls import Calls
 from tests.support.topics import read_topic
 from tokenmill.commands.tools import command
+from tokenmill.errors import Unavailable
 from tokenmill.servers.ours import toml
 from tokenmill.tools.control import Cancel, read_control
 
@@ -62,6 +63,7 @@ async def test_calls_wait_for_a_word(calls: Calls) -> None:
     await until(lambda: "begin long" in calls.effects(), "the long one runs")
     with pytest.raises(click.BadParameter, match="no call waits"):
         await said(calls, "approve", found["yes"])
+    assert await said(calls, "approve") == "no call waits\n"
     await said(calls, "cancel", "c1", "m")
     await until(lambda: calls.answered("long"), "the long one is stopped")
     results = {id_: (one.error, one.code) for id_, (one,) in (await calls.results()).items() if one.error}
@@ -79,6 +81,27 @@ async def test_who_has_no_name_may_speak_too(calls: Calls, monkeypatch: pytest.M
     await said(calls, "cancel", "c1", "m")
     (record,) = await read_topic(calls.bootstrap, calls.topics.tool_control)
     assert read_control(record.value) == Cancel(conversation_id="c1", message_id="m")
+
+
+@pytest.mark.parametrize("name", ["", "9", "9c1185a5c5e"])
+async def test_a_word_names_its_call_in_full(calls: Calls, name: str) -> None:
+    """What a shell makes of an unset variable approves of nothing."""
+    calls.runner().start()
+    await calls.call("one")
+    await until(lambda: _all_of(calls, "one"), "it waits")
+    with pytest.raises(click.BadParameter, match="is too short: give all 12 characters"):
+        await said(calls, "approve", name)
+    with pytest.raises(click.UsageError, match="say which"):
+        await said(calls, "approve", "--refuse")
+    assert list(await waiting(calls)) == ["one"]
+
+
+async def test_without_its_topic_nothing_is_cancelled(calls: Calls) -> None:
+    """It is said what to do, at once."""
+    settings = {**calls.settings, "topics": {**calls.settings["topics"], "tool_control": "nowhere"}}
+    (calls.folder / "tokenmill.toml").write_text(toml(settings))
+    with pytest.raises(Unavailable, match="no topic nowhere: `tokenmill topics create` makes it"):
+        await said(calls, "cancel", "c1")
 
 
 async def _all_of(calls: Calls, *words: str) -> dict[str, str] | None:

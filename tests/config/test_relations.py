@@ -50,6 +50,9 @@ def test_the_defaults_hold() -> None:
         (("limits.calls",), {"limits": {"calls": 0}}),
         (("limits.delta_chars", "limits.output_bytes"), {"limits": {"delta_chars": 200_000}}),
         (("limits.call_chars", "limits.output_bytes"), {"limits": {"call_chars": 1_000_000}}),
+        (("tools.policy[1]", "tools.policy"), {"tools": {"policy": ["ask a", "dney b"]}}),
+        (("tools.policy[0]", "tools.policy"), {"tools": {"policy": ["deny a(b)"]}}),
+        (("tools.approve_s", "tools.expire_s"), {"tools": {"approve_s": 901}}),
         (("redis.ttl_s", "worker.snapshot_interval_s"), {"redis": {"ttl_s": 10}}),
         (("redis.ttl_s",), {"redis": {"ttl_s": 7 * 86_400}}),
         (("worker.idle_timeout_s", "worker.max_age_s"), {"worker": {"max_age_s": 899}}),
@@ -146,4 +149,15 @@ def test_a_token_provider_stands_for_name_and_password() -> None:
         ["kafka.sasl_password"],
         ["kafka.security_protocol"],
         ["kafka.sasl_token_provider"],
+    ]
+
+
+def test_every_row_of_a_policy_that_is_none_is_told() -> None:
+    """As it stands, with what was expected; good ones are not."""
+    said = [
+        sentence for _, sentence in contradictions(config(tools={"policy": ["Deny a*", "ask a(b=/c d/*)", "deny"]}))
+    ]
+    assert [sentence.partition(": expected")[0] for sentence in said] == [
+        "tools.policy[0]: 'Deny a*'",
+        "tools.policy[2]: 'deny'",
     ]

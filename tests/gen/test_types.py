@@ -28,6 +28,7 @@ class Inner(msgspec.Struct):
         (int | None, "integer or none"),
         (int | UnsetType, "integer"),
         (Inner, "Inner"),
+        (Annotated[str, Meta(extra_json_schema={"pattern": "a"})], "string"),
     ],
 )
 def test_a_type_is_said_in_words(kind: Any, words: str) -> None:

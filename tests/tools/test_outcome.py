@@ -22,7 +22,7 @@ def test_a_call_that_fits_is_made() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "code", "says"),
     [
-        ("forecast", {"city": "Rome"}, "unknown-tool", "there is no tool 'forecast'"),
+        ("forecast", {"city": "Rome"}, "unknown-tool", "there is no tool 'forecast'; known are weather__forecast"),
         ("weather__forecast", {}, "schema-mismatch", '"city" is a required property'),
         ("weather__forecast", {"city": 7}, "schema-mismatch", 'city: 7 is not of type "string"'),
     ],

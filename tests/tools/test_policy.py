@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tokenmill.tools.policy import Action, read_policy, verdict
+from tokenmill.tools.policy import Action, fits, read_policy, verdict
 
 POLICY = read_policy(
     [
@@ -35,3 +35,38 @@ POLICY = read_policy(
 def test_the_first_row_that_fits_decides(name: str, arguments: dict[str, Any], action: Action) -> None:
     """By the tool's name and its arguments; what none fits is allowed."""
     assert verdict(POLICY, name, arguments) == action
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        ("a", ["a"], ["", "aa", "b"]),
+        ("*", ["", "a", "a\nb"], []),
+        ("a*", ["a", "ab"], ["", "ba"]),
+        ("*a", ["a", "ba"], ["", "ab"]),
+        ("a*a", ["aa", "aba"], ["a", "ab"]),
+        ("a*b*a", ["aba", "axxbxxa", "abba"], ["aa", "ab", "aab"]),
+        ("**", ["", "a"], []),
+        ("a?", ["a?"], ["ab"]),
+        ("/srv/[x]/*", ["/srv/[x]/y"], ["/srv/x/y"]),
+        ("a.b", ["a.b"], ["axb"]),
+    ],
+)
+def test_a_star_is_all_that_stands_for_anything(pattern: str, yes: list[str], no: list[str]) -> None:
+    """Names of files have other signs in them."""
+    assert [text for text in (*yes, *no) if fits(text, pattern)] == yes
+
+
+def test_a_number_is_what_it_counts() -> None:
+    """A model may write it with a point; large ones, and what is no number, are as JSON has them."""
+    policy = read_policy(["deny w__wait(seconds=2)", "deny w__wait(on=true)", "ask w__wait(seconds=1e*)"])
+    assert [
+        verdict(policy, "w__wait", {"seconds": value}) for value in (2, 2.0, "2", 2.5, 1e300, float("inf"), True)
+    ] == ["deny", "deny", "deny", "allow", "allow", "allow", "allow"]
+    assert verdict(policy, "w__wait", {"on": True}) == "deny"
+
+
+def test_patterns_are_read_in_linear_time() -> None:
+    """What they are compared with comes from a model."""
+    policy = read_policy([f"deny w__note(words={'*a' * 30}b)"])
+    assert verdict(policy, "w__note", {"words": "a" * 1_000_000}) == "allow"

@@ -139,3 +139,23 @@ async def test_secrets_of_ours_stay_with_us(monkeypatch: pytest.MonkeyPatch) -> 
     names = set(outcome.result["structuredContent"]["result"])
     assert {"OWN", "PATH"} <= names
     assert not names & {name for name in os.environ if name.startswith("TOKENMILL")}
+
+
+async def test_who_ends_by_itself_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    """With its last words, and how it ended."""
+    caplog.set_level(logging.INFO, logger="tokenmill")
+    words = "import sys; print('no API key', file=sys.stderr); sys.exit(3)"
+    with pytest.raises(ServerFailed, match="Connection closed"):
+        async with connected(Program("odd", sys.executable, ("-c", words), memory_mib=512), CALL_S):
+            pass
+    assert {record.getMessage() for record in caplog.records} >= {
+        "odd says: no API key",
+        "odd ended by itself, with the exit code 3; each process may have 512 MiB (memory_mib)",
+    }
+
+
+async def test_a_command_with_its_arguments_is_told_of() -> None:
+    """The commonest mistake in such a file."""
+    with pytest.raises(ServerFailed, match="no program 'mcp-server-time --utc'; its arguments belong into \"args\""):
+        async with connected(Program("odd", "mcp-server-time --utc"), CALL_S):
+            pass

@@ -1,5 +1,6 @@
 """Runners on a real Kafka, with a real server of tools: each call is answered once, and none is run twice."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,10 @@ from msgspec import UNSET
 from tests.support.stage import until
 from tests.support.tool_calls import PARTITIONS, WEATHER, Calls
 from tests.support.topics import read_topic
+from tokenmill.config import Config, Kafka
+from tokenmill.observe import TOOLS_METRICS, Numbers
+from tokenmill.tools.link import Links
+from tokenmill.tools.runner import Runner
 
 pytestmark = pytest.mark.integration
 
@@ -126,3 +131,32 @@ async def test_partitions_move_to_runners_that_come(kafka: str, unique: str, tmp
         assert results.keys() == set(expected)
         assert all([result.code for result in each] == [UNSET] for each in results.values())
         assert sorted(calls.effects()) == sorted(f"{what} {id_}" for id_ in expected for what in ("begin", "end"))
+
+
+async def test_who_is_stopped_says_what_it_leaves(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Nobody has to come for that; what may be repeated is for the next one."""
+    async with Calls(tmp_path, kafka, unique, drain_s=0.2, repeat=["weather__wait"]) as calls:
+        waited = tmp_path / "waited"
+        with calls.runner():
+            await calls.call("long", seconds=600)
+            await calls.call("again", "weather__wait", seconds=1, ledger=str(waited))
+            await until(lambda: "begin long" in calls.effects(), "it runs")
+        results = await calls.results()
+        assert {id_: [result.code for result in each] for id_, each in results.items()} == {"long": ["in-doubt"]}
+        with calls.runner():
+            await until(lambda: calls.answered("again"), "the other one was made again")
+        assert waited.read_text() == "done"
+        assert len((await calls.results())["long"]) == 1
+
+
+async def test_who_is_stopped_before_it_has_begun_ends_at_once(unique: str) -> None:
+    """Without a Kafka, too, which it would wait for for minutes."""
+    async with asyncio.timeout(20):
+        runner = Runner(
+            Config(kafka=Kafka(bootstrap_servers="127.0.0.1:1", group_id=unique)), Links(()), Numbers(TOOLS_METRICS)
+        )
+        stop = asyncio.Event()
+        running = asyncio.create_task(runner.run(stop))
+        await asyncio.sleep(0)
+        stop.set()
+        await running

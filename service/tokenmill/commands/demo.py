@@ -11,8 +11,8 @@ from tokenmill.terminal.console import Terminal
 def command(*, keep: bool) -> None:
     """The whole flow on this machine, with nothing installed.
 
-    Starts an embedded broker, an embedded Redis, a worker and a gateway, publishes sample conversations in every
-    format, shows their events as they come, reads them over HTTP, and ends with the counts. Everything is removed
-    again.
+    Starts an embedded broker, an embedded Redis, a worker, a gateway and a runner of tools, publishes sample
+    conversations in every format, shows their events as they come, reads them over HTTP, has a tool run, and ends with
+    the counts. Everything is removed again.
     """
     run_demo(Terminal(), keep=keep)

@@ -64,6 +64,7 @@ def show(*, path: Path | None, config_path: Path | None, template: Path | None, 
     if template and as_json:
         raise click.UsageError("--json is the list, --template the prompt; give one of them")
     settings = configuration(config_path).tools
+    _hear_servers()
     found, failed = asyncio.run(_listed(_servers(path, settings), settings.connect_s))
     catalogue = Catalogue(found)
     for problem in failed:
@@ -73,7 +74,7 @@ def show(*, path: Path | None, config_path: Path | None, template: Path | None, 
     elif template:
         click.echo(_prompt(template, catalogue))
     else:
-        print_table(Terminal(), ("tool", "says that it", ""), [_row(tool) for tool in catalogue])
+        print_table(Terminal(), ("tool", "hints", "description"), [_row(tool) for tool in catalogue])
     return 1 if failed else 0
 
 
@@ -94,6 +95,7 @@ def call(*, name: str, arguments: str, path: Path | None, config_path: Path | No
     server = next((each for each in _servers(path, settings) if name.startswith(f"{each.name}__")), None)
     if server is None:
         raise click.BadParameter(f"no server has the tool {name!r}; `tokenmill tools list` has all", param_hint="NAME")
+    _hear_servers()
     outcome = asyncio.run(_called(server, settings, name, values))
     click.echo(msgspec.json.format(msgspec.json.encode(outcome)))
     return 0 if outcome.error is UNSET else 1
@@ -131,6 +133,15 @@ def _servers(path: Path | None, settings: Tools) -> tuple[Server, ...]:
     if not servers:
         raise ConfigError([f"{name}: it has no server, or none that is not disabled"])
     return servers
+
+
+def _hear_servers() -> None:
+    """Show what servers write on their standard error, and how they end, on ours."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    words = logging.getLogger("tokenmill.tools.program")
+    words.handlers[:], words.propagate = [handler], False
+    words.setLevel(logging.INFO)
 
 
 async def _listed(servers: Sequence[Server], seconds: float) -> tuple[list[Tool], list[Unavailable]]:

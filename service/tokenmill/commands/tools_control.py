@@ -44,11 +44,16 @@ def approve(
     APPROVAL is what the list has in its first column, or more of it. Without any, the calls that wait are listed with
     their arguments. The first word on a call counts.
     """
+    if refuse and not approvals:
+        raise click.UsageError("say which: `--refuse APPROVAL`; without --refuse and APPROVAL, the calls are listed")
     from tokenmill.tools.saying import questions, say  # noqa: PLC0415 -- slow to import, for the other commands
 
     quiet_kafka()
     config = configuration(config_path, bootstrap)
     waiting = asyncio.run(questions(config))
+    if not approvals and not waiting:
+        click.echo("no call waits")
+        return 0
     if not approvals:
         print_table(Terminal(), ("approval", "s left", "conversation", "tool", "arguments"), [*map(_row, waiting)])
         return 0
@@ -75,11 +80,15 @@ def cancel(*, conversation: str, message: str, by: str, config_path: Path | None
     quiet_kafka()
     word = Cancel(conversation_id=conversation, message_id=message, by=by)
     asyncio.run(say(configuration(config_path, bootstrap), [(conversation, word)]))
+    click.echo(plain(f"told the runners; what comes of the calls of {conversation} is on the topic of results"))
     return 0
 
 
 def _named(name: str, waiting: Sequence[ApprovalRequest]) -> ApprovalRequest:
     """The call whose approval begins like this. Raises `click.BadParameter` if that is none, or several."""
+    if len(name) < SHOWN:
+        short = f"{name!r} is too short: give all {SHOWN} characters that the list has"
+        raise click.BadParameter(short, param_hint="APPROVAL")
     found = [each for each in waiting if each.approval.startswith(name)]
     if len(found) != 1:
         said = "several calls wait" if found else "no call waits"

@@ -9,6 +9,7 @@ from tokenmill.codecs import find_codec
 from tokenmill.config.base import Contradiction
 from tokenmill.config.gateway_relations import gateway_contradictions
 from tokenmill.config.sections import Config
+from tokenmill.config.tools import RULE
 from tokenmill.dialects import REGISTRY as DIALECTS
 from tokenmill.errors import BadOpen, UnknownCodec
 from tokenmill.events import EVENT_TYPES
@@ -54,6 +55,7 @@ def contradictions(config: Config) -> Iterator[Contradiction]:
     yield from _sizes(config)
     yield from _times(config)
     yield from _transactions(config)
+    yield from _tools(config)
     yield from gateway_contradictions(config)
 
 
@@ -197,6 +199,16 @@ def _transactions(config: Config) -> Iterator[Contradiction]:
         yield (key,), f"{key}: must be at most {BROKER_TRANSACTION_MS}, the broker's transaction.max.timeout.ms"
     if not config.kafka.transactional_id_prefix:
         yield _pair("kafka.transactional_id_prefix", "worker.delivery", "is needed where {} is exactly-once")
+
+
+def _tools(config: Config) -> Iterator[Contradiction]:
+    for number, row in enumerate(config.tools.policy):
+        if not re.fullmatch(RULE, row):
+            key = f"tools.policy[{number}]"
+            expected = "allow, ask or deny and a tool, as in `ask files__write(path=/srv/*, mode=w)`"
+            yield (key, "tools.policy"), f"{key}: {row!r}: expected {expected}; ( ) = and , are in no pattern"
+    if config.tools.approve_s > config.tools.expire_s:
+        yield _pair("tools.approve_s", "tools.expire_s", "must be at most {}: the call would be too old then")
 
 
 def _pair(key: str, other: str, sentence: str) -> Contradiction:

@@ -6,10 +6,10 @@ from msgspec import Meta
 
 from tokenmill.config.base import Positive, PositiveInt, Section
 
-Rule: TypeAlias = Annotated[
-    str, Meta(pattern=r"^(allow|ask|deny) [^\s()]+(\([^()=,]+=[^()=,]*(,[^()=,]+=[^()=,]*)*\))?$")
-]
-"""`ACTION TOOL`, or `ACTION TOOL(ARGUMENT=PATTERN, …)`."""
+RULE = r"^(allow|ask|deny) [^\s()]+(\([^()=,]+=[^()=,]*(,[^()=,]+=[^()=,]*)*\))?$"
+
+Rule: TypeAlias = Annotated[str, Meta(extra_json_schema={"pattern": RULE})]
+"""`ACTION TOOL`, or `ACTION TOOL(ARGUMENT=PATTERN, …)`. What is wrong with one, `relations` says in words."""
 
 
 class Tools(Section, frozen=True, kw_only=True):
@@ -33,7 +33,8 @@ class Tools(Section, frozen=True, kw_only=True):
     tools is a hint; this is your word. The call of another tool is in doubt then."""
     policy: tuple[Rule, ...] = ()
     """Rows such as `ask files__write_file(path=/srv/*)`, with `allow`, `ask` or `deny`; the first that fits a call
-    decides. What none fits is allowed. `ask`: somebody has to approve of it on `topics.tool_control`."""
+    decides. `*` stands for any text. What none fits is allowed. `ask`: somebody has to approve of it on
+    `topics.tool_control`."""
     approve_s: Positive = 300
     """How long a call waits for that."""
     calls_per_answer: PositiveInt = 64
@@ -49,4 +50,4 @@ class Tools(Section, frozen=True, kw_only=True):
     handover_s: Positive = 10
     """How long a rebalance waits for calls that run, so that none of them comes to be in doubt."""
     drain_s: Positive = 25
-    """How long a process that is stopped waits for them."""
+    """How long a process that is stopped waits for them. What runs even then is in doubt: make it longer than calls."""

@@ -19,7 +19,7 @@ from tokenmill.demo.metrics import Metrics
 from tokenmill.demo.samples import Sample, samples
 from tokenmill.demo.served import Served
 from tokenmill.demo.summary import Phase, print_summary
-from tokenmill.demo.turns import CONVERSATION, SERVERS, take_turns
+from tokenmill.demo.turns import ABOUT, CONVERSATION, SERVERS, take_turns
 from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent
 from tokenmill.servers import RedisServer
@@ -132,7 +132,7 @@ async def _play(
         await _crowd(console, chosen, publisher, collector)
         crowd = Phase.of("all at once", collector, alone)
         console.print()
-        _title(console, CONVERSATION, "a tool that a runner really runs; it answers calls of other tools with an error")
+        _title(console, CONVERSATION, ABOUT)
         await take_turns(console, EventPrinter(console, live=live), connection, publisher, FETCH_WAIT_MS)
         for sample in chosen:  # not before: the embedded broker lets the gateway wait for half a second each time
             await served.check(sample.name, collector.events[sample.name], ONE_DEADLINE_S)

@@ -21,6 +21,8 @@ from tokenmill.terminal.readable import EventPrinter
 
 CONVERSATION = "letters"
 
+ABOUT = "a call that is really made; those above name tools that no server has"
+
 SERVERS: Mapping[str, Any] = {"letters": {"command": sys.executable, "args": ["-m", "tokenmill.demo.letters"]}}
 """What the runner is given, as `mcpServers` has it."""
 

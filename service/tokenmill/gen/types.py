@@ -35,6 +35,8 @@ def _words(info: inspect.Type) -> str:  # noqa: PLR0911 # a table with a row a k
             return " or ".join(_words(one) for one in types)
         case inspect.StructType(cls):
             return cls.__name__
+        case inspect.Metadata(type=plain):
+            return _words(plain)
         case _:
             return NAMES[type(info)]
 

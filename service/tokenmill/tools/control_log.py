@@ -25,6 +25,13 @@ Take: TypeAlias = Callable[[Control, int], None]
 """Gets a record, and its time in milliseconds since the epoch."""
 
 
+async def find_control(kafka: Kafka, topic: str) -> None:
+    """Raises `Unavailable` if the topic is not there; a client would wait for it."""
+    async with make_admin(kafka) as admin:
+        if not await partition_counts(admin, [topic]):
+            raise Unavailable(f"Kafka: no topic {topic}: `tokenmill topics create` makes it")
+
+
 class ControlLog:
     """Hands on what comes, and tells of it when it has."""
 
@@ -41,9 +48,7 @@ class ControlLog:
 
     async def run(self) -> None:
         """Until cancelled. Raises `Unavailable` if Kafka does not answer, or the topic is not there."""
-        async with make_admin(self._kafka) as admin:
-            if not await partition_counts(admin, [self._topic]):
-                raise Unavailable(f"Kafka: no topic {self._topic}: `tokenmill topics create` makes it")
+        await find_control(self._kafka, self._topic)
         consumer = await started(self._reader, "read tool-control", self._kafka.startup_timeout_s)
         try:
             ends = await self._begin(consumer)

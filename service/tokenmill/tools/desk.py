@@ -19,13 +19,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from itertools import chain
-from typing import Any, TypeAlias
 
-import msgspec
 from aiokafka import TopicPartition
-from aiokafka.structs import OffsetAndMetadata, RecordMetadata
 
 from tokenmill.config import Config
 from tokenmill.records import Record
@@ -33,9 +29,11 @@ from tokenmill.tools.asking import Asked
 from tokenmill.tools.book import Book
 from tokenmill.tools.call import Call, read_calls
 from tokenmill.tools.catalogue import server_of
-from tokenmill.tools.control import Orders, request_for
-from tokenmill.tools.outcome import LOST, Outcome, Progress, answer_to, progress_of
+from tokenmill.tools.control import Orders
+from tokenmill.tools.outcome import LOST, Outcome, Progress
 from tokenmill.tools.places import Places
+from tokenmill.tools.policy import fits
+from tokenmill.tools.state_log import StateLog
 from tokenmill.tools.underway import Servers, Underway
 from tokenmill.tools.waiting import Step, Waiting
 from tokenmill.worker.transaction import Transaction
@@ -44,8 +42,6 @@ log = logging.getLogger(__name__)
 
 AGAIN_MS = 3_600_000
 """For how long beyond `tools.expire_s` a call that is done is known. What comes again later has expired."""
-
-Sent: TypeAlias = "asyncio.Future[RecordMetadata]"
 
 Ended = Callable[[Outcome], None]
 """Hears what came of a call, when all can read it."""
@@ -67,11 +63,11 @@ class Desk:
         self.place = place
         self.transaction = transaction
         self._settings = config.tools
-        self._topics = config.topics
         self._places = places
         self._orders = orders
         self._ended = ended
         self._book = Book(int(self._settings.expire_s * 1000) + AGAIN_MS)
+        self._log = StateLog(place, transaction, config.topics, self._book)
         self._inbox: deque[Record] = deque()
         self._waiting = Waiting(config.tools, orders, self._book)
         self._lost: deque[Call] = deque()
@@ -92,6 +88,11 @@ class Desk:
     def running(self) -> int:
         """Calls that are at their servers, or whose results are not written yet."""
         return self._underway.running + len(self._underway.over) + len(self._lost) + self._writing
+
+    @property
+    def leaving(self) -> int:
+        """Calls of which it is still to be written that they are in doubt."""
+        return len(self._lost) + self._writing
 
     @property
     def waiting(self) -> int:
@@ -122,12 +123,26 @@ class Desk:
         for call, written in self._book.at("asking"):
             self._waiting.asking.put(Asked(call, written.fingerprint, written.until))
         for call, written in self._book.at("running"):
-            if any(fnmatchcase(call.name, pattern) for pattern in self._settings.repeat):
+            if self._may_repeat(call):
                 granted = Asked(call, written.fingerprint, written.until) if written.until else None
                 self._waiting.put(call, granted, claimed=True)
             else:
-                log.warning("a call of %s is in doubt: whoever ran it was lost", call.name)
-                self._lost.append(call)
+                self._lose(call)
+        self._news.set()
+
+    def _may_repeat(self, call: Call) -> bool:
+        return any(fits(call.name, pattern) for pattern in self._settings.repeat)
+
+    def _lose(self, call: Call) -> None:
+        log.warning("a call of %s is in doubt: %s of the conversation %s", call.name, call.id, call.conversation)
+        self._lost.append(call)
+
+    def leave(self) -> None:
+        """Say of calls that still run what the next owner would say; their servers are told."""
+        for call, _ in self._book.at("running"):
+            if not self._may_repeat(call):
+                self._underway.let_go(call.key)
+                self._lose(call)
         self._news.set()
 
     def give(self, records: Sequence[Record]) -> None:
@@ -237,47 +252,15 @@ class Desk:
                 self._places.give_back(server_of(step.call.name))
 
     async def _write(self, steps: Sequence[Step], progress: Sequence[tuple[Call, Progress]]) -> None:
-        """One transaction; what is claimed in it begins behind it."""
-        taken, now = self._taken, _now()
-        needed = self._book.first_needed(now)
-        states, others = list[Sent](), list[Sent]()
-
-        async def acknowledged() -> None:
-            for call, how_far in progress:
-                others.append(await self._send(self._topics.tool_results, progress_of(call, how_far), call))
-            for step in steps:
-                states.append(await self._state(step, now))
-                others.extend([await self._send(topic, said, step.call) for topic, said in self._told(step)])
-            await asyncio.gather(*states, *others)
-
-        await self.transaction.commit(self.place, OffsetAndMetadata(taken, str(needed)), acknowledged)
+        """What is claimed begins behind the transaction."""
+        taken = self._taken
+        await self._log.write(steps, progress, taken, _now())
         self._committed = taken
-        for step, written in zip(steps, states, strict=True):
-            self._book.placed(step.call.key, written.result().offset)
+        for step in steps:
             if step.stage == "running":
                 self._underway.begin(step.call, step.asked.fingerprint if step.asked else "")
             if step.outcome is not None:
                 self._ended(step.outcome)
-
-    async def _state(self, step: Step, now: int) -> Sent:
-        value = self._book.write(step.call, step.stage, now, step.asked)
-        client, partition = self.transaction.client, self.place.partition
-        sent: Sent = await client.send(self._topics.tool_state, value, partition=partition, key=step.call.key)
-        return sent
-
-    def _told(self, step: Step) -> Iterator[tuple[str, Any]]:
-        """What others are told of it: topics and records."""
-        if step.outcome is not None:
-            yield self._topics.tool_results, answer_to(step.call, step.outcome)
-        if step.stage == "asking" and step.asked is not None:
-            yield self._topics.tool_control, request_for(step.call, step.asked.fingerprint, step.asked.until)
-
-    async def _send(self, topic: str, said: Any, call: Call) -> Sent:
-        headers = [(name, value.encode("latin-1")) for name, value in call.tracing]
-        sent: Sent = await self.transaction.client.send(
-            topic, msgspec.json.encode(said), key=call.conversation.encode(), headers=headers
-        )
-        return sent
 
     async def close(self) -> None:
         """Let go of the partition; calls that run are cancelled, and the next owner says what becomes of them."""

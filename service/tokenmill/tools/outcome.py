@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tokenmill.events import ToolProgress, ToolResult
+from tokenmill.registry import known_names
 from tokenmill.tools.call import Call
 from tokenmill.tools.catalogue import Catalogue, Tool
 from tokenmill.tools.content import plain
@@ -32,6 +33,10 @@ Code: TypeAlias = Literal[
     "in-doubt",
 ]
 """Why there is no result."""
+
+
+NAMED = 20
+"""Tools that a model is told of that called one which is not there: it was given the list."""
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -90,6 +95,7 @@ def checked(catalogue: Catalogue, name: str, arguments: Mapping[str, Any]) -> To
     """The tool that is called so, or why the call is not made."""
     tool = catalogue.find(name)
     if tool is None:
-        return Outcome(error=f"there is no tool {name!r}", code="unknown-tool")
+        known = known_names(name, [each.public_name for each in catalogue][:NAMED])
+        return Outcome(error=f"there is no tool {name!r}; {known}", code="unknown-tool")
     problem = catalogue.mismatch(name, arguments)
     return tool if problem is None else Outcome(error=problem, code="schema-mismatch")

@@ -1,15 +1,14 @@
 """Whether a call may be run at all: rows of `tools.policy`, of which the first that fits decides.
 
 A row is an action, a tool, and what its arguments look like: `ask files__write_file(path=/srv/*, mode=w)`. `*` stands
-for any text, in names as in values. A value that is no string is compared as JSON. An argument that the call does not
-have fits no pattern. What no row fits is allowed.
+for any text, in names as in values, and nothing else stands for anything. A value that is no string is compared as
+JSON, 2.0 as 2. An argument that the call does not have fits no pattern. What no row fits is allowed.
 
 Patterns compare text and know nothing of what it means: `/srv/../etc` begins with `/srv/`. So rows that allow are for
 tools that check such things themselves, and rows that deny come before them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
@@ -26,10 +25,25 @@ class Rule(msgspec.Struct, frozen=True):
 
     def fits(self, name: str, arguments: Mapping[str, Any]) -> bool:
         """Whether the row is about this call."""
-        return fnmatchcase(name, self.tool) and all(
-            argument in arguments and fnmatchcase(_text(arguments[argument]), pattern)
-            for argument, pattern in self.arguments
+        return fits(name, self.tool) and all(
+            argument in arguments and fits(_text(arguments[argument]), pattern) for argument, pattern in self.arguments
         )
+
+
+def fits(text: str, pattern: str) -> bool:
+    """Whether a pattern stands for a text. It is looked at once: models write it."""
+    first, *others = pattern.split("*")
+    if not others:
+        return text == pattern
+    at, end = len(first), len(text) - len(others[-1])
+    if not text.startswith(first) or not text.endswith(others[-1]):
+        return False
+    for part in others[:-1]:
+        found = text.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return at <= end
 
 
 def read_policy(rows: Iterable[str]) -> tuple[Rule, ...]:
@@ -50,4 +64,6 @@ def _rule(row: str) -> Rule:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -52,6 +52,9 @@ SAID_A_SECOND = 20
 GRACE_S = 2.0
 """For a program to end when its input has; and again when it is told to."""
 
+LAST_WORDS_S = 0.5
+"""For what a program that has ended leaves: its exit code, and the rest of its standard error."""
+
 PIECE = 64 * KIB
 
 _IDS = re.compile(rb'\{\s*"jsonrpc"\s*:\s*"2.0"\s*,\s*"id"\s*:\s*(\d+)\s*,'), re.compile(rb'"id"\s*:\s*(\d+)\s*\}\s*$')
@@ -86,7 +89,10 @@ async def spoken_to(
             yield received, sent
     finally:
         with anyio.CancelScope(shield=True):
+            if tasks[0].done():
+                await _by_itself(server, running)
             await _ended(running)
+            await asyncio.wait(tasks[2:], timeout=LAST_WORDS_S)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -96,7 +102,8 @@ async def _started(server: Program) -> _Running:
     environment = get_default_environment() | dict(server.env)
     command = shutil.which(server.command, path=environment.get("PATH"))
     if command is None:
-        raise FileNotFoundError(f"there is no program {server.command!r}")
+        hint = '; its arguments belong into "args"' if " " in server.command else ""
+        raise FileNotFoundError(f"there is no program {server.command!r}{hint}")
     memory = str(server.memory_mib * KIB * KIB)
     wrapped = ["-I", "-S", str(Path(launch.__file__)), str(os.getpid()), memory, command, *server.args]
     process = await asyncio.create_subprocess_exec(
@@ -112,6 +119,15 @@ async def _started(server: Program) -> _Running:
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise RuntimeError("a process that was to have pipes has none")
     return _Running(process, process.stdin, process.stdout, process.stderr)
+
+
+async def _by_itself(server: Program, running: _Running) -> None:
+    """Its standard output has ended: say what became of the program, if it did so too."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LAST_WORDS_S):
+            code = await running.process.wait()
+            memory = f"; each process may have {server.memory_mib} MiB (memory_mib)" if server.memory_mib else ""
+            log.warning("%s ended by itself, with the exit code %d%s", server.name, code, memory)
 
 
 async def _ended(running: _Running) -> None:

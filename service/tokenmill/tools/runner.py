@@ -9,6 +9,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.kafka import deadline, started, stopped
 from tokenmill.observe import Numbers
+from tokenmill.process import EXIT_S
 from tokenmill.tools.control import Orders
 from tokenmill.tools.control_log import ControlLog
 from tokenmill.tools.desk import Desk
@@ -100,7 +102,15 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop`; then what runs is waited for. Raises a `TokenmillError` when going on is impossible."""
-        consumer = await until_available(self._joined, self._kafka.startup_timeout_s)
+        stopping = asyncio.create_task(stop.wait())
+        joining = asyncio.create_task(until_available(self._joined, self._kafka.startup_timeout_s))
+        await asyncio.wait((joining, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if not joining.done():
+            joining.cancel()
+            await asyncio.gather(joining, return_exceptions=True)
+            return
+        stopping.cancel()
+        consumer = joining.result()
         tasks = [asyncio.create_task(work) for work in (self._poll(consumer), self._control.run(), stop.wait())]
         try:
             ends: set[asyncio.Future[Any]] = {*tasks, self._failed}
@@ -109,6 +119,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                 _look(ended)
             self._draining = True
             await self._finished(self._config.tools.drain_s)
+            await self._left()
         finally:
             for task in tasks:
                 task.cancel()
@@ -173,6 +184,15 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
                 log.warning("%d calls still run after %g s", running, seconds)
                 return
             await asyncio.sleep(LOOK_S)
+
+    async def _left(self) -> None:
+        """Calls that run even now: whoever waits for them hears that they are in doubt."""
+        for desk in self._desks.values():
+            desk.leave()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(EXIT_S):
+                while any(desk.leaving for desk in self._desks.values()):  # noqa: ASYNC110 -- of many, for a moment
+                    await asyncio.sleep(LOOK_S)
 
     async def _give_up(self, place: TopicPartition) -> None:
         self._ready.discard(place)

@@ -9,7 +9,7 @@ import msgspec
 from tokenmill.config import Config
 from tokenmill.kafka import deadline, started, stopped
 from tokenmill.tools.control import Approval, ApprovalRequest, Control
-from tokenmill.tools.control_log import ControlLog
+from tokenmill.tools.control_log import ControlLog, find_control
 from tokenmill.worker.connect import make_producer
 
 
@@ -45,10 +45,12 @@ async def _read(log: ControlLog) -> None:
 async def say(config: Config, words: Iterable[tuple[str, Control]]) -> None:
     """Publish words about calls, each with the conversation that it is about. Raises `Unavailable`."""
     kafka, topic = config.kafka, config.topics.tool_control
-    producer = await started(lambda: make_producer(kafka), "say a word", kafka.startup_timeout_s)
+    await find_control(kafka, topic)
+    writing = f"write to {topic}"
+    producer = await started(lambda: make_producer(kafka), writing, kafka.startup_timeout_s)
     try:
         for conversation, word in words:
             value = msgspec.json.encode(word)
-            await deadline(producer.send_and_wait(topic, value, key=conversation.encode()), "say a word")
+            await deadline(producer.send_and_wait(topic, value, key=conversation.encode()), writing)
     finally:
         await stopped(producer)

@@ -127,7 +127,9 @@ def _check_kind(entry: _Entry) -> None:
         raise _Wrong("expected a command or a url" + (", not both" if entry.url else ""))
     key = _KINDS.get(entry.type, "")
     if entry.type and not key:
-        raise _Wrong(f"type is {entry.type!r}; expected stdio or http")
+        older = "; ask its makers for the address of streamable HTTP, which came after it"
+        instead = older if entry.type == "sse" else ""
+        raise _Wrong(f"type is {entry.type!r}; expected stdio or http{instead}")
     if key and not getattr(entry, key):
         raise _Wrong(f"a server of the type {entry.type} has a {key}")
 

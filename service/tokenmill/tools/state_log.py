@@ -1,0 +1,72 @@
+"""What is written of the calls of one partition: where each is, what came of it, and how far `tool-calls` was read.
+
+One transaction has all of it, or nothing: the record on `tool-state`, what others are told, and the offset. With the
+offset goes the place on `tool-state` from which on the next owner has to read.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+from aiokafka import TopicPartition
+from aiokafka.structs import OffsetAndMetadata, RecordMetadata
+
+from tokenmill.config import Topics
+from tokenmill.tools.book import Book
+from tokenmill.tools.call import Call
+from tokenmill.tools.control import request_for
+from tokenmill.tools.outcome import Progress, answer_to, progress_of
+from tokenmill.tools.waiting import Step
+from tokenmill.worker.transaction import Transaction
+
+Sent: TypeAlias = "asyncio.Future[RecordMetadata]"
+
+
+class StateLog:
+    """Writes, and has the book know where what was written lies."""
+
+    def __init__(self, place: TopicPartition, transaction: Transaction, topics: Topics, book: Book) -> None:
+        self._place = place
+        self._transaction = transaction
+        self._topics = topics
+        self._book = book
+
+    async def write(
+        self, steps: Sequence[Step], progress: Sequence[tuple[Call, Progress]], taken: int, now: int
+    ) -> None:
+        """One transaction. `taken` is the offset behind the last record that was read. Raises `FatalError`."""
+        needed = self._book.first_needed(now)
+        states, others = list[Sent](), list[Sent]()
+
+        async def acknowledged() -> None:
+            for call, how_far in progress:
+                others.append(await self._send(self._topics.tool_results, progress_of(call, how_far), call))
+            for step in steps:
+                states.append(await self._state(step, now))
+                others.extend([await self._send(topic, said, step.call) for topic, said in self._told(step)])
+            await asyncio.gather(*states, *others)
+
+        await self._transaction.commit(self._place, OffsetAndMetadata(taken, str(needed)), acknowledged)
+        for step, written in zip(steps, states, strict=True):
+            self._book.placed(step.call.key, written.result().offset)
+
+    async def _state(self, step: Step, now: int) -> Sent:
+        value = self._book.write(step.call, step.stage, now, step.asked)
+        client, partition = self._transaction.client, self._place.partition
+        sent: Sent = await client.send(self._topics.tool_state, value, partition=partition, key=step.call.key)
+        return sent
+
+    def _told(self, step: Step) -> Iterator[tuple[str, Any]]:
+        """What others are told of it: topics and records."""
+        if step.outcome is not None:
+            yield self._topics.tool_results, answer_to(step.call, step.outcome)
+        if step.stage == "asking" and step.asked is not None:
+            yield self._topics.tool_control, request_for(step.call, step.asked.fingerprint, step.asked.until)
+
+    async def _send(self, topic: str, said: Any, call: Call) -> Sent:
+        headers = [(name, value.encode("latin-1")) for name, value in call.tracing]
+        sent: Sent = await self._transaction.client.send(
+            topic, msgspec.json.encode(said), key=call.conversation.encode(), headers=headers
+        )
+        return sent

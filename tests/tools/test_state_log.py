@@ -1,0 +1,55 @@
+"""What is written of the calls of one partition, on a real Kafka."""
+
+from functools import partial
+
+import msgspec
+import pytest
+from aiokafka import TopicPartition
+
+from tests.support.desks import config_of, progress, results, states
+from tests.support.topics import read_topic
+from tokenmill.tools.asking import Asked
+from tokenmill.tools.book import Book
+from tokenmill.tools.call import Call
+from tokenmill.tools.control import ApprovalRequest, read_control
+from tokenmill.tools.outcome import Outcome, Progress
+from tokenmill.tools.state_log import StateLog
+from tokenmill.tools.waiting import Step
+from tokenmill.worker.connect import make_producer
+from tokenmill.worker.transaction import Transaction
+
+pytestmark = pytest.mark.integration
+
+
+def call(id_: str) -> Call:
+    return Call("c", "m", 0, 7, id_, "w__note", {}, 5, (("traceparent", "00-ab-cd-01"),))
+
+
+async def test_all_of_it_is_one_transaction(kafka: str, unique: str) -> None:
+    """Each call's place, what came of one, how far another is, the question about a third; the book knows where."""
+    config, book = await config_of(kafka, unique), Book(1_000)
+    make = partial(make_producer, config.kafka, transactional_id=unique, transaction_timeout_ms=10_000)
+    transaction = Transaction(make, unique, unique, 10, lambda _: None)
+    log = StateLog(TopicPartition(config.topics.tool_calls, 0), transaction, config.topics, book)
+    await transaction.open()
+    asked = Asked(call("asks"), "f", 99)
+    steps = [
+        Step(call("over"), "done", Outcome(result=1)),
+        Step(call("runs"), "running"),
+        Step(call("asks"), "asking", asked=asked),
+    ]
+    await log.write(steps, [(call("runs"), Progress(1, 2))], 3, 10)
+    await transaction.close(5)
+    assert await states(config) == [("over", "done"), ("runs", "running"), ("asks", "asking")]
+    assert [each.id for each in await results(config)] == ["over"]
+    assert [each.id for each in await progress(config)] == ["runs"]
+    (question,) = await read_topic(kafka, config.topics.tool_control)
+    said = read_control(question.value)
+    assert isinstance(said, ApprovalRequest)
+    assert (said.id, said.until) == ("asks", 99)
+    assert {dict(each.headers)["traceparent"] for each in await read_topic(kafka, config.topics.tool_results)} == {
+        b"00-ab-cd-01"
+    }
+    assert [each.written.stage for each in book._known.values()] == ["done", "running", "asking"]
+    assert book.first_needed(2_000) == 1
+    assert msgspec.json.decode(question.value)["type"] == "approval-request"
