@@ -11,8 +11,8 @@ from tests.support.topics import read_topic
 from tokenmill.config import Config
 from tokenmill.events import Finish
 from tokenmill.records import InputRecord
-from tokenmill.tools.call import Call
-from tokenmill.tools.control import Approval, ApprovalRequest, Cancel, Orders, read_control
+from tokenmill.tools.call import Call, read_calls
+from tokenmill.tools.control import Approval, ApprovalRequest, Cancel, Orders, approval_of, read_control
 from tokenmill.tools.outcome import Outcome
 from tokenmill.tools.places import Places
 
@@ -147,3 +147,62 @@ def cancelled(offset: int) -> InputRecord:
     """The end of the message that all calls are of."""
     end = Finish("cancelled", conversation_id="c", message_id="m", seq=9, time=1)
     return InputRecord("tool-calls", 0, offset, FUTURE_MS, b"c", msgspec.json.encode(end), [("tm-opened", b"7")])
+
+
+async def test_a_word_that_was_there_before_the_question_counts(config: Config) -> None:
+    """The call was asked about before, by somebody who has forgotten it."""
+    made, orders = list[str](), Orders()
+
+    async def run(call: Call) -> Outcome:
+        made.append(call.id)
+        return Outcome(result=call.id)
+
+    said = read_calls(record(0, "one", "risky"))
+    assert isinstance(said, Call)
+    orders.take(Approval(approval=approval_of(said, f"as it is: {said.name}"), granted=True), FUTURE_MS)
+    async with desk_of(config, run, orders=orders) as desk:
+        desk.begin_at(0)
+        working = asyncio.create_task(desk.work())
+        desk.give([record(0, "before")])
+        await until(lambda: made == ["before"], "orders were looked at")
+        desk.give([record(1, "one", "risky")])
+        await until(lambda: made == ["before", "one"], "it was made")
+        working.cancel()
+
+
+async def test_nothing_begins_before_all_was_read_that_was_there(config: Config) -> None:
+    """Who takes over finds calls that wait, and behind the place of the owner before the end of their message."""
+    made = list[str]()
+
+    async def run(call: Call) -> Outcome:
+        made.append(call.id)
+        return Outcome(result=call.id)
+
+    async with desk_of(config, run, Places(0, 0)) as old:
+        old.begin_at(0)
+        old.give([record(0, "one")])
+        working = asyncio.create_task(old.work())
+        await until(lambda: old.taken == 1, "it is taken")
+        working.cancel()
+    async with desk_of(config, run) as new:
+        new.begin_at(1, 2)
+        working = asyncio.create_task(new.work())
+        await asyncio.sleep(0.1)  # as long as it takes to read on
+        new.give([cancelled(1)])
+        await until(lambda: not new.unfinished, "it is over")
+        working.cancel()
+    assert (made, [result.code for result in await results(config)]) == ([], ["cancelled"])
+
+
+async def test_marks_of_transactions_hold_nothing_up_for_long(config: Config) -> None:
+    """The end of the topic may be one, which is never read."""
+
+    async def run(call: Call) -> Outcome:
+        return Outcome(result=call.id)
+
+    async with desk_of(config, run) as desk:
+        desk.begin_at(0, 2)
+        desk.give([record(0, "one")])
+        working = asyncio.create_task(desk.work())
+        await until(lambda: results(config), "it is made")
+        working.cancel()

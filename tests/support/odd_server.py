@@ -14,6 +14,7 @@ from typing import Any
 Arguments = Mapping[str, Any]
 
 waiting: list[int] = []
+lists: list[int] = []
 
 
 def say(message: object) -> None:
@@ -85,6 +86,24 @@ def change(number: int, _: Arguments) -> None:
     answer(number, "changed")
 
 
+def busy(number: int, arguments: Arguments) -> None:
+    """Has other tools, and no time to say which."""
+    say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+    time.sleep(float(arguments["seconds"]))
+    answer(number, "busy")
+
+
+def restless(number: int, _: Arguments) -> None:
+    """From now on its list changes whenever it is asked for."""
+    lists.append(0)
+    change(number, {})
+
+
+def asked(number: int, _: Arguments) -> None:
+    """How often it was asked since."""
+    answer(number, str(len(lists)))
+
+
 def hang(_number: int, _: Arguments) -> None:
     """Nothing is read or said any more."""
     while True:
@@ -103,7 +122,8 @@ time.sleep(600)
 """
 
 TOOLS: dict[str, Callable[[int, Arguments], None]] = {
-    tool.__name__: tool for tool in (junk, flood, twice, late, release, huge, spawn, grow, change, hang, leave)
+    tool.__name__: tool
+    for tool in (junk, flood, twice, late, release, huge, spawn, grow, change, busy, restless, asked, hang, leave)
 }
 
 
@@ -121,6 +141,9 @@ def main() -> None:
         elif method == "tools/list":
             tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
             say({"jsonrpc": "2.0", "id": number, "result": {"tools": tools}})
+            if lists:
+                lists.append(number)
+                say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
         elif method == "tools/call":
             TOOLS[message["params"]["name"]](number, message["params"].get("arguments", {}))
         elif number is not None:

@@ -34,6 +34,9 @@ def test_a_record_is_a_call_of_its_message() -> None:
         (Finish("stop"), HEADERS),
         (msgspec.structs.replace(EVENT, problem="truncated"), HEADERS),
         (EVENT, [("tm-opened", b"soon")]),
+        (msgspec.json.encode(EVENT).replace(b"[1]", b'"\\ud83d"'), HEADERS),
+        (msgspec.json.encode(EVENT).replace(b"call_1", b"\\ud83d"), HEADERS),
+        (msgspec.json.encode(Finish("cancelled", conversation_id="X")).replace(b"X", b"\\ud83d"), HEADERS),
     ],
 )
 def test_what_is_no_call_that_may_be_run_is_none(event: Event | bytes, headers: list[tuple[str, bytes]]) -> None:

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from tests.support.stage import until
 from tokenmill.config import Tools
 from tokenmill.tools.call import Call
-from tokenmill.tools.link import LOOK_AGAIN_S, Link, Links
+from tokenmill.tools.link import CHANGES_S, LOOK_AGAIN_S, Link, Links
 from tokenmill.tools.outcome import Outcome, Progress
 from tokenmill.tools.server_file import Program, Server
 
@@ -147,3 +147,21 @@ async def test_a_server_that_does_not_answer_any_more_is_gone(monkeypatch: pytes
         await until(lambda: not link.up, "it is given up")
         await until(lambda: link.up, "it is started anew")
         assert str((await link.make(call("twice"))).result).count("first") == 1
+
+
+async def test_a_server_at_work_may_leave_its_list_for_later() -> None:
+    """It says that the list has changed, and does not answer as long as it works: its call goes on."""
+    async with linked(ODD, connect_s=1.5) as link:
+        await link.make(call("junk", lines=0))
+        done = await link.make(call("busy", seconds=3))
+        assert done.error is UNSET
+        assert (await link.make(call("junk", lines=0))).error is UNSET
+
+
+async def test_a_list_that_never_rests_is_asked_for_now_and_then() -> None:
+    """However often it changes."""
+    async with linked(ODD) as link:
+        await link.make(call("restless"))
+        await asyncio.sleep(4 * CHANGES_S)
+        found = await link.make(call("asked"))
+        assert 2 <= int(found.result["content"][0]["text"]) <= 7

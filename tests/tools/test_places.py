@@ -22,3 +22,12 @@ def test_a_server_may_have_a_number_of_its_own() -> None:
     assert [places.take("alone"), places.take("alone")] == [True, False]
     assert [places.take("many") for _ in range(4)] == [True, True, True, False]
     assert [places.take("other") for _ in range(3)] == [True, True, False]
+
+
+def test_names_that_nobody_uses_are_forgotten() -> None:
+    """A model may make up as many as it likes."""
+    places = Places(9, 2)
+    for number in range(3):
+        assert places.take(f"server{number}")
+        places.give_back(f"server{number}")
+    assert not places._taken

@@ -141,3 +141,16 @@ async def test_what_is_let_go_of_ends_without_a_word() -> None:
     await soon()
     underway.let_go(call("four").key)
     assert not underway.looked_at
+
+
+async def test_a_look_that_is_over_when_it_is_let_go_of_says_nothing() -> None:
+    """Its task has ended, and nobody has been told of that yet."""
+    underway, _, servers = begun()
+    underway.look(call("one"))
+    await soon()
+    servers.go.set()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    underway.let_go(call("one").key)
+    await soon()
+    assert (underway.looking, list(underway.looked_at), list(underway.over)) == (0, [], [])

@@ -121,3 +121,13 @@ def test_who_is_cancelled_waits_no_longer() -> None:
     codes = [found.cancel(call(id_).key).code for id_ in ("a", "b", "c", "elsewhere")]
     assert codes == ["cancelled", "in-doubt", "cancelled", "cancelled"]
     assert (len(found), len(found.asking), steps(found, 0)) == (0, 0, [])
+
+
+def test_the_oldest_is_given_up_first_whenever_it_came() -> None:
+    """Records have their own times."""
+    found = waiting(expire_s=1)
+    found.put(call("young", time=900))
+    found.put(call("old", time=100))
+    assert found.until == 1_100
+    assert steps(found, 1_101, paused=True) == [("old", "expired")]
+    assert found.until == 1_900

@@ -6,7 +6,7 @@
 3. One that is claimed and not done, when nobody is left who runs it, is in doubt: it may have been run.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import msgspec
 
@@ -29,6 +29,8 @@ class Book:
         """`keep_ms`: for how long a call that is done may come again."""
         self._known: dict[bytes, _Known] = {}
         self._answers: Counter[bytes] = Counter()
+        self._unfinished: defaultdict[bytes, dict[bytes, None]] = defaultdict(dict)
+        """Keys of calls that are not done, in order, by their answers."""
         self._keep_ms = keep_ms
         self._end = 0
         """Behind the latest record that is known to be on `tool-state`."""
@@ -63,12 +65,18 @@ class Book:
         self._forget(key)
         self._known[key] = known
         self._answers[known.answer] += 1
+        if known.written.stage != "done":
+            self._unfinished[known.answer][key] = None
 
     def _forget(self, key: bytes) -> None:
         if (known := self._known.pop(key, None)) is not None:
             self._answers[known.answer] -= 1
             if not self._answers[known.answer]:
                 del self._answers[known.answer]
+            if known.written.stage != "done":
+                self._unfinished[known.answer].pop(key)
+                if not self._unfinished[known.answer]:
+                    del self._unfinished[known.answer]
 
     def placed(self, key: bytes, offset: int) -> None:
         """The call's latest record stands there."""
@@ -82,9 +90,7 @@ class Book:
 
     def unfinished(self, answer: bytes) -> list[Call]:
         """The calls of an answer that are not done."""
-        if not self._answers[answer]:
-            return []
-        found = (known.written.call for known in self._known.values() if known.answer == answer)
+        found = (self._known[key].written.call for key in self._unfinished.get(answer, ()))
         return [call for call in found if call is not None]
 
     def first_needed(self, now: int) -> int:

@@ -4,6 +4,7 @@ A call is known by its conversation, message, choice and id, and by when its mes
 their calls, may come again.
 """
 
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 
@@ -80,8 +81,23 @@ def read_calls(record: Record) -> Call | bytes | None:
     except (msgspec.DecodeError, ValueError):
         return None
     if isinstance(event, Finish) and event.reason == "cancelled":
-        return answer_key(event.conversation_id, event.message_id, event.choice, opened)
-    return _call(event, opened, record) if isinstance(event, ToolCall) and event.problem is UNSET else None
+        with suppress(UnicodeEncodeError):
+            return answer_key(event.conversation_id, event.message_id, event.choice, opened)
+        return None
+    if not isinstance(event, ToolCall) or event.problem is not UNSET:
+        return None
+    return _call(event, opened, record) if _can_be_written(event, record.value or b"") else None
+
+
+def _can_be_written(event: ToolCall, source: bytes) -> bool:
+    """Whether no text in it has half a pair of surrogates, which no worker writes and UTF-8 does not have."""
+    if b"\\u" not in source:
+        return True
+    try:
+        msgspec.json.encode(event)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _call(event: ToolCall, opened: int, record: Record) -> Call:

@@ -72,12 +72,18 @@ class Desk:
         self._waiting = Waiting(config.tools, orders, self._book)
         self._lost: deque[Call] = deque()
         self._taken = self._committed = self._writing = 0
+        self._end, self._hold_until = 0, 0.0
         self._paused = False
         self._heard = True
         """There are orders that nobody has looked at."""
         self._news = asyncio.Event()
         self._underway = Underway(servers, places, self._news.set)
         self._unwatch = places.watch(self._news.set)
+
+    @property
+    def _caught_up(self) -> bool:
+        """Whether all was read that was there at the take-over, but for marks of transactions, which nobody sees."""
+        return self._taken >= self._end or time.monotonic() >= self._hold_until
 
     @property
     def unfinished(self) -> int:
@@ -115,9 +121,14 @@ class Desk:
         """A record of `tool-state`, in order, before anything else."""
         self._book.read(key, value, offset)
 
-    def begin_at(self, offset: int) -> None:
-        """Behind what the owner before took; what it left unfinished is taken up."""
+    def begin_at(self, offset: int, end: int = 0) -> None:
+        """Behind what the owner before took; what it left unfinished is taken up.
+
+        `end` is that of the topic: what lies before may be the end of messages whose calls wait.
+        """
         self._taken = self._committed = offset
+        self._end, self._hold_until = end, time.monotonic() + HOLD_S
+        asyncio.get_running_loop().call_later(HOLD_S, self._news.set)
         for call, _ in self._book.at("waiting"):
             self._waiting.put(call)
         for call, written in self._book.at("asking"):
@@ -235,7 +246,7 @@ class Desk:
             yield from self._waiting.given_up(now)
 
     def _begun(self, now: int) -> Iterator[Step]:
-        if not self._paused:
+        if not self._paused and self._caught_up:
             for call in self._waiting.unasked():
                 self._underway.look(call)
             yield from self._waiting.beginning(now, self._places)
@@ -243,6 +254,7 @@ class Desk:
     def _looked_at(self, now: int) -> Iterator[Step]:
         while self._underway.looked_at:
             call, fingerprint = self._underway.looked_at.popleft()
+            self._heard = True  # the word may be there already: the call was asked about before
             yield self._waiting.ask(call, fingerprint, now)
 
     def _give_back(self, steps: Sequence[Step]) -> None:
@@ -271,6 +283,9 @@ class Desk:
 
 CLOSE_S = 5.0
 """For letting go of a producer."""
+
+HOLD_S = 1.0
+"""For how long nothing begins, at most, before that was read."""
 
 PACE_S = 0.005
 """From one transaction to the next: what comes meanwhile shares it, since each costs five requests."""

@@ -32,6 +32,9 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 30.0
 LOOK_AGAIN_S = 30.0
 """A server that nobody calls is asked for its tools so often: to know whether it lives, and what it offers now."""
 
+CHANGES_S = 0.5
+"""Between two looks at a list, however often it changes."""
+
 STEADY_S = 30.0
 """A connection that held for so long was a good one: the next pause is short again."""
 
@@ -113,7 +116,17 @@ class Link:
                     await held.news.wait()
             if not held.over() and (held.news.is_set() or not held.calls):  # who is at work may not answer
                 held.news.clear()
-                held.catalogue = Catalogue(await offered(held.client, self._server.name))
+                await self._look_again(held)
+                await asyncio.sleep(CHANGES_S)
+
+    async def _look_again(self, held: _Held) -> None:
+        """A server that says at work that its list has changed may not be able to show it: its calls go on."""
+        try:
+            held.catalogue = Catalogue(await offered(held.client, self._server.name))
+        except Unavailable:
+            if not held.calls:
+                raise
+            held.news.set()
 
     def _leave(self, held: _Held) -> None:
         """New calls wait for the next connection."""

@@ -30,5 +30,7 @@ class Places:
     def give_back(self, server: str) -> None:
         """A call is over."""
         self._taken[server] -= 1
+        if not self._taken[server]:
+            del self._taken[server]  # models make up names of servers
         for tell in list(self._waiting):
             tell()

@@ -237,9 +237,10 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         await find_partitions(desk.transaction.client, [topics.tool_state, topics.tool_results], [place.partition])
         found = (await committed_offsets(consumer, [place])).get(place)
         beginning = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
+        end = await deadline(consumer.end_offsets([place]), "look up the log's end")
         await self._learn(desk, int(found.metadata or 0) if found else 0)
         offset = max(found.offset if found else 0, beginning[place])
-        desk.begin_at(offset)
+        desk.begin_at(offset, end[place])
         consumer.seek(place, offset)
         self._ready.add(place)
 

@@ -98,6 +98,7 @@ class Underway:
             self.progress.pop(key, None)
             found[1].cancel()
         if (look := self._looks.get(key)) is not None:
+            self._told.add(key)
             look.cancel()
         self.looked_at = deque(each for each in self.looked_at if each[0].key != key)
 
@@ -115,7 +116,8 @@ class Underway:
 
     def _looked(self, call: Call, task: "asyncio.Task[str | Outcome]") -> None:
         del self._looks[call.key]
-        if task.cancelled():
+        if call.key in self._told or task.cancelled():
+            self._told.discard(call.key)
             return
         found = _result(call, task)
         if isinstance(found, Outcome):

@@ -48,6 +48,8 @@ class Waiting:
         self._policy = read_policy(settings.policy)
         self._calls: dict[bytes, Call] = {}
         """In the order in which they came."""
+        self._oldest = math.inf
+        """When the oldest of them was made; or earlier, if that one waits no longer."""
         self._queues: defaultdict[str, deque[bytes]] = defaultdict(deque)
         """Those that may run, by their servers; some of them wait no longer."""
         self._unasked: deque[bytes] = deque()
@@ -67,6 +69,7 @@ class Waiting:
     def put(self, call: Call, granted: Asked | None = None, *, claimed: bool = False) -> None:
         """It waits for a place."""
         self._calls[call.key] = call
+        self._oldest = min(self._oldest, call.time)
         if granted is None and verdict(self._policy, call.name, call.arguments) == "ask":
             self._unasked.append(call.key)
         else:
@@ -125,8 +128,7 @@ class Waiting:
     @property
     def until(self) -> float:
         """When the first of them is given up, in milliseconds since the epoch."""
-        oldest = next(iter(self._calls.values()), None)
-        waits = math.inf if oldest is None else oldest.time + self._settings.expire_s * 1000
+        waits = self._oldest + self._settings.expire_s * 1000
         return min(waits, self.asking.until, *(asked.until for asked in self._granted.values()))
 
     def given_up(self, now: int) -> Iterator[Step]:
@@ -136,6 +138,7 @@ class Waiting:
             if unwanted is not None:
                 yield Step(call, "done", LOST if call.key in self._claimed else unwanted)
                 self._let_go(call.key)
+        self._oldest = min((call.time for call in self._calls.values()), default=math.inf)
 
     def unasked(self) -> Iterator[Call]:
         """Those that are to be looked at, before somebody is asked: for that they need no place."""
