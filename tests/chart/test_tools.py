@@ -262,6 +262,10 @@ def test_the_notes_have_commands_and_say_what_can_not_be_reached() -> None:
         ({**ON, "config.tools.servers_file": "/srv/servers.json"}, "leave out the one or the others"),
         ({**ON, "tools.mcpServers": {"a__b": {"command": "x"}}}, '"a__b" is no name'),
         ({**ON, "tools.mcpServers": {"a b": {"command": "x"}}}, '"a b" is no name'),
+        (
+            {**ON, "tools.mcpServers": {"a": {"urll": "http://a/mcp"}}},
+            "tools.mcpServers.a has neither a command nor a url",
+        ),
         ({**ON, "tools.terminationGracePeriodSeconds": 34}, "is 34, and a drain may take 35"),
         ({**ON, "tools.replicas": 13}, "tools.replicas is 13, and topics.partitions 12"),
         (
@@ -278,3 +282,14 @@ def test_what_can_not_work_is_refused(values: Values, said: str) -> None:
     """Nobody to call, ends without time, runners that would be idle."""
     with pytest.raises(Refused, match=said):
         render(values=values)
+
+
+@pytest.mark.parametrize("header", ["authorization", "Proxy-Authorization", "COOKIE", "X-API-Key"])
+def test_a_secret_in_a_header_is_refused_and_not_printed(header: str) -> None:
+    """It would be readable in a ConfigMap, and in the log of whoever renders."""
+    remote = {"a": {"url": "http://a/mcp", "headers": {header: "open-sesame"}}}
+    own = {"tools.servers.b.image": "b:1", "tools.servers.b.headers": {header: "open-sesame"}}
+    for values, server in (({"tools.mcpServers": remote}, "mcpServers.a"), (own, "servers.b")):
+        with pytest.raises(Refused, match=rf"tools\.{server}\.headers\.{header}: put the secret into") as refused:
+            render(values={"tools.enabled": True, **values})
+        assert "open-sesame" not in str(refused.value)

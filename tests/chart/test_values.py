@@ -137,7 +137,6 @@ def test_values_of_the_documentation_are_accepted(block: Block) -> None:
         ("config.kafka.bootstrap_servers", None),
         ("tools.serverDefaults.ports", [8000]),
         ("tools.servers.files.imagePullPolicy", "Always"),
-        ("tools.mcpServers.tickets.headers.authorization", "Bearer open-sesame"),
     ],
 )
 def test_what_the_schema_refuses(path: str, value: object) -> None:

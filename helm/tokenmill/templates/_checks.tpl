@@ -55,12 +55,17 @@
 {{- if and $file $said -}}
 {{- fail "config.tools.servers_file is a file of your own, beside which tools.servers and tools.mcpServers count for nothing: leave out the one or the others" -}}
 {{- end -}}
-{{- range $name, $_ := .Values.tools.mcpServers -}}
+{{- range $name, $entry := .Values.tools.mcpServers -}}
 {{- if not (regexMatch "^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$" $name) -}}
 {{- fail (printf "tools.mcpServers: %q is no name for a server: take letters, digits, - and single _" $name) -}}
 {{- end -}}
+{{- if not (or $entry.command $entry.url) -}}
+{{- fail (printf "tools.mcpServers.%s has neither a command nor a url: say how it is reached" $name) -}}
+{{- end -}}
+{{- include "tokenmill.toolsHeaderChecks" (dict "of" (printf "tools.mcpServers.%s" $name) "headers" $entry.headers) -}}
 {{- end -}}
 {{- range $name, $server := include "tokenmill.toolsServers" . | fromJson -}}
+{{- include "tokenmill.toolsHeaderChecks" (dict "of" (printf "tools.servers.%s" $name) "headers" $server.headers) -}}
 {{- include "tokenmill.toolsServerChecks" (merge (dict "server" $name "image" $server.image) $) -}}
 {{- end -}}
 {{- $partitions := .Values.topics.partitions | int -}}
@@ -72,6 +77,15 @@
 {{- $least := .Values.tools.autoscaling.minReplicas | int -}}
 {{- if and $scaled (gt $least $most) -}}
 {{- fail (printf "tools.autoscaling.minReplicas is %d, and there are at most %d" $least $most) -}}
+{{- end -}}
+{{- end }}
+
+{{/* Headers stand in a ConfigMap. What they hold is not said, as the log of whoever renders may be anybody's. */}}
+{{- define "tokenmill.toolsHeaderChecks" -}}
+{{- range $header, $value := .headers -}}
+{{- if and (has (lower $header) (list "authorization" "proxy-authorization" "cookie" "x-api-key")) (not (contains "${" $value)) -}}
+{{- fail (printf "%s.headers.%s: put the secret into a Secret of tools.extraEnvFrom, and name its variable here: ${NAME}" $.of $header) -}}
+{{- end -}}
 {{- end -}}
 {{- end }}
 
