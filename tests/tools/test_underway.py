@@ -132,6 +132,7 @@ async def test_what_is_let_go_of_ends_without_a_word() -> None:
     await soon()
     for id_ in ("one", "three", "nobody"):
         underway.let_go(call(id_).key)
+    assert underway.calls == [call("two")]
     await soon()
     assert (underway.running, underway.looking, places.take("w")) == (1, 0, True)
     servers.go.set()

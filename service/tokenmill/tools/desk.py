@@ -150,7 +150,7 @@ class Desk:
 
     def leave(self) -> None:
         """Say of calls that still run what the next owner would say; their servers are told."""
-        for call, _ in self._book.at("running"):
+        for call in self._underway.calls:
             if not self._may_repeat(call):
                 self._underway.let_go(call.key)
                 self._lose(call)

@@ -56,6 +56,11 @@ class Underway:
         return len(self._calls)
 
     @property
+    def calls(self) -> list[Call]:
+        """Those of which something is still to be said."""
+        return [call for key, (call, _) in self._calls.items() if key not in self._told]
+
+    @property
     def looking(self) -> int:
         """Calls that are looked at."""
         return len(self._looks)
