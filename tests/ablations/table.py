@@ -231,7 +231,13 @@ ABLATIONS = (
         "only input of ended transactions is read",
         "what a producer has taken back, and sends again, is there twice",
         "integration/test_restores.py::test_input_of_a_transaction_that_was_aborted_is_not_read",
-        (Change("worker/connect.py", 'isolation_level="read_committed"', 'isolation_level="read_uncommitted"'),),
+        (
+            Change(
+                "worker/connect.py",
+                'isolation_level="read_committed",\n        metadata_max_age_ms',
+                'isolation_level="read_uncommitted",\n        metadata_max_age_ms',
+            ),
+        ),
     ),
     Ablation(
         "a timeout names the last offset that its writer saw",

@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -123,7 +124,11 @@ class Container:
     def passes(self, probe: str) -> bool:
         """One try of a probe."""
         asked = self.spec[probe]
-        (port,) = (each["containerPort"] for each in self.spec["ports"] if each["name"] == asked["httpGet"]["port"])
+        how = "tcpSocket" if "tcpSocket" in asked else "httpGet"
+        (port,) = (each["containerPort"] for each in self.spec["ports"] if each["name"] == asked[how]["port"])
+        if how == "tcpSocket":
+            with socket.socket() as client:
+                return client.connect_ex(("127.0.0.1", port)) == 0
         url = f"http://127.0.0.1:{port}{asked['httpGet']['path']}"
         try:
             with urllib.request.urlopen(url, timeout=asked["timeoutSeconds"]) as answer:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
 
 from tests.chart.pods import Container, Secrets
 from tests.chart.rendering import Object, hook, of_server, of_tools, one, render, runner, worker
@@ -152,10 +153,13 @@ async def test_runners_call_the_servers_of_the_release_and_drain(
             for each in (server, pod):
                 stack.callback(each.kill)
                 each.start()
+            await until(lambda: server.passes("startupProbe"), "the server is up", server.patience("startupProbe"))
             await until(lambda: pod.passes("startupProbe"), "the process is up", pod.patience("startupProbe"))
             await until(lambda: pod.passes("readinessProbe"), "its partitions are taken over")
             await calls.call("first")
             await until(lambda: calls.answered("first"), "the result")
+            (result,) = (await calls.results())["first"]
+            assert result.error is UNSET, result
             assert calls.effects() == ["begin first", "end first"]
             assert pod.passes("livenessProbe")
 
