@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chart.rendering import Object, container, kind, pod_of
-from tests.structure.tree import PACKAGE
+from tests.structure.tree import CHECKOUT, PACKAGE
 
 Secrets = Mapping[str, Mapping[str, str]]
 """Name of a Secret → key → content."""
@@ -68,7 +68,8 @@ class Container:
     def environment(self) -> dict[str, str]:
         """Variables of the manifest, and those that an image has: where programs are."""
         temporary = str(self._inside("/tmp"))  # noqa: S108 -- the container's, below a folder of the test
-        variables = {"PATH": PROGRAMS, "PYTHONPATH": str(PACKAGE.parent), "TMPDIR": temporary, "HOME": "/nonexistent"}
+        modules = f"{PACKAGE.parent}:{CHECKOUT}"  # ours, and stand-ins of the tests
+        variables = {"PATH": PROGRAMS, "PYTHONPATH": modules, "TMPDIR": temporary, "HOME": "/nonexistent"}
         for entry in self.spec["env"]:
             variables[entry["name"]] = self._moved(self._value(entry))
         return variables

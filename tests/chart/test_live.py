@@ -11,7 +11,6 @@ from msgspec import UNSET
 
 from tests.chart.pods import Container, Secrets
 from tests.chart.rendering import Object, hook, of_server, of_tools, one, render, runner, worker
-from tests.structure.tree import CHECKOUT
 from tests.support.certificates import make_identity
 from tests.support.stage import Stage, until
 from tests.support.tool_calls import Calls
@@ -119,7 +118,6 @@ def with_tools(kafka: SecureKafkaServer, calls: Calls) -> list[Object]:
         "image": "a stand-in",
         "command": [sys.executable, "-m", "tests.support.mcp_server"],
         "args": [str(port)],
-        "env": [{"name": "PYTHONPATH", "value": str(CHECKOUT)}],
         "port": port,
     }
     objects = render(
