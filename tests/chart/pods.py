@@ -70,7 +70,7 @@ class Container:
         temporary = str(self._inside("/tmp"))  # noqa: S108 -- the container's, below a folder of the test
         modules = f"{PACKAGE.parent}:{CHECKOUT}"  # ours, and stand-ins of the tests
         variables = {"PATH": PROGRAMS, "PYTHONPATH": modules, "TMPDIR": temporary, "HOME": "/nonexistent"}
-        for entry in self.spec["env"]:
+        for entry in self.spec.get("env", []):
             variables[entry["name"]] = self._moved(self._value(entry))
         return variables
 
