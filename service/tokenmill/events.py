@@ -83,6 +83,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     segment_end_metadata: bool = False
     segment_tools: dict[str, str] = {}
     conversation_hash: str = ""
+    include_usage: bool = True
     payload_bytes: int | UnsetType = UNSET
     """What a payload of the message may have at most, where it is not what the default limits allow."""
 
@@ -195,10 +196,9 @@ class ToolCall(Event, frozen=True, tag="tool-call"):
 
 
 class Part(Event, frozen=True, tag="part"):
-    """Provider content that is not text, reasoning or a call, in its place."""
+    """Provider content that is not text, reasoning or a call, in its place; `kind` is what the provider calls it."""
 
     kind: str
-    """What the provider calls it: a signature, a refusal, a citation."""
     value: Any
     id: str | UnsetType = UNSET
 
@@ -217,7 +217,8 @@ class Error(Event, frozen=True, tag="error"):
     name: str | UnsetType = UNSET
     """Of the tool, if it got so far."""
     raw: str | UnsetType = UNSET
-    """Beginning of the source, at most 4 KiB."""
+    """Beginning of the source, at most 4 KiB; of `upstream`, of the provider's answer, whose HTTP status is the next."""
+    status: int | UnsetType = UNSET
 
 
 class Finish(Event, frozen=True, tag="finish"):
@@ -225,9 +226,8 @@ class Finish(Event, frozen=True, tag="finish"):
 
     reason: FinishReason
     raw_reason: str | UnsetType = UNSET
-    """The provider's own word, where it is another."""
+    """The provider's own word, where it is another; `usage` are token counts as it gave them."""
     usage: dict[str, Any] | UnsetType = UNSET
-    """Token counts, as the provider gave them."""
     choices_left: int = 0
     """How many other choices of the message are open still: with the last one the message is over."""
 

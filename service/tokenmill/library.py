@@ -88,10 +88,10 @@ class Parser(parser.Parser):
         self._still_open()
         return super().part(kind, single_halves(value), id)
 
-    def fail(self, message: str) -> list[AnyEvent]:
-        """The provider failed: an `error` `upstream`."""
+    def fail(self, message: str, status: int | UnsetType = UNSET, raw: str | UnsetType = UNSET) -> list[AnyEvent]:
+        """The provider failed: an `error` `upstream`, with the status and the body of its answer."""
         self._still_open()
-        return super().fail(single_halves(message))
+        return super().fail(single_halves(message), status, raw if isinstance(raw, UnsetType) else single_halves(raw))
 
     def _still_open(self) -> None:
         if self.state.finished:

@@ -7,6 +7,8 @@ import pytest
 from tokenmill.config import Config, ExtraOutput, load_config
 from tokenmill.errors import ConfigError
 
+KNOWN = "known are kafka, redis, topics, parser, limits, worker, gateway, tools, front, caller, upstreams, outputs"
+
 
 def load(tmp_path: Path, toml: str, environ: dict[str, str] | None = None) -> Config:
     path = tmp_path / "tokenmill.toml"
@@ -31,6 +33,23 @@ def test_the_environment_goes_over_the_file(tmp_path: Path) -> None:
         tmp_path, '[kafka]\ngroup_id = "a"\nclient_id = "b"\n[worker]\nport = 1', {"TOKENMILL_KAFKA__GROUP_ID": "c"}
     )
     assert (config.kafka.group_id, config.kafka.client_id, config.worker.port) == ("c", "b", 1)
+
+
+def test_upstreams_come_from_the_file_or_as_json_from_a_variable(tmp_path: Path) -> None:
+    """As outputs do; what one lacks is said, and its secret may stand in a file."""
+    (tmp_path / "key").write_text("sesame\n")
+    toml = f"""[[upstreams]]
+models = ["m"]
+urls = ["http://a"]
+api_key_file = "{tmp_path}/key"
+"""
+    (upstream,) = load(tmp_path, toml).upstreams
+    assert upstream.api_key == "sesame"
+    assert "sesame" not in repr(upstream)
+    variable = {"TOKENMILL_UPSTREAMS": '[{"models": ["n"], "urls": ["http://b"], "kind": "vllm"}]'}
+    assert [each.models for each in load(tmp_path, toml, variable).upstreams] == [["n"]]
+    assert problems(tmp_path, "[[upstreams]]\nmodels = ['m']")[0] == "upstreams[0].urls: is missing"
+    assert problems(tmp_path, "upstreams = 3")[0] == "upstreams: must be a list of tables with `models` and `urls`"
 
 
 def test_a_variable_names_the_file(tmp_path: Path) -> None:
@@ -92,9 +111,9 @@ def test_everything_wrong_is_said_at_once_by_name(tmp_path: Path) -> None:
         topic = "no spaces"
     """
     assert problems(tmp_path, toml, {"TOKENMILL_REDIS__TTL_S": "day", "TOKENMILL_NOPE__KEY": "1"}) == (
-        "surprise: unknown section; known are kafka, redis, topics, parser, limits, worker, gateway, tools, outputs",
+        f"surprise: unknown section; {KNOWN}",
         "limitz: unknown section; did you mean limits?",
-        "nope: unknown section; known are kafka, redis, topics, parser, limits, worker, gateway, tools, outputs",
+        f"nope: unknown section; {KNOWN}",
         "kafka.grup_id: unknown key; did you mean group_id?",
         "kafka.session_timeout_ms: Expected `int`, got `str`",
         "redis.ttl_s: Expected `int`, got `str` (from TOKENMILL_REDIS__TTL_S)",

@@ -12,7 +12,7 @@ import msgspec
 
 from tokenmill.config import Config
 from tokenmill.config.base import SECRETS
-from tokenmill.config.read import OUTPUTS_VARIABLE, PREFIX
+from tokenmill.config.read import LISTS, PREFIX
 
 SECRET = "hunter-2-is-secret"
 """Stands in the values of secrets, and nowhere else."""
@@ -40,6 +40,9 @@ OWN: dict[str, list[Any]] = {
     "dialect": ["native", "agent", "natve"],
     "events": [["tool-call"], ["tool-cal"]],
     "topic": ["t", "events", "a b"],
+    "kind": ["vllm", "openai", "vlm"],
+    "models": [["m"], ["m", "n"], [""]],
+    "urls": [["http://a:8000"], ["http://a", "https://b/c"], ["ftp://a"], [f"http://u:{SECRET}@h"]],
     "tools": [[{"function": {"name": "f"}}], [{"function": 1}]],
 }
 """For keys of that name: values that mean something to it."""
@@ -60,7 +63,7 @@ BROKEN = [
     "a = 1e",
 ]
 
-_SECTIONS = {field.name: field.type for field in msgspec.structs.fields(Config) if field.name != "outputs"}
+_SECTIONS = {field.name: field.type for field in msgspec.structs.fields(Config) if field.name not in LISTS}
 KEYS = {name: [field.name for field in msgspec.structs.fields(kind)] for name, kind in _SECTIONS.items()}
 
 
@@ -106,7 +109,7 @@ def document_of(seed: int) -> Document:
                 lines.append(f"{json.dumps(key)} = {toml(value)}")
             if not known and name in KEYS:
                 unknown.add(f"{name}.{key}")
-    lines += _outputs(dice, variables)
+    lines += _lists(dice, variables)
     if dice.random() < 0.12 and lines:
         _break(dice, lines)
         unknown.clear()
@@ -140,13 +143,16 @@ def _value(dice: random.Random, key: str) -> Any:
     return dice.choice(VALUES)
 
 
-def _outputs(dice: random.Random, variables: dict[str, str]) -> Iterator[str]:
-    if dice.random() < 0.05:
-        variables[OUTPUTS_VARIABLE] = dice.choice(("[", "{}", '[{"topic":"t"}]', "[1]", "[{}]", '[{"topic":5}]', "x"))
-    for _ in range(dice.choice((0, 0, 0, 0, 1, 2))):
-        yield "[[outputs]]"
-        for key in dice.sample(["topic", "dialect", "events", "retention_s"], dice.randint(0, 4)):
-            yield f"{key} = {toml(_value(dice, key))}"
+def _lists(dice: random.Random, variables: dict[str, str]) -> Iterator[str]:
+    for name, kind in LISTS.items():
+        if dice.random() < 0.05:
+            variables[PREFIX + name.upper()] = dice.choice(
+                ("[", "{}", '[{"topic":"t"}]', "[1]", "[{}]", '[{"topic":5}]', "x", '[{"models":["m"],"urls":["u"]}]')
+            )
+        for _ in range(dice.choice((0, 0, 0, 0, 1, 2))):
+            yield f"[[{name}]]"
+            for key in dice.sample(kind.__struct_fields__, dice.randint(0, 4)):
+                yield f"{key} = {toml(_value(dice, key))}"
 
 
 def _break(dice: random.Random, lines: list[str]) -> None:

@@ -29,7 +29,7 @@ def config(kafka: str, unique: str) -> Config:
     """Topics that nobody made yet."""
     names = {
         name: f"{name}-{unique}"
-        for name in ("tokens", "events", "tool_calls", "tool_results", "tool_state", "tool_control", "dlq")
+        for name in ("tokens", "events", "tool_calls", "tool_results", "tool_state", "tool_control", "requests", "dlq")
     }
     outputs = [
         ExtraOutput(topic=f"extra-{unique}"),

@@ -48,5 +48,12 @@ class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
     """Ends the message early."""
     error: str | None = None
     """The provider failed: an `error` event `upstream` with this text."""
+    error_status: Annotated[int, Meta(ge=100, le=599)] | None = None
+    """With `error`: the HTTP status of the provider's answer."""
+    error_raw: str | None = None
+    """With `error`: the body of that answer; its beginning is kept."""
+    resumes: bool | None = None
+    """Another writer goes on with the message from here: it has a range of `seq` of its own, so the jump is no gap, and
+    what the writer before still sends is taken for repeats. It may also open the message."""
     model: str | None = None
     """Name of the model, as the provider tells it: counts on the chunk that opens the message, if `open` has none."""

@@ -5,14 +5,18 @@ is wrong is said at once.
 """
 
 from tokenmill.config.base import Section
+from tokenmill.config.front import Caller, Front
 from tokenmill.config.gateway import Gateway
 from tokenmill.config.read import load_config
 from tokenmill.config.sections import Config, ExtraOutput, Kafka, ParserSection, Redis, Topics, Worker
 from tokenmill.config.tools import Tools
+from tokenmill.config.upstreams import Upstream
 
 __all__ = [
+    "Caller",
     "Config",
     "ExtraOutput",
+    "Front",
     "Gateway",
     "Kafka",
     "ParserSection",
@@ -20,6 +24,7 @@ __all__ = [
     "Section",
     "Tools",
     "Topics",
+    "Upstream",
     "Worker",
     "load_config",
 ]

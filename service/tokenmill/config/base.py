@@ -8,7 +8,7 @@ from msgspec import Meta
 Positive: TypeAlias = Annotated[float, Meta(gt=0)]
 PositiveInt: TypeAlias = Annotated[int, Meta(gt=0)]
 
-SECRETS = frozenset({"sasl_password", "ssl_password", "url", "jwt_secret", "ticket_secret"})
+SECRETS = frozenset({"sasl_password", "ssl_password", "url", "jwt_secret", "ticket_secret", "api_key"})
 """Keys whose value is shown to nobody; a Redis URL may hold a password. Each may stand in a file, which the key with
 `_file` at its end names."""
 

@@ -8,20 +8,21 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tokenmill.config.base import SECRETS
+from tokenmill.config.base import SECRETS, Section
 from tokenmill.config.relations import contradictions
 from tokenmill.config.sections import Config, ExtraOutput
+from tokenmill.config.upstreams import Upstream
 from tokenmill.errors import ConfigError
 from tokenmill.parser.options import wrong_value
 from tokenmill.registry import known_names
 
 PREFIX = "TOKENMILL_"
 FILE_VARIABLE = "TOKENMILL_CONFIG"
-OUTPUTS_VARIABLE = "TOKENMILL_OUTPUTS"
-"""The one list of tables; its variable holds JSON."""
+LISTS: dict[str, type[Section]] = {"outputs": ExtraOutput, "upstreams": Upstream}
+"""Lists of tables; the variable of each (`TOKENMILL_OUTPUTS`) holds JSON."""
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Config)}
-_SECTIONS = {name: field.type for name, field in _FIELDS.items() if name != "outputs"}
+_SECTIONS = {name: field.type for name, field in _FIELDS.items() if name not in LISTS}
 
 
 class _Text(NamedTuple):
@@ -56,8 +57,9 @@ def _overlay(values: dict[str, Any], environ: Mapping[str, str]) -> dict[str, An
         table = result.setdefault(section, {})
         if isinstance(table, dict):
             table[key] = _Text(variable, text)
-    if OUTPUTS_VARIABLE in environ:
-        result["outputs"] = _Text(OUTPUTS_VARIABLE, environ[OUTPUTS_VARIABLE])
+    for name in LISTS:
+        if (variable := PREFIX + name.upper()) in environ:
+            result[name] = _Text(variable, environ[variable])
     return result
 
 
@@ -87,8 +89,11 @@ class _Reader:
         for name in values:
             if name not in _FIELDS:
                 self._problem(name, _unknown("section", name, _FIELDS))
-        sections = {name: kind(**self._table(name, kind, values.get(name, {}))) for name, kind in _SECTIONS.items()}
-        config = Config(**sections, outputs=self._outputs(values.get("outputs", [])))
+        read: dict[str, Any] = {
+            name: kind(**self._table(name, kind, values.get(name, {}))) for name, kind in _SECTIONS.items()
+        }
+        read |= {name: self._list(name, kind, values.get(name, [])) for name, kind in LISTS.items()}
+        config = Config(**read)
         for keys, sentence in contradictions(config):
             if not self._broken.intersection(keys):  # what was refused already is said once
                 self.problems.append(sentence)
@@ -135,19 +140,24 @@ class _Reader:
         self._broken.add(key)
         return ""
 
-    def _outputs(self, value: object) -> list[ExtraOutput]:
+    def _list(self, name: str, kind: type[Section], value: object) -> list[Any]:
+        """The tables of a list; what one lacks is said, and nothing stands in its place."""
+        needed: dict[str, Any] = {
+            field.name: "" if field.type is str else [] for field in msgspec.structs.fields(kind) if field.required
+        }
         try:
             tables: list[dict[str, Any]] = _convert(value, list[dict[str, Any]])
         except msgspec.MsgspecError:
-            self._problem("outputs", "must be a list of tables with `topic`, `dialect` and `events`")
+            self._problem(name, f"must be a list of tables with {' and '.join(f'`{key}`' for key in needed)}")
             return []
-        outputs = []
+        read = []
         for number, table in enumerate(tables):
-            read = self._table(f"outputs[{number}]", ExtraOutput, table)
-            if "topic" not in table:
-                self._problem(f"outputs[{number}].topic", "is missing")
-            outputs.append(ExtraOutput(**{"topic": "", **read}))
-        return outputs
+            values = self._table(f"{name}[{number}]", kind, table)
+            for key in needed:
+                if key not in table:
+                    self._problem(f"{name}[{number}].{key}", "is missing")
+            read.append(kind(**needed | values))
+        return read
 
 
 def _convert(value: object, kind: Any) -> Any:

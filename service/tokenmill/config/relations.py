@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from tokenmill.codecs import find_codec
 from tokenmill.config.base import Contradiction
+from tokenmill.config.front_relations import front_contradictions
 from tokenmill.config.gateway_relations import gateway_contradictions
 from tokenmill.config.sections import Config
 from tokenmill.config.tools import RULE
@@ -57,6 +58,7 @@ def contradictions(config: Config) -> Iterator[Contradiction]:
     yield from _transactions(config)
     yield from _tools(config)
     yield from gateway_contradictions(config)
+    yield from front_contradictions(config)
 
 
 def _group(config: Config) -> Iterator[Contradiction]:

@@ -9,8 +9,10 @@ import msgspec
 from msgspec import Meta
 
 from tokenmill.config.base import Positive, PositiveInt, Section
+from tokenmill.config.front import Caller, Front
 from tokenmill.config.gateway import Gateway
 from tokenmill.config.tools import Tools
+from tokenmill.config.upstreams import Upstream
 from tokenmill.limits import Limits
 from tokenmill.parser.options import Options
 
@@ -97,6 +99,8 @@ class Topics(Section, frozen=True, kw_only=True):
     """Where `tokenmill tools run` keeps what became of each call; compacted. Only it writes there."""
     tool_control: str = "tool-control"
     """What people have to say about calls: approvals, which are asked for there, too, and cancels."""
+    requests: str = "requests"
+    """What clients of the front ask, keyed by conversation: prompts are on it, for a day."""
     completions: str = ""
     """Output: complete answers as OpenAI's `chat.completion` objects, keyed conversation/message/choice. Off while
     empty: with it every open message keeps its text."""
@@ -183,4 +187,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     worker: Worker = Worker()
     gateway: Gateway = Gateway()
     tools: Tools = Tools()
+    front: Front = Front()
+    caller: Caller = Caller()
+    upstreams: list[Upstream] = []
     outputs: list[ExtraOutput] = []

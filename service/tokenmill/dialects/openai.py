@@ -10,7 +10,8 @@
 4. Errors that do not end the answer are not part of this shape. One that does, a time-out too, is an `error` in place
    of the finish chunk.
 5. Choices are rendered each for itself, with their index. Counts of tokens, in a chunk without choices, follow the
-   choice they came for. `[DONE]` follows the end of a choice when no other choice of the message is open.
+   choice they came for, unless the message is without `include_usage`. `[DONE]` follows the end of a choice when no
+   other choice of the message is open.
 """
 
 from collections.abc import Sequence
@@ -185,7 +186,7 @@ def _finish(state: OpenAIState, envelope: Envelope, event: Finish, out: Payloads
         out.append(json_bytes({"error": error_of(envelope, event.reason, state.failure)}))
     else:
         _chunk(state, envelope, b"", out, reason)
-        if event.usage is not UNSET:
+        if event.usage is not UNSET and envelope.request.include_usage:
             out.append(envelope.constant("openai", _head) + b'[],"usage":%b}' % json_bytes(usage_of(event.usage)))
     if not event.choices_left:
         out.append(DONE)

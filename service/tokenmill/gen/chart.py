@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tokenmill.config import Config, ExtraOutput
+from tokenmill.config import Config
+from tokenmill.config.read import LISTS
 from tokenmill.gen import describe, markdown
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 CHART = CHECKOUT / "helm" / "tokenmill"
 
-NOT_IN_A_CONFIGMAP = {"sasl_password", "ssl_password", "jwt_secret", "ticket_secret"}
+NOT_IN_A_CONFIGMAP = {"sasl_password", "ssl_password", "jwt_secret", "ticket_secret", "api_key"}
 """Secrets: a Secret is mounted, and its file is named instead."""
 
 OF_EACH_POD = {"group_instance_id"}
@@ -76,8 +77,8 @@ def _property(schema: dict[str, Any], path: str) -> dict[str, Any]:
 
 def config_schema() -> dict[str, Any]:
     """The sections and keys of the application's configuration, less what belongs into a Secret."""
-    sections = {field.name: _section(field.type) for field in msgspec.structs.fields(Config) if field.name != "outputs"}
-    sections["outputs"] = {"type": "array", "items": _section(ExtraOutput)}
+    sections = {field.name: _section(field.type) for field in msgspec.structs.fields(Config) if field.name not in LISTS}
+    sections |= {name: {"type": "array", "items": _section(kind)} for name, kind in LISTS.items()}
     return {"type": "object", "additionalProperties": False, "properties": sections}
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from tokenmill.config import Config, ExtraOutput
+from tokenmill.config import Config
+from tokenmill.config.read import LISTS, PREFIX
 from tokenmill.gen import describe, markdown
 
 WIDTH = 120
@@ -22,6 +23,9 @@ def page() -> str:
     blocks = []
     for section, kind in _sections().items():
         blocks += [f"## `[{section}]`", _summary(kind), _table(kind)]
+    for name, kind in LISTS.items():
+        whole = f"As many as needed; the variable `{PREFIX}{name.upper()}` holds the whole list as JSON."
+        blocks += [f"## `[[{name}]]`", f"{_summary(kind)} {whole}", _table(kind)]
     return markdown.page(
         "Configuration",
         "One TOML file, named by `--config` or the variable `TOKENMILL_CONFIG`.\n"
@@ -32,9 +36,6 @@ def page() -> str:
         "`tokenmill config check` says the same without starting anything.\n"
         "A file with every setting is [deploy/tokenmill.toml](../../deploy/tokenmill.toml).",
         *blocks,
-        "## `[[outputs]]`",
-        f"{_summary(ExtraOutput)} As many as needed; the variable `TOKENMILL_OUTPUTS` holds the whole list as JSON.",
-        _table(ExtraOutput),
     )
 
 
@@ -45,14 +46,19 @@ def sample() -> str:
         lines += [f"[{section}]", *_comment(_summary(kind)), ""]
         for field in describe.fields(kind):
             lines += [*_comment(field.text), _assignment(field), ""]
-    lines += ["# [[outputs]]", *_comment(_summary(ExtraOutput))]
-    for field in describe.fields(ExtraOutput):
+    return "\n".join([*lines, "\n\n".join(map(_list, LISTS))]) + "\n"
+
+
+def _list(name: str) -> str:
+    """A table of a list."""
+    lines = [f"# [[{name}]]", *_comment(_summary(LISTS[name]))]
+    for field in describe.fields(LISTS[name]):
         lines += [*_comment(field.text), _assignment(field)]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def _sections() -> dict[str, Any]:
-    return {field.name: field.type for field in msgspec.structs.fields(Config) if field.name != "outputs"}
+    return {field.name: field.type for field in msgspec.structs.fields(Config) if field.name not in LISTS}
 
 
 def _summary(kind: type) -> str:

@@ -76,6 +76,8 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     it."""
     id_prefix: str = ""
     """Goes before every id that is made here, of calls and of segments; ids of the provider stay as they are."""
+    include_usage: bool = True
+    """The dialect `openai` tells counts of tokens, in a chunk of their own. Its clients ask for them."""
     segment_end_metadata: bool = False
     """The dialect `segments` repeats a segment's metadata at its end."""
     segment_tools: dict[str, str] = {}

@@ -8,6 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from tokenmill.errors import SnapshotError
 from tokenmill.events import AnyEvent, Error, Finish, Part
+from tokenmill.limits import RAW_CHARS
 from tokenmill.parser.grammar import Grammar
 from tokenmill.parser.modes import UNPARSED, TextMode, limit
 from tokenmill.parser.native import end_native, quick_delta, read_delta
@@ -130,11 +131,12 @@ class Parser:
         run.out.append(Part(kind, value, id))
         return self._events(run)
 
-    def fail(self, message: str) -> list[AnyEvent]:
-        """The provider failed: an `error` `upstream`."""
+    def fail(self, message: str, status: int | UnsetType = UNSET, raw: str | UnsetType = UNSET) -> list[AnyEvent]:
+        """The provider failed: an `error` `upstream`, with the status and the body of its answer."""
         run = self._beside()
         run.flush()
-        run.out.append(Error("upstream", message[:UPSTREAM_CHARS]))
+        shown = UNSET if isinstance(raw, UnsetType) else raw[:RAW_CHARS]
+        run.out.append(Error("upstream", message[:UPSTREAM_CHARS], raw=shown, status=status))
         return self._events(run)
 
     def finish(self, reason: str | None = "stop", usage: Mapping[str, Any] | None = None) -> list[AnyEvent]:

@@ -1,6 +1,7 @@
 """What a chunk does to its message: the rules of identity carried out, then its fields in the contract's order."""
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from tokenmill.codecs import Chunk
 from tokenmill.errors import BadKey, Orphan
@@ -99,7 +100,7 @@ class Chunks:
         if chunk.finish_reason is not None:
             choice.reason = chunk.finish_reason[:DETAIL_BYTES]
         if chunk.error is not None:
-            outputs.emit(parser.fail(chunk.error), choice, time, out)
+            outputs.emit(parser.fail(chunk.error, *_answer_of(chunk)), choice, time, out)
 
     def _usage(self, chunk: Chunk, choice: Choice, record: Record, out: list[Output]) -> None:
         if len(str(chunk.usage)) <= DETAIL_BYTES:
@@ -124,7 +125,7 @@ class Chunks:
         reserved = message is None and bool(chunk.message_id) and self._opener.reserved(chunk.message_id or "")
         verdict = judge(message, choice, chunk, unseen=unseen, reserved=reserved)
         if message is not None and choice is not None and verdict in (Verdict.APPLY, Verdict.GAP):
-            if verdict is Verdict.GAP:
+            if verdict is Verdict.GAP and not chunk.resumes:
                 self._gap(choice, chunk, record, out)
             return message, choice
         if verdict in (Verdict.OPEN, Verdict.RENEW, Verdict.LOSE):
@@ -260,6 +261,12 @@ class Chunks:
                     events[-1] = msgspec.structs.replace(events[-1], choices_left=left)
                 self._outputs.emit(events, choice, record.timestamp, out)
             self._messages.end(message, choice, record.offset)
+
+
+def _answer_of(chunk: Chunk) -> tuple[int | UnsetType, str | UnsetType]:
+    """Status and body of the provider's answer, where a chunk that says that it failed has them."""
+    status, raw = chunk.error_status, chunk.error_raw
+    return UNSET if status is None else status, UNSET if raw is None else raw
 
 
 def _controlled(message: Message, chunk: Chunk) -> list[Choice]:

@@ -1,7 +1,7 @@
 """The rules of identity: whether a chunk continues a message, opens one, or has no effect.
 
     the choice is   chunk                                                   verdict
-    unknown         `seq` > 0                                               ORPHAN
+    unknown         `seq` > 0, and not `resumes`                            ORPHAN
                     `open`, `seq` 0 or content                              OPEN
                     anything else                                           NO_MESSAGE
     open            no `message_id`, `seq` 0 and `open`                     RENEW
@@ -46,8 +46,13 @@ def has_content(chunk: Chunk) -> bool:
 def opens(chunk: Chunk) -> bool:
     """Whether the chunk would open an unknown message."""
     if chunk.seq is not None:
-        return chunk.seq == 0
+        return chunk.seq == 0 or _takes_over(chunk)
     return chunk.open is not None or has_content(chunk)
+
+
+def _takes_over(chunk: Chunk) -> bool:
+    """Whether another writer goes on with the message, which opens it if the one before did not come so far."""
+    return chunk.resumes is True and chunk.open is not None
 
 
 def choice_index(chunk: Chunk) -> int:
@@ -86,7 +91,7 @@ def _status_of_unknown(message: Message | None) -> Status | None:
 
 
 def _judge_unknown(chunk: Chunk, *, reserved: bool) -> Verdict:
-    if chunk.seq or (reserved and opens(chunk)):
+    if (chunk.seq and not _takes_over(chunk)) or (reserved and opens(chunk)):
         return Verdict.ORPHAN
     return Verdict.OPEN if opens(chunk) else Verdict.NO_MESSAGE
 

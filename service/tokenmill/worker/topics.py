@@ -11,6 +11,7 @@ from aiokafka.errors import IncompatibleBrokerVersion, TopicAlreadyExistsError, 
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import deadline
+from tokenmill.limits import KIB
 from tokenmill.worker.connect import make_admin
 from tokenmill.worker.sizes import SPARE
 
@@ -25,6 +26,9 @@ MIN_SEGMENT_MS = 60_000
 
 KEPT_MS = 7 * 86_400_000
 """How long `tool-state` keeps what became of a call: far longer than anybody asks."""
+
+ASKED_MS = 86_400_000
+"""How long `requests` keeps what was asked: longer than any answer takes. Prompts are in it."""
 
 Outcome: TypeAlias = Literal["created", "grown", "unchanged"]
 
@@ -47,7 +51,8 @@ def output_topics(config: Config) -> list[str]:
 def all_topics(config: Config) -> list[str]:
     """Every topic of the configuration. The input is last: when it gets partitions the outputs have them already."""
     topics = config.topics
-    return [*output_topics(config), topics.tool_results, topics.tool_state, topics.tool_control, topics.tokens]
+    others = topics.requests, topics.tool_results, topics.tool_state, topics.tool_control
+    return [*output_topics(config), *others, topics.tokens]
 
 
 async def create_topics(config: Config, partitions: int, replication: int = 1) -> list[TopicChange]:
@@ -139,6 +144,9 @@ def _settings(config: Config, topic: str) -> dict[str, str]:
     if topic == config.topics.tokens:
         longest = config.limits.record_bytes + SPARE
         return {"cleanup.policy": "delete", "max.message.bytes": str(longest)}
+    if topic == config.topics.requests:
+        longest = config.front.body_kib * KIB + SPARE
+        return {"cleanup.policy": "delete", "max.message.bytes": str(longest), "retention.ms": str(ASKED_MS)}
     if topic == config.topics.tool_state:  # a call, and what is said of it
         longest = 2 * config.limits.output_bytes + SPARE
         return {"cleanup.policy": "compact,delete", "max.message.bytes": str(longest), "retention.ms": str(KEPT_MS)}

@@ -1,0 +1,132 @@
+"""What stands on the topic `requests`, keyed by conversation: what clients ask, and that others read along.
+
+Rules of this file:
+
+1. A request is a record with the client's body as it came. Whoever calls the model reads it again (`Api.read`), so the
+   record says nothing twice.
+2. Ids lead to their place by themselves: `<prefix><time><random>`, and behind it the conversation where the client
+   named it or an `Idempotency-Key` made it. Without a name the conversation is made of the client's name and the id, so
+   it is nobody else's.
+3. Of records with the same `key` and `attempt` the first one counts: whoever writes one reads the topic up to his own.
+"""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from hashlib import blake2b
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from tokenmill.limits import KEY_BYTES
+
+ApiName: TypeAlias = Literal["chat", "responses", "messages"]
+
+TIME_DIGITS = 12
+RANDOM_DIGITS = 20
+"""Hex digits of an id: milliseconds since the epoch, then 80 random bits, as many as an ULID has."""
+
+CONVERSATION_BYTES = 512
+"""Of a conversation that an id leads to: with it the id has to fit a message's."""
+
+_ID = re.compile(rf"(chatcmpl-|resp_|msg_)([0-9a-f]{{{TIME_DIGITS}}})([0-9a-f]{{{RANDOM_DIGITS}}})([A-Za-z0-9_-]*)")
+
+
+class AnswerId(NamedTuple):
+    """The id of an answer, which is also that of its message."""
+
+    prefix: str
+    time_ms: int
+    """When it was asked for: no event of it is older."""
+    random: str
+    conversation: str = ""
+    """Empty: the one that is made of the client's name."""
+
+    def __str__(self) -> str:
+        where = urlsafe_b64encode(self.conversation.encode()).decode().rstrip("=")
+        return f"{self.prefix}{self.time_ms:0{TIME_DIGITS}x}{self.random}{where}"
+
+    def conversation_of(self, name: str) -> str:
+        """Where it is, for the client of this name."""
+        return self.conversation or own_conversation(name, f"{self.time_ms:0{TIME_DIGITS}x}{self.random}")
+
+
+def read_id(text: str) -> AnswerId | None:
+    """The id of an answer; None if it is none of ours."""
+    match = _ID.fullmatch(text) if len(text) <= KEY_BYTES else None
+    if match is None:
+        return None
+    prefix, time, random, where = match.groups()
+    try:
+        conversation = urlsafe_b64decode(where + "=" * (-len(where) % 4)).decode()
+    except ValueError:
+        return None
+    return AnswerId(prefix, int(time, 16), random, conversation)
+
+
+OWN = "~"
+"""Begins conversations that no client named."""
+
+
+def own_prefix(name: str) -> str:
+    """What the conversations begin with that only the client of this name may use."""
+    return f"{OWN}{digest(name)[:16]}{OWN}"
+
+
+def own_conversation(name: str, what: str) -> str:
+    """A conversation that only the client of this name may use."""
+    return own_prefix(name) + what
+
+
+def digest(*parts: str | bytes) -> str:
+    """A hash of all parts, each told from the next."""
+    hashed = blake2b(digest_size=16)
+    for part in parts:
+        content = part.encode(errors="surrogatepass") if isinstance(part, str) else part
+        hashed.update(b"%d:" % len(content) + content)
+    return hashed.hexdigest()
+
+
+class RequestRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="request"):
+    """Somebody asks a model."""
+
+    message_id: str
+    """Of the answer."""
+    api: ApiName
+    """Which it came by."""
+    body: msgspec.Raw
+    """As the client sent it."""
+    fingerprint: str
+    """Who asks what: the same for the same body of the same client."""
+    until: int
+    """When the answer has to be over, in milliseconds since the epoch."""
+    key: str = ""
+    """A hash of the client's `Idempotency-Key`, if it sent one."""
+    attempt: int = 0
+    """With a key: how many earlier ones failed before anything came of them."""
+    stays: bool = False
+    """It goes on without a reader."""
+
+
+class ReaderRecord(msgspec.Struct, frozen=True, tag_field="type", tag="reader"):
+    """Somebody reads an answer that another request began: it is not without a reader."""
+
+    message_id: str
+
+
+AnyRequest: TypeAlias = RequestRecord | ReaderRecord
+
+_decoder: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
+
+
+def read_request(value: bytes | None) -> AnyRequest | None:
+    """A record of the topic; None for what is none of ours."""
+    try:
+        return _decoder.decode(value or b"")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def body_of(record: RequestRecord) -> dict[str, Any]:
+    """The client's body. It was read before it was written, so it is an object."""
+    body: dict[str, Any] = msgspec.json.decode(record.body)
+    return body

@@ -1,0 +1,58 @@
+"""The settings of the front and of the caller behind it."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from tokenmill.config.base import Positive, PositiveInt, Section
+
+
+class Front(Section, frozen=True, kw_only=True):
+    """The APIs of OpenAI and Anthropic before any model server: `tokenmill front`. Who is let in, from which pages, and
+    what one client can cost, is as `[gateway]` says.
+    """
+
+    bind: str = "127.0.0.1"
+    """Address that clients come to. Any but the loopback's is refused without `gateway.auth`."""
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 8093
+    """Port that clients come to; 0 takes a free one."""
+    ops_bind: str = "0.0.0.0"  # noqa: S104 # metrics and health are asked for from outside the pod
+    """Address of `/metrics`, `/healthz` and `/readyz`."""
+    ops_port: Annotated[int, Meta(ge=0, le=65_535)] = 8094
+    """Port of those; 0 takes a free one."""
+    body_kib: PositiveInt = 1_000
+    """The longest body of a request. It is a record on the topic of requests, with all images in it."""
+    first_s: Positive = 10
+    """How long the headers of a stream wait for the first event, so that a failure has its own status. Later a failure
+    is told in the stream."""
+    answer_s: Positive = 900
+    """How long an answer may take, from its request to its end. What is not over then ends as one that failed."""
+    disconnect_s: Annotated[float, Meta(ge=0)] = 30
+    """After so long without a reader an answer is stopped, unless its request was `background` or had the header
+    `tm-resumable: true`."""
+    retry_s: Positive = 60
+    """For so long the same body of the same client, sent again by an SDK that tries again, is the same request. Without
+    that each try would be a generation of its own."""
+    remember_s: Positive = 600
+    """For so long an `Idempotency-Key` stands for one request. A front reads the requests of this time at its start."""
+    drain_s: Positive = 10
+    """From SIGTERM to exit: who reads is told to come back; below the 30 s that Kubernetes gives."""
+
+
+class Caller(Section, frozen=True, kw_only=True):
+    """Who calls the model servers: part of `tokenmill front`, or `tokenmill caller` by itself."""
+
+    bind: str = "0.0.0.0"  # noqa: S104 # metrics and health are asked for from outside the pod
+    """Address of `/metrics`, `/healthz` and `/readyz` of `tokenmill caller`."""
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 8095
+    """Port of those; 0 takes a free one."""
+    group_id: str = "tokenmill-callers"
+    """Consumer group of those that call. They share the partitions of `requests`; one that is lost is followed by the
+    next owner of its partitions."""
+    lease_s: Positive = 5
+    """A caller writes something of each answer at least three times in this time. One of which nothing came for so long
+    is taken over."""
+    answers: PositiveInt = 1_000
+    """Answers of the process that are under way; more are told to come back later (429)."""
+    drain_s: Positive = 25
+    """How long a process that is stopped lets answers go on. Those that are not over are taken over."""

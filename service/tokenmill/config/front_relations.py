@@ -1,0 +1,91 @@
+"""What has to hold between the settings of front, caller and upstreams."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from tokenmill.config.base import Contradiction
+from tokenmill.config.gateway_relations import is_loopback
+from tokenmill.config.sections import Config
+from tokenmill.config.upstreams import Kind, Upstream
+from tokenmill.errors import BadOpen
+from tokenmill.formats import compile_grammar
+from tokenmill.parser.options import read_options
+
+UNGUARDED = (
+    "front.bind: {} can be reached from elsewhere, and gateway.auth is none: everybody could use the models; "
+    "set gateway.auth, or bind to 127.0.0.1"
+)
+
+CONTINUING: frozenset[Kind] = frozenset({"vllm", "sglang", "llama.cpp", "ollama", "completions"})
+"""Servers that can go on with a text that has begun."""
+
+RENDERED_ELSEWHERE: frozenset[Kind] = frozenset({"openai", "anthropic"})
+"""Servers that take no prompt, only messages."""
+
+
+def front_contradictions(config: Config) -> Iterator[Contradiction]:
+    """Every relation that does not hold."""
+    front = config.front
+    if config.gateway.auth == "none" and not is_loopback(front.bind):
+        yield ("front.bind", "gateway.auth"), UNGUARDED.format(front.bind)
+    if front.port and front.port == front.ops_port:
+        yield ("front.ops_port", "front.port"), "front.ops_port: must be another one than front.port"
+    known: dict[str, str] = {}
+    for number, upstream in enumerate(config.upstreams):
+        yield from _upstream(f"upstreams[{number}]", upstream, config, known)
+
+
+def _upstream(place: str, upstream: Upstream, config: Config, known: dict[str, str]) -> Iterator[Contradiction]:
+    yield from _models(place, upstream, known)
+    yield from _urls(place, upstream)
+    yield from _templates(place, upstream)
+    format_ = {"format": upstream.format} if upstream.format else {}
+    try:
+        compile_grammar(read_options({**upstream.open, **format_}, config.parser.options), config.limits)
+    except BadOpen as problem:
+        yield (f"{place}.format", f"{place}.open"), f"{place}.format and open: {problem}"
+
+
+def _models(place: str, upstream: Upstream, known: dict[str, str]) -> Iterator[Contradiction]:
+    if not upstream.models or not all(upstream.models):
+        yield (f"{place}.models",), f"{place}.models: name the models that clients get from it"
+    for model in upstream.models:
+        if model in known:
+            yield (
+                (f"{place}.models",),
+                f"{place}.models: {model!r} is in {known[model]}, too; put all URLs into one table",
+            )
+        known[model] = f"{place}.models"
+
+
+def _urls(place: str, upstream: Upstream) -> Iterator[Contradiction]:
+    if not upstream.urls:
+        yield (f"{place}.urls",), f"{place}.urls: say where the server is: http://10.0.0.7:8000"
+    for number, url in enumerate(upstream.urls):
+        if not _is_base(url):  # it is not said: people put credentials into URLs
+            key = f"{place}.urls[{number}]"
+            yield (f"{place}.urls",), f"{key}: must be http:// or https://, a host, and no user, query or fragment"
+    if len(set(upstream.urls)) < len(upstream.urls):
+        yield (f"{place}.urls",), f"{place}.urls: one is there twice"
+
+
+def _is_base(url: str) -> bool:
+    """Whether paths of an API can be put behind it."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    bare = not (parts.query or parts.fragment or parts.username or parts.password)
+    return bare and parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
+
+
+def _templates(place: str, upstream: Upstream) -> Iterator[Contradiction]:
+    key, kind = f"{place}.template_file", upstream.kind
+    if kind == "completions" and not upstream.template_file:
+        yield (key, f"{place}.kind"), f"{key}: is needed where kind is completions: the prompt is made here"
+    if kind in RENDERED_ELSEWHERE and upstream.template_file:
+        yield (key, f"{place}.kind"), f"{key}: has no effect where kind is {kind}, which takes messages and no prompt"
+    if upstream.continues and kind not in CONTINUING:
+        continues = f"{place}.continues"
+        yield (continues, f"{place}.kind"), f"{continues}: a server of kind {kind} can't go on with an answer"

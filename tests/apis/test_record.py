@@ -1,0 +1,86 @@
+"""Records of the topic `requests`, and ids that lead to their place."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tokenmill.apis.record import (
+    CONVERSATION_BYTES,
+    AnswerId,
+    ReaderRecord,
+    RequestRecord,
+    body_of,
+    digest,
+    own_conversation,
+    own_prefix,
+    read_id,
+    read_request,
+)
+from tokenmill.limits import KEY_BYTES
+
+RANDOM = "0123456789abcdef0123"
+
+
+@given(
+    st.sampled_from(["chatcmpl-", "resp_", "msg_"]),
+    st.integers(0, 2**48 - 1),
+    st.text(alphabet="0123456789abcdef", min_size=20, max_size=20),
+    st.text(alphabet=st.characters(codec="utf-8"), max_size=CONVERSATION_BYTES // 4),
+)
+def test_an_id_says_what_it_was_made_of(prefix: str, time_ms: int, random: str, conversation: str) -> None:
+    """Whatever the conversation is called; and it fits a message's id."""
+    identity = AnswerId(prefix, time_ms, random, conversation)
+    assert read_id(str(identity)) == identity
+    assert len(str(identity)) <= KEY_BYTES
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "resp_",
+        "resp_abc",
+        f"req_{'0' * 32}",
+        f"resp_{'0' * 32}!",
+        f"resp_{'0' * 32}_w",
+        f"resp_{'0' * 32}" + "A" * 2000,
+    ],
+)
+def test_what_is_no_id_of_ours_leads_nowhere(text: str) -> None:
+    """Clients send what they like."""
+    assert read_id(text) is None
+
+
+def test_a_conversation_without_a_name_is_its_clients() -> None:
+    """Another client's id leads elsewhere."""
+    identity = AnswerId("resp_", 1, RANDOM)
+    assert identity.conversation_of("a") != identity.conversation_of("b")
+    assert identity.conversation_of("a").startswith(own_prefix("a"))
+    assert AnswerId("resp_", 1, RANDOM, "chat-7").conversation_of("a") == "chat-7"
+    assert own_conversation("a", "x") == own_prefix("a") + "x"
+
+
+def test_a_digest_tells_parts_from_each_other() -> None:
+    """What one part ends with is not what the next begins with."""
+    assert digest("ab", "c") != digest("a", "bc")
+    assert digest("ab", b"c") == digest(b"ab", "c")
+
+
+def test_a_record_comes_back_as_it_was_written() -> None:
+    """With the client's body as it came."""
+    record = RequestRecord(
+        message_id="resp_1", api="responses", body=msgspec.Raw(b'{"model": "m"}'), fingerprint="f", until=7, stays=True
+    )
+    read = read_request(msgspec.json.encode(record))
+    assert isinstance(read, RequestRecord)
+    assert body_of(read) == {"model": "m"}
+    assert (read.message_id, read.until, read.stays, read.key) == ("resp_1", 7, True, "")
+    reader = ReaderRecord("resp_1")
+    assert read_request(msgspec.json.encode(reader)) == reader
+
+
+@pytest.mark.parametrize("value", [None, b"", b"{", b"[]", b'{"type":"other"}', b'{"type":"request"}', b"\xff"])
+def test_what_is_none_of_ours_is_passed_over(value: bytes | None) -> None:
+    """Anybody may write to a topic."""
+    assert read_request(value) is None
