@@ -24,8 +24,9 @@ CONTRACT = [
 
 
 def test_the_fields_are_those_of_the_contract_in_its_order() -> None:
-    """They apply in this order; `error` and `model` are for codecs of providers that tell them."""
-    assert [*Chunk.__struct_fields__] == [*CONTRACT, "error", "model"]
+    """They apply in this order; what is behind them is for codecs of providers, and for callers of models."""
+    others = ["error", "error_status", "error_raw", "resumes", "model"]
+    assert [*Chunk.__struct_fields__] == [*CONTRACT, *others]
 
 
 def test_an_empty_object_is_a_chunk_that_says_nothing() -> None:

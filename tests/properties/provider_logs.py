@@ -85,7 +85,7 @@ def _lanes(draw: st.DrawFn) -> _Lane:
             case "tm-last-offset" | "tm-opened-before" as condition:
                 records.insert(at, (condition, b""))
     headers = draw(st.sampled_from([[], [], [("tm-stream", b"s")]]))
-    if codec.removeprefix(PREFIX) in ("text", "bedrock", "ollama", "ai_sdk_parts"):  # the others have ids
+    if codec.removeprefix(PREFIX) in ("text", "bedrock", "llama_cpp", "ollama", "ai_sdk_parts"):  # the others have ids
         headers = headers + draw(st.sampled_from([[], [("tm-message-id", b"m2")]]))
     return _Lane(records, draw(st.sampled_from([b"c1", b"c1", b"c2"])), [*headers, ("tm-codec", codec.encode())])
 

@@ -6,6 +6,7 @@ from tokenmill.codecs.bedrock import BEDROCK
 from tokenmill.codecs.chunk import Chunk, ProviderPart
 from tokenmill.codecs.codec import Codec
 from tokenmill.codecs.gemini import GEMINI
+from tokenmill.codecs.llama_cpp import LLAMA_CPP
 from tokenmill.codecs.native import NATIVE
 from tokenmill.codecs.ollama import OLLAMA
 from tokenmill.codecs.openai import OPENAI
@@ -25,6 +26,7 @@ CODECS: tuple[Codec, ...] = (
     ANTHROPIC,
     BEDROCK,
     GEMINI,
+    LLAMA_CPP,
     OLLAMA,
     OPENAI,
     OPENAI_RESPONSES,

@@ -6,7 +6,8 @@
 3. Where a chat template puts a result into a turn of its own and nothing around it, the result is all there is.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from string import Template
 from typing import Any
 
@@ -21,6 +22,29 @@ def format_call(format_: Format, name: str, arguments: Mapping[str, Any], id: st
     history = _history(format_)
     written = history.notation.write(arguments)
     return Template(history.call).substitute(name=name, quoted=as_json(name), id=id, arguments=written)
+
+
+def begin_call(format_: Format, name: str = "") -> str:
+    """What an answer begins with that has to be a call, of this tool or of any. Raises `BadOpen`.
+
+    It is the template up to the arguments, or up to where it says which tool it is.
+    """
+    history = _history(format_)
+    before, placeholder = _up_to(history.call, {"arguments"} if name else {"name", "quoted", "id"})
+    if not placeholder or (name and not _FIRST.search(before)):
+        raise BadOpen(f"the format {format_.name!r} does not say which tool it calls before it says how")
+    begun = Template(before).substitute(name=name, quoted=as_json(name), id="call_0") if name else before
+    return f'{begun}"' if placeholder == "quoted" else begun
+
+
+_FIRST = re.compile(r"\$(?:name|quoted)\b")
+_PLACEHOLDER = re.compile(r"\$(\w+)")
+
+
+def _up_to(template: str, names: Collection[str]) -> tuple[str, str]:
+    """The template in front of the first of these placeholders, and which it is; empty if there is none."""
+    found = next((match for match in _PLACEHOLDER.finditer(template) if match[1] in names), None)
+    return (template[: found.start()], found[1]) if found else (template, "")
 
 
 def format_result(format_: Format, name: str, result: Any, id: str = "call_0") -> str:  # noqa: A002 -- as above

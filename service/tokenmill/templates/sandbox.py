@@ -1,8 +1,9 @@
 """The process in which a template runs: requests as JSON on the standard input, what they render on the output.
 
-A template gets what transformers gives it: the filter `tojson`, `raise_exception`, `strftime_now`, `break` and
-`continue` in loops, and the tag `generation`, which marks the model's part and means nothing here. The date is always
-the same.
+It renders one request and ends; with `--serve` one a line, for whoever renders all the time and watches the time that
+each takes. A template gets what transformers gives it: the filter `tojson`, `raise_exception`, `strftime_now`, `break`
+and `continue` in loops, and the tag `generation`, which marks the model's part and means nothing here. The date is that
+of the request, in seconds since the epoch, and always the same where it has none.
 """
 
 import json
@@ -10,6 +11,7 @@ import re
 import resource
 import sys
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, NoReturn
 
 MEMORY_BYTES = 1 << 30
@@ -23,20 +25,43 @@ _GENERATION = re.compile(r"(\{%[-+]?)\s*(end)?generation\s*([-+]?%\})")
 _NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
+TEMPLATES_KEPT = 16
+"""Compiled ones: those of the models that one process serves."""
+
+
+class Unusable(Exception):
+    """The template can't be compiled."""
+
+
 class Refused(Exception):
     """The template says that it can't render a conversation."""
 
 
 def main() -> None:
     """Render every conversation of the request: for each its text, or what went wrong."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    if sys.argv[1:] == ["--serve"]:
+        for line in sys.stdin:
+            sys.stdout.write(json.dumps(_rendered(**json.loads(line))) + "\n")
+            sys.stdout.flush()
+        return
     request = json.load(sys.stdin)
     cpu_s = request["cpu_s"]
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     json.dump(_rendered(request["template"], request["conversations"]), sys.stdout)
 
 
-def _rendered(source: str, conversations: list[dict[str, Any]]) -> list[dict[str, str]]:
+def _rendered(template: str, conversations: list[dict[str, Any]], time: float | None = None) -> list[dict[str, str]]:
+    try:
+        compiled = _compiled(template)
+    except Unusable as problem:
+        return [{"problem": f"no template: {problem}"}] * len(conversations)
+    now = _NOW if time is None else datetime.fromtimestamp(time, UTC)
+    return [_one(compiled, {"strftime_now": now.strftime, **conversation}) for conversation in conversations]
+
+
+@lru_cache(maxsize=TEMPLATES_KEPT)
+def _compiled(source: str) -> Any:
     from jinja2 import TemplateError  # noqa: PLC0415 -- the extra `templates`; the parent says what is missing
     from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415 -- as above
 
@@ -44,12 +69,11 @@ def _rendered(source: str, conversations: list[dict[str, Any]]) -> list[dict[str
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
     )
     environment.filters["tojson"] = _to_json
-    environment.globals |= {"raise_exception": _refuse, "strftime_now": _NOW.strftime}
+    environment.globals |= {"raise_exception": _refuse}
     try:
-        template = environment.from_string(_GENERATION.sub(_as_condition, source))
+        return environment.from_string(_GENERATION.sub(_as_condition, source))
     except TemplateError as problem:
-        return [{"problem": f"no template: {problem}"}] * len(conversations)
-    return [_one(template, conversation) for conversation in conversations]
+        raise Unusable(str(problem)) from problem
 
 
 def _one(template: Any, conversation: dict[str, Any]) -> dict[str, str]:

@@ -1,0 +1,225 @@
+"""One answer: a request is read, a model server is called, and what it says becomes chunks, up to an end.
+
+1. It opens its message before it has a place: whoever waits sees that it is alive, and which writer it is.
+2. It ends in one of `OUTCOMES`, each exactly once. Only one that nobody wants any more leaves its end to others: a
+   `finish` that it did not cause, or a writer that has taken over.
+3. A refusal that comes before the first token may be tried again, at another URL if there is one.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from tokenmill.apis import APIS
+from tokenmill.apis.ask import Ask, BadAsk, Json
+from tokenmill.apis.record import RequestRecord, body_of
+from tokenmill.caller.failure import LATE, UpstreamFailed
+from tokenmill.caller.generation import Generation
+from tokenmill.caller.http import Http
+from tokenmill.caller.kinds import Plan
+from tokenmill.caller.pool import Replica
+from tokenmill.caller.prompting import prompted
+from tokenmill.caller.renderer import Renderer
+from tokenmill.caller.served import Served, unknown_model
+from tokenmill.caller.writing import ChunkWriter
+from tokenmill.codecs import Chunk
+from tokenmill.gateway.sending import Writer
+from tokenmill.records import Headers
+
+log = logging.getLogger(__name__)
+
+Outcome: TypeAlias = Literal["finished", "failed", "refused", "expired", "stopped"]
+
+OUTCOMES: tuple[Outcome, ...] = ("finished", "failed", "refused", "expired", "stopped")
+"""Whole; broken off by the server; not to be had from it; not over in time; not wanted any more."""
+
+PAUSES_S = (0.2, 1.0, 3.0)
+"""Between tries; behind the last one, the last of these."""
+
+BAD_REQUEST, NOT_FOUND, SERVER_ERROR = 400, 404, 500
+
+
+class Means:
+    """What all answers of a process share."""
+
+    def __init__(
+        self,
+        models: Mapping[str, Served],
+        producer: Writer,
+        http: Http,
+        renderer: Renderer,
+        tokens: str,
+        *,
+        native: bool,
+    ) -> None:
+        """`tokens` is the topic of chunks, whose records are `native` ones unless they say otherwise."""
+        self.models = models
+        self.producer = producer
+        self.http = http
+        self.renderer = renderer
+        self.tokens = tokens
+        self.native = native
+
+
+class Answer:
+    """The answer to one request.
+
+    Args:
+        means: of the process.
+        conversation: of the request.
+        request: what is asked.
+        attempt: how many callers had it before.
+        begun: the text that those left, where it is gone on with.
+        headers: of all records, for tracing.
+    """
+
+    def __init__(
+        self,
+        means: Means,
+        conversation: str,
+        request: RequestRecord,
+        *,
+        attempt: int = 0,
+        begun: str = "",
+        headers: Headers = (),
+    ) -> None:
+        self._means = means
+        self._request = request
+        self._attempt = attempt
+        self._begun = begun
+        self.first_s: float | None = None
+        """From its start until the first token."""
+        self.failure = ""
+        """The kind of what went wrong last."""
+        self._began_at = time.monotonic()
+        self._choices = 1
+        self._unwanted = False
+        self.writer = ChunkWriter(
+            means.producer,
+            means.tokens,
+            conversation,
+            request.message_id,
+            attempt=attempt,
+            headers=headers,
+            native=means.native,
+        )
+
+    def stop(self, task: "asyncio.Task[Any]") -> None:
+        """Nobody wants it any more: the server is left at once."""
+        self._unwanted = True
+        task.cancel()
+
+    async def run(self) -> Outcome:
+        """To its end, which is in the log then. Cancelled, it leaves the end to whoever takes it over."""
+        try:
+            return await self._run()
+        except asyncio.CancelledError:
+            if self._unwanted:
+                return "stopped"
+            raise
+
+    async def _run(self) -> Outcome:
+        left = self._request.until / 1000 - time.time()
+        try:
+            async with asyncio.timeout(left):
+                outcome = await self._answered()
+        except TimeoutError:
+            outcome = "expired"
+            await self._fail("the answer was not over in time", LATE)
+        await self.writer.acknowledged()
+        return outcome
+
+    async def _answered(self) -> Outcome:
+        try:
+            served, plan = self._read()
+        except BadAsk as problem:
+            await self._open({}, 1)
+            await self._fail(str(problem), NOT_FOUND if problem.code == "model_not_found" else BAD_REQUEST)
+            return "refused"
+        self._choices = plan.ask.n
+        await self._open(served.options(plan.ask, begins=bool(plan.begins)), plan.ask.n)
+        try:
+            await self._generated(served, plan)
+        except UpstreamFailed as problem:
+            self.failure = problem.kind
+            await self._fail(str(problem), problem.status, problem.raw)
+            return "failed" if self.first_s is not None else "refused"
+        return "finished"
+
+    def _read(self) -> tuple[Served, Plan]:
+        """What is asked of whom. The front has read it, too, but maybe with another configuration. Raises `BadAsk`."""
+        body = body_of(self._request)
+        ask = _ask_of(self._request.api, body)
+        served = self._means.models.get(ask.model)
+        if served is None:
+            raise unknown_model(ask.model, self._means.models)
+        plan = served.plan(ask, self._request.api, body)
+        return served, msgspec.structs.replace(plan, begins=self._begun) if self._begun else plan
+
+    async def _open(self, options: dict[str, Any], choices: int) -> None:
+        if not self._attempt:  # who takes over has opened it
+            await self.writer.open(options, choices)
+
+    async def _fail(self, message: str, status: int, raw: str = "") -> None:
+        await self.writer.fail(message, status, raw, self._choices)
+
+    async def put(self, chunk: Chunk) -> None:
+        """A chunk of the model's; for `Generation`."""
+        if self.first_s is None:
+            self.first_s = time.monotonic() - self._began_at
+        await self.writer.put(chunk)
+
+    async def _generated(self, served: Served, plan: Plan) -> None:
+        """Try until something comes. Raises `UpstreamFailed`."""
+        avoided = set[str]()
+        for number in range(1, served.upstream.tries + 1):
+            replica = await served.pool.take(avoided)
+            try:
+                await self._tried(served, plan, replica, number)
+            except UpstreamFailed as problem:
+                if self.first_s is not None or not problem.again or number == served.upstream.tries:
+                    raise
+                log.info("a model server failed before the first token (%s); it is tried again", problem.kind)
+                avoided.add(replica.url)
+            else:
+                return
+            await asyncio.sleep(PAUSES_S[min(number, len(PAUSES_S)) - 1])
+
+    async def _tried(self, served: Served, plan: Plan, replica: Replica, number: int) -> None:
+        """Ask one server, and give its place back. Raises `UpstreamFailed`."""
+        failed: bool | None = None
+        try:
+            await self._asked(served, plan, replica.url, number)
+            failed = False
+        except UpstreamFailed as problem:
+            failed = problem.status >= SERVER_ERROR
+            raise
+        finally:
+            served.pool.give_back(replica, failed=failed)
+
+    async def _asked(self, served: Served, plan: Plan, url: str, number: int) -> None:
+        means, upstream, kind = self._means, served.upstream, served.kind
+        headers = kind.headers(upstream.api_key)
+        plan = await prompted(served, plan, means.renderer, means.http, url, headers)
+        call = kind.call(msgspec.structs.replace(plan, answer=f"{self._request.message_id}-{self._attempt}-{number}"))
+        generation = Generation(call.codec, plan.ask.n, "" if self._begun else plan.begins, self)
+        try:
+            async with aclosing(means.http.streamed(url, call, headers, upstream)) as pieces:
+                await generation.read(pieces)
+        except asyncio.CancelledError:
+            if (abort := kind.abort(call)) is not None:
+                await means.http.abort(url, abort, headers, upstream)
+            raise
+
+
+_BY_NAME = {api.name: api for api in APIS}
+
+
+def _ask_of(api: str, body: Json) -> Ask:
+    """What a body asks for. Raises `BadAsk`."""
+    return _BY_NAME[api].read(body)

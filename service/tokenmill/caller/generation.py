@@ -1,0 +1,113 @@
+"""One call of a model server, from the bytes that it answers to chunks.
+
+1. The server's own protocol is read by a codec; its chunks get our names and numbers elsewhere.
+2. An answer is whole when every choice has said why it ended. Counts may follow, and are waited for a moment. One that
+   ends otherwise failed: nobody may take half an answer for all of it.
+3. What failed before anything came may be tried again, so it is raised; behind the first token nothing is.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import Protocol
+
+import msgspec
+from msgspec import UNSET
+
+from tokenmill.caller.failure import BAD_GATEWAY, UpstreamFailed
+from tokenmill.codecs import Chunk, find_codec
+from tokenmill.errors import RecordError
+from tokenmill.records import InputRecord
+from tokenmill.session.identity import choice_index, has_content
+
+USAGE_S = 2.0
+"""For counts behind the last finish reason: they come in the next event, or not at all."""
+
+BROKEN_OFF = "the model's server ended its answer before it was complete"
+
+
+class Taker(Protocol):
+    """Who takes chunks."""
+
+    async def put(self, chunk: Chunk) -> None:
+        """The next one."""
+
+
+class Generation:
+    """Reads one answer.
+
+    Args:
+        codec: of the server.
+        choices: how many alternatives were asked for.
+        begins: what the text begins with that does not come, as the prompt had it.
+        taker: of the chunks.
+    """
+
+    def __init__(self, codec: str, choices: int, begins: str, taker: Taker) -> None:
+        self._codec = find_codec(codec)
+        self._taker = taker
+        self._begins = begins
+        self._open = set(range(choices))
+        """Choices that have not ended."""
+        self._reasoned = set[int]()
+        """Those that have said why they end."""
+        self._said = set[int]()
+        """Those of which something has come."""
+        self._state = b""
+        self.begun = False
+        """Something has come."""
+
+    async def read(self, pieces: AsyncGenerator[bytes]) -> None:
+        """To the end. Raises `UpstreamFailed`; nothing is to be tried again once it has `begun`."""
+        while self._open:
+            piece = await self._next(pieces)
+            if piece is None:
+                break
+            await self._take(self._decoded(piece))
+        if self._open - self._reasoned:
+            raise UpstreamFailed(BROKEN_OFF, "broken-off")
+        for choice in sorted(self._open):
+            await self._put(Chunk(choice=choice, end=True))
+
+    async def _next(self, pieces: AsyncGenerator[bytes]) -> bytes | None:
+        """The next bytes; None at the end, or when only counts are missing and do not come."""
+        if self._open - self._reasoned:
+            return await anext(pieces, None)
+        try:
+            async with asyncio.timeout(USAGE_S):
+                return await anext(pieces, None)
+        except TimeoutError:
+            return None
+
+    def _decoded(self, piece: bytes) -> Sequence[Chunk]:
+        try:
+            self._state, chunks = self._codec.decode(self._state, InputRecord("", 0, 0, 0, b"answer", piece))
+        except RecordError as problem:
+            raise UpstreamFailed(f"the model's server wrote what can't be read: {problem}", "unreadable") from problem
+        return chunks
+
+    async def _take(self, chunks: Sequence[Chunk]) -> None:
+        for chunk in chunks:
+            choice = choice_index(chunk)
+            if choice not in self._open:
+                continue  # behind its end, or one that nobody asked for
+            if chunk.error is not None:
+                raise UpstreamFailed(chunk.error, "refused", chunk.error_status or BAD_GATEWAY, chunk.error_raw or "")
+            if chunk.finish_reason is not None:
+                self._reasoned.add(choice)
+            if chunk.end is True and choice not in self._reasoned:
+                raise UpstreamFailed(BROKEN_OFF, "broken-off")
+            await self._put(chunk)
+
+    async def _put(self, chunk: Chunk) -> None:
+        choice, ends = choice_index(chunk), chunk.end is True
+        if has_content(chunk) and choice not in self._said:
+            self._said.add(choice)
+            if self._begins:
+                await self._taker.put(Chunk(choice=choice, delta=self._begins))
+        if ends:
+            self._open.discard(choice)
+        if has_content(chunk) or chunk.usage or chunk.finish_reason is not None or ends:
+            self.begun = True
+            # A native chunk with a reason ends its message unless it says that it does not.
+            stays = False if chunk.finish_reason is not None else UNSET
+            await self._taker.put(msgspec.structs.replace(chunk, control=None, end=ends or stays))

@@ -1,0 +1,154 @@
+"""The way to model servers: one connection pool, a deadline for each wait, and failures as what they mean for clients.
+
+1. No wait is without an end: for a connection, for the first byte of an answer, and between two pieces of it.
+2. A server's own refusal keeps its status and the beginning of its body; it may hold prompts, so the log has neither.
+3. Redirects are not followed: they would take the key elsewhere.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Self
+
+import aiohttp
+import msgspec
+
+from tokenmill.apis.ask import Json
+from tokenmill.caller.failure import AGAIN, BAD_GATEWAY, LATE, RAW_CHARS, UNAVAILABLE, UpstreamFailed
+from tokenmill.caller.kinds import Call
+from tokenmill.config import Upstream
+from tokenmill.limits import MIB
+
+PROMPT_BYTES = 16 * MIB
+"""Of an answer that is read whole: a prompt of a million tokens."""
+
+PIECE_BYTES = 64 * 1024
+"""Of an answer at once."""
+
+KEEP_S = 15.0
+"""How long an idle connection is kept: servers close theirs after some seconds, and a request that meets that fails."""
+
+ABORT_S = 5.0
+"""For telling a server that an answer is not wanted any more."""
+
+REDIRECT, REFUSED = 300, 400
+"""The first statuses that are none of an answer, and of a refusal."""
+
+_MESSAGES = ("message", "detail", "error")
+"""Where servers say what was wrong."""
+
+
+class Http:
+    """A session, inside its `async with` block."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_S)  # places are counted elsewhere
+        self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def whole(self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream) -> Json:
+        """The JSON object that a call is answered with. Raises `UpstreamFailed`."""
+        async with self._answered(url, call, headers, upstream) as response:
+            with _Failing():
+                async with asyncio.timeout(upstream.silence_s):
+                    body = await response.content.read(PROMPT_BYTES)
+        try:
+            return msgspec.json.decode(body, type=dict[str, Any])
+        except msgspec.DecodeError as problem:
+            raise UpstreamFailed("the model's server answered no JSON", "unreadable") from problem
+
+    async def streamed(
+        self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream
+    ) -> AsyncGenerator[bytes]:
+        """What a call is answered with, as it comes. Raises `UpstreamFailed`."""
+        async with self._answered(url, call, headers, upstream) as response:
+            while True:
+                with _Failing():
+                    async with asyncio.timeout(upstream.silence_s):
+                        piece = await response.content.readany()
+                if not piece:
+                    return
+                for start in range(0, len(piece), PIECE_BYTES):
+                    yield piece[start : start + PIECE_BYTES]
+
+    async def abort(self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream) -> None:
+        """Tell a server that an answer is not wanted; whether it hears that changes nothing."""
+        try:
+            async with asyncio.timeout(ABORT_S), self._post(url, call, headers, upstream):
+                pass
+        except (aiohttp.ClientError, OSError, TimeoutError):
+            return
+
+    def _post(self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream) -> Any:
+        if self._session is None:
+            raise RuntimeError("an Http is used inside its `async with` block")
+        return self._session.post(
+            url + call.path,
+            data=msgspec.json.encode(call.body),
+            headers={"content-type": "application/json", **headers},
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=upstream.connect_s),
+        )
+
+    @asynccontextmanager
+    async def _answered(
+        self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """A response that is no refusal, once its head is there; closed in the end, whatever is left of it."""
+        request = self._post(url, call, headers, upstream)
+        with _Failing():
+            async with asyncio.timeout(upstream.first_byte_s):
+                response = await request
+        try:
+            if response.status >= REDIRECT:
+                raise await _refusal(response, upstream)
+            yield response
+        finally:
+            response.close()
+
+
+async def _refusal(response: aiohttp.ClientResponse, upstream: Upstream) -> UpstreamFailed:
+    """What a server's own refusal means."""
+    try:
+        async with asyncio.timeout(upstream.connect_s):
+            raw = (await response.content.read(RAW_CHARS)).decode(errors="replace")
+    except (aiohttp.ClientError, OSError, TimeoutError):
+        raw = ""
+    status = response.status if response.status >= REFUSED else BAD_GATEWAY  # a redirect is no answer
+    message = message_of(raw) or f"the model's server answered {response.status}"
+    return UpstreamFailed(message, "refused", status, raw, again=status in AGAIN)
+
+
+def message_of(raw: str) -> str:
+    """What a body of an error says, in whichever of the usual shapes; empty if it says nothing."""
+    try:
+        said = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+    for _ in range(2):
+        if not isinstance(said, dict):
+            break
+        said = next((said[name] for name in _MESSAGES if said.get(name)), "")
+    return said if isinstance(said, str) else ""
+
+
+class _Failing:
+    """What the client raises, as what it means. No generator: there is one for each piece of an answer."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _trace: object) -> None:
+        if isinstance(problem, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+            raise UpstreamFailed("the model's server can't be reached", "connect", UNAVAILABLE) from problem
+        if isinstance(problem, TimeoutError):
+            raise UpstreamFailed("the model's server was silent for too long", "slow", LATE) from problem
+        if isinstance(problem, aiohttp.ClientError | OSError):
+            raise UpstreamFailed("the connection to the model's server was lost", "broken-off") from problem

@@ -1,0 +1,133 @@
+"""Anthropic's Messages, and servers that speak it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.caller.kinds.arguments import read_arguments
+from tokenmill.caller.kinds.kind import Base, Call, Plan, given, single
+
+VERSION = "2023-06-01"
+
+MAX_TOKENS = 4_096
+"""Where the client says nothing: that API wants a number."""
+
+TAKEN = frozenset({"top_k"})
+"""What else it takes."""
+
+OWN = frozenset({"stream", "model"})
+"""Of a client's body: what is ours to say."""
+
+
+class Anthropic(Base):
+    """Messages as they come."""
+
+    name = "anthropic"
+    summary = "Anthropic's Messages: what the server has parsed already is passed on"
+    raw = False
+
+    def check(self, plan: Plan) -> None:
+        """What that API has no word for is refused by name."""
+        single(plan)
+        if plan.api == "messages":
+            return
+        ask = plan.ask
+        fields: dict[str, Any] = {
+            "response_format": ask.response_format,
+            "seed": ask.seed,
+            "presence_penalty": ask.presence_penalty,
+            "frequency_penalty": ask.frequency_penalty,
+            "reasoning_effort": ask.reasoning_effort,
+            **{name: value for name, value in ask.forwarded.items() if name not in TAKEN},
+        }
+        for name, value in fields.items():
+            if value is not None:
+                raise BadAsk(f"{name} can't be passed on to {ask.model}; leave it out", name, "unsupported_parameter")
+
+    def call(self, plan: Plan) -> Call:
+        """The client's own body, where it speaks this API."""
+        if plan.api == "messages":
+            own = {name: value for name, value in plan.body.items() if name not in OWN}
+            return Call("/v1/messages", {**own, "model": plan.model, "stream": True}, "sse+anthropic")
+        ask = plan.ask
+        body = {
+            **ask.forwarded,
+            "model": plan.model,
+            "max_tokens": ask.max_tokens or MAX_TOKENS,
+            **given(
+                system=_system(ask.messages), temperature=ask.temperature, top_p=ask.top_p, stop_sequences=ask.stop
+            ),
+            "messages": _messages(ask.messages),
+            **given(tools=[_tool(tool["function"]) for tool in ask.tools], tool_choice=_choice(plan)),
+            "stream": True,
+        }
+        return Call("/v1/messages", body, "sse+anthropic")
+
+    def headers(self, api_key: str) -> Mapping[str, str]:
+        """A key of its own header, and the version of the API."""
+        return {"anthropic-version": VERSION, **({"x-api-key": api_key} if api_key else {})}
+
+
+def _system(messages: list[Json]) -> list[Json]:
+    return [block for message in messages if message["role"] in ("system", "developer") for block in _blocks(message)]
+
+
+def _messages(messages: list[Json]) -> list[Json]:
+    """Turns of user and assistant; results of calls are the user's, and neighbours are one turn."""
+    turns = list[Json]()
+    for message in messages:
+        if message["role"] in ("system", "developer"):
+            continue
+        role = "assistant" if message["role"] == "assistant" else "user"
+        blocks = [_result(message)] if message["role"] == "tool" else _blocks(message)
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks
+        else:
+            turns.append({"role": role, "content": blocks})
+    return turns
+
+
+def _blocks(message: Json) -> list[Json]:
+    content = message.get("content")
+    texts = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
+    parts = [_part(part) for part in content] if isinstance(content, list) else texts
+    return parts + [_use(call) for call in message.get("tool_calls") or ()]
+
+
+def _part(part: Json) -> Json:
+    if part.get("type") == "image_url":
+        url: str = part["image_url"]["url"]
+        kind, _, data = url.removeprefix("data:").partition(";base64,")
+        source = {"type": "base64", "media_type": kind, "data": data} if data else {"type": "url", "url": url}
+        return {"type": "image", "source": source}
+    return {"type": "text", "text": part.get("text", "")}
+
+
+def _use(call: Json) -> Json:
+    function = call["function"]
+    arguments = read_arguments(function.get("arguments", "{}"))
+    return {"type": "tool_use", "id": call.get("id", ""), "name": function["name"], "input": arguments}
+
+
+def _result(message: Json) -> Json:
+    return {"type": "tool_result", "tool_use_id": message.get("tool_call_id", ""), "content": _blocks(message)}
+
+
+def _tool(function: Json) -> Json:
+    schema = function.get("parameters") or {"type": "object", "properties": {}}
+    return {"name": function["name"], **given(description=function.get("description")), "input_schema": schema}
+
+
+def _choice(plan: Plan) -> Json | None:
+    """How calls are asked for; nothing where there are no tools."""
+    ask = plan.ask
+    if not ask.tools:
+        return None
+    words = {"auto": "auto", "none": "none", "required": "any", "named": "tool"}
+    choice: Json = {"type": words[ask.tool_choice], **given(name=ask.tool or None)}
+    if ask.parallel_tool_calls is not None and ask.tool_choice != "none":
+        choice["disable_parallel_tool_use"] = not ask.parallel_tool_calls
+    return choice
+
+
+ANTHROPIC = Anthropic()

@@ -1,0 +1,32 @@
+"""Any server with OpenAI's completions: the prompt is rendered here, by the model's own chat template."""
+
+from tokenmill.caller.kinds.kind import Base, Call, Plan, one_call_at_a_time, sampling
+
+
+class Completions(Base):
+    """A completion of a prompt."""
+
+    name = "completions"
+    summary = "`/v1/completions` with a prompt that `template_file` renders here"
+
+    def check(self, plan: Plan) -> None:
+        """Nothing holds text to one call."""
+        one_call_at_a_time(plan)
+
+    def call(self, plan: Plan) -> Call:
+        """The completion. Servers that know it skip no special tokens; others pass over the word."""
+        forwarded = {name: value for name, value in plan.ask.forwarded.items() if name != "chat_template_kwargs"}
+        body = {
+            **forwarded,
+            "model": plan.model,
+            "prompt": f"{plan.prompt}{plan.begins}",
+            **sampling(plan.ask),
+            **({"n": plan.ask.n} if plan.ask.n > 1 else {}),
+            "skip_special_tokens": False,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        return Call("/v1/completions", body, "sse+openai")
+
+
+COMPLETIONS = Completions()

@@ -1,0 +1,165 @@
+"""What a kind of model server is: how it is asked, so that the text comes as the model wrote it."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from tokenmill.apis.ask import Ask, BadAsk, Json
+from tokenmill.config import Upstream
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """One request as it goes to one upstream."""
+
+    ask: Ask
+    upstream: Upstream
+    api: str = "chat"
+    """Which the client speaks."""
+    body: Json = {}
+    """As the client sent it, for servers that speak the same API."""
+    format: str = "plain"
+    """What the model writes."""
+    markers: tuple[str, ...] = ()
+    """Of that format: what a server that drops special tokens has to keep."""
+    prompt: str | None = None
+    """Rendered here, or by the server."""
+    begins: str = ""
+    """What the answer begins with: the prompt has it already, the text that comes has not."""
+    answer: str = ""
+    """Names this try, for servers that stop what has a name."""
+
+    @property
+    def model(self) -> str:
+        """Its name at the server."""
+        return self.upstream.model or self.ask.model
+
+    @property
+    def tools(self) -> list[Json]:
+        """Those that the model is told of: none if it may call none, one if that one has to be called."""
+        if self.ask.tool_choice == "none":
+            return []
+        if self.ask.tool_choice == "named":
+            return [tool for tool in self.ask.tools if tool.get("function", {}).get("name") == self.ask.tool]
+        return self.ask.tools
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One request of HTTP."""
+
+    path: str
+    body: Json
+    codec: str = ""
+    """How what comes is read; empty: it is one JSON object."""
+
+
+class Kind(Protocol):
+    """One of them. A new kind is one file with an object of this shape and one line in the list of this package."""
+
+    @property
+    def name(self) -> str:
+        """What `upstreams.kind` calls it."""
+
+    @property
+    def summary(self) -> str:
+        """How it is made to write raw text, for people."""
+
+    @property
+    def raw(self) -> bool:
+        """Whether its text is as the model wrote it; else it may have read calls and reasoning itself."""
+
+    def check(self, plan: Plan) -> None:
+        """Raise `BadAsk` for what can't be had from it."""
+
+    def rendering(self, plan: Plan) -> Call | None:
+        """What has it say the prompt, where it can and that is needed; None: nothing."""
+
+    def prompt_of(self, answer: Json) -> str | None:
+        """The prompt in what it answers to that; None if there is none."""
+
+    def call(self, plan: Plan) -> Call:
+        """The request whose answer streams."""
+
+    def abort(self, call: Call) -> Call | None:
+        """What else makes it stop, beside closing the connection."""
+
+    def headers(self, api_key: str) -> Mapping[str, str]:
+        """Of every request."""
+
+
+class Base:
+    """What most kinds have in common."""
+
+    raw = True
+
+    def check(self, plan: Plan) -> None:
+        """Everything is had."""
+
+    def rendering(self, plan: Plan) -> Call | None:  # noqa: ARG002 -- of those that render
+        """Nothing is asked."""
+        return None
+
+    def prompt_of(self, answer: Json) -> str | None:  # noqa: ARG002 -- of those that render
+        """There is none."""
+        return None
+
+    def abort(self, call: Call) -> Call | None:  # noqa: ARG002 -- of those that want more
+        """Closing the connection is enough."""
+        return None
+
+    def headers(self, api_key: str) -> Mapping[str, str]:
+        """A bearer token."""
+        return {"authorization": f"Bearer {api_key}"} if api_key else {}
+
+
+def given(**fields: Any) -> Json:
+    """Those that have a value."""
+    return {name: value for name, value in fields.items() if value is not None and value != []}
+
+
+def sampling(ask: Ask) -> Json:
+    """What OpenAI's APIs, chat and completions alike, call how the model is to choose its words."""
+    return given(
+        temperature=ask.temperature,
+        top_p=ask.top_p,
+        max_tokens=ask.max_tokens,
+        stop=ask.stop,
+        seed=ask.seed,
+        presence_penalty=ask.presence_penalty,
+        frequency_penalty=ask.frequency_penalty,
+        response_format=ask.response_format,
+    )
+
+
+def one_call_at_a_time(plan: Plan) -> None:
+    """Raise `BadAsk` where a single call is wanted of a model whose text nobody holds to that."""
+    if plan.ask.parallel_tool_calls is False and plan.tools:
+        raise BadAsk(
+            f"{plan.ask.model} writes calls as text, so nothing keeps it to one; leave parallel_tool_calls out",
+            "parallel_tool_calls",
+            "unsupported_parameter",
+        )
+
+
+def single(plan: Plan) -> None:
+    """Raise `BadAsk` where several answers are wanted of a server that gives one."""
+    if plan.ask.n > 1:
+        raise BadAsk(f"{plan.ask.model} gives one answer at a time; ask for n=1", "n", "unsupported_value")
+
+
+def chat_body(plan: Plan) -> Json:
+    """A streamed chat completion; what else the client says stands below."""
+    ask = plan.ask
+    messages = ask.messages
+    if plan.begins:
+        messages = [*messages, {"role": "assistant", "content": plan.begins}]
+    return {
+        **ask.forwarded,
+        "model": plan.model,
+        "messages": messages,
+        **given(tools=plan.tools, reasoning_effort=ask.reasoning_effort),
+        **sampling(ask),
+        **({"n": ask.n} if ask.n > 1 else {}),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }

@@ -1,0 +1,70 @@
+"""llama.cpp's server: it renders the prompt, and completes it.
+
+llama.cpp of October 2026 (`tools/server/server-context.cpp`): `/apply-template` takes the body of a chat completion and
+answers its prompt; `/completion` goes on from there and parses nothing. A special token has no text there unless it is
+among `preserved_tokens`, so the format's markers are.
+"""
+
+from tokenmill.apis.ask import Json
+from tokenmill.caller.kinds.kind import Base, Call, Plan, given, one_call_at_a_time, single
+
+
+class LlamaCpp(Base):
+    """Two requests: the prompt, then its completion."""
+
+    name = "llama.cpp"
+    summary = "`/apply-template` for the prompt, `/completion` for the text, with the format's markers preserved"
+
+    def check(self, plan: Plan) -> None:
+        """Nothing holds text to one call, and there is one answer."""
+        one_call_at_a_time(plan)
+        single(plan)
+
+    def rendering(self, plan: Plan) -> Call | None:
+        """By the server's own template."""
+        kwargs = plan.ask.forwarded.get("chat_template_kwargs")
+        effort = given(reasoning_effort=plan.ask.reasoning_effort)
+        template = {**(kwargs if isinstance(kwargs, dict) else {}), **effort}
+        body = {
+            "messages": plan.ask.messages,
+            **given(tools=plan.tools),
+            **({"chat_template_kwargs": template} if template else {}),
+        }
+        return Call("/apply-template", body)
+
+    def prompt_of(self, answer: Json) -> str | None:
+        """As it says it."""
+        prompt = answer.get("prompt")
+        return prompt if isinstance(prompt, str) else None
+
+    def call(self, plan: Plan) -> Call:
+        """The completion."""
+        ask = plan.ask
+        body = {
+            **{name: value for name, value in ask.forwarded.items() if name != "chat_template_kwargs"},
+            "prompt": f"{plan.prompt}{plan.begins}",
+            **given(
+                n_predict=ask.max_tokens,
+                temperature=ask.temperature,
+                top_p=ask.top_p,
+                stop=ask.stop,
+                seed=ask.seed,
+                presence_penalty=ask.presence_penalty,
+                frequency_penalty=ask.frequency_penalty,
+                json_schema=_schema(ask.response_format),
+                preserved_tokens=list(plan.markers),
+            ),
+            "stream": True,
+        }
+        return Call("/completion", body, "sse+llama_cpp")
+
+
+def _schema(response_format: Json | None) -> Json | None:
+    """What an answer has to be, as a JSON schema; None: anything."""
+    if response_format is None or response_format.get("type") == "text":
+        return None
+    schema = response_format.get("json_schema", {}).get("schema")
+    return schema if isinstance(schema, dict) else {"type": "object"}
+
+
+LLAMA_CPP = LlamaCpp()

@@ -1,0 +1,116 @@
+"""Ollama: it renders the prompt, and completes it raw.
+
+Ollama 0.17.4 (`server/routes.go`): its chat always parses calls, and nothing turns that off. `/api/generate` with `raw`
+completes a prompt as it is, special tokens included; the prompt comes from the template here, or from `/api/chat` with
+`_debug_render_only`, which its documentation does not name. `think: false` keeps it from looking for reasoning.
+"""
+
+from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.caller.kinds.arguments import read_arguments
+from tokenmill.caller.kinds.kind import Base, Call, Plan, given, one_call_at_a_time, single
+
+OPTIONS = frozenset({"top_k", "min_p", "typical_p", "repeat_penalty", "repeat_last_n", "num_ctx", "num_keep"})
+"""What else it takes as an option."""
+
+
+class Ollama(Base):
+    """Two requests: the prompt, then its completion."""
+
+    name = "ollama"
+    summary = "`/api/generate` with `raw`, after a prompt of `template_file` or of Ollama's own (`_debug_render_only`)"
+
+    def check(self, plan: Plan) -> None:
+        """What it does not take is refused by name."""
+        one_call_at_a_time(plan)
+        single(plan)
+        for name in plan.ask.forwarded:
+            if name not in OPTIONS:
+                raise BadAsk(f"{name} can't be passed on to Ollama; leave it out", name, "unsupported_parameter")
+        if plan.ask.reasoning_effort is not None:
+            raise BadAsk("Ollama takes no reasoning_effort; leave it out", "reasoning_effort", "unsupported_parameter")
+
+    def rendering(self, plan: Plan) -> Call | None:
+        """By its own template, without asking the model."""
+        messages = [_message(message) for message in plan.ask.messages]
+        return Call(
+            "/api/chat",
+            {
+                "model": plan.model,
+                "messages": messages,
+                **given(tools=plan.tools),
+                "_debug_render_only": True,
+                "stream": False,
+            },
+        )
+
+    def prompt_of(self, answer: Json) -> str | None:
+        """Where it stands."""
+        prompt = answer.get("_debug_info", {}).get("rendered_template")
+        return prompt if isinstance(prompt, str) else None
+
+    def call(self, plan: Plan) -> Call:
+        """The completion."""
+        ask = plan.ask
+        options = {
+            **ask.forwarded,
+            **given(
+                num_predict=ask.max_tokens,
+                temperature=ask.temperature,
+                top_p=ask.top_p,
+                stop=ask.stop,
+                seed=ask.seed,
+                presence_penalty=ask.presence_penalty,
+                frequency_penalty=ask.frequency_penalty,
+            ),
+        }
+        body = {
+            "model": plan.model,
+            "prompt": f"{plan.prompt}{plan.begins}",
+            "raw": True,
+            "think": False,
+            **given(format=_format(ask.response_format), images=_images(ask.messages)),
+            **({"options": options} if options else {}),
+            "stream": True,
+        }
+        return Call("/api/generate", body, "sse+ollama")
+
+    def headers(self, api_key: str) -> Json:
+        """A bearer token, as its cloud wants it."""
+        return {"authorization": f"Bearer {api_key}"} if api_key else {}
+
+
+def _format(response_format: Json | None) -> Json | str | None:
+    if response_format is None or response_format.get("type") == "text":
+        return None
+    return response_format.get("json_schema", {}).get("schema") or "json"
+
+
+def _message(message: Json) -> Json:
+    """A message as Ollama has it: text, images apart, arguments as objects."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    text = "".join(part.get("text", "") for part in parts) if isinstance(content, list) else content or ""
+    calls = [{"function": _function(call["function"])} for call in message.get("tool_calls", ())]
+    return {
+        "role": "system" if message["role"] == "developer" else message["role"],
+        "content": text,
+        **given(images=_images([message]), tool_calls=calls, thinking=message.get("reasoning_content")),
+    }
+
+
+def _function(function: Json) -> Json:
+    return {"name": function["name"], "arguments": read_arguments(function.get("arguments", "{}"))}
+
+
+def _images(messages: list[Json]) -> list[str]:
+    """Images in base64. Others are refused before."""
+    parts = [part for message in messages for part in _parts(message) if part.get("type") == "image_url"]
+    return [part["image_url"]["url"].partition("base64,")[2] for part in parts]
+
+
+def _parts(message: Json) -> list[Json]:
+    content = message.get("content")
+    return content if isinstance(content, list) else []
+
+
+OLLAMA = Ollama()

@@ -1,0 +1,41 @@
+"""SGLang's server, started without `--tool-call-parser`; a reasoning parser may be on.
+
+SGLang 0.5.23 (`sglang/srt/entrypoints/openai/serving_chat.py`): with `tool_choice: none` tools are not in the prompt,
+with `auto` they are, and without a parser the text is not touched. `separate_reasoning: false` leaves reasoning in the
+text. It notices that a connection is gone after two seconds; `/abort_request` stops at once.
+"""
+
+from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given, one_call_at_a_time
+from tokenmill.caller.kinds.vllm import CONTINUED
+
+
+class SGLang(Base):
+    """Chat completions without parsers."""
+
+    name = "sglang"
+    summary = "chat completions with `separate_reasoning: false`, and no token skipped"
+
+    def check(self, plan: Plan) -> None:
+        """Nothing holds text to one call."""
+        one_call_at_a_time(plan)
+
+    def call(self, plan: Plan) -> Call:
+        """The chat completion, under an id of ours."""
+        body = {
+            **chat_body(plan),
+            **given(tool_choice="auto" if plan.tools else None),
+            "skip_special_tokens": False,
+            "separate_reasoning": False,
+            **(CONTINUED if plan.begins else {}),
+        }
+        kwargs = plan.ask.forwarded.get("chat_template_kwargs")
+        spaces = {"spaces_between_special_tokens": False}
+        body["chat_template_kwargs"] = {**(kwargs if isinstance(kwargs, dict) else {}), **spaces}
+        return Call("/v1/chat/completions", body | {"rid": plan.answer}, "sse+openai")
+
+    def abort(self, call: Call) -> Call | None:
+        """By that id."""
+        return Call("/abort_request", {"rid": call.body["rid"]})
+
+
+SGLANG = SGLang()

@@ -1,0 +1,42 @@
+"""vLLM's server, started without `--tool-call-parser` and `--reasoning-parser`.
+
+vLLM 0.33.0: tools are in the prompt with `tool_choice: none` unless `--exclude-tools-when-tool-choice-none`, and text
+is not touched then (`vllm/renderers/online_renderer.py`); `auto`, which is what a missing word means where there are
+tools, is refused without a parser (`entrypoints/openai/chat_completion/protocol.py`). Special tokens, as the markers
+of many models are, come only if they are not skipped.
+"""
+
+from tokenmill.apis.ask import Json
+from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given, one_call_at_a_time
+
+CONTINUED: Json = {"continue_final_message": True, "add_generation_prompt": False}
+"""The last message is the beginning of the answer."""
+
+
+class Vllm(Base):
+    """Chat completions without parsers."""
+
+    name = "vllm"
+    summary = "chat completions with `tool_choice: none`, which keeps the tools in the prompt, and no token skipped"
+
+    def check(self, plan: Plan) -> None:
+        """Nothing holds text to one call."""
+        one_call_at_a_time(plan)
+
+    def call(self, plan: Plan) -> Call:
+        """The chat completion."""
+        return Call("/v1/chat/completions", raw_chat(plan), "sse+openai")
+
+
+def raw_chat(plan: Plan) -> Json:
+    """A chat completion whose text is the model's."""
+    return {
+        **chat_body(plan),
+        **given(tool_choice="none" if plan.tools else None),
+        "skip_special_tokens": False,
+        "spaces_between_special_tokens": False,
+        **(CONTINUED if plan.begins else {}),
+    }
+
+
+VLLM = Vllm()

@@ -1,0 +1,137 @@
+"""Places at the URLs of one upstream: how many answers each gives at once, who waits, and which URL is left alone.
+
+1. Of several URLs the one with the fewest answers is asked, of equals the one that was asked longest ago. One that has
+   just failed for the same answer comes last.
+2. Where all places are taken, requests wait in order, as many as `queue` and for `queue_s`; more are refused at once.
+3. A URL that failed `FAILURES` times in a row is left alone for `BREAK_S`; then one request tries it. If all are left
+   alone nobody waits: whoever asks is told.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Collection
+
+from tokenmill.caller.failure import TOO_MANY, UNAVAILABLE, UpstreamFailed
+from tokenmill.config import Upstream
+
+FAILURES = 5
+"""In a row, before a URL is left alone: one or two are bad luck."""
+
+BREAK_S = 10.0
+"""For how long: a server that starts again takes longer, one that was overloaded has caught its breath."""
+
+
+class Replica:
+    """One URL."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.taken = 0
+        """Answers under way."""
+        self.failures = 0
+        """In a row."""
+        self.until = 0.0
+        """It is left alone up to then."""
+        self.asked = 0
+        """The number of the request that asked it last."""
+
+    def closed(self, now: float) -> bool:
+        """Whether it is left alone; while one request tries it, for all others."""
+        return self.failures >= FAILURES and (now < self.until or self.taken > 0)
+
+
+class Pool:
+    """The URLs of one upstream."""
+
+    def __init__(self, upstream: Upstream, now: Callable[[], float] = time.monotonic) -> None:
+        self._upstream = upstream
+        self._now = now
+        self.replicas = [Replica(url.rstrip("/")) for url in upstream.urls]
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._called = 0
+        """Of those that waited, whose turn it is, and who have not looked yet."""
+        self._number = 0
+
+    @property
+    def running(self) -> int:
+        """Answers under way."""
+        return sum(replica.taken for replica in self.replicas)
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for a place."""
+        return len(self._waiting)
+
+    @property
+    def closed(self) -> int:
+        """URLs that are left alone."""
+        now = self._now()
+        return sum(replica.closed(now) for replica in self.replicas)
+
+    async def take(self, avoided: Collection[str] = ()) -> Replica:
+        """A place, as soon as there is one. Raises `UpstreamFailed`."""
+        replica = None if self._waiting or self._called else self._free(avoided)
+        while replica is None:
+            self._check()
+            await self._turn()
+            replica = self._free(avoided)
+        return replica
+
+    def give_back(self, replica: Replica, *, failed: bool | None) -> None:
+        """An answer is over, or did not come; None: that says nothing of the server."""
+        replica.taken -= 1
+        if failed is not None:
+            replica.failures = replica.failures + 1 if failed else 0
+            replica.until = self._now() + BREAK_S
+        self._wake()
+
+    def _free(self, avoided: Collection[str]) -> Replica | None:
+        """The best of those that have a place, which is taken then."""
+        now, most = self._now(), self._upstream.calls
+        free = [each for each in self.replicas if each.taken < most and not each.closed(now)]
+        if not free:
+            return None
+        best = min(free, key=lambda each: (each.url in avoided, each.taken, each.asked))
+        best.taken += 1
+        self._number += 1
+        best.asked = self._number
+        return best
+
+    def _check(self) -> None:
+        """Raise for whoever need not wait."""
+        if self.closed == len(self.replicas):
+            detail = "the model's servers do not answer and are left alone for some seconds; try again then"
+            raise UpstreamFailed(detail, "full", UNAVAILABLE, again=False)
+        if len(self._waiting) >= self._upstream.queue:
+            detail = "the model has as many requests as it takes, and as many wait; try again later"
+            raise UpstreamFailed(detail, "full", TOO_MANY, again=False)
+
+    async def _turn(self) -> None:
+        """Wait until a place is given back."""
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        looks = False
+        try:
+            async with asyncio.timeout(self._upstream.queue_s):
+                await turn
+            looks = True
+        except TimeoutError:
+            detail = f"the model had no place within {self._upstream.queue_s:g} s; try again later"
+            raise UpstreamFailed(detail, "full", TOO_MANY, again=False) from None
+        finally:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+            elif not turn.cancelled():
+                self._called -= 1
+                if not looks:
+                    self._wake()  # the place is the next one's
+
+    def _wake(self) -> None:
+        """Let the next one try."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._called += 1
+                turn.set_result(None)
+                return

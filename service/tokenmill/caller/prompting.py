@@ -1,0 +1,70 @@
+"""The prompt of a request, where a server is to complete one: rendered here, or by the server that completes it."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tokenmill.apis.ask import Json
+from tokenmill.caller.failure import UpstreamFailed
+from tokenmill.caller.http import Http
+from tokenmill.caller.kinds import Plan
+from tokenmill.caller.kinds.arguments import read_arguments
+from tokenmill.caller.renderer import Renderer
+from tokenmill.caller.served import Served
+from tokenmill.templates.rendering import CannotRender
+
+BAD_REQUEST = 400
+
+
+async def prompted(
+    served: Served, plan: Plan, renderer: Renderer, http: Http, url: str, headers: Mapping[str, str]
+) -> Plan:
+    """The plan with its prompt, if it needs one. Raises `UpstreamFailed`."""
+    if served.template:
+        prompt = await _rendered(served.template, plan, renderer)
+    elif (call := served.kind.rendering(plan)) is not None:
+        found = served.kind.prompt_of(await http.whole(url, call, headers, served.upstream))
+        if found is None:
+            detail = "the model's server does not say its prompt; give the upstream a template_file"
+            raise UpstreamFailed(detail, "unreadable", again=False)
+        prompt = found
+    else:
+        return plan
+    return msgspec.structs.replace(plan, prompt=prompt, begins=unsaid(prompt, plan.begins))
+
+
+async def _rendered(template: str, plan: Plan, renderer: Renderer) -> str:
+    ask = plan.ask
+    kwargs = ask.forwarded.get("chat_template_kwargs")
+    further = kwargs if isinstance(kwargs, dict) else {}
+    if ask.reasoning_effort is not None:
+        further = {**further, "reasoning_effort": ask.reasoning_effort}
+    try:
+        return await renderer.render(template, [for_template(each) for each in ask.messages], plan.tools, further)
+    except CannotRender as problem:
+        raise UpstreamFailed(str(problem), "refused", BAD_REQUEST, again=False) from problem
+
+
+def for_template(message: Json) -> Json:
+    """A message as templates read it: text in one piece, arguments of calls as objects. Raises `UpstreamFailed`."""
+    content = message.get("content")
+    changed: Json = {}
+    if isinstance(content, list):
+        if any(part.get("type") != "text" for part in content):
+            detail = "images can't be put into a prompt that is rendered here; use an upstream that takes messages"
+            raise UpstreamFailed(detail, "refused", BAD_REQUEST, again=False)
+        changed["content"] = "".join(part["text"] for part in content)
+    if message.get("tool_calls"):
+        changed["tool_calls"] = [_call(call) for call in message["tool_calls"]]
+    return {**message, **changed}
+
+
+def _call(call: Json) -> Json:
+    function = call["function"]
+    return {**call, "function": {**function, "arguments": read_arguments(function.get("arguments", "{}"))}}
+
+
+def unsaid(prompt: str, begins: str) -> str:
+    """What of the beginning the prompt does not end with already: some templates open the turn of the model."""
+    overlap = next((size for size in range(len(begins), 0, -1) if prompt.endswith(begins[:size])), 0)
+    return begins[overlap:] if overlap > 1 else begins

@@ -1,0 +1,108 @@
+"""Prompts by a model's own chat template: rendered in a process of their own, one at a time, each within its time.
+
+A template is a program of somebody else (see `templates.sandbox`). One that takes too long, or too much memory, costs
+its process, and the next prompt gets a new one.
+"""
+
+import asyncio
+import sys
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tokenmill.apis.ask import Json
+from tokenmill.errors import ConfigError
+from tokenmill.limits import MIB
+from tokenmill.templates.rendering import NO_TOKENS, CannotRender, Rendering, read_template
+
+RENDER_S = 5.0
+"""For one prompt: a long history takes some tens of milliseconds, a new process half a second."""
+
+LINE_BYTES = 64 * MIB
+"""Of a prompt as JSON."""
+
+
+class Renderer:
+    """One process, started when it is needed."""
+
+    def __init__(self, render_s: float = RENDER_S) -> None:
+        self._render_s = render_s
+        self._process: asyncio.subprocess.Process | None = None
+        self._turn = asyncio.Lock()
+
+    async def render(self, template: str, messages: list[Json], tools: list[Json], further: Json) -> str:
+        """The prompt for an answer to these messages. `further` are variables of the template.
+
+        Raises `CannotRender` that says why.
+        """
+        conversation = {
+            **NO_TOKENS,
+            **further,
+            "messages": messages,
+            "tools": tools or None,
+            "add_generation_prompt": True,
+        }
+        request = {"template": template, "conversations": [conversation], "time": time.time()}
+        async with self._turn:
+            try:
+                async with asyncio.timeout(self._render_s):
+                    answer = await self._asked(request)
+            except TimeoutError:
+                await self.close()
+                raise CannotRender(f"the chat template did not end within {self._render_s:g} s") from None
+            except BaseException:
+                await self.close()  # half an answer may be on its way
+                raise
+        if answer.text is None:
+            raise CannotRender(f"the chat template does not render: {answer.problem}")
+        return answer.text
+
+    async def _asked(self, request: dict[str, Any]) -> Rendering:
+        process = await self._running()
+        assert process.stdin is not None  # noqa: S101 -- it was asked for
+        assert process.stdout is not None  # noqa: S101 -- it was asked for
+        try:
+            process.stdin.write(msgspec.json.encode(request) + b"\n")
+            await process.stdin.drain()
+            line = await process.stdout.readline()
+        except (OSError, ValueError) as problem:
+            raise CannotRender("the chat template took more memory than it may, or rendered too much") from problem
+        if not line:
+            raise CannotRender("the chat template took more memory than it may")
+        return msgspec.convert(msgspec.json.decode(line)[0], Rendering)
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        if self._process is None or self._process.returncode is not None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "tokenmill.templates.sandbox",
+                "--serve",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                limit=LINE_BYTES,
+            )
+        return self._process
+
+    async def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+def template_of(place: str, file: str) -> str:
+    """The template in a file. Raises `ConfigError` that names the setting."""
+    if find_spec("jinja2") is None:
+        raise ConfigError([f"{place}.template_file: templates need Jinja2: pip install 'tokenmill[templates]'"])
+    try:
+        return read_template(Path(file))
+    except CannotRender as problem:
+        raise ConfigError([f"{place}.template_file: {problem}"]) from problem

@@ -1,0 +1,95 @@
+"""The models that clients get, each with its upstream: what is known of them before anybody asks."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tokenmill.apis.ask import Ask, BadAsk, Json
+from tokenmill.caller.kinds import Kind, Plan, find_kind
+from tokenmill.caller.pool import Pool
+from tokenmill.caller.renderer import template_of
+from tokenmill.config import Config, Upstream
+from tokenmill.errors import BadOpen
+from tokenmill.formats import REGISTRY, find_format
+from tokenmill.formats.history import begin_call
+from tokenmill.formats.marker_texts import marker_texts
+from tokenmill.formats.models import suggest_format
+from tokenmill.parser.spec import Format
+
+
+class Served:
+    """A model, or several of one upstream that write in the same format."""
+
+    def __init__(self, upstream: Upstream, format_: Format, pool: Pool, template: str) -> None:
+        self.upstream = upstream
+        self.kind: Kind = find_kind(upstream.kind)
+        self.format = format_
+        self.pool = pool
+        self.template = template
+        """Empty: the server renders."""
+        self._markers = marker_texts(format_)
+
+    def plan(self, ask: Ask, api: str, body: Json) -> Plan:
+        """How a request goes to it. Raises `BadAsk` for what can't be had from it."""
+        plan = Plan(
+            ask=ask,
+            upstream=self.upstream,
+            api=api,
+            body=body,
+            format=self.format.name,
+            markers=self._markers,
+            begins=self._begins(ask),
+        )
+        self.kind.check(plan)
+        return plan
+
+    def _begins(self, ask: Ask) -> str:
+        """What raw text has to begin with, where a call is asked for: nothing else makes a model call."""
+        if not self.kind.raw or ask.tool_choice not in ("required", "named"):
+            return ""
+        try:
+            return begin_call(self.format, ask.tool)
+        except BadOpen as problem:
+            detail = f"{ask.model} can't be made to call a tool: {problem}; use tool_choice auto"
+            raise BadAsk(detail, "tool_choice", "unsupported_value") from problem
+
+    def options(self, ask: Ask, *, begins: bool) -> dict[str, Any]:
+        """Those that the message opens with."""
+        choice: Any = ask.tool_choice
+        if choice == "named":
+            choice = {"type": "function", "function": {"name": ask.tool}}
+        return {
+            "format": self.format.name,
+            "model": ask.model,
+            **({"tools": ask.tools} if ask.tools else {}),
+            **({"tool_choice": choice} if choice != "auto" else {}),
+            **({} if ask.include_usage else {"include_usage": False}),
+            **self.upstream.open,
+            **({"start": "text"} if begins else {}),
+        }
+
+
+def served(config: Config) -> Mapping[str, Served]:
+    """Every model by the name that clients call it by. Raises `ConfigError` for a template that can't be read."""
+    return {name: each for number, upstream in enumerate(config.upstreams) for name, each in _models(number, upstream)}
+
+
+def _models(number: int, upstream: Upstream) -> Iterator[tuple[str, Served]]:
+    pool, template = Pool(upstream), ""
+    if upstream.template_file:
+        template = template_of(f"upstreams[{number}]", upstream.template_file)
+    for name in upstream.models:
+        yield name, Served(upstream, _format_of(name, upstream), pool, template)
+
+
+def _format_of(name: str, upstream: Upstream) -> Format:
+    """What the model writes: as configured; else by its name, if its text comes raw."""
+    if upstream.format:
+        return find_format(upstream.format)
+    suggested = suggest_format(upstream.model or name, REGISTRY) if find_kind(upstream.kind).raw else None
+    return suggested or find_format("plain")
+
+
+def unknown_model(name: str, models: Mapping[str, Served]) -> BadAsk:
+    """For a model that nobody serves."""
+    known = ", ".join(sorted(models)[:10]) or "none: the configuration has no upstreams"
+    return BadAsk(f"there is no model {name[:100]!r}; known are {known}", "model", "model_not_found")

@@ -1,0 +1,141 @@
+"""Chunks of one answer on their way to `tokens`: numbered, in order, and written again where Kafka refused them.
+
+Rules of this file:
+
+1. Each choice has its own numbers, from the first of the writer's range. The first writer's begins at 0; each that
+   takes over an answer has the next range, so what the one before still sends is taken for repeats.
+2. A refused record may have been written all the same, and so may those behind it. All that is not acknowledged is
+   written again, in order: chunks with a number count once.
+3. It goes no faster than Kafka takes it, and goes on trying for as long as the answer has time.
+"""
+
+import asyncio
+import logging
+from collections import Counter, deque
+from typing import Any
+
+import msgspec
+
+from tokenmill.codecs import Chunk
+from tokenmill.gateway.native_chunks import NATIVE
+from tokenmill.gateway.problems import Refused
+from tokenmill.gateway.sending import Sending, Writer
+from tokenmill.records import Headers
+
+log = logging.getLogger(__name__)
+
+RANGE = 1_000_000
+"""Numbers of one writer: a chunk is a token or so, and no answer has a million."""
+
+AGAIN_S = 0.5
+"""Before records are written again that Kafka refused."""
+
+
+class ChunkWriter:
+    """Writes the chunks of one message."""
+
+    def __init__(
+        self,
+        producer: Writer,
+        topic: str,
+        conversation: str,
+        message_id: str,
+        *,
+        attempt: int = 0,
+        headers: Headers = (),
+        native: bool = True,
+    ) -> None:
+        """`attempt`: the number of its range. `native`: records of the topic are native ones without saying so."""
+        self._producer = producer
+        self._topic = topic
+        self._key = conversation.encode()
+        self._message_id = message_id
+        self._attempt = attempt
+        self._numbers: Counter[int] = Counter()
+        self._headers: Headers = [*([] if native else [NATIVE]), *headers]
+        self._sending = Sending(producer, topic, self._key)
+        self._unacknowledged: deque[tuple[bytes, Headers]] = deque()
+        self._accepted = 0
+        self.written_at = asyncio.get_running_loop().time()
+        """When a record was last handed over, in the loop's seconds."""
+
+    async def open(self, options: dict[str, Any], choices: int, further: Headers = ()) -> None:
+        """Open all choices, or go on with those that the writer before opened. `further` headers are on these alone."""
+        resumes = True if self._attempt else None
+        for choice in range(choices):
+            await self._put(Chunk(open=options, resumes=resumes), choice, [*self._headers, *further])
+
+    async def put(self, chunk: Chunk) -> None:
+        """What a codec made of the model's answer, under our names and numbers."""
+        await self._put(
+            msgspec.structs.replace(chunk, conversation_id=None, open=None, model=None),
+            chunk.choice if isinstance(chunk.choice, int) else 0,
+            self._headers,
+        )
+
+    async def fail(self, message: str, status: int, raw: str, choices: int) -> None:
+        """End every choice as one that failed. It does no harm to those that have ended."""
+        for choice in range(choices):
+            end = Chunk(
+                choice=choice,
+                error=message,
+                error_status=status,
+                error_raw=raw or None,
+                finish_reason="error",
+                end=True,
+            )
+            await self.put(end)
+
+    async def beat(self) -> None:
+        """A sign of life, without a number: it changes nothing, and nobody need wait for it."""
+        value = msgspec.json.encode({"message_id": self._message_id})
+        self.written_at = asyncio.get_running_loop().time()
+        try:
+            partition = await self._producer.partition(self._topic, self._key)
+            await self._producer.put(self._topic, partition, self._key, value, self._headers)
+        except Refused as problem:
+            log.info("a sign of life was not written: %s", problem.detail)
+
+    async def acknowledged(self) -> None:
+        """Wait until everything is in the log."""
+        while self._unacknowledged:
+            try:
+                await self._sending.acknowledged()
+            except Refused as problem:
+                await self._write_again(problem)
+            self._forget()
+
+    async def _put(self, chunk: Chunk, choice: int, headers: Headers) -> None:
+        number = self._attempt * RANGE + self._numbers[choice]
+        self._numbers[choice] += 1
+        named = msgspec.structs.replace(chunk, message_id=self._message_id, choice=choice or msgspec.UNSET, seq=number)
+        value = msgspec.json.encode(named)
+        self._unacknowledged.append((value, headers))
+        try:
+            await self._sending.put(value, headers)
+        except Refused as problem:
+            await self._write_again(problem)
+        self._forget()
+        self.written_at = asyncio.get_running_loop().time()
+
+    def _forget(self) -> None:
+        """What is acknowledged: the first ones that were put."""
+        for _ in range(self._sending.accepted - self._accepted):
+            self._unacknowledged.popleft()
+        self._accepted = self._sending.accepted
+
+    async def _write_again(self, problem: Refused) -> None:
+        """All that is not acknowledged, until Kafka takes it."""
+        while True:
+            log.warning("chunks of an answer are written again: %s", problem.detail)
+            await self._sending.settled()
+            self._forget()
+            await asyncio.sleep(AGAIN_S)
+            self._sending, self._accepted = Sending(self._producer, self._topic, self._key), 0
+            try:
+                for value, headers in tuple(self._unacknowledged):
+                    await self._sending.put(value, headers)
+            except Refused as again:
+                problem = again
+            else:
+                return

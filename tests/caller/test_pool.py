@@ -1,0 +1,113 @@
+"""Places at the URLs of one upstream."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.stage import until
+from tokenmill.caller.failure import UpstreamFailed
+from tokenmill.caller.pool import BREAK_S, FAILURES, Pool
+from tokenmill.config import Upstream
+
+
+class Clock:
+    """Goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def pool(*urls: str, clock: Callable[[], float] | None = None, **settings: Any) -> Pool:
+    """A pool of these URLs."""
+    upstream = Upstream(models=["m"], urls=list(urls or ("http://a",)), **settings)
+    return Pool(upstream, clock or Clock())
+
+
+async def test_the_least_loaded_url_is_asked() -> None:
+    """Of equals the one that was asked longest ago; one that failed for this answer comes last."""
+    three = pool("http://a", "http://b", "http://c/")
+    taken = [await three.take() for _ in range(3)]
+    assert [each.url for each in taken] == ["http://a", "http://b", "http://c"]
+    three.give_back(taken[1], failed=False)
+    assert (await three.take()).url == "http://b"
+    for each in taken:
+        three.give_back(each, failed=None)
+    assert (await three.take(avoided={"http://a"})).url == "http://c"
+
+
+async def test_who_finds_no_place_waits_in_order() -> None:
+    """A place that is given back is the first one's."""
+    one = pool(calls=1)
+    first = await one.take()
+    waiting = [asyncio.create_task(one.take()) for _ in range(2)]
+    await until(lambda: one.waiting == 2, "both wait")
+    one.give_back(first, failed=False)
+    late = asyncio.create_task(one.take())  # comes when there is a place, but behind those who waited
+    second = await waiting[0]
+    assert not waiting[1].done()
+    one.give_back(second, failed=False)
+    one.give_back(await waiting[1], failed=False)
+    await late
+    assert (one.waiting, one.running) == (0, 1)
+
+
+async def test_a_full_queue_refuses_at_once_and_a_long_wait_ends() -> None:
+    """Both with 429: come back later."""
+    one = pool(calls=1, queue=1, queue_s=0.5)
+    await one.take()
+    waiting = asyncio.create_task(one.take())
+    await until(lambda: one.waiting == 1, "one waits")
+    for late in (one.take(), waiting):
+        with pytest.raises(UpstreamFailed) as refused:
+            await late
+        assert (refused.value.status, refused.value.kind) == (429, "full")
+    assert one.waiting == 0
+
+
+async def test_who_leaves_the_queue_holds_nobody_up() -> None:
+    """Also in the moment in which it was its turn."""
+    one = pool(calls=1)
+    place = await one.take()
+    leaving, staying = asyncio.create_task(one.take()), asyncio.create_task(one.take())
+    await until(lambda: one.waiting == 2, "both wait")
+    leaving.cancel()
+    one.give_back(place, failed=False)
+    await asyncio.gather(leaving, return_exceptions=True)
+    async with asyncio.timeout(5):
+        one.give_back(await staying, failed=False)
+        assert (await one.take()).url == "http://a"
+
+
+async def test_a_url_that_fails_again_and_again_is_left_alone_then_tried_once() -> None:
+    """Meanwhile others are asked; without others nobody waits."""
+    clock = Clock()
+    two = pool("http://a", "http://b", clock=clock)
+    for _ in range(FAILURES):
+        two.give_back(await two.take(avoided={"http://b"}), failed=True)
+    assert two.closed == 1
+    assert {(await two.take()).url for _ in range(3)} == {"http://b"}
+    clock.now = BREAK_S
+    probe = await two.take()
+    assert probe.url == "http://a"
+    assert {(await two.take()).url for _ in range(3)} == {"http://b"}
+    two.give_back(probe, failed=False)
+    assert two.closed == 0
+
+
+async def test_where_all_are_left_alone_nobody_waits() -> None:
+    """503 at once, and one try when the time is over."""
+    clock = Clock()
+    one = pool(clock=clock)
+    for _ in range(FAILURES):
+        one.give_back(await one.take(), failed=True)
+    with pytest.raises(UpstreamFailed) as refused:
+        await one.take()
+    assert refused.value.status == 503
+    clock.now = BREAK_S
+    one.give_back(await one.take(), failed=True)
+    assert one.closed == 1
