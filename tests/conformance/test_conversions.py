@@ -25,6 +25,7 @@ LAST: dict[str, Any] = {
     "ai_sdk_parts": {"type": "finish"},
     "ai_sdk_ui": "[DONE]",
     "anthropic": {"type": "message_stop"},
+    "anthropic_message": {"type": "message"},
     "interceptor": {"type": "tool_call"},
     "openai": "[DONE]",
     "openai_completion": {"object": "chat.completion"},

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tokenmill.dialects.json_text import json_bytes, odd_bytes
+from tokenmill.dialects.json_text import beginning, json_bytes, json_size, odd_bytes
 from tokenmill.events import ToolCall
 
 
@@ -31,3 +31,15 @@ def test_all_else_is_what_msgspec_writes() -> None:
     """Compact, in UTF-8."""
     value = {"a": [1, 2.5, None, True, "\u00e9\n"]}
     assert json_bytes(value) == msgspec.json.encode(value) == b'{"a":[1,2.5,null,true,"\xc3\xa9\\n"]}'
+
+
+@pytest.mark.parametrize(("text", "size"), [("", 0), ("ab", 2), ("é", 2), ('"', 2), ("\x01", 6), ("\ud800", 6)])
+def test_the_size_of_a_text_is_that_of_its_json(text: str, size: int) -> None:
+    """Without the quotes around it."""
+    assert json_size(text) == size
+
+
+def test_the_beginning_of_a_text_is_as_long_as_there_is_room() -> None:
+    """To the character."""
+    text = 'aé"\x01b'
+    assert [len(beginning(text, room)) for room in range(13)] == [0, 1, 1, 2, 2, 3, 3, 3, 3, 3, 3, 4, 5]

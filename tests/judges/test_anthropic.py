@@ -1,4 +1,4 @@
-"""The Python SDK of Anthropic reads the dialect `anthropic`."""
+"""The Python SDK of Anthropic reads the dialects `anthropic` and `anthropic_message`."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from anthropic import Anthropic, APIStatusError
-from anthropic.types import Message, RawMessageStreamEvent
+from anthropic.types import ErrorResponse, Message, RawMessageStreamEvent
 from pydantic import TypeAdapter
 
 from tests.support.judging import serving, sse
@@ -79,6 +79,19 @@ def test_arguments_grow_where_it_is_asked_for() -> None:
     whole, growing = rendered(scenario, "anthropic"), rendered(scenario, "anthropic", stream_tool_input=True)
     assert sum(b"input_json_delta" in payload for payload in whole.payloads) == 1
     assert sum(b"input_json_delta" in payload for payload in growing.payloads) > len("Paris")
+
+
+@pytest.mark.parametrize("options", MODES)
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_whole_answer_is_one_of_its_messages(name: str, options: dict[str, Any]) -> None:
+    """Strict models take it; one that failed is an error."""
+    done = rendered(SCENARIOS[name], "anthropic_message", **options)
+    (payload,) = done.payloads
+    if done.finish.reason in FAILED:
+        ErrorResponse.model_validate({"request_id": None, **json.loads(payload)}, strict=True)
+    else:
+        check(done, Message.model_validate_json(payload, strict=True))
+        Message.model_validate(json.loads(payload), strict=True)
 
 
 def test_counts_of_tokens_arrive() -> None:

@@ -117,6 +117,13 @@ def _anthropic(payloads: Sequence[Any]) -> Pieces:
             yield blocks[said["index"]], said["delta"]["partial_json"]
 
 
+def _anthropic_message(payloads: Sequence[Any]) -> Pieces:
+    for message in payloads:
+        for block in message.get("content", ()):
+            if block["type"] == "tool_use":
+                yield block["id"], json.dumps(block["input"])
+
+
 def _openai(payloads: Sequence[Any]) -> Pieces:
     calls: dict[int, str] = {}
     for chunk in payloads:
@@ -147,6 +154,7 @@ READERS: dict[str, Callable[[Sequence[Any]], Pieces]] = {
     "ai_sdk_parts": _ai_sdk_parts,
     "ai_sdk_ui": _ai_sdk_ui,
     "anthropic": _anthropic,
+    "anthropic_message": _anthropic_message,
     "openai": _openai,
     "openai_completion": _openai_completion,
     "openai_responses": _openai_responses,

@@ -271,7 +271,16 @@ def test_every_record_leads_to_where_its_message_began() -> None:
     assert set(opened[starts[2] :]) == {b"1003"}
 
 
-HIDING = ["ag_ui", "agent", "ai_sdk_ui", "anthropic", "openai", "openai_completion", "openai_responses"]
+HIDING = [
+    "ag_ui",
+    "agent",
+    "ai_sdk_ui",
+    "anthropic",
+    "anthropic_message",
+    "openai",
+    "openai_completion",
+    "openai_responses",
+]
 CUT_CALL: list[dict[str, Any]] = [OPEN | {"delta": "a "}, {"message_id": "m", "delta": CALL[:30]}]
 
 

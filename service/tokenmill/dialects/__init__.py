@@ -5,6 +5,7 @@ from tokenmill.dialects.agent import AGENT
 from tokenmill.dialects.ai_sdk_parts import AI_SDK_PARTS
 from tokenmill.dialects.ai_sdk_ui import AI_SDK_UI
 from tokenmill.dialects.anthropic import ANTHROPIC
+from tokenmill.dialects.anthropic_message import ANTHROPIC_MESSAGE
 from tokenmill.dialects.dialect import Dialect, Envelope
 from tokenmill.dialects.interceptor import INTERCEPTOR
 from tokenmill.dialects.native import NATIVE
@@ -26,6 +27,7 @@ DIALECTS: tuple[Dialect, ...] = (
     AI_SDK_PARTS,
     AI_SDK_UI,
     ANTHROPIC,
+    ANTHROPIC_MESSAGE,
     INTERCEPTOR,
     OPENAI,
     OPENAI_COMPLETION,

@@ -38,6 +38,20 @@ def _finite(value: Any) -> Any:
     return value
 
 
+def json_size(text: str) -> int:
+    """Bytes of a text inside a JSON string."""
+    return len(json_bytes(text)) - 2
+
+
+def beginning(text: str, room: int) -> str:
+    """The longest beginning of a text that takes at most so many bytes inside a JSON string."""
+    least, most = 0, len(text)
+    while least < most:
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if json_size(text[:middle]) <= room else (least, middle - 1)
+    return text[:least]
+
+
 def pieces(text: str) -> Iterable[str]:
     """Text in pieces that each fit into a payload; none of an empty one."""
     if len(text) <= PIECE_CHARS:

@@ -17,7 +17,7 @@ import msgspec
 from tokenmill.dialects.arguments import whole
 from tokenmill.dialects.chat_completion import FAILED_CALLS, FINISH_REASONS, error_of, head, usage_of
 from tokenmill.dialects.dialect import Envelope
-from tokenmill.dialects.json_text import json_bytes
+from tokenmill.dialects.json_text import beginning, json_bytes, json_size
 from tokenmill.dialects.margins import Margins
 from tokenmill.events import Error, Event, Finish, Part, ReasoningDelta, TextDelta, TextStart, ToolCall
 from tokenmill.limits import KIB, MIB
@@ -62,7 +62,7 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
     def call(self, call: ToolCall, envelope: Envelope) -> None:
         """A call, if there is room."""
         entry = (call.id, call.name, whole(call.arguments))
-        if self._takes(len(json_bytes(_call(entry))) + 1, _room(envelope)):
+        if self._takes(len(json_bytes(_call(entry))) + 1, room_of(envelope)):
             self.calls.append(entry)
 
     def _takes(self, size: int, room: int) -> bool:
@@ -75,25 +75,14 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
         """The text, or what there is room for of it."""
         if self.truncated:
             return ""
-        room = _room(envelope)
+        room = room_of(envelope)
         left = room - self.size
-        if self._takes(_size(text), room):
-            return text
-        least, most = 0, len(text)
-        while least < most:  # the longest beginning that fits
-            middle = (least + most + 1) // 2
-            least, most = (middle, most) if _size(text[:middle]) <= left else (least, middle - 1)
-        return text[:least]
+        return text if self._takes(json_size(text), room) else beginning(text, left)
 
 
-def _room(envelope: Envelope) -> int:
-    """What the content may take."""
-    return min(COMPLETION_BYTES, envelope.payload_bytes) - FRAME_BYTES - _size(envelope.model)
-
-
-def _size(text: str) -> int:
-    """Bytes of a text inside a JSON string."""
-    return len(json_bytes(text)) - 2
+def room_of(envelope: Envelope) -> int:
+    """What the content of an object of the whole answer may take."""
+    return min(COMPLETION_BYTES, envelope.payload_bytes) - FRAME_BYTES - json_size(envelope.model)
 
 
 class CompletionDialect:

@@ -1,0 +1,157 @@
+"""Dialect `anthropic_message`: the whole answer as one Message of Anthropic's API, when it ends.
+
+1. It is what a client would have made of the stream in the dialect `anthropic`: the same blocks, the same reason, the
+   same counts. Calls come whole, whatever the message asks for; one that breaks off is not seen.
+2. An answer that failed or timed out, or whose state was lost, is an object `error`, as a stream of that shape ends.
+3. What is kept is capped, and so is the object. What comes first is kept, to the character; behind the cap nothing is,
+   and calls, signatures and redacted thinking are kept whole or not at all. Such an object has `tm-truncated` in its
+   `metadata`, and its record has a header of that name.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from tokenmill.dialects.anthropic import ANTHROPIC, AnthropicState
+from tokenmill.dialects.dialect import Envelope
+from tokenmill.dialects.json_text import beginning, json_bytes, json_size
+from tokenmill.dialects.openai_completion import room_of
+from tokenmill.events import ArgumentDelta, Event, ToolInputDelta, ToolInputStart
+from tokenmill.parser.state import Source
+
+BLOCK_BYTES = 96
+"""JSON of a block beside what is in it: words of the shape."""
+
+_GROWTH = (ToolInputStart, ToolInputDelta, ArgumentDelta)
+"""Events of a call that is not complete: without them it comes whole."""
+
+_TOOL_USE: Final = "tool_use"
+_REDACTED: Final = "redacted_thinking"
+
+
+class MessageBlock(msgspec.Struct, array_like=True, gc=False):
+    """A block of the answer."""
+
+    kind: str
+    said: Source = msgspec.field(default_factory=Source)
+    """Its text; of a call the arguments as JSON, of redacted thinking its data."""
+    signature: str = ""
+    """Of thinking."""
+    id: str = ""
+    """Of a call."""
+    name: str = ""
+    """Of a call."""
+
+
+class AnthropicMessageState(msgspec.Struct, array_like=True, gc=False):
+    """What there is of the answer."""
+
+    stream: AnthropicState = msgspec.field(default_factory=AnthropicState)
+    """Of the dialect whose stream it is made of."""
+    blocks: list[MessageBlock] = []
+    size: int = 0
+    """Bytes of them as JSON, and of what there was no room for."""
+    truncated: bool = False
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        return sum(BLOCK_BYTES + block.said.memory + len(block.signature) for block in self.blocks)
+
+    def takes(self, size: int, room: int) -> bool:
+        """Whether there is room for so much; once there was not, nothing is kept."""
+        self.truncated = self.truncated or self.size + size > room
+        self.size += size
+        return not self.truncated
+
+
+class AnthropicMessageDialect:
+    """The whole answer."""
+
+    name = "anthropic_message"
+    summary = "the whole answer as a Message of Anthropic's API, once it is complete"
+    state_type = AnthropicMessageState
+    streams_tool_input = False
+    streams_arguments = False
+    describes_tools = False
+    names_events = False
+
+    def encode(
+        self, state: AnthropicMessageState | None, envelope: Envelope, event: Event, seq: int | None, time: int
+    ) -> Sequence[bytes]:
+        """The object at the end; nothing before."""
+        if state is None:
+            return ANTHROPIC.encode(None, envelope, event, seq, time)
+        if isinstance(event, _GROWTH):
+            return ()
+        out: list[bytes] = []
+        for payload in ANTHROPIC.encode(state.stream, envelope, event, seq, time):
+            said = json.loads(payload)
+            if said["type"] == "error":
+                return (payload,)
+            if (fold := _FOLDS.get(said["type"])) is not None:
+                fold(state, envelope, said, out)
+        return out
+
+
+def _begin(state: AnthropicMessageState, envelope: Envelope, said: Any, _out: list[bytes]) -> None:
+    """A block begins, if there is room for it; of those that come whole the rest follows with this event."""
+    block = said["content_block"]
+    begun = MessageBlock(block["type"], id=block.get("id", ""), name=block.get("name", ""))
+    begun.said.add(block.get("data", ""))
+    size = BLOCK_BYTES + sum(json_size(text) for text in (begun.id, begun.name, begun.said.text()))
+    if state.takes(size, room_of(envelope)):
+        state.blocks.append(begun)
+
+
+def _grow(state: AnthropicMessageState, envelope: Envelope, said: Any, _out: list[bytes]) -> None:
+    """More of the last block, as much as there is room for."""
+    if state.truncated:
+        return
+    delta, block, room = said["delta"], state.blocks[-1], room_of(envelope)
+    kind, left = delta["type"].removesuffix("_delta"), room - state.size
+    if kind == "input_json":
+        _argue(state, block, delta["partial_json"], room)
+    elif kind == "signature":
+        block.signature = delta["signature"] if state.takes(json_size(delta["signature"]), room) else ""
+    else:
+        text = delta[kind]
+        block.said.add(text if state.takes(json_size(text), room) else beginning(text, left))
+
+
+def _argue(state: AnthropicMessageState, block: MessageBlock, text: str, room: int) -> None:
+    """More of a call's arguments; without room for all of them there is no call."""
+    if state.takes(len(text.encode(errors="replace")), room):
+        block.said.add(text)
+    else:
+        state.blocks.pop()
+
+
+def _end(state: AnthropicMessageState, envelope: Envelope, said: Any, out: list[bytes]) -> None:
+    """The object."""
+    content = b",".join(_encoded(block) for block in state.blocks if block.said.size)
+    fields = {"id": envelope.choice_id, "type": "message", "role": "assistant", "model": envelope.model}
+    further = {**said["delta"], "usage": said["usage"]}
+    if state.truncated:
+        further["metadata"] = {"tm-truncated": "1"}
+    out.append(b'%b,"content":[%b],%b' % (json_bytes(fields)[:-1], content, json_bytes(further)[1:]))
+
+
+def _encoded(block: MessageBlock) -> bytes:
+    if block.kind == _TOOL_USE:  # its arguments are JSON already
+        fields = {"type": _TOOL_USE, "id": block.id, "name": block.name}
+        return b'%b,"input":%b}' % (json_bytes(fields)[:-1], block.said.text().encode(errors="replace"))
+    text = {"type": block.kind, "data" if block.kind == _REDACTED else block.kind: block.said.text()}
+    return json_bytes(text | ({"signature": block.signature} if block.kind == "thinking" else {}))
+
+
+_FOLDS: Mapping[str, Callable[[AnthropicMessageState, Envelope, Any, list[bytes]], None]] = {
+    "content_block_start": _begin,
+    "content_block_delta": _grow,
+    "message_delta": _end,
+}
+"""What is done with each payload of the stream; the others say nothing that the whole does not."""
+
+ANTHROPIC_MESSAGE = AnthropicMessageDialect()
