@@ -7,6 +7,7 @@ A new one is a function and one line in `FILES`.
 from collections.abc import Callable
 
 from tokenmill.gen import (
+    apis,
     chart,
     codecs,
     commands,
@@ -23,6 +24,7 @@ from tokenmill.gen import (
 )
 
 FILES: dict[str, Callable[[], str]] = {
+    "docs/reference/apis.md": apis.page,
     "docs/reference/codecs.md": codecs.page,
     "docs/reference/commands.md": commands.page,
     "docs/reference/configuration.md": settings.page,

@@ -1,0 +1,95 @@
+"""What an API is: where it is, what its answers are made of, and what each field of its requests does."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from tokenmill.apis.ask import Ask, Json
+from tokenmill.apis.reading import Said
+
+Does: TypeAlias = Literal["used", "forwarded", "noted", "refused"]
+"""`used`: it changes the answer. `forwarded`: the model's server decides, if it speaks the same API. `noted`: taken,
+and without effect, because it means nothing here. `refused`: by name, unless it says what is so anyway."""
+
+
+class Field(msgspec.Struct, frozen=True):
+    """A field of a request, or a member of one, and what it does."""
+
+    name: str
+    """As it stands in the body; members behind dots, as in `stream_options.include_usage`."""
+    does: Does
+    text: str
+    """What it is for, why it has no effect, or what to do instead."""
+    accepts: Sequence[Any] = ()
+    """Of a refused field: values that ask for nothing, as SDKs send them unasked."""
+
+
+class Fields:
+    """The fields of a request of one API."""
+
+    def __init__(self, *rows: Field, unknown: Does, about: str) -> None:
+        """`unknown` is what other fields are, `about` says so for the reference."""
+        self.rows = rows
+        self.unknown = unknown
+        self.about = about
+        self._top = {row.name: row for row in rows if "." not in row.name}
+        self._inner = {row.name: row for row in rows if "." in row.name}
+
+    def check(self, body: Said) -> Json:
+        """Refuse what is refused; returns what is forwarded. Raises `BadAsk`."""
+        forwarded: Json = {}
+        for name in body.object():
+            row, member = self._top.get(name), body.at(name)
+            if not member.absent and self._does(row, member) == "forwarded":
+                forwarded[name] = member.value
+        return forwarded
+
+    def check_within(self, body: Said, name: str) -> Said | None:
+        """Refuse what is refused or unknown inside of a field that is an object; None if it is absent."""
+        said = body.at(name)
+        if said.absent:
+            return None
+        said.only(*self.names_within(name))
+        for member in said.object():
+            if not (inner := said.at(member)).absent:
+                self._does(self._inner.get(inner.path), inner)
+        return said
+
+    def names_within(self, name: str) -> Iterator[str]:
+        """Names of the members of a field."""
+        return (row.name.removeprefix(f"{name}.") for row in self.rows if row.name.startswith(f"{name}."))
+
+    def _does(self, row: Field | None, said: Said) -> Does:
+        does = row.does if row else self.unknown
+        if does == "refused" and (row is None or not _is_one_of(said.value, row.accepts)):
+            raise _refused(said, row)
+        return does
+
+
+def _is_one_of(value: Any, accepted: Sequence[Any]) -> bool:
+    """Whether the value is one of these; true is not 1."""
+    return any(type(value) is type(each) and value == each for each in accepted)
+
+
+def _refused(said: Said, row: Field | None) -> Exception:
+    if row is None:
+        return said.bad("is not a field of this API.", "unknown_parameter")
+    return said.bad(f"is not supported: {row.text}", "unsupported_parameter")
+
+
+class Api(msgspec.Struct, frozen=True):
+    """One API that clients speak."""
+
+    name: Literal["chat", "responses", "messages"]
+    title: str
+    path: str
+    dialect: str
+    """In which a stream is told."""
+    whole: str
+    """The dialect that an answer without a stream is made of, see `whole_answer`."""
+    prefix: str
+    """Of the ids of answers."""
+    fields: Fields
+    read: Callable[[Json], Ask]
+    """What a body asks for. Raises `BadAsk`, and nothing else, whatever the body is."""

@@ -1,0 +1,133 @@
+"""OpenAI's chat completions: what a request asks for."""
+
+from collections.abc import Mapping
+
+from tokenmill.apis.api import Api, Field, Fields
+from tokenmill.apis.ask import Ask, Json
+from tokenmill.apis.chat_messages import read_messages
+from tokenmill.apis.reading import Said, numbers
+from tokenmill.apis.response_format import read_format
+from tokenmill.apis.tools import chosen, foreign_tool, function, openai_choice
+
+CHOICES = 128
+"""Answers of one request, at most: as many as the API allows."""
+
+RANGES: Mapping[str, tuple[float, float]] = {
+    "temperature": (0, 2),
+    "top_p": (0, 1),
+    "presence_penalty": (-2, 2),
+    "frequency_penalty": (-2, 2),
+}
+
+FIELDS = Fields(
+    Field("model", "used", "which model, and with it which server"),
+    Field("messages", "used", "system, developer, user, assistant and tool; text and images (`image_url`)"),
+    Field("tools", "used", "functions"),
+    Field("tool_choice", "used", "`none`, `auto`, `required`, a function, or `allowed_tools`"),
+    Field("parallel_tool_calls", "used", "whether an answer may have several calls"),
+    Field("response_format", "used", "`text`, `json_object` or `json_schema`"),
+    Field("n", "used", "so many answers, 1 to 128"),
+    Field("max_completion_tokens", "used", "how long an answer may be"),
+    Field("max_tokens", "used", "the same by its old name; the new one goes before it"),
+    Field("temperature", "used", "0 to 2"),
+    Field("top_p", "used", "0 to 1"),
+    Field("presence_penalty", "used", "-2 to 2"),
+    Field("frequency_penalty", "used", "-2 to 2"),
+    Field("stop", "used", "a string or a list of them"),
+    Field("seed", "used", "an integer"),
+    Field("reasoning_effort", "used", "a word that the model knows"),
+    Field("stream", "used", "whether the answer comes in pieces"),
+    Field("stream_options", "used", "see its members"),
+    Field("stream_options.include_usage", "used", "a last chunk with counts of tokens"),
+    Field("stream_options.include_obfuscation", "noted", "pieces are not padded"),
+    Field("metadata", "used", "strings by name; they are not kept"),
+    Field("metadata.conversation_id", "used", "the conversation of the answer, and the key of its records"),
+    Field("store", "noted", "an answer is kept as long as its topic keeps it"),
+    Field("prompt_cache_options", "noted", "the model's server caches as it is set up to"),
+    Field("prompt_cache_retention", "noted", "the model's server caches as it is set up to"),
+    Field("logit_bias", "forwarded", "numbers of tokens are the model's own"),
+    Field("prediction", "forwarded", "may make an answer come sooner"),
+    Field("prompt_cache_key", "forwarded", "may lead to a server that has the prompt"),
+    Field("safety_identifier", "forwarded", "who asks"),
+    Field("user", "forwarded", "who asks"),
+    Field("verbosity", "forwarded", "a word that the model knows"),
+    Field("functions", "refused", "it is of an older API; declare `tools`."),
+    Field("function_call", "refused", "it is of an older API; use `tool_choice`.", accepts=("auto", "none")),
+    Field("logprobs", "refused", "events carry no probabilities.", accepts=(False,)),
+    Field("top_logprobs", "refused", "events carry no probabilities.", accepts=(0,)),
+    Field("modalities", "refused", "answers are text.", accepts=(["text"],)),
+    Field("audio", "refused", "answers are text."),
+    Field("moderation", "refused", "nothing is moderated here."),
+    Field("service_tier", "refused", "there is one tier.", accepts=("auto", "default")),
+    Field("web_search_options", "refused", "nothing searches here; declare a tool that does."),
+    unknown="forwarded",
+    about="Other fields are passed on as they are: `top_k`, `min_p`, `chat_template_kwargs` and what servers add.",
+)
+
+
+def read(body: Json) -> Ask:
+    """What the body asks for. Raises `BadAsk`."""
+    said = Said(body)
+    forwarded = FIELDS.check(said)
+    tools = [] if said.at("tools").absent else [_tool(tool) for tool in said.at("tools").items()]
+    options = FIELDS.check_within(said, "stream_options")
+    format_ = said.at("response_format")
+    return Ask(
+        model=said.need("model").filled(),
+        messages=read_messages(said.need("messages")),
+        parallel_tool_calls=said.maybe("parallel_tool_calls", Said.flag),
+        response_format=None if format_.absent else read_format(format_, within=True),
+        n=said.maybe("n", lambda n: n.whole(1, CHOICES)) or 1,
+        max_tokens=_max_tokens(said),
+        stop=_stop(said.at("stop")),
+        seed=said.maybe("seed", lambda seed: seed.whole(-(2**63), 2**63 - 1)),
+        reasoning_effort=said.maybe("reasoning_effort", Said.filled),
+        forwarded=forwarded,
+        stream=said.maybe("stream", Said.flag) or False,
+        include_usage=bool(options and options.maybe("include_usage", Said.flag)),
+        conversation=conversation_of(said),
+        **chosen(tools, openai_choice(tools, said.at("tool_choice"), within=True)),
+        **numbers(said, RANGES),
+    )
+
+
+def _tool(said: Said) -> Json:
+    """A declared tool; members that are not known are passed on with it."""
+    kind = said.need("type")
+    if kind.value != "function":
+        raise foreign_tool(kind)
+    inner = said.need("function")
+    return {**said.members(), "function": {**inner.members(), **function(inner)}}
+
+
+def _max_tokens(said: Said) -> int | None:
+    old, new = (said.maybe(name, Said.whole) for name in ("max_tokens", "max_completion_tokens"))
+    return old if new is None else new
+
+
+def _stop(said: Said) -> list[str]:
+    if said.absent:
+        return []
+    return [said.filled()] if isinstance(said.value, str) else [each.filled() for each in said.items()]
+
+
+def conversation_of(said: Said) -> str:
+    """The conversation that the metadata name, if they do."""
+    metadata = said.at("metadata")
+    if metadata.absent:
+        return ""
+    for name in metadata.object():
+        metadata.maybe(name, Said.text)
+    return metadata.maybe("conversation_id", Said.key) or ""
+
+
+CHAT = Api(
+    name="chat",
+    title="Chat completions",
+    path="/v1/chat/completions",
+    dialect="openai",
+    whole="openai_completion",
+    prefix="chatcmpl-",
+    fields=FIELDS,
+    read=read,
+)

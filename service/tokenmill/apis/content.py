@@ -1,0 +1,40 @@
+"""What a message holds beside its text, in the neutral shape: parts of text, images, and what is refused of them."""
+
+from collections.abc import Sequence
+
+from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.apis.reading import Said, shown
+
+SCHEMES = ("https://", "http://", "data:image/")
+"""Addresses of images. A file of the model's server is none of them: a client could read what it may not."""
+
+DETAILS = ("auto", "low", "high", "original")
+
+
+def text_part(text: str) -> Json:
+    """A part of text."""
+    return {"type": "text", "text": text}
+
+
+def image_part(url: str, detail: str | None = None) -> Json:
+    """A part that is an image."""
+    return {"type": "image_url", "image_url": {"url": url} | ({"detail": detail} if detail else {})}
+
+
+def image_address(said: Said) -> str:
+    """The address of an image, or the image itself as a data URL."""
+    url = said.filled()
+    if not url[:16].lower().startswith(SCHEMES):
+        raise said.bad(f"has to begin with one of {', '.join(SCHEMES)}, not {shown(url)}.")
+    return url
+
+
+def foreign_part(said: Said, known: Sequence[str]) -> BadAsk:
+    """The refusal of a part whose type is said."""
+    told = f"can't be {shown(said.text())}: it would not reach the model; known are {', '.join(known)}."
+    return said.bad(told, "unsupported_value")
+
+
+def plain(parts: list[Json]) -> str | list[Json]:
+    """The content that these parts are: one text alone is a string, as every template reads it."""
+    return parts[0]["text"] if len(parts) == 1 and parts[0]["type"] == "text" else parts

@@ -1,0 +1,138 @@
+"""Anthropic's Messages: what a request asks for."""
+
+from collections.abc import Mapping, Sequence
+
+from tokenmill.apis.api import Api, Field, Fields
+from tokenmill.apis.ask import Ask, Json, ToolChoice
+from tokenmill.apis.chat import conversation_of
+from tokenmill.apis.messages_blocks import read_messages, read_system
+from tokenmill.apis.reading import Said, numbers
+from tokenmill.apis.response_format import DEFAULT_NAME, schema_format
+from tokenmill.apis.tools import Choice, chosen, foreign_tool, function, named, worded
+
+RANGES: Mapping[str, tuple[float, float]] = {"temperature": (0, 1), "top_p": (0, 1)}
+
+NO_EFFORT = "none"
+"""The effort of a model that is told not to think."""
+
+FIELDS = Fields(
+    Field("model", "used", "which model, and with it which server"),
+    Field("max_tokens", "used", "how long an answer may be; it has to be there"),
+    Field("messages", "used", "user, assistant and system; text, images, calls, their results, and thinking"),
+    Field("system", "used", "a string or blocks of text"),
+    Field("tools", "used", "tools of the client, which have an `input_schema`"),
+    Field("tool_choice", "used", "`auto`, `any`, `none` or a tool, and `disable_parallel_tool_use`"),
+    Field("thinking", "used", "see its members"),
+    Field("thinking.type", "used", "`disabled` asks for the effort `none`; the others leave it to the model"),
+    Field("thinking.budget_tokens", "noted", "models count no thoughts apart; `max_tokens` bounds them, too"),
+    Field("thinking.display", "refused", "thinking is told as it is.", accepts=("summarized",)),
+    Field("output_config", "used", "see its members"),
+    Field("output_config.effort", "used", "a word that the model knows; it goes before `thinking`"),
+    Field("output_config.format", "used", "`json_schema`"),
+    Field("stop_sequences", "used", "a list of strings"),
+    Field("temperature", "used", "0 to 1"),
+    Field("top_p", "used", "0 to 1"),
+    Field("top_k", "forwarded", "servers of open models know it"),
+    Field("stream", "used", "whether the answer comes in pieces"),
+    Field("metadata", "used", "strings by name; they are not kept"),
+    Field("metadata.user_id", "noted", "nothing is kept about who asks"),
+    Field("metadata.conversation_id", "used", "the conversation of the answer, and the key of its records"),
+    Field("cache_control", "noted", "here and in every block: the model's server caches as it is set up to"),
+    Field("container", "refused", "nothing runs code here."),
+    Field("context_management", "refused", "nothing is left out of a conversation."),
+    Field("diagnostics", "refused", "there are none."),
+    Field("inference_geo", "refused", "servers are chosen by the model's name."),
+    Field("mcp_servers", "refused", "declare their tools in `tools`, and answer the calls.", accepts=([],)),
+    Field("service_tier", "refused", "there is one tier.", accepts=("auto", "standard_only")),
+    Field("speed", "refused", "there is one speed.", accepts=("standard",)),
+    Field("user_profile_id", "refused", "there are no profiles."),
+    Field("workspace_id", "refused", "there are no workspaces."),
+    unknown="refused",
+    about="Other fields are refused by name.",
+)
+
+
+def read(body: Json) -> Ask:
+    """What the body asks for. Raises `BadAsk`."""
+    said = Said(body)
+    forwarded = FIELDS.check(said)
+    said.maybe("top_k", lambda top_k: top_k.whole(0))
+    thinking, output = FIELDS.check_within(said, "thinking"), FIELDS.check_within(said, "output_config")
+    tools = [] if said.at("tools").absent else [_tool(tool) for tool in said.at("tools").items()]
+    return Ask(
+        model=said.need("model").filled(),
+        max_tokens=said.need("max_tokens").whole(),
+        messages=read_system(said.at("system")) + read_messages(said.need("messages")),
+        parallel_tool_calls=_parallel(said.at("tool_choice")),
+        response_format=output.maybe("format", _format) if output else None,
+        stop=said.maybe("stop_sequences", lambda stop: [each.filled() for each in stop.items()]) or [],
+        reasoning_effort=_effort(thinking, output),
+        forwarded=forwarded,
+        stream=said.maybe("stream", Said.flag) or False,
+        conversation=conversation_of(said),
+        **chosen(tools, _choice(tools, said.at("tool_choice"))),
+        **numbers(said, RANGES),
+    )
+
+
+def _tool(said: Said) -> Json:
+    kind = said.at("type")
+    if not kind.absent and kind.value != "custom":
+        raise foreign_tool(kind)
+    said.need("input_schema")
+    if said.at("defer_loading").value:
+        raise said.at("defer_loading").bad("is not supported: all tools are in the prompt.", "unsupported_parameter")
+    said.maybe("allowed_callers", lambda callers: [each.word("direct") for each in callers.items()])
+    said.only("type", "name", "description", "input_schema", "strict", *_NOTED)
+    return {"type": "function", "function": function(said, "input_schema")}
+
+
+_NOTED = ("cache_control", "eager_input_streaming", "allowed_callers", "defer_loading")
+"""Members of a tool that ask for nothing, as far as they are taken."""
+
+
+_WORDS: Mapping[str, ToolChoice] = {"auto": "auto", "any": "required", "none": "none"}
+
+
+def _choice(tools: Sequence[Json], said: Said) -> Choice:
+    if said.absent:
+        return {}
+    kind = said.need("type")
+    said.only("type", "name", "disable_parallel_tool_use")
+    if kind.word(*_WORDS, "tool") == "tool":
+        return named(tools, said.need("name"))
+    return worded(tools, _WORDS[kind.text()], said)
+
+
+def _parallel(said: Said) -> bool | None:
+    """Whether an answer may have several calls, where the choice says so."""
+    alone = None if said.absent else said.maybe("disable_parallel_tool_use", Said.flag)
+    return None if alone is None else not alone
+
+
+def _effort(thinking: Said | None, output: Said | None) -> str | None:
+    if thinking is not None:
+        kind = thinking.need("type").word("enabled", "disabled", "adaptive")
+        thinking.maybe("budget_tokens", Said.whole)
+    else:
+        kind = ""
+    said = output.maybe("effort", Said.filled) if output else None
+    return said or (NO_EFFORT if kind == "disabled" else None)
+
+
+def _format(said: Said) -> Json:
+    said.need("type").word("json_schema")
+    said.only("type", "schema")
+    return schema_format(said, DEFAULT_NAME)
+
+
+MESSAGES = Api(
+    name="messages",
+    title="Messages",
+    path="/v1/messages",
+    dialect="anthropic",
+    whole="anthropic_message",
+    prefix="msg_",
+    fields=FIELDS,
+    read=read,
+)

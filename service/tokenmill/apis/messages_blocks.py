@@ -1,0 +1,165 @@
+"""The messages of Anthropic's API as those of a chat.
+
+1. An assistant's blocks are one message: its thinking, its text and its calls. Results of tools are messages of their
+   own; what a user says beside them follows in their order.
+2. A result with `is_error` begins with `ERROR`, as chats have no other place that says so.
+3. What says nothing to a model (`cache_control`, citations, signatures, thinking that nobody can read) is taken and
+   left out; blocks and members that are not known are refused.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tokenmill.apis.ask import Json
+from tokenmill.apis.content import foreign_part, image_address, image_part, plain, text_part
+from tokenmill.apis.reading import Said
+from tokenmill.apis.tools import call, name_of
+
+ERROR = "Error: "
+"""What the text of a result begins with whose tool failed."""
+
+_BESIDE = ("type", "cache_control")
+"""Members of every block that say nothing to a model."""
+
+_MEDIA = ("image/jpeg", "image/png", "image/gif", "image/webp")
+
+
+def read_messages(said: Said) -> list[Json]:
+    """The conversation."""
+    found: list[Json] = []
+    *_, last = turns = said.some()
+    for turn in turns:
+        turn.only("role", "content")
+        role = turn.need("role")
+        found += _ROLES[role.word(*_ROLES)](turn.need("content"))
+    if last.at("role").value == "assistant":
+        told = "can't be assistant in the last message: an answer is not gone on with. End with a message of the user."
+        raise last.at("role").bad(told, "unsupported_value")
+    return found
+
+
+def read_system(said: Said) -> list[Json]:
+    """The system's message, if it says anything."""
+    if said.absent or said.value in ("", []):
+        return []
+    return [{"role": "system", "content": _content(said, _TEXT)}]
+
+
+def _content(said: Said, blocks: Mapping[str, Callable[[Said], Json]]) -> Any:
+    if isinstance(said.value, str):
+        return said.value
+    return plain([_block(each, blocks) for each in _listed(said)])
+
+
+def _listed(said: Said) -> list[Said]:
+    """The blocks of a content that is no string."""
+    if not isinstance(said.value, list):
+        raise said.unfit("a string or a list of blocks")
+    return said.some()
+
+
+def _block(said: Said, blocks: Mapping[str, Callable[[Said], Json]]) -> Json:
+    kind = said.need("type")
+    if (read := blocks.get(kind.text())) is None:
+        raise foreign_part(kind, list(blocks))
+    return read(said)
+
+
+def _system(said: Said) -> list[Json]:
+    return [{"role": "system", "content": _content(said, _TEXT)}]
+
+
+def _user(said: Said) -> list[Json]:
+    if isinstance(said.value, str):
+        return [{"role": "user", "content": said.filled()}]
+    found: list[Json] = []
+    parts: list[Json] = []
+    for read in [_block(each, _USER) for each in _listed(said)]:
+        if read.get("role") != "tool":
+            parts.append(read)
+            continue
+        found += _spoken(parts)
+        found.append(read)
+        parts = []
+    return found + _spoken(parts)
+
+
+def _spoken(parts: list[Json]) -> list[Json]:
+    return [{"role": "user", "content": plain(parts)}] if parts else []
+
+
+def _assistant(said: Said) -> list[Json]:
+    if isinstance(said.value, str):
+        return [{"role": "assistant", "content": said.filled()}]
+    found: dict[str, list[Any]] = {"content": [], "reasoning_content": [], "tool_calls": []}
+    for read in (_block(each, _ASSISTANT) for each in _listed(said)):
+        for name, value in read.items():
+            found[name].append(value)
+    text, thought, calls = found["content"], found["reasoning_content"], found["tool_calls"]
+    message: Json = {"role": "assistant", "content": "".join(text) if text or not calls else None}
+    if thought:
+        message["reasoning_content"] = "\n".join(thought)
+    return [message | ({"tool_calls": calls} if calls else {})]
+
+
+# Blocks
+
+
+def _text(said: Said) -> Json:
+    said.only(*_BESIDE, "text", "citations")
+    return text_part(said.need("text").text())
+
+
+def _answered(said: Said) -> Json:
+    return {"content": _text(said)["text"]}
+
+
+def _thinking(said: Said) -> Json:
+    said.only(*_BESIDE, "thinking", "signature")
+    return {"reasoning_content": said.need("thinking").text()}
+
+
+def _redacted(said: Said) -> Json:
+    said.only(*_BESIDE, "data")
+    return {}
+
+
+def _tool_use(said: Said) -> Json:
+    said.only(*_BESIDE, "id", "name", "input", "caller")
+    said.maybe("caller", lambda caller: caller.need("type").word("direct"))
+    arguments = said.need("input")
+    arguments.object()
+    return {"tool_calls": call(said.need("id").filled(), name_of(said.need("name")), arguments.json())}
+
+
+def _image(said: Said) -> Json:
+    said.only(*_BESIDE, "source")
+    source = said.need("source")
+    if source.need("type").word("base64", "url") == "url":
+        source.only("type", "url")
+        return image_part(image_address(source.need("url")))
+    source.only("type", "media_type", "data")
+    media = source.need("media_type").word(*_MEDIA)
+    return image_part(f"data:{media};base64,{source.need('data').filled()}")
+
+
+def _result(said: Said) -> Json:
+    said.only(*_BESIDE, "tool_use_id", "content", "is_error")
+    said_content = said.at("content")
+    content = "" if said_content.absent or said_content.value == [] else _content(said_content, _SEEN)
+    if said.maybe("is_error", Said.flag):
+        content = ERROR + content if isinstance(content, str) else [text_part(ERROR), *content]
+    return {"role": "tool", "tool_call_id": said.need("tool_use_id").filled(), "content": content}
+
+
+_TEXT: Mapping[str, Callable[[Said], Json]] = {"text": _text}
+_SEEN: Mapping[str, Callable[[Said], Json]] = {"text": _text, "image": _image}
+_USER: Mapping[str, Callable[[Said], Json]] = {**_SEEN, "tool_result": _result}
+_ASSISTANT: Mapping[str, Callable[[Said], Json]] = {
+    "text": _answered,
+    "thinking": _thinking,
+    "redacted_thinking": _redacted,
+    "tool_use": _tool_use,
+}
+
+_ROLES: Mapping[str, Callable[[Said], list[Json]]] = {"user": _user, "assistant": _assistant, "system": _system}

@@ -1,0 +1,178 @@
+"""Values of a request's body, each with its place, so that a refusal says where what is wrong stands.
+
+1. Types are as strict as JSON's: true is no number, and 1.0 is none that counts.
+2. Null is the same as absent, everywhere.
+3. What a client sent is quoted where it is short and can be printed: a refusal is one sentence, and a line of a log.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.dialects.json_text import json_bytes
+from tokenmill.limits import KEY_BYTES
+
+SHOWN = 80
+"""Characters of what a client sent that a refusal quotes."""
+
+PATH_CHARS = 200
+"""Of a place: as deep as any field that is known, with room for numbers."""
+
+MOST = 2**53 - 1
+"""The largest number that counts something: what every reader of JSON can hold."""
+
+Read = TypeVar("Read")
+
+_KINDS: Mapping[type, str] = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    bool: "a boolean",
+    int: "an integer",
+    float: "a number",
+    type(None): "nothing",
+}
+
+
+def shown(text: str) -> str:
+    """What a client sent, as a refusal may quote it: cut, and without characters that control anything."""
+    cut = text if len(text) <= SHOWN else text[:SHOWN] + "…"
+    return repr(printable(cut))
+
+
+def printable(text: str) -> str:
+    """Text without characters that control anything."""
+    return "".join(char if char.isprintable() else "�" for char in text)
+
+
+class Said(msgspec.Struct, frozen=True):
+    """A value that the body says, and where."""
+
+    value: Any
+    path: str = ""
+
+    def bad(self, message: str, code: str = "invalid_value") -> BadAsk:
+        """The refusal of this value; the message goes on behind its place."""
+        place = printable(self.path[:PATH_CHARS])
+        return BadAsk(f"`{place}` {message}" if place else f"The body {message}", place, code)
+
+    def unfit(self, wanted: str) -> BadAsk:
+        """The refusal of a value of another type."""
+        return self.bad(f"has to be {wanted}, not {_KINDS.get(type(self.value), 'that')}.", "invalid_type")
+
+    @property
+    def absent(self) -> bool:
+        """Whether nothing is said."""
+        return self.value is None
+
+    def at(self, name: str) -> "Said":
+        """A member, absent or not, of what is an object."""
+        value = self.object().get(name)
+        return Said(value, f"{self.path}.{name}" if self.path else name)
+
+    def need(self, name: str) -> "Said":
+        """A member that has to be there."""
+        member = self.at(name)
+        if member.absent:
+            raise member.bad("is missing.", "missing_required_parameter")
+        return member
+
+    def maybe(self, name: str, read: Callable[["Said"], Read]) -> Read | None:
+        """A member as `read` reads it; None if it is absent."""
+        member = self.at(name)
+        return None if member.absent else read(member)
+
+    def members(self) -> Json:
+        """What an object says, without what is null."""
+        return {name: value for name, value in self.object().items() if value is not None}
+
+    def only(self, *names: str) -> None:
+        """Refuse members of any other name."""
+        for name, value in self.object().items():
+            if name not in names and value is not None:
+                wrong = self.at(name)
+                raise wrong.bad(f"is not supported here; known are {', '.join(names)}.", "unknown_parameter")
+
+    # Types
+
+    def object(self) -> Json:
+        """It is an object."""
+        if not isinstance(self.value, dict):
+            raise self.unfit("an object")
+        return self.value
+
+    def items(self) -> Iterator["Said"]:
+        """What is in a list."""
+        if not isinstance(self.value, list):
+            raise self.unfit("a list")
+        return (Said(item, f"{self.path}[{number}]") for number, item in enumerate(self.value))
+
+    def some(self) -> list["Said"]:
+        """What is in a list that is not empty."""
+        if found := list(self.items()):
+            return found
+        raise self.bad("is an empty list.")
+
+    def text(self) -> str:
+        """It is a string."""
+        if not isinstance(self.value, str):
+            raise self.unfit("a string")
+        return self.value
+
+    def filled(self) -> str:
+        """It is a string that is not empty."""
+        if text := self.text():
+            return text
+        raise self.bad("is empty.")
+
+    def key(self) -> str:
+        """It is a string that may name a conversation: the key of records."""
+        text = self.filled()
+        if len(text) > KEY_BYTES or len(text.encode(errors="replace")) > KEY_BYTES:
+            raise self.bad(f"is longer than {KEY_BYTES} bytes.")
+        if any("\ud800" <= char <= "\udfff" for char in text):
+            raise self.bad("has half a surrogate pair in it.")
+        return text
+
+    def word(self, *words: str) -> str:
+        """It is one of these words."""
+        text = self.text()
+        if text not in words:
+            raise self.bad(f"can't be {shown(text)}; known are {', '.join(words)}.")
+        return text
+
+    def flag(self) -> bool:
+        """It is true or false."""
+        if not isinstance(self.value, bool):
+            raise self.unfit("a boolean")
+        return self.value
+
+    def whole(self, least: int = 1, most: int = MOST) -> int:
+        """It is an integer within these."""
+        if not isinstance(self.value, int) or isinstance(self.value, bool):
+            raise self.unfit("an integer")
+        if not least <= self.value <= most:
+            raise self.bad(f"has to be from {least} to {most}.")
+        return self.value
+
+    def number(self, least: float, most: float) -> float:
+        """It is a number within these."""
+        if not isinstance(self.value, int | float) or isinstance(self.value, bool):
+            raise self.unfit("a number")
+        if not least <= self.value <= most:
+            raise self.bad(f"has to be from {least:g} to {most:g}.")
+        return float(self.value)
+
+    def json(self) -> str:
+        """Any value as JSON text."""
+        try:
+            return json_bytes(self.value).decode()
+        except (RecursionError, ValueError) as error:  # too deep, or a number of thousands of digits
+            raise self.bad("can't be written as JSON: it is nested too deep, or holds too large a number.") from error
+
+
+def numbers(body: Said, ranges: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
+    """The numbers that the body says, each within what its name allows."""
+    return {name: said.number(*ranges[name]) for name in ranges if not (said := body.at(name)).absent}

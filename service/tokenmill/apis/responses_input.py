@@ -1,0 +1,178 @@
+"""The input of a response as the messages of a chat.
+
+1. What stands between two messages of others is one assistant's: its reasoning, its text and all its calls, because
+   chat templates know a call only in the message that makes it. Two texts without a call between stay two messages.
+2. Reasoning belongs to what follows it. Where nothing of the assistant does, as in an answer that was broken off, it is
+   left out.
+3. Members that say nothing to a model (`id`, `status`, `phase`, annotations) are taken and left out; others that are
+   not known are refused.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.apis.content import DETAILS, foreign_part, image_address, image_part, plain, text_part
+from tokenmill.apis.reading import Said, shown
+from tokenmill.apis.tools import call, name_of
+
+WHOLE = "Send the whole conversation in `input`."
+"""What to do in place of a reference to what is not kept."""
+
+_REFERENCE = "item_reference"
+"""An item without a type is one, too."""
+
+_BESIDE = ("type", "id", "status")
+"""Members of every item that say nothing to a model."""
+
+
+def read_input(said: Said) -> list[Json]:
+    """The messages that the input says."""
+    if isinstance(said.value, str):
+        return [{"role": "user", "content": said.filled()}]
+    conversation = _Conversation()
+    for item in said.some():
+        conversation.item(item)
+    if not conversation.messages:
+        raise said.bad("has no message in it.")
+    return conversation.messages
+
+
+class _Conversation:
+    """The messages so far."""
+
+    def __init__(self) -> None:
+        self.messages: list[Json] = []
+        self._thought: list[str] = []
+        """Reasoning that waits for what follows it."""
+
+    def item(self, said: Said) -> None:
+        """One item more."""
+        kind = said.at("type")
+        name = "message" if kind.absent and not said.at("role").absent else _REFERENCE if kind.absent else kind.text()
+        if (read := _ITEMS.get(name)) is None:
+            raise _foreign_item(kind, name)
+        read(self, said)
+
+    def message(self, said: Said) -> None:
+        """A message of anyone."""
+        said.only(*_BESIDE, "role", "content", "phase")
+        role = said.need("role").word("user", "assistant", "system", "developer")
+        content = said.need("content")
+        if role == "assistant":
+            self._answer(_assistant_content(content))
+        else:
+            self._put({"role": role, "content": _content(content, _SEEN if role == "user" else _READ)})
+
+    def call(self, said: Said) -> None:
+        """A call."""
+        said.only(*_BESIDE, "call_id", "name", "arguments")
+        made = call(said.need("call_id").filled(), name_of(said.need("name")), said.need("arguments").text())
+        self._assistant(new=False).setdefault("tool_calls", []).append(made)
+
+    def result(self, said: Said) -> None:
+        """What a tool answered."""
+        said.only(*_BESIDE, "call_id", "output")
+        content = _content(said.need("output"), _SEEN)
+        self._put({"role": "tool", "tool_call_id": said.need("call_id").filled(), "content": content})
+
+    def reasoning(self, said: Said) -> None:
+        """What the assistant thought, if it can be read."""
+        said.only(*_BESIDE, "summary", "content", "encrypted_content")
+        if not (content := said.at("content")).absent:
+            self._thought += [_of_type(part, "reasoning_text").need("text").text() for part in content.items()]
+
+    def _answer(self, said: Json) -> None:
+        message = self._assistant(new=True)
+        for name, text in said.items():
+            message[name] = f"{message[name]}\n{text}" if message.get(name) else text
+
+    def _assistant(self, *, new: bool) -> Json:
+        """The assistant's message that goes on; `new`: behind a text another one begins."""
+        last = self.messages[-1] if self.messages else {}
+        if last.get("role") != "assistant" or (new and "tool_calls" not in last):
+            last = {"role": "assistant", "content": None}
+            self.messages.append(last)
+        if self._thought:
+            before = [last["reasoning_content"]] if "reasoning_content" in last else []
+            last["reasoning_content"] = "\n".join([*before, *self._thought])
+            self._thought = []
+        return last
+
+    def _put(self, message: Json) -> None:
+        self._thought = []
+        self.messages.append(message)
+
+
+def _foreign_item(kind: Said, name: str) -> BadAsk:
+    if name == _REFERENCE:
+        return kind.bad(f"can't be a reference to an item: none is kept. {WHOLE}", "unsupported_value")
+    instead = "declare functions, and send their calls as `function_call` and `function_call_output`"
+    return kind.bad(f"can't be {shown(name)}: {instead}.", "unsupported_value")
+
+
+def _content(said: Said, parts: Mapping[str, Callable[[Said], Json]]) -> Any:
+    if isinstance(said.value, str):
+        return said.value
+    if not isinstance(said.value, list):
+        raise said.unfit("a string or a list of parts")
+    return plain([_part(part, parts) for part in said.some()])
+
+
+def _part(said: Said, parts: Mapping[str, Callable[[Said], Json]]) -> Json:
+    kind = said.need("type")
+    if (read := parts.get(kind.text())) is None:
+        raise foreign_part(kind, list(parts))
+    return read(said)
+
+
+def _assistant_content(said: Said) -> Json:
+    """The fields of an assistant's message: its text, and with which words it refused."""
+    if isinstance(said.value, str):
+        return {"content": said.value}
+    found: dict[str, str] = {}
+    for part in (_part(each, _SPOKEN) for each in said.items()):
+        for name, text in part.items():
+            found[name] = found.get(name, "") + text
+    return found or {"content": ""}
+
+
+def _of_type(said: Said, kind: str) -> Said:
+    said.need("type").word(kind)
+    said.only("type", "text")
+    return said
+
+
+def _text(said: Said) -> Json:
+    said.only("type", "text")
+    return text_part(said.need("text").text())
+
+
+def _image(said: Said) -> Json:
+    if not (file := said.at("file_id")).absent:
+        raise file.bad("is not supported: no files are kept. Send `image_url`.", "unsupported_parameter")
+    said.only("type", "image_url", "detail")
+    detail = said.maybe("detail", lambda detail: detail.word(*DETAILS))
+    return image_part(image_address(said.need("image_url")), detail)
+
+
+def _spoken(said: Said) -> Json:
+    said.only("type", "text", "annotations", "logprobs")
+    return {"content": said.need("text").text()}
+
+
+def _refused(said: Said) -> Json:
+    said.only("type", "refusal")
+    return {"refusal": said.need("refusal").text()}
+
+
+_READ: Mapping[str, Callable[[Said], Json]] = {"input_text": _text}
+_SEEN: Mapping[str, Callable[[Said], Json]] = {"input_text": _text, "input_image": _image}
+_SPOKEN: Mapping[str, Callable[[Said], Json]] = {"output_text": _spoken, "input_text": _spoken, "refusal": _refused}
+
+_ITEMS: Mapping[str, Callable[[_Conversation, Said], None]] = {
+    "message": _Conversation.message,
+    "function_call": _Conversation.call,
+    "function_call_output": _Conversation.result,
+    "reasoning": _Conversation.reasoning,
+}

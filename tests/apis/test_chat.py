@@ -1,0 +1,88 @@
+"""OpenAI's chat completions."""
+
+from typing import Any
+
+import pytest
+
+from tests.apis.bodies import CLOCK, GOOD, SCHEMA, WEATHER, ask, param
+from tokenmill.apis.ask import Ask
+from tokenmill.apis.chat import CHAT
+from tokenmill.apis.reading import Said
+
+
+def test_a_body_with_everything() -> None:
+    """Each field is where the neutral shape has it."""
+    assert ask("chat") == Ask(
+        model="m",
+        messages=[Said(message).members() for message in GOOD["chat"]["messages"]],
+        tools=[WEATHER, CLOCK],
+        tool_choice="named",
+        tool="clock",
+        response_format={"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA, "strict": True}},
+        n=2,
+        max_tokens=9,
+        temperature=0.5,
+        stop=["a", "b"],
+        stream=True,
+        include_usage=True,
+        conversation="c",
+    )
+
+
+def test_a_body_with_the_least() -> None:
+    """Counts of tokens are not told in a stream that does not ask for them."""
+    messages = [{"role": "user", "content": "Hi"}]
+    asked = CHAT.read({"model": "m", "messages": messages})
+    assert asked == Ask(model="m", messages=messages, include_usage=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "expected"),
+    [
+        ({"max_completion_tokens": 3}, "max_tokens", 3),
+        ({"max_tokens": None}, "max_tokens", None),
+        ({"stop": "x"}, "stop", ["x"]),
+        ({"stop": None}, "stop", []),
+        ({"n": None}, "n", 1),
+        ({"n": 128}, "n", 128),
+        ({"temperature": 2}, "temperature", 2.0),
+        ({"presence_penalty": -2}, "presence_penalty", -2.0),
+        ({"seed": -1}, "seed", -1),
+        ({"reasoning_effort": "low"}, "reasoning_effort", "low"),
+        ({"parallel_tool_calls": False}, "parallel_tool_calls", False),
+        ({"stream_options": {"include_usage": False}}, "include_usage", False),
+        ({"stream": None}, "stream", False),
+        ({"metadata": {"a": "b"}}, "conversation", ""),
+        ({"logit_bias": {"1": 2}}, "forwarded", {"logit_bias": {"1": 2}}),
+    ],
+)
+def test_fields(changes: dict[str, Any], field: str, expected: Any) -> None:
+    """What each becomes."""
+    assert getattr(ask("chat", **changes), field) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"model": ""}, "model"),
+        ({"model": None}, "model"),
+        ({"messages": []}, "messages"),
+        ({"n": 0}, "n"),
+        ({"n": 129}, "n"),
+        ({"n": True}, "n"),
+        ({"temperature": 2.1}, "temperature"),
+        ({"temperature": "1"}, "temperature"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"stop": ["a", ""]}, "stop[1]"),
+        ({"stop": 3}, "stop"),
+        ({"seed": 2**63}, "seed"),
+        ({"stream_options": {"include": True}}, "stream_options.include"),
+        ({"metadata": {"a": 3}}, "metadata.a"),
+        ({"metadata": {"conversation_id": ""}}, "metadata.conversation_id"),
+        ({"modalities": ["text", "audio"]}, "modalities"),
+        ({"functions": [{"name": "f"}]}, "functions"),
+    ],
+)
+def test_what_is_refused(changes: dict[str, Any], place: str) -> None:
+    """Where it stands."""
+    assert param("chat", **changes) == place

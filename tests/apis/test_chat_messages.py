@@ -1,0 +1,84 @@
+"""Messages of chat completions."""
+
+from typing import Any
+
+import pytest
+
+from tests.apis.bodies import URL, ask, refusal
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "content": ""},
+        {"role": "assistant", "content": ""},
+        {"role": "assistant", "reasoning": "Hm"},
+        {"role": "assistant", "refusal": "No"},
+        {"role": "assistant", "content": "a", "tool_calls": []},
+        {"role": "assistant", "tool_calls": [{"id": "k", "function": {"name": "f", "arguments": "{"}}]},
+        {"role": "tool", "tool_call_id": "k", "content": [{"type": "image_url", "image_url": {"url": URL}}]},
+        {"role": "user", "content": [{"type": "text", "text": "a", "cache_control": {}}], "x": {"y": 1}},
+    ],
+)
+def test_messages_stay_as_they_are(message: dict[str, Any]) -> None:
+    """Members that servers know, too; null is nothing."""
+    assert ask("chat", messages=[{**message, "audio": None}]).messages == [message]
+
+
+@pytest.mark.parametrize(
+    ("message", "place", "code"),
+    [
+        ("Hi", "", "invalid_type"),
+        ({"content": "a"}, ".role", "missing_required_parameter"),
+        ({"role": "function", "name": "f", "content": "a"}, ".role", "invalid_value"),
+        ({"role": "robot", "content": "a"}, ".role", "invalid_value"),
+        ({"role": "user"}, ".content", "missing_required_parameter"),
+        ({"role": "user", "content": 3}, ".content", "invalid_type"),
+        ({"role": "user", "content": []}, ".content", "invalid_value"),
+        ({"role": "user", "content": "a", "name": 3}, ".name", "invalid_type"),
+        ({"role": "user", "content": ["a"]}, ".content[0]", "invalid_type"),
+        ({"role": "user", "content": [{"type": "input_audio"}]}, ".content[0].type", "unsupported_value"),
+        ({"role": "user", "content": [{"type": "file"}]}, ".content[0].type", "unsupported_value"),
+        ({"role": "user", "content": [{"type": "text"}]}, ".content[0].text", "missing_required_parameter"),
+        (
+            {"role": "user", "content": [{"type": "image_url", "image_url": URL}]},
+            ".content[0].image_url",
+            "invalid_type",
+        ),
+        (
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "file:///a"}}]},
+            ".content[0].image_url.url",
+            "invalid_value",
+        ),
+        (
+            {"role": "system", "content": [{"type": "image_url", "image_url": {"url": URL}}]},
+            ".content[0].type",
+            "unsupported_value",
+        ),
+        ({"role": "assistant"}, ".content", "missing_required_parameter"),
+        ({"role": "assistant", "content": "a", "function_call": {}}, ".function_call", "unsupported_parameter"),
+        ({"role": "assistant", "content": "a", "audio": {"id": "x"}}, ".audio", "unsupported_parameter"),
+        ({"role": "assistant", "content": "a", "reasoning_content": 3}, ".reasoning_content", "invalid_type"),
+        ({"role": "assistant", "tool_calls": [{"id": "k"}]}, ".tool_calls[0].function", "missing_required_parameter"),
+        (
+            {"role": "assistant", "tool_calls": [{"id": "k", "type": "custom"}]},
+            ".tool_calls[0].type",
+            "unsupported_value",
+        ),
+        (
+            {"role": "assistant", "tool_calls": [{"id": "k", "function": {"name": "f", "arguments": {}}}]},
+            ".tool_calls[0].function.arguments",
+            "invalid_type",
+        ),
+        ({"role": "tool", "content": "a"}, ".tool_call_id", "missing_required_parameter"),
+    ],
+)
+def test_what_is_refused(message: Any, place: str, code: str) -> None:
+    """Where it stands, with OpenAI's word for it."""
+    refused = refusal("chat", messages=[{"role": "user", "content": "a"}, message])
+    assert (refused.param, refused.code) == (f"messages[1]{place}", code)
+
+
+def test_the_older_role_says_what_to_do() -> None:
+    """Answers of functions are those of tools now."""
+    assert "the role tool" in str(refusal("chat", messages=[{"role": "function", "content": "a"}]))

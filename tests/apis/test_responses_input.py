@@ -1,0 +1,144 @@
+"""The input of a response."""
+
+from typing import Any
+
+import pytest
+
+from tests.apis.bodies import URL, refusal
+from tokenmill.apis.ask import Json
+from tokenmill.apis.reading import Said
+from tokenmill.apis.responses_input import read_input
+
+
+def of(*items: Json) -> list[Json]:
+    return read_input(Said(list(items), "input"))
+
+
+def user(text: str) -> Json:
+    return {"role": "user", "content": text}
+
+
+def spoken(text: str) -> Json:
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+
+
+def thought(*texts: str) -> Json:
+    return {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": text} for text in texts]}
+
+
+def called(number: int) -> Json:
+    return {"type": "function_call", "call_id": f"k{number}", "name": "f", "arguments": "{}"}
+
+
+def answered(number: int) -> Json:
+    return {"type": "function_call_output", "call_id": f"k{number}", "output": "7"}
+
+
+def call(number: int) -> Json:
+    return {"id": f"k{number}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+def result(number: int) -> Json:
+    return {"role": "tool", "tool_call_id": f"k{number}", "content": "7"}
+
+
+def assistant(content: str | None, *calls: Json, **fields: str) -> Json:
+    return {"role": "assistant", "content": content, **fields} | ({"tool_calls": list(calls)} if calls else {})
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ([called(1), called(2)], [assistant(None, call(1), call(2))]),
+        ([spoken("a"), called(1)], [assistant("a", call(1))]),
+        ([called(1), spoken("a"), called(2)], [assistant("a", call(1), call(2))]),
+        ([spoken("a"), called(1), spoken("b")], [assistant("a\nb", call(1))]),
+        ([spoken("a"), spoken("b")], [assistant("a"), assistant("b")]),
+        ([thought("x", "y"), spoken("a")], [assistant("a", reasoning_content="x\ny")]),
+        (
+            [thought("x"), called(1), thought("y"), called(2)],
+            [assistant(None, call(1), call(2), reasoning_content="x\ny")],
+        ),
+        (
+            [thought("x"), called(1), answered(1), thought("y"), spoken("a")],
+            [assistant(None, call(1), reasoning_content="x"), result(1), assistant("a", reasoning_content="y")],
+        ),
+        ([called(1), called(2), answered(1), answered(2)], [assistant(None, call(1), call(2)), result(1), result(2)]),
+        ([thought("x"), user("a"), spoken("b")], [user("a"), assistant("b")]),
+        ([user("a"), thought("x")], [user("a")]),
+        ([{"type": "reasoning", "encrypted_content": "x"}, spoken("a")], [assistant("a")]),
+    ],
+)
+def test_what_an_assistant_says_is_one_message(items: list[Json], expected: list[Json]) -> None:
+    """Up to what others say."""
+    assert of(*items) == expected
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (user("a"), user("a")),
+        ({"role": "developer", "content": "a"}, {"role": "developer", "content": "a"}),
+        ({"role": "system", "content": [{"type": "input_text", "text": "a"}]}, {"role": "system", "content": "a"}),
+        ({"role": "assistant", "content": "a", "phase": "commentary"}, assistant("a")),
+        ({"role": "assistant", "content": []}, assistant("")),
+        (
+            {"role": "assistant", "content": [{"type": "refusal", "refusal": "No"}]},
+            {"role": "assistant", "content": None, "refusal": "No"},
+        ),
+        (
+            {"role": "user", "content": [{"type": "input_image", "image_url": URL, "detail": "high", "file_id": None}]},
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": URL, "detail": "high"}}]},
+        ),
+        (
+            {"type": "function_call_output", "call_id": "k1", "output": [{"type": "input_image", "image_url": URL}]},
+            {"role": "tool", "tool_call_id": "k1", "content": [{"type": "image_url", "image_url": {"url": URL}}]},
+        ),
+    ],
+)
+def test_items(item: Json, expected: Json) -> None:
+    """What each becomes."""
+    assert of(item) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("item", "place"),
+    [
+        ("a", ""),
+        ({}, ".type"),
+        ({"id": "msg_1"}, ".type"),
+        ({"type": "item_reference", "id": "x"}, ".type"),
+        ({"type": ["message"]}, ".type"),
+        ({"type": "web_search_call"}, ".type"),
+        ({"type": "custom_tool_call"}, ".type"),
+        ({"role": "tool", "content": "a"}, ".role"),
+        ({"role": "user", "content": 3}, ".content"),
+        ({"role": "user", "content": []}, ".content"),
+        ({"role": "user", "content": "a", "x": 1}, ".x"),
+        ({"role": "user", "content": [{"type": "input_file"}]}, ".content[0].type"),
+        ({"role": "user", "content": [{"type": "text", "text": "a"}]}, ".content[0].type"),
+        ({"role": "user", "content": [{"type": "input_text", "text": 3}]}, ".content[0].text"),
+        ({"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}, ".content[0].file_id"),
+        ({"role": "user", "content": [{"type": "input_image"}]}, ".content[0].image_url"),
+        ({"role": "system", "content": [{"type": "input_image", "image_url": URL}]}, ".content[0].type"),
+        ({"type": "function_call", "name": "f", "arguments": "{}"}, ".call_id"),
+        ({"type": "function_call", "call_id": "k", "name": "f", "arguments": {}}, ".arguments"),
+        ({"type": "function_call_output", "call_id": "k"}, ".output"),
+        ({"type": "reasoning", "content": [{"type": "text", "text": "x"}]}, ".content[0].type"),
+    ],
+)
+def test_what_is_refused(item: Any, place: str) -> None:
+    """Where it stands."""
+    assert refusal("responses", input=[user("a"), item]).param == f"input[1]{place}"
+
+
+def test_an_input_without_a_message_is_refused() -> None:
+    """As is one that is of no known kind."""
+    inputs: list[Any] = [[], "", 3, {}, [thought("x")]]
+    for nothing in inputs:
+        assert refusal("responses", input=nothing).param == "input"
+
+
+def test_a_reference_says_what_to_do_instead() -> None:
+    """No items are kept."""
+    assert "whole conversation in `input`" in str(refusal("responses", input=[{"type": "item_reference", "id": "x"}]))

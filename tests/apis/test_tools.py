@@ -1,0 +1,133 @@
+"""Tools and the choice among them."""
+
+from typing import Any
+
+import pytest
+
+from tests.apis.bodies import CLOCK, SCHEMA, WEATHER, ask, param, refusal
+
+WEATHER_R = {"type": "function", **WEATHER["function"]}  # type: ignore[dict-item] # the value is an object
+CLOCK_R = {"type": "function", "name": "clock"}
+WEATHER_A = {"name": "weather", "description": "Now", "input_schema": SCHEMA}
+CLOCK_A = {"type": "custom", "name": "clock", "input_schema": {}}
+
+DECLARED: dict[str, list[Any]] = {
+    "chat": [WEATHER, CLOCK],
+    "responses": [WEATHER_R, CLOCK_R],
+    "messages": [WEATHER_A, CLOCK_A],
+}
+
+
+@pytest.mark.parametrize(
+    ("api", "choice", "expected"),
+    [
+        ("chat", None, ("auto", "")),
+        ("chat", "none", ("none", "")),
+        ("chat", "required", ("required", "")),
+        ("chat", {"type": "function", "function": {"name": "clock"}}, ("named", "clock")),
+        ("responses", "auto", ("auto", "")),
+        ("responses", "required", ("required", "")),
+        ("responses", {"type": "function", "name": "clock"}, ("named", "clock")),
+        ("messages", None, ("auto", "")),
+        ("messages", {"type": "auto"}, ("auto", "")),
+        ("messages", {"type": "any"}, ("required", "")),
+        ("messages", {"type": "none"}, ("none", "")),
+        ("messages", {"type": "tool", "name": "clock"}, ("named", "clock")),
+    ],
+)
+def test_every_spelling_of_a_choice(api: str, choice: Any, expected: tuple[str, str]) -> None:
+    """All tools stay declared."""
+    asked = ask(api, tools=DECLARED[api], tool_choice=choice)
+    assert (asked.tool_choice, asked.tool) == expected
+    assert [tool["function"]["name"] for tool in asked.tools] == ["weather", "clock"]
+
+
+@pytest.mark.parametrize(
+    ("api", "choice"),
+    [
+        (
+            "chat",
+            {
+                "type": "allowed_tools",
+                "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "clock"}}]},
+            },
+        ),
+        ("responses", {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "clock"}]}),
+    ],
+)
+def test_a_choice_among_some_leaves_the_others_out(api: str, choice: Any) -> None:
+    """They are not declared to the model."""
+    asked = ask(api, tools=DECLARED[api], tool_choice=choice)
+    assert (asked.tool_choice, [tool["function"]["name"] for tool in asked.tools]) == ("required", ["clock"])
+
+
+@pytest.mark.parametrize(
+    ("api", "choice", "place"),
+    [
+        ("chat", "any", ""),
+        ("chat", 3, ""),
+        ("chat", {"type": "function", "function": {"name": "rm"}}, ".function.name"),
+        ("chat", {"type": "custom", "custom": {"name": "x"}}, ".custom"),
+        ("chat", {"type": "allowed_tools", "allowed_tools": {"mode": "none", "tools": [CLOCK]}}, ".allowed_tools.mode"),
+        ("chat", {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}, ".allowed_tools.tools"),
+        ("responses", {"type": "web_search_preview"}, ".type"),
+        ("responses", {"type": "function"}, ".name"),
+        ("responses", {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "mcp"}]}, ".tools[0].type"),
+        ("messages", "auto", ""),
+        ("messages", {"type": "tool"}, ".name"),
+        ("messages", {"type": "tool", "name": "rm"}, ".name"),
+        ("messages", {"type": "required"}, ".type"),
+    ],
+)
+def test_a_choice_that_can_not_be_kept_is_refused(api: str, choice: Any, place: str) -> None:
+    """Where it stands."""
+    assert param(api, tools=DECLARED[api], tool_choice=choice) == f"tool_choice{place}"
+
+
+@pytest.mark.parametrize(
+    ("api", "choice"), [("chat", "required"), ("responses", "required"), ("messages", {"type": "any"})]
+)
+def test_a_call_without_tools_can_not_be_had(api: str, choice: Any) -> None:
+    """Whether the list is empty or absent."""
+    nothing: list[Any] = [[], None]
+    for tools in nothing:
+        assert "no tools are declared" in str(refusal(api, tools=tools, tool_choice=choice))
+
+
+@pytest.mark.parametrize("api", DECLARED)
+def test_tools_are_openais(api: str) -> None:
+    """Each under `function`, whatever the API."""
+    weather, clock = ask(api, tools=DECLARED[api], tool_choice=None).tools
+    assert weather == WEATHER
+    assert clock["function"]["name"] == "clock"
+
+
+@pytest.mark.parametrize(
+    ("api", "tool", "place"),
+    [
+        ("chat", {"type": "custom", "custom": {"name": "x"}}, ".type"),
+        ("chat", {"type": "function"}, ".function"),
+        ("chat", {"type": "function", "function": {"name": ""}}, ".function.name"),
+        ("chat", {"type": "function", "function": {"name": "x" * 300}}, ".function.name"),
+        ("chat", {"type": "function", "function": {"name": "x", "parameters": []}}, ".function.parameters"),
+        ("chat", {"type": "function", "function": {"name": "x", "strict": 1}}, ".function.strict"),
+        ("chat", 3, ""),
+        ("responses", {"type": "web_search"}, ".type"),
+        ("responses", {"type": "custom", "name": "x"}, ".type"),
+        ("responses", {"type": "function", "name": "x", "defer_loading": True}, ".defer_loading"),
+        ("messages", {"type": "bash_20250124", "name": "bash"}, ".type"),
+        ("messages", {"name": "x"}, ".input_schema"),
+        ("messages", {"name": "x", "input_schema": {}, "defer_loading": True}, ".defer_loading"),
+        ("messages", {"name": "x", "input_schema": {}, "allowed_callers": ["code"]}, ".allowed_callers[0]"),
+        ("messages", {"name": "x", "input_schema": {}, "input_examples": []}, ".input_examples"),
+    ],
+)
+def test_a_tool_that_nobody_runs_is_refused(api: str, tool: Any, place: str) -> None:
+    """As is one that is declared wrongly."""
+    assert param(api, tools=[tool], tool_choice=None) == f"tools[0]{place}"
+
+
+def test_members_that_servers_know_stay_in_a_chat() -> None:
+    """They speak the same API."""
+    tool = {**WEATHER, "cache_control": {"type": "ephemeral"}, "x": None}
+    assert ask("chat", tools=[tool], tool_choice=None).tools == [{**WEATHER, "cache_control": {"type": "ephemeral"}}]
