@@ -1,10 +1,13 @@
 """Dialect `openai_responses`; the SDK that reads it is in `tests/judges`."""
 
 import json
+from types import NoneType
 from typing import Any
 
+import pytest
+
 from tests.support.answered import ERROR, answered, results_in
-from tests.support.scenarios import SCENARIOS, rendered
+from tests.support.scenarios import SCENARIOS, STARTED_MS, rendered
 
 
 def frames(name: str, **options: Any) -> list[dict[str, Any]]:
@@ -62,6 +65,55 @@ def test_ids_are_derived_from_the_message() -> None:
     other = [json.loads(payload) for payload in rendered(choice, "openai_responses").payloads]
     assert other[0]["response"]["id"] == "message-1"
     assert other[2]["item"]["id"] != frames("text")[2]["item"]["id"]
+
+
+REQUIRED: dict[str, tuple[type, ...]] = {
+    "id": (str,),
+    "object": (str,),
+    "created_at": (int,),
+    "completed_at": (int, NoneType),
+    "status": (str,),
+    "incomplete_details": (dict, NoneType),
+    "model": (str,),
+    "previous_response_id": (str, NoneType),
+    "instructions": (str, NoneType),
+    "output": (list,),
+    "error": (dict, NoneType),
+    "tools": (list,),
+    "tool_choice": (str,),
+    "truncation": (str,),
+    "parallel_tool_calls": (bool,),
+    "text": (dict,),
+    "top_p": (int,),
+    "presence_penalty": (int,),
+    "frequency_penalty": (int,),
+    "top_logprobs": (int,),
+    "temperature": (int,),
+    "reasoning": (dict, NoneType),
+    "user": (str, NoneType),
+    "usage": (dict, NoneType),
+    "max_output_tokens": (int, NoneType),
+    "max_tool_calls": (int, NoneType),
+    "store": (bool,),
+    "background": (bool,),
+    "service_tier": (str,),
+    "metadata": (dict,),
+    "safety_identifier": (str, NoneType),
+    "prompt_cache_key": (str, NoneType),
+}
+"""What Open Responses asks for in every response, in the revisions so far."""
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_response_has_all_that_readers_of_the_shape_want(name: str) -> None:
+    """From its beginning to its end, which alone has a time."""
+    responses = [frame["response"] for frame in frames(name) if "response" in frame]
+    assert len(responses) == 3
+    for response in responses:
+        assert [field for field, kinds in REQUIRED.items() if type(response[field]) not in kinds] == []
+    assert [response["completed_at"] for response in responses[:2]] == [None, None]
+    last = responses[-1]
+    assert (last["completed_at"] == STARTED_MS // 1000) is (last["status"] == "completed")
 
 
 def test_what_has_to_be_sent_back_stays_with_its_reasoning() -> None:

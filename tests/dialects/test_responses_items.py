@@ -2,7 +2,16 @@
 
 import json
 
-from tokenmill.dialects.responses_items import ITEM_BYTES, KEPT_BYTES, REASONING, SENT_BACK_CHARS, TEXT, Items, part_of
+from tokenmill.dialects.responses_items import (
+    ITEM_BYTES,
+    KEPT_BYTES,
+    REASONING,
+    SENT_BACK_CHARS,
+    TEXT,
+    UNSAID,
+    Items,
+    part_of,
+)
 
 
 def test_items_are_numbered_as_they_begin() -> None:
@@ -43,4 +52,16 @@ def test_only_what_belongs_to_reasoning_is_kept_with_it() -> None:
         block = items.block or items.begin_block(REASONING)
         block.keep_beside(kind, value)
         assert block.encrypted == kept
-    assert part_of(TEXT, "a") == {"type": "output_text", "text": "a", "annotations": []}
+    assert part_of(TEXT, "a") == {"type": "output_text", "text": "a", "annotations": [], "logprobs": []}
+
+
+def test_a_response_repeats_what_no_request_said() -> None:
+    """Beside its own fields and the items that have ended, in their order."""
+    items = Items()
+    items.end(1, {"b": 1})
+    items.end(0, {"a": 1})
+    response = json.loads(bytes(items.within({"id": "r"})))
+    assert (response["id"], response["metadata"], response["output"]) == ("r", {}, [{"a": 1}, {"b": 1}])
+    assert json.loads(b"{%b}" % UNSAID).items() <= response.items()
+    items.truncated = True
+    assert json.loads(bytes(items.within({})))["metadata"] == {"tm-truncated": "1"}

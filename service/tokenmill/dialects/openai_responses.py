@@ -10,6 +10,7 @@
 4. What a tool answered is an item `function_call_output`, if it comes before the end of the response.
 5. The shape says everything again: in the item when it ends, in the response when that ends. What is said again is
    bounded by `KEPT_BYTES`; beyond it stands what deltas said alone, and the response's metadata have `tm-truncated`.
+6. What a request said is not known here: the response repeats the defaults of the API in its place.
 """
 
 from collections.abc import Sequence
@@ -84,7 +85,7 @@ class ResponsesDialect:
     names_events = True
 
     def encode(
-        self, state: ResponsesState | None, envelope: Envelope, event: Event, _seq: int | None, _time: int
+        self, state: ResponsesState | None, envelope: Envelope, event: Event, _seq: int | None, time: int
     ) -> Sequence[bytes]:
         """The payloads of one event."""
         if state is None:
@@ -92,6 +93,8 @@ class ResponsesDialect:
         out: Payloads = []
         if (handle := _HANDLERS.get(event.__class__)) is not None:  # as `handled` does, without the cost of a call
             handle(state, envelope, event, out)
+        elif isinstance(event, Finish):
+            _finish(state, envelope, event, time, out)
         return out
 
 
@@ -103,7 +106,6 @@ def _say(state: ResponsesState, kind: str, fields: Json, out: Payloads) -> None:
 
 def _response(state: ResponsesState, envelope: Envelope, status: str, further: Json) -> msgspec.Raw:
     """The response with all items that have ended."""
-    done = state.items.done
     fields = {
         "id": envelope.choice_id,
         "object": "response",
@@ -112,13 +114,11 @@ def _response(state: ResponsesState, envelope: Envelope, status: str, further: J
         "model": state.model,
         "error": None,
         "incomplete_details": None,
-        "metadata": {"tm-truncated": "1"} if state.items.truncated else {},
-        "parallel_tool_calls": True,
-        "tool_choice": "auto",
-        "tools": [],
+        "usage": None,
+        "completed_at": None,
         **further,
     }
-    return msgspec.Raw(b'%b,"output":[%b]}' % (json_bytes(fields)[:-1], b",".join(done[at] for at in sorted(done))))
+    return state.items.within(fields)
 
 
 def _start(state: ResponsesState, envelope: Envelope, event: MessageStart, out: Payloads) -> None:
@@ -260,12 +260,13 @@ def _error(state: ResponsesState, _envelope: Envelope, event: Error, out: Payloa
         _end_call(state, call, call.arguments.broken(), "incomplete", out)
 
 
-def _finish(state: ResponsesState, envelope: Envelope, event: Finish, out: Payloads) -> None:
+def _finish(state: ResponsesState, envelope: Envelope, event: Finish, time: int, out: Payloads) -> None:
     _end_block(state, out)
     kind, fields = ENDS.get(event.reason, ("failed", {}))
-    if kind == "failed":
-        message = failure_text(event.reason, state.failure)
-        fields = {"error": {"code": "server_error", "message": message}}
+    if kind == "completed":
+        fields = {"completed_at": time // 1000}
+    elif kind == "failed":
+        fields = {"error": {"code": "server_error", "message": failure_text(event.reason, state.failure)}}
     if event.usage is not UNSET:
         fields = fields | {"usage": usage_of(event.usage)}
     _say(state, kind, {"response": _response(state, envelope, kind, fields)}, out)
@@ -293,8 +294,7 @@ _HANDLERS: Handlers[ResponsesState] = {
     ToolResult: _result,
     Part: _part,
     Error: _error,
-    Finish: _finish,
 }
-"""What is done at each event; the others change nothing: a block begins with its first delta."""
+"""What is done at each event but the last; the others change nothing: a block begins with its first delta."""
 
 OPENAI_RESPONSES = ResponsesDialect()

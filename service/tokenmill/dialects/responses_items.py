@@ -170,6 +170,12 @@ class Items(msgspec.Struct, array_like=True, gc=False):
             self.truncated = True
         return encoded
 
+    def within(self, fields: Json) -> msgspec.Raw:
+        """The response that says these fields of its own, with all items that have ended."""
+        output = b",".join(self.done[index] for index in sorted(self.done))
+        said = json_bytes(fields | {"metadata": {"tm-truncated": "1"} if self.truncated else {}})
+        return msgspec.Raw(b'%b,%b,"output":[%b]}' % (said[:-1], UNSAID, output))
+
     def _next(self, prefix: str) -> tuple[int, str]:
         index = self.begun
         self.begun += 1
@@ -186,9 +192,37 @@ ENDS: dict[FinishReason, tuple[str, Json]] = {
 """How a response ends, by the native reason; the others are failures."""
 
 
+_UNSAID = {
+    "background": False,
+    "frequency_penalty": 0,
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "parallel_tool_calls": True,
+    "presence_penalty": 0,
+    "previous_response_id": None,
+    "prompt_cache_key": None,
+    "reasoning": {"effort": None, "summary": None},
+    "safety_identifier": None,
+    "service_tier": "default",
+    "store": False,
+    "temperature": 1,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": list[Any](),
+    "top_logprobs": 0,
+    "top_p": 1,
+    "truncation": "disabled",
+    "user": None,
+}
+
+UNSAID = json_bytes(_UNSAID)[1:-1]
+"""The members of a response that repeat its request, as if that had said nothing: readers of the shape want them."""
+
+
 def part_of(kind: Kind, text: str) -> Json:
     """The one part of an item of text."""
-    return {"type": kind.part, kind.field: text} | ({"annotations": []} if kind is TEXT else {})
+    return {"type": kind.part, kind.field: text} | ({"annotations": [], "logprobs": []} if kind is TEXT else {})
 
 
 def usage_of(usage: Json) -> Json:
