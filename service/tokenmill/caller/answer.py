@@ -10,14 +10,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from tokenmill.apis import APIS
 from tokenmill.apis.ask import Ask, BadAsk, Json
-from tokenmill.apis.record import RequestRecord, body_of
+from tokenmill.apis.record import ApiName, RequestRecord, body_of
 from tokenmill.caller.failure import LATE, UpstreamFailed
 from tokenmill.caller.generation import Generation
 from tokenmill.caller.http import Http
@@ -27,9 +27,10 @@ from tokenmill.caller.prompting import prompted
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served, unknown_model
 from tokenmill.caller.writing import ChunkWriter
-from tokenmill.codecs import Chunk
+from tokenmill.codecs import Chunk, ProviderPart
 from tokenmill.gateway.sending import Writer
 from tokenmill.records import Headers
+from tokenmill.session.identity import choice_index
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,12 @@ OUTCOMES: tuple[Outcome, ...] = ("finished", "failed", "refused", "expired", "st
 
 PAUSES_S = (0.2, 1.0, 3.0)
 """Between tries; behind the last one, the last of these."""
+
+TAKEOVER = "tm-takeover"
+"""Header of the records with which a caller takes an answer over: which one it is."""
+
+TAKEOVER_PART = "takeover"
+"""Kind of the `part` event that says that another caller went on, and how."""
 
 BAD_REQUEST, NOT_FOUND, SERVER_ERROR = 400, 404, 500
 
@@ -74,8 +81,7 @@ class Answer:
         conversation: of the request.
         request: what is asked.
         attempt: how many callers had it before.
-        begun: the text that those left, where it is gone on with.
-        headers: of all records, for tracing.
+        tracing: headers of the records that open it.
     """
 
     def __init__(
@@ -85,13 +91,16 @@ class Answer:
         request: RequestRecord,
         *,
         attempt: int = 0,
-        begun: str = "",
-        headers: Headers = (),
+        tracing: Headers = (),
     ) -> None:
         self._means = means
         self._request = request
         self._attempt = attempt
-        self._begun = begun
+        self._tracing = tracing
+        self._begun = ""
+        """The text that the callers before left, where it is gone on with."""
+        self._told = not attempt
+        """The events say what became of it."""
         self.first_s: float | None = None
         """From its start until the first token."""
         self.failure = ""
@@ -99,18 +108,55 @@ class Answer:
         self._began_at = time.monotonic()
         self._choices = 1
         self._unwanted = False
+        self._ended = set[int]()
+        """Choices whose end was written."""
+        self._ending = False
+        """All ends are written, or are about to be."""
         self.writer = ChunkWriter(
             means.producer,
             means.tokens,
             conversation,
             request.message_id,
             attempt=attempt,
-            headers=headers,
             native=means.native,
         )
 
+    async def take_over(self, name: bytes) -> None:
+        """Go on with an answer that another caller began: from here on what that one writes has no effect.
+
+        `name` is in the records, to see who was first where several try.
+        """
+        options, choices = dict[str, Any](), 1
+        with suppress(BadAsk):
+            served, plan = self._read()
+            options, choices = served.options(plan.ask, begins=bool(plan.begins)), plan.ask.n
+        self._choices = choices
+        await self.writer.open(options, choices, [(TAKEOVER, name), *self._tracing])
+
+    @property
+    def continues(self) -> bool:
+        """Whether it can be gone on with in the middle of its text."""
+        try:
+            served, plan = self._read()
+        except BadAsk:
+            return False
+        return served.upstream.continues and plan.ask.n == 1
+
+    def go_on(self, text: str) -> None:
+        """With the text that the callers before left."""
+        self._begun = text
+
+    async def give_up(self, message: str, status: int) -> Outcome:
+        """End it as one that failed."""
+        await self._open({}, 1)
+        await self._fail(message, status)
+        await self.writer.acknowledged()
+        return "refused"
+
     def stop(self, task: "asyncio.Task[Any]") -> None:
-        """Nobody wants it any more: the server is left at once."""
+        """It is over, and not by us: the server is left at once."""
+        if self._ending:
+            return
         self._unwanted = True
         task.cancel()
 
@@ -163,15 +209,23 @@ class Answer:
 
     async def _open(self, options: dict[str, Any], choices: int) -> None:
         if not self._attempt:  # who takes over has opened it
-            await self.writer.open(options, choices)
+            await self.writer.open(options, choices, self._tracing)
 
     async def _fail(self, message: str, status: int, raw: str = "") -> None:
+        self._ending = True
         await self.writer.fail(message, status, raw, self._choices)
 
     async def put(self, chunk: Chunk) -> None:
         """A chunk of the model's; for `Generation`."""
         if self.first_s is None:
             self.first_s = time.monotonic() - self._began_at
+        if not self._told and (not self._begun or chunk.end is True):
+            self._told = True  # behind the text of the one before: a part cuts what waits to become a marker
+            how = "continued" if self._begun else "called-again"
+            await self.writer.put(Chunk(choice=chunk.choice, part=ProviderPart(TAKEOVER_PART, {"how": how})))
+        if chunk.end is True:
+            self._ended.add(choice_index(chunk))
+            self._ending = len(self._ended) == self._choices
         await self.writer.put(chunk)
 
     async def _generated(self, served: Served, plan: Plan) -> None:
@@ -220,6 +274,6 @@ class Answer:
 _BY_NAME = {api.name: api for api in APIS}
 
 
-def _ask_of(api: str, body: Json) -> Ask:
+def _ask_of(api: ApiName, body: Json) -> Ask:
     """What a body asks for. Raises `BadAsk`."""
     return _BY_NAME[api].read(body)

@@ -42,7 +42,6 @@ class ChunkWriter:
         message_id: str,
         *,
         attempt: int = 0,
-        headers: Headers = (),
         native: bool = True,
     ) -> None:
         """`attempt`: the number of its range. `native`: records of the topic are native ones without saying so."""
@@ -52,7 +51,7 @@ class ChunkWriter:
         self._message_id = message_id
         self._attempt = attempt
         self._numbers: Counter[int] = Counter()
-        self._headers: Headers = [*([] if native else [NATIVE]), *headers]
+        self._headers: Headers = [] if native else [NATIVE]
         self._sending = Sending(producer, topic, self._key)
         self._unacknowledged: deque[tuple[bytes, Headers]] = deque()
         self._accepted = 0

@@ -5,14 +5,18 @@
    the channel is there already, its view has read the same log to the same place, so it takes the one that began
    earlier and remembers more. A view that had to do without a message's beginning is shared with nobody.
 3. Nothing here waits. A client takes bytes into its own bounded buffer, and leaves by itself if it can't.
-4. What goes wrong with a conversation's record ends the streams of that conversation, and of no other.
+4. Whoever wants to know of a message only that it is over watches for that, and costs nothing for each event.
+5. What goes wrong with a conversation's record ends the streams of that conversation, and of no other.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from tokenmill.dialects import Dialect
+from tokenmill.events import Finish, decode_event
 from tokenmill.gateway.counts import Counts, Sent
 from tokenmill.gateway.entry import Entry
 from tokenmill.gateway.framing import Framing
@@ -91,8 +95,17 @@ class Hub:
     def __init__(self, counts: Counts | None = None) -> None:
         self._counts = counts or Counts()
         self._channels: dict[tuple[int, bytes], dict[Subject, Channel]] = {}
+        self._watched: dict[tuple[bytes, bytes], Callable[[], None]] = {}
         self.closing = False
         """The process ends: nobody stays who comes to the head."""
+
+    def watch(self, key: bytes, message: bytes, over: Callable[[], None]) -> None:
+        """Tell when a message of a conversation is over, all its choices included."""
+        self._watched[key, message] = over
+
+    def unwatch(self, key: bytes, message: bytes) -> None:
+        """Tell no more."""
+        self._watched.pop((key, message), None)
 
     def close(self) -> int:
         """Send everybody home, and whoever comes from now on. Answers how many were there."""
@@ -135,6 +148,8 @@ class Hub:
         """Records that are new at the head of their partition. Answers the offsets of those that somebody waits for."""
         told = set()
         for entry in entries:
+            if self._watched and entry.finishes:
+                self._finished(entry)
             channels = self._channels.get((entry.partition, entry.key))
             if channels is None:
                 continue
@@ -143,6 +158,17 @@ class Hub:
                 if not self._taken(channel, entry):
                     self._drop(subject)
         return told
+
+    def _finished(self, entry: Entry) -> None:
+        over = self._watched.get((entry.key, entry.message))
+        if over is None:
+            return
+        try:
+            event = decode_event(entry.value)
+        except msgspec.DecodeError:
+            return
+        if isinstance(event, Finish) and not event.choices_left:
+            over()
 
     @staticmethod
     def _taken(channel: Channel, entry: Entry) -> bool:

@@ -1,0 +1,294 @@
+"""A member of the group of callers: which requests it takes, and how far its partitions of `requests` are done.
+
+1. A partition's owner begins what is asked for from then on. What was asked for before is inherited (`inheritance`): it
+   may be under way at somebody else, or nobody.
+2. An answer that has begun here goes on here, whoever has its partition: a rebalance cuts nobody off. Who gets the
+   partition sees in the log that it is alive, and when it has ended.
+3. What is committed lies below every request whose answer has no end yet.
+4. Of requests with the same `key` and `attempt` the first one counts: they are in one partition.
+"""
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaError
+
+from tokenmill.apis.record import RequestRecord, read_request
+from tokenmill.caller.answer import Answer, Means
+from tokenmill.caller.finishes import Finishes
+from tokenmill.caller.inheritance import Fate, Inheritance, Inherited
+from tokenmill.caller.offsets import Offsets
+from tokenmill.caller.running import Running
+from tokenmill.config import Config
+from tokenmill.errors import FatalError, TokenmillError, Unavailable
+from tokenmill.kafka import deadline, started, stopped
+from tokenmill.observe import Numbers
+from tokenmill.session.trace_context import trace_context
+from tokenmill.worker.connect import make_consumer, until_available
+from tokenmill.worker.positions import committed_offsets
+
+log = logging.getLogger(__name__)
+
+POLL_MS = 100
+
+COMMIT_S = 1.0
+"""Between two commits: what lies behind the last one is inherited by the next owner, and only looked at."""
+
+KEYS_KEPT = 10_000
+"""Of requests with an `Idempotency-Key`: two fronts that write the same one do so within moments."""
+
+OVERLOADED = "the caller has as many answers as it takes; try again later"
+LOST = "the process that called the model was lost, and half an answer can't be gone on with"
+TOO_MANY, BAD_GATEWAY = 429, 502
+
+
+class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
+    """Reads `requests` as a member of the group."""
+
+    def __init__(self, config: Config, means: Means, finishes: Finishes, numbers: Numbers) -> None:
+        self._config = config
+        self._kafka = msgspec.structs.replace(config.kafka, group_id=config.caller.group_id)
+        self._means = means
+        self._running = Running(means, finishes, config.caller.lease_s, numbers)
+        self._numbers = numbers
+        self._offsets: dict[TopicPartition, Offsets] = {}
+        self._inherited: dict[TopicPartition, list[Inherited]] = {}
+        self._settling: dict[TopicPartition, asyncio.Task[None]] = {}
+        self._keys: OrderedDict[tuple[str, int], str] = OrderedDict()
+        self._consumer: AIOKafkaConsumer | None = None
+        self._assigned = self._draining = False
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        numbers.read("tokenmill_caller_partitions", lambda: [((), len(self._offsets))])
+        numbers.read("tokenmill_caller_inherited", lambda: [((), sum(map(len, self._inherited.values())))])
+
+    def readiness(self) -> tuple[bool, str]:
+        """Whether it takes requests, and why not. One that has no partition is ready for some."""
+        if self._draining:
+            return False, "draining"
+        return (True, "ready") if self._assigned else (False, "the group has given no partitions yet")
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop`; then what runs is waited for. Raises a `TokenmillError` when going on is impossible."""
+        stopping = asyncio.create_task(stop.wait())
+        joining = asyncio.create_task(until_available(self._joined, self._kafka.startup_timeout_s))
+        await asyncio.wait((joining, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if not joining.done():
+            joining.cancel()
+            await asyncio.gather(joining, return_exceptions=True)
+            return
+        consumer = joining.result()
+        tasks = [
+            asyncio.create_task(work) for work in (self._poll(consumer), self._tend(consumer), self._running.beat())
+        ]
+        try:
+            ends: set[asyncio.Future[Any]] = {*tasks, self._failed, stopping}
+            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            for ended in done:
+                _look(ended)
+            self._draining = True
+            await self._running.finished(self._config.caller.drain_s)
+        finally:
+            everything = [*tasks, stopping, *self._settling.values()]
+            for task in everything:
+                task.cancel()
+            await asyncio.gather(*everything, return_exceptions=True)
+            await self._running.close()
+            await self._commit(consumer)
+            await stopped(consumer)
+
+    async def _joined(self) -> AIOKafkaConsumer:
+        return await started(self._member, "join the group", self._kafka.startup_timeout_s)
+
+    def _member(self) -> AIOKafkaConsumer:
+        self._consumer = make_consumer(self._kafka, "earliest")  # each partition is placed when it is assigned
+        self._consumer.subscribe([self._config.topics.requests], listener=self)
+        return self._consumer
+
+    # What comes
+
+    async def _poll(self, consumer: AIOKafkaConsumer) -> None:
+        while True:
+            if self._draining:  # the group hears of us all the same
+                consumer.pause(*consumer.assignment())
+            for place, records in (await consumer.getmany(timeout_ms=POLL_MS)).items():
+                if place in self._offsets and not self._draining:
+                    for record in records:
+                        self._take(place, record)
+            self._settle_inherited()
+
+    def _take(self, place: TopicPartition, record: ConsumerRecord) -> None:
+        offsets, request = self._offsets[place], read_request(record.value)
+        if not isinstance(request, RequestRecord) or not record.key or self._repeats(request):
+            offsets.take(record.offset, finished=True)
+            return
+        inherited = Inherited(
+            record.key.decode(errors="replace"), request, record.offset, record.timestamp, trace_context(record.headers)
+        )
+        if self._running.knows(request.message_id):  # the partition was away, and the answer was not
+            offsets.take(record.offset, finished=not self._running.when_over(request.message_id, place, record.offset))
+            return
+        offsets.take(record.offset, finished=False)
+        if record.offset < offsets.inherited_until:
+            self._inherited.setdefault(place, []).append(inherited)
+        else:
+            self._begin(place, inherited, self._answer(inherited, 0))
+
+    def _repeats(self, request: RequestRecord) -> bool:
+        """Whether an earlier record asked for the same, under another id."""
+        if not request.key:
+            return False
+        first = self._keys.setdefault((request.key, request.attempt), request.message_id)
+        if len(self._keys) > KEYS_KEPT:
+            self._keys.popitem(last=False)
+        return first != request.message_id
+
+    def _answer(self, inherited: Inherited, attempt: int) -> Answer:
+        return Answer(
+            self._means,
+            inherited.conversation,
+            inherited.request,
+            attempt=attempt,
+            tracing=list(inherited.headers),
+        )
+
+    def _begin(self, place: TopicPartition, inherited: Inherited, answer: Answer) -> None:
+        over = [(place, inherited.offset)]
+        if self._running.count >= self._config.caller.answers:
+            self._running.begin(inherited, answer, answer.give_up(OVERLOADED, TOO_MANY), over, self._over)
+        else:
+            self._running.begin(inherited, answer, answer.run(), over, self._over)
+
+    def _over(self, place: TopicPartition, offset: int) -> None:
+        if (offsets := self._offsets.get(place)) is not None:
+            offsets.done(offset)
+
+    # What others may have begun
+
+    def _settle_inherited(self) -> None:
+        """Look after what is inherited of a partition, once all of that was read."""
+        for place, inherited in list(self._inherited.items()):
+            offsets = self._offsets[place]
+            if offsets.read >= offsets.inherited_until and place not in self._settling:
+                work = self._settled(place, list(inherited))
+                self._settling[place] = asyncio.create_task(work, name=f"what is inherited of {place}")
+
+    async def _settled(self, place: TopicPartition, inherited: list[Inherited]) -> None:
+        left = {each.offset: each for each in inherited}
+
+        def decide(each: Inherited, fate: Fate, answer: Answer | None, text: str) -> None:
+            left.pop(each.offset, None)
+            self._inherited[place].remove(each)
+            self._decided(place, each, fate, answer, text)
+
+        async def partition_of(key: bytes) -> int:
+            return await self._means.producer.partition(self._config.topics.tokens, key)
+
+        async def settle() -> None:
+            inheritance = Inheritance(
+                self._kafka, self._config.topics.tokens, self._config.caller.lease_s, partition_of, self._answer, decide
+            )
+            await inheritance.settle(list(left.values()))
+
+        try:
+            await until_available(settle, self._kafka.startup_timeout_s)
+        except Exception as problem:  # noqa: BLE001 -- whatever it is ends the process, and is said there
+            self._fail(problem)
+        else:
+            self._inherited.pop(place, None)
+            self._settling.pop(place, None)
+
+    def _decided(
+        self, place: TopicPartition, inherited: Inherited, fate: Fate, answer: Answer | None, text: str
+    ) -> None:
+        self._numbers.add("tokenmill_caller_inherited_total", fate)
+        if answer is None:
+            self._over(place, inherited.offset)
+            return
+        log.warning("an answer was taken over, and is %s: %s", fate, inherited.request.message_id)
+        if fate == "failed":
+            work = answer.give_up(LOST, BAD_GATEWAY)
+            self._running.begin(inherited, answer, work, [(place, inherited.offset)], self._over)
+        else:
+            answer.go_on(text)
+            self._begin(place, inherited, answer)
+
+    # Partitions come and go
+
+    async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
+        """Say how far they are."""
+        if self._consumer is not None and self._offsets:
+            await self._commit(self._consumer)
+
+    async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        """Read each from where it is done; what was asked for up to now may be under way somewhere."""
+        for place in list(self._offsets):
+            await self._let_go(place)
+        places = sorted(assigned)
+        try:
+            await until_available(lambda: self._place(places), self._kafka.startup_timeout_s)
+        except TokenmillError as problem:
+            self._fail(problem)
+        self._assigned = True
+        log.info("%d partitions are ours", len(places))
+
+    async def _let_go(self, place: TopicPartition) -> None:
+        del self._offsets[place]
+        self._inherited.pop(place, None)
+        settling = self._settling.pop(place, None)
+        if settling is not None:
+            settling.cancel()
+            await asyncio.gather(settling, return_exceptions=True)
+
+    async def _place(self, places: list[TopicPartition]) -> None:
+        consumer = self._consumer
+        assert consumer is not None  # noqa: S101 -- it assigned the partitions
+        if not places:
+            return
+        committed = await committed_offsets(consumer, places)
+        firsts = await deadline(consumer.beginning_offsets(places), "look up the log's beginning")
+        ends = await deadline(consumer.end_offsets(places), "look up the log's end")
+        oldest = int((time.time() - self._config.front.answer_s) * 1000)
+        found = await deadline(consumer.offsets_for_times(dict.fromkeys(places, max(0, oldest))), "look up by time")
+        for place in places:
+            begin = (
+                committed[place].offset if place in committed else found[place].offset if found[place] else ends[place]
+            )
+            begin = min(max(begin, firsts[place]), ends[place])
+            consumer.seek(place, begin)
+            self._offsets[place] = Offsets(begin, ends[place])
+
+    async def _tend(self, consumer: AIOKafkaConsumer) -> None:
+        while True:
+            await asyncio.sleep(COMMIT_S)
+            await self._commit(consumer)
+
+    async def _commit(self, consumer: AIOKafkaConsumer) -> None:
+        """What can't be committed now is with the next one; of a partition that is gone it is another's to say."""
+        due = {place: each.committed for place, each in self._offsets.items() if each.committed != each.begin}
+        if not due:
+            return
+        try:
+            await deadline(consumer.commit(due), "commit")
+        except (Unavailable, KafkaError) as problem:
+            log.info("not committed: %s", problem)
+        else:
+            for place, offset in due.items():
+                if place in self._offsets:
+                    self._offsets[place].begin = offset
+
+    def _fail(self, problem: Exception) -> None:
+        if not self._failed.done():
+            self._failed.set_exception(problem)
+
+
+def _look(ended: "asyncio.Future[Any]") -> None:
+    """Raise a `TokenmillError` if it failed."""
+    problem = ended.exception()
+    if problem is not None:
+        raise problem if isinstance(problem, TokenmillError) else FatalError(f"calling models failed: {problem!r}")

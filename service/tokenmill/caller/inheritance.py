@@ -1,0 +1,176 @@
+"""What becomes of answers whose caller may be lost: those that were asked for before a partition came to be ours.
+
+Rules of this file:
+
+1. The log says everything. An answer is alive as long as somebody writes it: a caller writes at least three times in
+   `caller.lease_s`. One that has ended is done; one that is alive is left to whoever writes it.
+2. One of which nothing came for so long is taken over: by a record in the next range of numbers, behind which what the
+   one before still writes is dropped (see `writing`). If several try, the first one in the log has it.
+3. So what lies before that record is all there will be of it. If that is nothing, the model is called again. Else it is
+   gone on with, where the upstream `continues`; or it ends as one that failed. Which of these is counted, and logged.
+"""
+
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from tokenmill.apis.record import RequestRecord
+from tokenmill.caller.answer import TAKEOVER, Answer
+from tokenmill.caller.signs import Signs
+from tokenmill.config import Kafka
+from tokenmill.kafka import deadline, started, stopped
+from tokenmill.records import Headers, PlacedRecord, header
+from tokenmill.worker.connect import make_reader
+
+log = logging.getLogger(__name__)
+
+POLL_MS = 100
+"""Between two looks whether somebody has been silent for too long."""
+
+EARLIER_MS = 1_000
+"""Before the request's own time that is read: clocks of fronts and callers differ."""
+
+Fate: TypeAlias = Literal["over", "called-again", "continued", "failed"]
+
+FATES: tuple[Fate, ...] = ("over", "called-again", "continued", "failed")
+"""It had ended, or another caller has it; nothing had come of it; it is gone on with; it could not be."""
+
+
+class Inherited(msgspec.Struct, frozen=True):
+    """A request of which it is not known how far its answer has come."""
+
+    conversation: str
+    request: RequestRecord
+    offset: int
+    time_ms: int
+    """Of its record."""
+    headers: Headers = ()
+
+    @property
+    def who(self) -> tuple[bytes, str]:
+        """Key and message."""
+        return self.conversation.encode(), self.request.message_id
+
+
+Decide: TypeAlias = Callable[[Inherited, Fate, Answer | None, str], None]
+"""Gets each with what becomes of it, the answer to go on with, and the text that there is."""
+
+Begin: TypeAlias = Callable[[Inherited, int], Answer]
+"""Makes an answer with the number of its range."""
+
+
+class Inheritance:
+    """Looks after the inherited requests of one partition, until each has its fate."""
+
+    def __init__(
+        self,
+        kafka: Kafka,
+        tokens: str,
+        lease_s: float,
+        partition_of: Callable[[bytes], Awaitable[int]],
+        begin: Begin,
+        decide: Decide,
+    ) -> None:
+        """`tokens`: the topic of chunks; `partition_of` says where a conversation is there."""
+        self._kafka = kafka
+        self._tokens = tokens
+        self._lease_s = lease_s
+        self._partition_of = partition_of
+        self._begin = begin
+        self._decide = decide
+        self._waiting: dict[tuple[bytes, str], tuple[Inherited, Signs]] = {}
+        self._taking: dict[tuple[bytes, str], tuple[Answer, bytes, int]] = {}
+        """Those for which we have written that record: the answer, its name, its number."""
+        self._ends: dict[int, int] = {}
+        """The ends of the partitions of `tokens` when reading began."""
+
+    async def settle(self, inherited: Sequence[Inherited]) -> None:
+        """Until each has its fate. Raises `Unavailable`."""
+        now, now_ms = time.monotonic(), time.time() * 1000
+        for each in inherited:
+            age = max(0.0, now_ms - each.time_ms) / 1000
+            self._waiting[each.who] = each, Signs(now - age)
+        consumer = await started(lambda: make_reader(self._kafka), "read tokens", self._kafka.startup_timeout_s)
+        try:
+            await self._place(consumer, min(each.time_ms for each in inherited) - EARLIER_MS)
+            while self._waiting:
+                await self._look(consumer)
+        finally:
+            await stopped(consumer)
+
+    async def _place(self, consumer: AIOKafkaConsumer, since_ms: int) -> None:
+        numbers = {await self._partition_of(each.who[0]) for each, _ in self._waiting.values()}
+        places = [TopicPartition(self._tokens, number) for number in sorted(numbers)]
+        consumer.assign(places)
+        ends = await deadline(consumer.end_offsets(places), "look up the end of tokens")
+        found = await deadline(
+            consumer.offsets_for_times(dict.fromkeys(places, max(0, since_ms))), "look up tokens by time"
+        )
+        for place in places:
+            consumer.seek(place, found[place].offset if found[place] else ends[place])
+        self._ends = {place.partition: end for place, end in ends.items()}
+
+    async def _look(self, consumer: AIOKafkaConsumer) -> None:
+        """What was written, then who is silent."""
+        batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), "read tokens")
+        for place, records in batches.items():
+            for record in records:
+                self._take(record, live=record.offset >= self._ends[place.partition])
+        reached = {
+            number
+            for number, end in self._ends.items()
+            if await deadline(consumer.position(TopicPartition(self._tokens, number)), "read tokens") >= end
+        }
+        for who, (inherited, signs) in list(self._waiting.items()):
+            silent = time.monotonic() - signs.at > self._lease_s
+            if silent and who not in self._taking and await self._partition_of(who[0]) in reached:
+                await self._take_over(inherited, signs)
+
+    def _take(self, record: PlacedRecord, *, live: bool) -> None:
+        """A record of `tokens`: of one that is waited for, a sign of it."""
+        for message_id in _messages(record.key, self._waiting):
+            inherited, signs = self._waiting[record.key or b"", message_id]
+            age = 0.0 if live else max(0.0, time.time() * 1000 - record.timestamp) / 1000
+            took = signs.take(record, message_id, time.monotonic() - age)
+            if signs.ended:
+                self._settle(inherited, "over", None, "")
+            elif took is not None:
+                self._taken(inherited, signs, took, header(record.headers, TAKEOVER))
+
+    async def _take_over(self, inherited: Inherited, signs: Signs) -> None:
+        """Write the record behind which the answer is ours, if it is the first one of its range."""
+        number, name = signs.range + 1, secrets.token_hex(8).encode()
+        answer = self._begin(inherited, number)
+        self._taking[inherited.who] = answer, name, number
+        log.warning("an answer has no caller any more and is taken over: %s", inherited.request.message_id)
+        await answer.take_over(name)
+
+    def _taken(self, inherited: Inherited, signs: Signs, number: int, name: bytes | None) -> None:
+        """A range begins: ours, or that of another caller who was faster."""
+        ours = self._taking.pop(inherited.who, None)
+        if ours is None:
+            return
+        answer, own_name, own_number = ours
+        if (own_name, own_number) != (name, number):
+            return  # it is looked after on; if that one falls silent, too, it is taken over again
+        if not signs.content:
+            self._settle(inherited, "called-again", answer, "")
+        elif signs.text and answer.continues:
+            self._settle(inherited, "continued", answer, "".join(signs.text))
+        else:
+            self._settle(inherited, "failed", answer, "")
+
+    def _settle(self, inherited: Inherited, fate: Fate, answer: Answer | None, text: str) -> None:
+        self._waiting.pop(inherited.who, None)
+        self._taking.pop(inherited.who, None)
+        self._decide(inherited, fate, answer, text)
+
+
+def _messages(key: bytes | None, waiting: Mapping[tuple[bytes, str], object]) -> list[str]:
+    """The messages of a conversation that are waited for."""
+    return [message for other, message in waiting if other == key]

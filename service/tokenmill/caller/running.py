@@ -1,0 +1,168 @@
+"""The answers of a process that are under way: each a task, watched from outside, with signs of life in the log."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, TypeAlias
+
+from aiokafka import TopicPartition
+
+from tokenmill.caller.answer import Answer, Means, Outcome
+from tokenmill.caller.finishes import Finishes
+from tokenmill.caller.inheritance import Inherited
+from tokenmill.errors import Unavailable
+from tokenmill.observe import Numbers
+
+log = logging.getLogger(__name__)
+
+SIGNS = 3
+"""Of life in one lease: one may be late."""
+
+ENDED_KEPT = 10_000
+"""Answers that are over and are remembered: a partition that comes back is read from its last commit."""
+
+CLOSE_S = 3.0
+"""For answers that are cut off to leave their servers."""
+
+AGAIN_S = 0.5
+"""Before Kafka is asked again that did not answer."""
+
+FAILED, SERVER_ERROR = "the caller failed; its log says why", 500
+
+Place: TypeAlias = tuple[TopicPartition, int]
+"""Where a request is."""
+
+Over: TypeAlias = Callable[[TopicPartition, int], None]
+
+
+class _Run:
+    """One of them."""
+
+    def __init__(self, answer: Answer, places: Iterable[Place]) -> None:
+        self.answer = answer
+        self.places = list(places)
+        """Of its request, each time it was read."""
+        self.task: asyncio.Task[Outcome] | None = None
+
+
+class Running:
+    """All of them."""
+
+    def __init__(self, means: Means, finishes: Finishes, lease_s: float, numbers: Numbers) -> None:
+        self._means = means
+        self._finishes = finishes
+        self._lease_s = lease_s
+        self._numbers = numbers
+        self._runs: dict[str, _Run] = {}
+        self._ended: OrderedDict[str, None] = OrderedDict()
+        numbers.read("tokenmill_caller_running", lambda: [((), self.count)])
+        numbers.read("tokenmill_caller_waiting", lambda: [((), sum(pool.waiting for pool in self._pools()))])
+        numbers.read("tokenmill_caller_urls_left_alone", lambda: [((), sum(pool.closed for pool in self._pools()))])
+
+    def _pools(self) -> Iterable[Any]:
+        return {id(served.pool): served.pool for served in self._means.models.values()}.values()
+
+    @property
+    def count(self) -> int:
+        """Answers under way."""
+        return len(self._runs)
+
+    def knows(self, message_id: str) -> bool:
+        """Whether an answer is under way here, or was a short time ago."""
+        return message_id in self._runs or message_id in self._ended
+
+    def when_over(self, message_id: str, place: TopicPartition, offset: int) -> bool:
+        """Whether it is under way; then its end is told of this place, too."""
+        run = self._runs.get(message_id)
+        if run is not None:
+            run.places.append((place, offset))
+        return run is not None
+
+    def begin(
+        self,
+        inherited: Inherited,
+        answer: Answer,
+        work: Coroutine[Any, Any, Outcome],
+        places: Iterable[Place],
+        over: Over,
+    ) -> None:
+        """Let an answer go to its end, and tell of that."""
+        message_id = inherited.request.message_id
+        run = self._runs[message_id] = _Run(answer, places)
+        run.task = asyncio.create_task(self._watched(inherited, answer, work, run), name=f"the answer {message_id}")
+        run.task.add_done_callback(lambda task: self._done(message_id, run, task, over))
+
+    async def _watched(
+        self, inherited: Inherited, answer: Answer, work: Coroutine[Any, Any, Outcome], run: _Run
+    ) -> Outcome:
+        """Its end may be somebody else's doing, as by a stop."""
+
+        def ended() -> None:
+            if run.task is not None and not run.task.done():
+                answer.stop(run.task)
+
+        try:
+            unwatch = await self._unwatched(inherited, ended)
+        except BaseException:
+            work.close()
+            raise
+        try:
+            return await work
+        except Exception:
+            log.exception("an answer failed: %s", inherited.request.message_id)
+            return await answer.give_up(FAILED, SERVER_ERROR)
+        finally:
+            unwatch()
+
+    async def _unwatched(self, inherited: Inherited, ended: Callable[[], None]) -> Callable[[], None]:
+        """Watch for its end, as soon as Kafka answers; returns what ends that."""
+        while True:
+            try:
+                return await self._finishes.watch(inherited.conversation, inherited.request.message_id, ended)
+            except Unavailable as problem:
+                log.warning("an answer waits: %s", problem)
+                await asyncio.sleep(AGAIN_S)
+
+    def _done(self, message_id: str, run: _Run, task: "asyncio.Task[Outcome]", over: Over) -> None:
+        del self._runs[message_id]
+        if task.cancelled():
+            return  # by us, at the end: whoever has its partition next goes on
+        self._ended[message_id] = None
+        if len(self._ended) > ENDED_KEPT:
+            self._ended.popitem(last=False)
+        self._count(run.answer, task.result())
+        for place, offset in run.places:
+            over(place, offset)
+
+    def _count(self, answer: Answer, outcome: Outcome) -> None:
+        self._numbers.add("tokenmill_caller_answers_total", outcome)
+        if answer.failure:
+            self._numbers.add("tokenmill_caller_failures_total", answer.failure)
+        if answer.first_s is not None:
+            self._numbers.histograms["tokenmill_caller_first_token_seconds"].observe(answer.first_s)
+
+    async def beat(self) -> None:
+        """Give signs of life, until cancelled: of answers of which nothing was written for a while."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            await asyncio.sleep(self._lease_s / SIGNS / 2)
+            for run in tuple(self._runs.values()):
+                if clock() - run.answer.writer.written_at > self._lease_s / SIGNS / 2:
+                    await run.answer.writer.beat()
+
+    async def finished(self, seconds: float) -> None:
+        """Wait for them."""
+        tasks = [run.task for run in self._runs.values() if run.task is not None]
+        if tasks:
+            log.info("%d answers are waited for", len(tasks))
+            await asyncio.wait(tasks, timeout=seconds)
+
+    async def close(self) -> None:
+        """Cut off those that are left: who has their partitions next takes them over."""
+        tasks = [run.task for run in self._runs.values() if run.task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            log.warning("%d answers are cut off", len(tasks))
+            await asyncio.wait(tasks, timeout=CLOSE_S)

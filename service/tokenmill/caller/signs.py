@@ -1,0 +1,82 @@
+"""What the topic `tokens` says of one answer: whether it goes on, who writes it, and what has come."""
+
+from tokenmill.caller.writing import RANGE
+from tokenmill.codecs import Chunk
+from tokenmill.codecs.native import NATIVE
+from tokenmill.errors import RecordError
+from tokenmill.limits import MIB
+from tokenmill.records import InputRecord, PlacedRecord, header
+from tokenmill.session.identity import choice_index, has_content
+from tokenmill.session.idle import condition_of
+
+TEXT_CHARS = 4 * MIB
+"""Of an answer that may be gone on with: a million tokens."""
+
+
+class Signs:
+    """A function of the answer's records, but for the times at which they were seen."""
+
+    def __init__(self, at: float) -> None:
+        """`at`: when it was heard of last, in monotonic seconds; at first, when it was asked for."""
+        self.at = at
+        self.range = -1
+        """The number of the writer that has it."""
+        self.content = False
+        """Something has come."""
+        self.text: list[str] | None = []
+        """Its text; None if it is more than text of one choice, or too long."""
+        self.ended = False
+        self._size = 0
+        self._open = set[int]()
+        """Choices that have not ended."""
+        self._last = -1
+        """Offset of its last record."""
+
+    def take(self, record: PlacedRecord, message_id: str, at: float) -> int | None:
+        """A record of its conversation. Returns the number of a writer whose first record it is."""
+        if header(record.headers, "tm-codec") not in (None, b"native"):
+            return None
+        try:
+            _, (chunk,) = NATIVE.decode(b"", _as_input(record))
+        except RecordError:
+            return None
+        if chunk.message_id != message_id or self.ended:
+            return None
+        number = self.range if chunk.seq is None else chunk.seq // RANGE
+        if number < self.range:
+            return None  # somebody writes who has it no more
+        self.at = max(self.at, at)
+        begins, self.range = number > self.range, number
+        self._read(chunk, record)
+        self._last = record.offset
+        return number if begins else None
+
+    def _read(self, chunk: Chunk, record: PlacedRecord) -> None:
+        if chunk.control is not None:
+            condition = condition_of(_as_input(record)) if chunk.control == "timeout" else None
+            self.ended = condition is None or condition.holds(0, self._last)
+            return
+        if chunk.seq is None:
+            return  # a sign of life
+        choice = choice_index(chunk)
+        self._open.add(choice)
+        if chunk.end is True:
+            self._open.discard(choice)
+            self.ended = not self._open
+        self.content |= has_content(chunk) or chunk.finish_reason is not None
+        only_text = not (choice or chunk.reasoning or chunk.tool_calls or chunk.part is not None)
+        self._keep(chunk.delta or "", only_text=only_text)
+
+    def _keep(self, text: str, *, only_text: bool) -> None:
+        self._size += len(text)
+        if not only_text or self._size > TEXT_CHARS:
+            self.text = None
+        elif self.text is not None and text:
+            self.text.append(text)
+
+
+def _as_input(record: PlacedRecord) -> InputRecord:
+    headers = list(record.headers)
+    return InputRecord(
+        record.topic, record.partition, record.offset, record.timestamp, record.key, record.value, headers
+    )
