@@ -9,7 +9,7 @@ import pytest
 from tests.session.logs import events, log, run
 from tests.support.parsing import text_of
 from tests.support.restoring import restore
-from tokenmill.dialects import Envelope, dialect, native
+from tokenmill.dialects import DIALECTS, Envelope, dialect, native
 from tokenmill.events import ErrorCode, Event
 from tokenmill.limits import KIB, Limits
 from tokenmill.records import Output
@@ -271,16 +271,8 @@ def test_every_record_leads_to_where_its_message_began() -> None:
     assert set(opened[starts[2] :]) == {b"1003"}
 
 
-HIDING = [
-    "ag_ui",
-    "agent",
-    "ai_sdk_ui",
-    "anthropic",
-    "anthropic_message",
-    "openai",
-    "openai_completion",
-    "openai_responses",
-]
+_SHOWING = {"native", "ai_sdk_parts", "interceptor", "segments", "session"}
+HIDING = sorted({each.name for each in DIALECTS} - _SHOWING)
 CUT_CALL: list[dict[str, Any]] = [OPEN | {"delta": "a "}, {"message_id": "m", "delta": CALL[:30]}]
 
 
