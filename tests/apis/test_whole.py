@@ -109,3 +109,35 @@ def test_nothing_is_no_answer(api: Api) -> None:
     """Its caller waits for all choices."""
     with pytest.raises(ValueError, match="no choice has ended"):
         whole_answer(api, {0: []})
+
+
+def sent_back(name: str) -> dict[str, list[Any]]:
+    """What a client of each API sends of an answer with its next request, as its SDK writes it."""
+    done = {api.name: whole_answer(api, {0: payloads(api, name)}) for api in (CHAT, RESPONSES, MESSAGES)}
+    completion = ChatCompletion.model_validate_json(done["chat"])
+    response = Response.model_validate_json(done["responses"])
+    message = Message.model_validate_json(done["messages"])
+    return {
+        "chat": [completion.choices[0].message.model_dump()],
+        "responses": [item.model_dump() for item in response.output],
+        "messages": [{"role": "assistant", "content": [block.model_dump() for block in message.content]}],
+    }
+
+
+@pytest.mark.parametrize("name", ["reasoning, text and a call", "two calls with text around", "parts of a provider"])
+def test_an_answer_can_be_sent_back(name: str) -> None:
+    """Every API reads the same conversation out of its own."""
+    back, user = sent_back(name), {"role": "user", "content": "And?"}
+    asked = [
+        CHAT.read({"model": "m", "messages": [*back["chat"], user]}),
+        RESPONSES.read({"model": "m", "input": [*back["responses"], user]}),
+        MESSAGES.read({"model": "m", "max_tokens": 9, "messages": [*back["messages"], user]}),
+    ]
+    for ask in asked:
+        assert [message["role"] for message in ask.messages][-1] == "user"
+        assert {message["role"] for message in ask.messages[:-1]} == {"assistant"}
+    calls = [[call["function"] for each in ask.messages for call in each.get("tool_calls", ())] for ask in asked]
+    called = [[(call["name"], json.loads(call["arguments"])) for call in each] for each in calls]
+    assert called[0] == called[1] == called[2]
+    thought = ["".join(each.get("reasoning_content", "") for each in ask.messages) for ask in asked]
+    assert thought[0] == thought[1] == thought[2]
