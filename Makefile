@@ -129,8 +129,8 @@ COMPILE := uv pip compile --universal --python-version 3.11 --quiet --generate-h
 .PHONY: lock
 lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
 	$(COMPILE) pyproject.toml --extra auth --extra demo --extra templates --extra tools --group dev --upgrade --output-file requirements.lock
-	$(COMPILE) pyproject.toml --extra auth --constraint requirements.lock --output-file deploy/requirements.lock
-	$(COMPILE) pyproject.toml --extra auth --extra tools --constraint requirements.lock --output-file deploy/tools.lock
+	$(COMPILE) pyproject.toml --extra auth --extra templates --constraint requirements.lock --output-file deploy/requirements.lock
+	$(COMPILE) pyproject.toml --extra auth --extra templates --extra tools --constraint requirements.lock --output-file deploy/tools.lock
 	$(COMPILE) --group build --constraint requirements.lock --output-file deploy/build.lock
 
 .PHONY: audit

@@ -20,20 +20,22 @@ from tests.support.deployment import DEPLOY, promtool, read_yaml, tool
 from tokenmill.config import load_config
 from tokenmill.events import Error, Finish, ToolCall
 from tokenmill.library import Parser
+from tokenmill.process import EXIT_S
 from tokenmill.servers import KafkaServer, RedisServer
 from tokenmill.servers.gateway import GatewayProcess
 from tokenmill.servers.worker import WorkerProcess
 
 COMPOSE = DEPLOY / "compose.yaml"
-OURS = {"topics", "worker", "gateway", "publisher"}
+OURS = {"topics", "worker", "gateway", "front", "publisher"}
 SOONEST_S = 10
 """Docker starts again at once what ran for so long."""
 
 
-def read(path: Path) -> subprocess.CompletedProcess[str]:
+def read(path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """What the reference reader says of a compose file."""
     command = [str(tool("compose-spec")), "--format", "json", str(path)]
-    return subprocess.run(command, cwd=DEPLOY, capture_output=True, text=True, timeout=60, check=False)
+    environ = {**os.environ, **variables}
+    return subprocess.run(command, cwd=DEPLOY, env=environ, capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +88,7 @@ def test_what_is_mounted_is_there(services: dict[str, dict[str, Any]]) -> None:
 def test_nothing_can_be_reached_from_outside(services: dict[str, dict[str, Any]]) -> None:
     """Passwords there are none but one that everybody can read, so ports are open to this machine only."""
     ports = [port for service in services.values() for port in service.get("ports", ())]
-    assert {port["target"] for port in ports} == {3000, 8090, 9090, 29092}
+    assert {port["target"] for port in ports} == {3000, 8090, 8093, 9090, 29092}
     assert {port["host_ip"] for port in ports} == {"127.0.0.1"}
 
 
@@ -109,6 +111,8 @@ def test_the_drain_ends_before_docker_kills(services: dict[str, dict[str, Any]])
     assert config.worker.shutdown_timeout_s < 30
     assert services["gateway"]["stop_grace_period"] == "30s"
     assert config.gateway.drain_s < 30
+    assert services["front"]["stop_grace_period"] == "60s"
+    assert config.front.drain_s + config.caller.drain_s + 2 * EXIT_S < 60
 
 
 def test_the_gateway_lets_in_who_has_the_key(services: dict[str, dict[str, Any]]) -> None:
@@ -124,6 +128,33 @@ def test_the_gateway_lets_in_who_has_the_key(services: dict[str, dict[str, Any]]
     assert f"127.0.0.1:{config.ops_port}/healthz" in service["healthcheck"]["test"][-1]
 
 
+@pytest.mark.parametrize(
+    ("variables", "model", "kind", "url"),
+    [
+        ({}, "model", "vllm", "http://host.docker.internal:8000"),
+        (
+            {"MODEL": "qwen3", "MODEL_KIND": "llama.cpp", "MODEL_URL": "http://box:8080"},
+            "qwen3",
+            "llama.cpp",
+            "http://box:8080",
+        ),
+    ],
+)
+def test_the_front_has_a_model_server_that_variables_say(
+    variables: dict[str, str], model: str, kind: str, url: str
+) -> None:
+    """On this machine, unless they do; and it lets in who has the gateway's key."""
+    service = json.loads(read(COMPOSE, **variables).stdout)["services"]["front"]
+    config = load_config(None, service["environment"])
+    (upstream,) = config.upstreams
+    assert (upstream.models, upstream.kind, upstream.urls) == ([model], kind, [url])
+    assert service["extra_hosts"] == ["host.docker.internal=host-gateway"]
+    (secret,) = service["secrets"]
+    assert (config.gateway.auth, config.gateway.keys_file) == ("keys", f"/run/secrets/{secret['source']}")
+    assert [port["target"] for port in service["ports"]] == [config.front.port]
+    assert f"127.0.0.1:{config.front.ops_port}/healthz" in service["healthcheck"]["test"][-1]
+
+
 def test_prometheus_scrapes_the_workers(services: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     """Its configuration and the rules, laid out as they are mounted, pass `promtool check config`."""
     home = tmp_path / "etc" / "prometheus"
@@ -137,7 +168,11 @@ def test_prometheus_scrapes_the_workers(services: dict[str, dict[str, Any]], tmp
     found = read_yaml(home / "prometheus.yml")["scrape_configs"][0]["dns_sd_configs"]
     ports = {name: each["port"] for each in found for name in each["names"]}
     config = load_config(None, services["worker"]["environment"])
-    assert ports == {"worker": config.worker.port, "gateway": config.gateway.ops_port}
+    assert ports == {
+        "worker": config.worker.port,
+        "gateway": config.gateway.ops_port,
+        "front": config.front.ops_port,
+    }
 
 
 def test_grafana_finds_data_and_dashboard(services: dict[str, dict[str, Any]]) -> None:

@@ -80,6 +80,7 @@ def test_the_locks_of_the_image_are_parts_of_the_whole_lock() -> None:
         assert len(pins(lock)) > 5
         assert pins(lock).items() <= whole.items()
     assert not {"pytest", "mypy", "ruff", "hatchling", "confluent-kafka", "openai"} & pins(LOCKS[1]).keys()
+    assert pins(LOCKS[1]).items() <= pins(LOCKS[2]).items()
 
 
 def test_packages_are_taken_by_hash_only() -> None:
@@ -146,6 +147,15 @@ def servers() -> Iterator[Path]:
         path.write_text(json.dumps({"mcpServers": {"odd": {"command": "python", "args": ["-c", program]}}}))
         Path(folder).chmod(0o755)
         yield path
+
+
+@pytest.mark.slow
+def test_chat_templates_can_be_rendered(installed: Nobody) -> None:
+    """Whoever calls models needs that: Jinja2 is there, and the process that renders starts without rights."""
+    asked = {"cpu_s": 9, "template": "{{ dish | upper }}", "conversations": [{"dish": "soup"}]}
+    render = 'printf %s "$1" | python -m tokenmill.templates.sandbox'
+    said = installed.run("sh", "-c", render, "sh", json.dumps(asked))
+    assert json.loads(said) == [{"text": "SOUP"}]
 
 
 @pytest.mark.slow
