@@ -217,7 +217,7 @@ class Error(Event, frozen=True, tag="error"):
     name: str | UnsetType = UNSET
     """Of the tool, if it got so far."""
     raw: str | UnsetType = UNSET
-    """Beginning of the source, at most 4 KiB; of `upstream`, of the provider's answer, whose HTTP status is the next."""
+    """Beginning of the source, at most 4 KiB; of `upstream` that of the provider's answer, whose status follows."""
     status: int | UnsetType = UNSET
 
 

@@ -12,7 +12,7 @@ ToolChoice: TypeAlias = Literal["auto", "none", "required", "named"]
 class BadAsk(Exception):
     """A request that can't be served as it is: the message says what to change, `param` names the field.
 
-    `code` is OpenAI's word for it, if there is one: `unsupported_parameter`, `invalid_type`, `missing_required_parameter`.
+    `code` is OpenAI's word for it, if there is one: `unsupported_parameter`, `missing_required_parameter`.
     """
 
     def __init__(self, message: str, param: str = "", code: str = "") -> None:

@@ -24,7 +24,7 @@ class Finishes:
         self._hub.watch(key, message, over)
 
         def unwatch() -> None:
-            self._hub.unwatch(key, message)
+            self._hub.unwatch(key, message, over)
             self._tail.unpin(partition)
 
         return unwatch

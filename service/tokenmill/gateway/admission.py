@@ -4,7 +4,7 @@ from aiohttp import web
 
 from tokenmill.gateway.grant import Action, Grant, Rights
 from tokenmill.gateway.places import Place, Places
-from tokenmill.gateway.rights import authorised
+from tokenmill.gateway.rights import authorised, credentials_of
 from tokenmill.gateway.stream import Held
 
 NOBODY = Grant(name="", conversations=(), actions=frozenset())
@@ -21,6 +21,10 @@ class Admission:
     async def check(self, request: web.BaseRequest, conversation: str, action: Action) -> Grant:
         """The grant of whoever may do this. Raises `Refused`."""
         return await authorised(self._rights, request, conversation, action)
+
+    async def who(self, request: web.BaseRequest) -> Grant:
+        """The grant of whoever asks, whatever for. Raises `Refused`."""
+        return await self._rights.grant(credentials_of(request))
 
     def place(self, grant: Grant) -> Place:
         """A place for a connection."""

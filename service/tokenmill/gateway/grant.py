@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from tokenmill.apis.record import own_prefix
 from tokenmill.gateway.problems import FORBIDDEN, UNAUTHENTICATED, Refused
 
 Action: TypeAlias = Literal["read", "stop", "write"]
@@ -72,7 +73,11 @@ class Grant(msgspec.Struct, frozen=True):
             return False
         if self.by_ticket:
             return conversation in self.conversations
-        return any(fits(pattern, conversation) for pattern in self.conversations)
+        return self.owns(conversation) or any(fits(pattern, conversation) for pattern in self.conversations)
+
+    def owns(self, conversation: str) -> bool:
+        """Whether it is one that the front made for this name, as its client named none."""
+        return bool(self.name) and conversation.startswith(own_prefix(self.name))
 
     def covers(self, other: "Grant") -> bool:
         """Whether `other` is this one, or came of it by a ticket."""

@@ -144,8 +144,8 @@ class Process:
         operators = ops_app(exposition(numbers), self.readiness, [watches[1].middleware()])
         async with (
             self._routed(serving, watches[0]) as clients,
-            _listening(operators, watches[1], settings.ops_bind, settings.ops_port, "ops_"),
-            _listening(clients, watches[0], settings.bind, settings.port, "", self._tls) as site,
+            listening(operators, watches[1], settings.ops_bind, settings.ops_port, "gateway", "ops_"),
+            listening(clients, watches[0], settings.bind, settings.port, "gateway", "", self._tls) as site,
         ):
             yield site
 
@@ -193,18 +193,25 @@ class Process:
 
 
 @contextlib.asynccontextmanager
-async def _listening(
-    app: web.Application, watch: Deadlines, bind: str, port: int, prefix: str, tls: ssl.SSLContext | None = None
+async def listening(
+    app: web.Application,
+    watch: Deadlines,
+    bind: str,
+    port: int,
+    section: str,
+    prefix: str,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[web.BaseSite]:
+    """A port that is open as long as the block lasts: that of the settings `bind` and `port` of a section."""
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, logger=server_log(), shutdown_timeout=1.0)
     await runner.setup()
     assert runner.server is not None  # noqa: S101 -- it was set up
     watching = asyncio.create_task(watch.run(runner.server))
     try:
-        with bound(bind, port, "gateway", prefix) as sock:
+        with bound(bind, port, section, prefix) as sock:
             site = web.SockSite(runner, sock, ssl_context=tls, backlog=BACKLOG)
             await site.start()
-            log.info("gateway.%sport: listening on %s port %d", prefix, bind, sock.getsockname()[1])
+            log.info("%s.%sport: listening on %s port %d", section, prefix, bind, sock.getsockname()[1])
             yield site
     finally:
         watching.cancel()

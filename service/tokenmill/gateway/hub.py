@@ -95,17 +95,21 @@ class Hub:
     def __init__(self, counts: Counts | None = None) -> None:
         self._counts = counts or Counts()
         self._channels: dict[tuple[int, bytes], dict[Subject, Channel]] = {}
-        self._watched: dict[tuple[bytes, bytes], Callable[[], None]] = {}
+        self._watched: dict[tuple[bytes, bytes], list[Callable[[], None]]] = {}
         self.closing = False
         """The process ends: nobody stays who comes to the head."""
 
     def watch(self, key: bytes, message: bytes, over: Callable[[], None]) -> None:
         """Tell when a message of a conversation is over, all its choices included."""
-        self._watched[key, message] = over
+        self._watched.setdefault((key, message), []).append(over)
 
-    def unwatch(self, key: bytes, message: bytes) -> None:
+    def unwatch(self, key: bytes, message: bytes, over: Callable[[], None]) -> None:
         """Tell no more."""
-        self._watched.pop((key, message), None)
+        watchers = self._watched.get((key, message), [])
+        if over in watchers:
+            watchers.remove(over)
+            if not watchers:
+                del self._watched[key, message]
 
     def close(self) -> int:
         """Send everybody home, and whoever comes from now on. Answers how many were there."""
@@ -160,15 +164,16 @@ class Hub:
         return told
 
     def _finished(self, entry: Entry) -> None:
-        over = self._watched.get((entry.key, entry.message))
-        if over is None:
+        watchers = self._watched.get((entry.key, entry.message))
+        if watchers is None:
             return
         try:
             event = decode_event(entry.value)
         except msgspec.DecodeError:
             return
         if isinstance(event, Finish) and not event.choices_left:
-            over()
+            for over in tuple(watchers):
+                over()
 
     @staticmethod
     def _taken(channel: Channel, entry: Entry) -> bool:

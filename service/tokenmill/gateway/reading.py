@@ -4,6 +4,7 @@ Where to begin is one of:
 
 - `now`: what comes from here on;
 - `start`: everything of the conversation, as far back as `gateway.lookback_s` and `lookback_records` allow;
+- a time: the same from then on;
 - `message`: the message that is open, from its first event; without one, what comes;
 - a position: what follows the frame of that id. The record that it names is read again, and has to be the one that it
   was: an id of another conversation, or of a log that is gone, is no position of this one.
@@ -14,7 +15,7 @@ However it begins, all of it is read that the view has to know: a record whose m
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -27,7 +28,14 @@ from tokenmill.gateway.position import Position
 from tokenmill.gateway.view import Frame, View
 from tokenmill.gateway.window import Window
 
-Start: TypeAlias = Literal["now", "start", "message"] | Position
+
+class Since(NamedTuple):
+    """A time at or before the first record that is wanted, in milliseconds since the epoch."""
+
+    time_ms: int
+
+
+Start: TypeAlias = Literal["now", "start", "message"] | Position | Since
 
 REPEATS_BEHIND = 1_000
 """Records before a position that are read for what a worker may publish again: those of one commit, in 10 ms."""
@@ -100,7 +108,7 @@ class Reading:
 
     async def begin(self, start: Start, lookback: Lookback, now_ms: int) -> None:
         """Find where reading has to begin. Raises `Gone` and `Unavailable`."""
-        self._whole = start == "start"
+        self._whole = start == "start" or isinstance(start, Since)
         if isinstance(start, Position):
             # A made-up distance may not cost more than `start`; a true one that is larger is found by `tm-opened`.
             await self._behind(start._replace(back=min(start.back, lookback.records)))
@@ -118,6 +126,10 @@ class Reading:
         if start == "now":
             self.place = (self._records.end - 1, END_OF_RECORD)
             self._begin_at(self._records.kept_from)
+            return
+        if isinstance(start, Since):
+            since = await self._records.since(start.time_ms)
+            self._begin_at(self._records.kept_from if since is None else await self._records.there(since))
             return
         self._begin_at(await self._oldest(lookback, now_ms))
         if start == "message":

@@ -9,7 +9,7 @@ import logging
 import math
 import random
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -116,9 +116,15 @@ class Serving:
         return old if found.peeked is None and old.nothing_comes(asked) else found
 
     async def answer(
-        self, request: web.Request, asked: Asked, headers: dict[str, str], held: Held, begun: Begun
+        self,
+        request: web.Request,
+        asked: Asked,
+        headers: dict[str, str],
+        held: Held,
+        begun: Begun,
+        finished: Callable[[], None] = lambda: None,
     ) -> web.StreamResponse:
-        """Answer with the stream that was begun."""
+        """Answer with the stream that was begun; `finished` hears that its client has had all of it."""
         if begun.nothing_comes(asked):
             return web.Response(status=204)  # an EventSource would come back for ever
         response = web.StreamResponse(headers={**asked.framing.headers, **headers})
@@ -127,6 +133,7 @@ class Serving:
             try:
                 if await self.attend(asked, begun, pipe, held) == "finished":
                     await pipe.finish()
+                    finished()
                 else:
                     await _sent_back(pipe, asked.framing.goodbye(random.randint(*RETRY_MS)))  # noqa: S311 -- no secret
             except (TimeoutError, Gone, Unavailable) as problem:

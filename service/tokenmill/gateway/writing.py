@@ -135,7 +135,7 @@ class Writing:
             Sending(self._producer, self._topics.tokens, conversation.encode()),
             self._cap,
         )
-        about: dict[str, Any] = {"message_id": message_id, "options": options, "tracing": _tracing(request.headers)}
+        about: dict[str, Any] = {"message_id": message_id, "options": options, "tracing": tracing_of(request.headers)}
         with self._admission.unnamed_place():
             async with self._sequences.turn(conversation, claim) as turn:
                 if turn.repeat:
@@ -192,7 +192,7 @@ class Writing:
     async def _tool_result(self, request: web.Request) -> web.Response:
         conversation, _ = await self._admitted(request, "write")
         body = _read(request, await Incoming(request, self._idle_s).whole(self._cap), ToolResultBody)
-        return _answer(await self._answered(conversation, body, _tracing(request.headers)))
+        return _answer(await self._answered(conversation, body, tracing_of(request.headers)))
 
     async def say_tool_result(self, conversation: str, fields: Mapping[str, Any]) -> Mapping[str, object]:
         """A result that came as a message of a WebSocket, whose rights were asked. Raises `Refused`."""
@@ -277,7 +277,8 @@ def _converted(fields: Mapping[str, Any], kind: type[T]) -> T:
         raise Refused(BAD_REQUEST, str(problem)) from problem
 
 
-def _tracing(headers: Mapping[str, str]) -> Headers:
+def tracing_of(headers: Mapping[str, str]) -> Headers:
+    """The tracing headers of a request, as its records have them."""
     given = ((name, headers.get(name, "")) for name in TRACING)
     return [(name, text.encode(errors="replace")) for name, text in given if 0 < len(text) <= TRACE_STATE_BYTES]
 

@@ -1,0 +1,119 @@
+"""From a request to the answer that is its: one that is there already, or one that is asked for now.
+
+Rules of this file:
+
+1. What the log knows counts: a request is found by its key, or as the retry of an SDK, after everything was read that is
+   in the log. One with a key is looked for again behind its own record, as another front may have been faster.
+2. A key that came with another body is refused: it can't mean both.
+3. What failed before anything came is asked for again, under the next number of attempts.
+"""
+
+import secrets
+import time
+
+import msgspec
+
+from tokenmill.apis import Api, Ask
+from tokenmill.apis.record import ReaderRecord, RequestRecord
+from tokenmill.config import Front
+from tokenmill.front.identity import Identity
+from tokenmill.front.request_index import Known, RequestIndex
+from tokenmill.front.request_log import RequestLog
+from tokenmill.gateway.grant import Grant
+from tokenmill.gateway.problems import CONFLICT, Refused
+from tokenmill.gateway.producer import Producer
+from tokenmill.records import Headers
+
+OTHER_BODY = "this Idempotency-Key came with another body; send a new key with a new request"
+
+ATTEMPTS = 8
+"""Of one key: more are no accident."""
+
+
+class Asking(msgspec.Struct, frozen=True):
+    """A request of a client, read and let in."""
+
+    api: Api
+    ask: Ask
+    body: bytes
+    identity: Identity
+    grant: Grant
+    tracing: Headers = ()
+
+
+class Requests:
+    """Finds them, and writes them."""
+
+    def __init__(self, settings: Front, topic: str, log: RequestLog, index: RequestIndex, producer: Producer) -> None:
+        self._settings = settings
+        self._topic = topic
+        self._log = log
+        self._index = index
+        self._producer = producer
+
+    async def known(self, asking: Asking) -> Known | None:
+        """The request that this one is again. Raises `Refused` and `Unavailable`."""
+        identity = asking.identity
+        if identity.key:
+            await self._log.caught_up()
+            return self._same(asking, self._index.by_key(identity.key))
+        if identity.again:
+            await self._log.caught_up()
+            since = int((time.time() - self._settings.retry_s) * 1000)
+            return self._index.by_fingerprint(identity.fingerprint, since)
+        return None
+
+    def new(self, asking: Asking, attempt: int) -> Known:
+        """A request that is to be written."""
+        identity, now = asking.identity, int(time.time() * 1000)
+        answer = identity.answer_id(asking.api, now, secrets.token_hex(16))
+        conversation = answer.conversation_of(asking.grant.name)
+        return Known(
+            conversation,
+            str(answer),
+            asking.api.name,
+            identity.fingerprint,
+            identity.key,
+            attempt,
+            identity.stays,
+            now,
+        )
+
+    async def write(self, asking: Asking, known: Known) -> Known:
+        """Put it into the log. Returns the one that counts. Raises `Refused` and `Unavailable`."""
+        record = RequestRecord(
+            message_id=known.message_id,
+            api=known.api,
+            body=msgspec.Raw(asking.body),
+            fingerprint=known.fingerprint,
+            until=known.time_ms + int(self._settings.answer_s * 1000),
+            key=known.key,
+            attempt=known.attempt,
+            stays=known.stays,
+        )
+        key, value = known.conversation.encode(), msgspec.json.encode(record)
+        placed = await self._producer.send(self._topic, key, value, asking.tracing)
+        if not known.key:
+            return known
+        await self._log.reached(placed.partition, placed.offset)
+        return self._same(asking, self._index.by_key(known.key, known.attempt)) or known
+
+    async def attached(self, known: Known) -> None:
+        """Tell all fronts that somebody reads an answer who did not ask for it."""
+        if not known.stays:
+            value = msgspec.json.encode(ReaderRecord(known.message_id))
+            await self._producer.send(self._topic, known.conversation.encode(), value)
+
+    def again(self, known: Known) -> int:
+        """The number of the next attempt, when all of this one failed. Raises `Refused`."""
+        if known.attempt + 1 >= ATTEMPTS:
+            raise Refused(
+                CONFLICT, f"the request with this Idempotency-Key has failed {ATTEMPTS} times; send a new key"
+            )
+        return known.attempt + 1
+
+    @staticmethod
+    def _same(asking: Asking, known: Known | None) -> Known | None:
+        if known is not None and known.fingerprint != asking.identity.fingerprint:
+            raise Refused(CONFLICT, OTHER_BODY)
+        return known

@@ -1,0 +1,57 @@
+"""An answer that failed before anything came of it: it is told by a status, as if there had been no log between."""
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import UNSET
+
+from tokenmill.events import AnyEvent, Error, Finish, MessageStart, Part
+
+BAD_GATEWAY, UNAVAILABLE, LATE = 502, 503, 504
+
+EMPTY = (MessageStart, Part)
+"""Events that bring nothing: of parts, what callers say of themselves, and what a client shows beside an answer."""
+
+
+class Failed(Exception):
+    """The answer can't be had. `raw` is what the model's server said, if it said something."""
+
+    def __init__(self, status: int, message: str, raw: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.raw = raw
+
+
+class Opening(msgspec.Struct):
+    """What the first events of a message add up to."""
+
+    content: bool = False
+    """Something has come, or all there is is a sound end."""
+    failure: Failed | None = None
+    """It is over, and nothing has come."""
+    _said: Error | None = None
+
+    def take(self, event: AnyEvent) -> bool:
+        """The next event. Returns whether it is known now how to answer."""
+        if isinstance(event, EMPTY):
+            return False
+        if isinstance(event, Error) and event.code == "upstream":
+            self._said = event
+            return False
+        if isinstance(event, Finish) and event.reason in ("error", "timeout"):
+            self.failure = failure_of(event, [self._said] if self._said else [])
+        else:
+            self.content = True
+        return True
+
+
+def failure_of(finish: Finish, errors: Iterable[Error]) -> Failed:
+    """Why an answer failed."""
+    said = next((error for error in errors if error.code == "upstream"), None)
+    if said is None:
+        late = finish.reason == "timeout"
+        return Failed(
+            LATE if late else BAD_GATEWAY, "the answer was not over in time" if late else "the answer was lost"
+        )
+    status = BAD_GATEWAY if said.status is UNSET else said.status
+    return Failed(status, said.message, "" if said.raw is UNSET else said.raw)

@@ -1,0 +1,104 @@
+"""One message's native events as they come, for who decides or answers by them inside of the front.
+
+It reads as the gateway's clients do: what the log has, then what comes. What a worker publishes again is dropped on the
+way (`gateway.view`).
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from tokenmill.dialects.native import NATIVE
+from tokenmill.errors import Unavailable
+from tokenmill.gateway.asked import Asked
+from tokenmill.gateway.framing import LINES
+from tokenmill.gateway.hub import Hub, Subject
+from tokenmill.gateway.reading import Reading, Start
+from tokenmill.gateway.view import Frame
+
+
+def native(conversation: str, message_id: str, start: Start) -> Asked:
+    """What is asked of the gateway for it."""
+    return Asked(conversation, NATIVE, LINES, start=start).only(message_id.encode())
+
+
+class Following:
+    """A client at the head of one conversation, with a message that it waits for."""
+
+    def __init__(self, hub: Hub, reading: Reading, message_id: str) -> None:
+        self._hub = hub
+        self._reading = reading
+        self._message = message_id.encode()
+        self._came: deque[Frame] = deque()
+        self._news = asyncio.Event()
+        self._back: int | None = None
+        self._gone = ""
+        self._last = (-1, 0)
+
+    async def frames(self) -> AsyncGenerator[Frame]:
+        """Each frame of the message, of which the last one `ends`. Raises `Unavailable` where the log is lost."""
+        while True:
+            async with aclosing(self._reading.frames()) as batches:
+                async for frames in batches:
+                    for frame in self._wanted(frames):
+                        yield frame
+                        if frame.ends:
+                            return
+            async for frame in self._live():
+                yield frame
+                if frame.ends:
+                    return
+            if self._back is None:
+                raise Unavailable(f"an answer can't be read any more: {self._gone or 'its log is another one'}")
+            back, self._back = self._back, None
+            await self._reading.go_back(self._last, back)
+
+    async def past(self) -> list[Frame]:
+        """What the log has of the message."""
+        async with aclosing(self._reading.frames()) as batches:
+            return [frame async for frames in batches for frame in self._wanted(frames)]
+
+    async def _live(self) -> AsyncGenerator[Frame]:
+        """At the head, until something ends that. No await lies between the last frame of the past and this."""
+        reading = self._reading
+        subject = Subject(reading.partition, reading.key, NATIVE, LINES)
+        self._hub.attach(subject, reading.view, self)
+        try:
+            while True:
+                while self._came:
+                    yield self._came.popleft()
+                if self._back is not None or self._gone or reading.lost:
+                    return
+                await self._news.wait()
+                self._news.clear()
+        finally:
+            self._hub.detach(subject, self)
+
+    def _wanted(self, frames: Sequence[Frame]) -> list[Frame]:
+        found = [frame for frame in frames if frame.place > self._last]
+        if found:
+            self._last = found[-1].place
+        return [frame for frame in found if frame.message == self._message]
+
+    # What the hub tells
+
+    def tell(self, frames: Sequence[Frame], data: bytes) -> None:  # noqa: ARG002 -- bytes are for connections
+        """New frames."""
+        self._came += self._wanted(frames)
+        self._news.set()
+
+    def send_back(self, opened: int) -> None:
+        """Read again from this time on."""
+        self._back = opened
+        self._news.set()
+
+    def lose(self) -> None:
+        """The log is another one now."""
+        self._gone = "its log is another one"
+        self._news.set()
+
+    def send_home(self) -> None:
+        """The process ends."""
+        self._gone = "the process ends"
+        self._news.set()

@@ -1,0 +1,228 @@
+"""`tokenmill front` and `tokenmill caller`: the parts of either, or of both in one process, started and stopped.
+
+Order of a start: Kafka first, then the ports. Order of an end: `/readyz` fails, nobody new is let in, streams are told
+to come back, answers of the caller's get their time.
+"""
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+import uvloop
+from aiohttp import web
+
+from tokenmill.caller.answer import Means
+from tokenmill.caller.caller import Caller
+from tokenmill.caller.finishes import Finishes
+from tokenmill.caller.http import Http
+from tokenmill.caller.renderer import Renderer
+from tokenmill.caller.served import Served, served
+from tokenmill.client import Connection
+from tokenmill.config import Config
+from tokenmill.errors import FatalError, TokenmillError
+from tokenmill.front.asking import Requests
+from tokenmill.front.models import Models
+from tokenmill.front.parts import Parts
+from tokenmill.front.posts import Posts
+from tokenmill.front.readers import Readers
+from tokenmill.front.request_index import RequestIndex
+from tokenmill.front.request_log import RequestLog
+from tokenmill.front.responses import Responses
+from tokenmill.front.server import front_app
+from tokenmill.front.stops import Stops
+from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.deadlines import Deadlines
+from tokenmill.gateway.flusher import Flusher
+from tokenmill.gateway.host import SILENT_S, listening
+from tokenmill.gateway.hub import Hub
+from tokenmill.gateway.origins import Origins
+from tokenmill.gateway.past import Past
+from tokenmill.gateway.places import Places
+from tokenmill.gateway.producer import Producer
+from tokenmill.gateway.rights import make_rights
+from tokenmill.gateway.serving import Serving
+from tokenmill.gateway.tail import Tail
+from tokenmill.gateway.tls import server_context
+from tokenmill.gateway.window import Windows
+from tokenmill.limits import KIB, MIB
+from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, Numbers, exposition, setup_logs
+from tokenmill.observe.ops import ops_app
+from tokenmill.process import EXIT_S, Deadline, tune_garbage_collector
+
+log = logging.getLogger(__name__)
+
+ROUTES = (Posts, Responses, Models)
+"""Each is made of what all share."""
+
+Part = tuple[str, Coroutine[Any, Any, None]]
+"""What runs as long as the process, and its name."""
+
+
+def run_front(config: Config, *, caller: bool) -> int:
+    """The front, with a caller beside it or without, until SIGTERM or SIGINT (0), or a failure (1)."""
+    return _run(config, front=True, caller=caller)
+
+
+def run_caller(config: Config) -> int:
+    """A caller alone."""
+    return _run(config, front=False, caller=True)
+
+
+def _run(config: Config, *, front: bool, caller: bool) -> int:
+    setup_logs(config.worker.log_format, config.worker.log_level)
+    models = served(config)
+    tune_garbage_collector()
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(Process(config, models, front=front, caller=caller).run())
+    except TokenmillError as problem:
+        log.critical("%s", problem)
+        return 1
+    return 0
+
+
+class Process:
+    """The parts of either host."""
+
+    def __init__(self, config: Config, models: Mapping[str, Served], *, front: bool, caller: bool) -> None:
+        self._config = config
+        self._models = models
+        self._front = front
+        self._with_caller = caller
+        gateway, connection = config.gateway, Connection.of(config.kafka)
+        self._numbers = Numbers([*(FRONT_METRICS if front else ()), *(CALLER_METRICS if caller else ())])
+        self._counts = Counts()
+        self._hub = Hub(self._counts)
+        self._flusher = Flusher(gateway.flush_ms / 1000, gateway.heartbeat_s, self._counts)
+        self._windows = Windows(gateway.window_mib * MIB if front else MIB, gateway.window_s)
+        self._tail = Tail(connection, config.topics.events, self._windows, self._hub, self._flusher.told)
+        self._past = Past(connection, config.topics.events, gateway.catch_up_readers)
+        topics = config.topics
+        self._producer = Producer(config.kafka, [topics.tokens, topics.requests])
+        self._deadline = Deadline()
+        self._draining = False
+        self._ready: list[Callable[[], tuple[bool, str]]] = [self._heard]
+
+    async def run(self) -> None:
+        """Until a signal. Raises a `TokenmillError` that says why going on is impossible."""
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        async with contextlib.AsyncExitStack() as running:
+            await self._tail.start(self._config.kafka.startup_timeout_s)
+            running.push_async_callback(self._tail.stop)
+            running.push_async_callback(self._past.close)
+            await self._producer.start()
+            running.push_async_callback(self._producer.stop)
+            parts: list[Part] = [("the reader of the log", self._tail.run()), ("the writer", self._flusher.run())]
+            clients = None
+            if self._with_caller:
+                parts.append(("the caller", (await self._calling(running)).run(stop)))
+            if self._front:
+                clients, log_ = await self._serving(running)
+                parts.append(("the reader of requests", log_.run()))
+            await self._operators(running)
+            await self._work(stop, parts, clients)
+
+    async def _calling(self, running: contextlib.AsyncExitStack) -> Caller:
+        """A caller, ready to run."""
+        config, renderer = self._config, Renderer()
+        running.push_async_callback(renderer.close)
+        http = await running.enter_async_context(Http())
+        native = config.parser.codec == "native"
+        means = Means(self._models, self._producer, http, renderer, config.topics.tokens, native=native)
+        caller = Caller(config, means, Finishes(self._tail, self._hub), self._numbers)
+        self._numbers.read("tokenmill_caller_running_limit", lambda: [((), config.caller.answers)])
+        self._ready.append(caller.readiness)
+        return caller
+
+    async def _serving(self, running: contextlib.AsyncExitStack) -> tuple[web.BaseSite, RequestLog]:
+        """The port of the clients, open."""
+        config, numbers = self._config, self._numbers
+        front, gateway = config.front, config.gateway
+        door = make_rights(gateway)
+        await door.prepare()
+        admission = Admission(door, Places(gateway.connections, gateway.connections_per_principal))
+        serving = Serving(gateway, self._tail, self._past, self._hub, self._flusher, self._counts)
+        stops = Stops(self._producer, config.topics.tokens)
+        readers = Readers(self._hub, front.disconnect_s, stops.stop)
+        running.push_async_callback(readers.close)
+        back_s = max(front.remember_s, front.retry_s)
+        index = RequestIndex(int(back_s * 1000), readers.read_elsewhere)
+        requests_log = RequestLog(config.kafka, config.topics.requests, back_s, index.take)
+        await requests_log.start()
+        running.push_async_callback(requests_log.stop)
+        requests = Requests(front, config.topics.requests, requests_log, index, self._producer)
+        parts = Parts(config, self._models, serving, admission, requests, readers, stops, numbers)
+        numbers.read("tokenmill_front_readers", lambda: [((), readers.total)])
+        numbers.read("tokenmill_front_abandoned_total", lambda: [((), readers.abandoned)])
+        numbers.read("tokenmill_front_known_requests", lambda: [((), len(index))])
+        watch = Deadlines()
+        routes = [route for kind in ROUTES for route in kind(parts).routes()]
+        app = front_app(routes, numbers, Origins(gateway), watch, front.body_kib * KIB)
+        block = listening(app, watch, front.bind, front.port, "front", "", server_context(gateway))
+        return await running.enter_async_context(block), requests_log
+
+    async def _operators(self, running: contextlib.AsyncExitStack) -> None:
+        front, caller, watch = self._config.front, self._config.caller, Deadlines()
+        app = ops_app(exposition(self._numbers), self.readiness, [watch.middleware()])
+        place = (
+            (front.ops_bind, front.ops_port, "front", "ops_")
+            if self._front
+            else (caller.bind, caller.port, "caller", "")
+        )
+        await running.enter_async_context(listening(app, watch, *place))
+
+    async def _work(self, stop: asyncio.Event, parts: Sequence[Part], clients: web.BaseSite | None) -> None:
+        """Until a signal or a part's end."""
+        tasks = {asyncio.create_task(work, name=name): name for name, work in parts}
+        stopping = asyncio.create_task(stop.wait(), name="a signal")
+        try:
+            done, _ = await asyncio.wait({*tasks, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not stop.is_set():
+                self._deadline.start(EXIT_S, "failure")
+                for task in done:
+                    raise _why(task)
+            await self._drain(clients, [task for task, name in tasks.items() if name == "the caller"])
+        finally:
+            for task in (*tasks, stopping):
+                task.cancel()
+            await asyncio.gather(*tasks, stopping, return_exceptions=True)
+
+    async def _drain(self, clients: web.BaseSite | None, callers: Sequence["asyncio.Task[None]"]) -> None:
+        self._draining = True
+        config = self._config
+        seconds = max(config.front.drain_s if self._front else 0, config.caller.drain_s if self._with_caller else 0)
+        self._deadline.start(seconds + 2 * EXIT_S, "drain")
+        if clients is not None:
+            await clients.stop()  # whoever comes now is refused, and finds another process
+            log.info("draining: %d streams are told to come back", self._hub.close())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(config.front.drain_s):
+                    await self._flusher.emptied()
+        if callers:
+            await asyncio.wait(callers)
+
+    def _heard(self) -> tuple[bool, str]:
+        silent = asyncio.get_running_loop().time() - self._tail.polled_at
+        return (False, f"Kafka was not heard of for {silent:.0f} s") if silent > SILENT_S else (True, "ready")
+
+    def readiness(self) -> tuple[bool, str]:
+        """Whether clients should be sent here, and why not."""
+        if self._draining:
+            return False, "draining"
+        return next((found for found in (ready() for ready in self._ready) if not found[0]), (True, "ready"))
+
+
+def _why(task: "asyncio.Task[Any]") -> TokenmillError:
+    """What ended a part."""
+    problem = None if task.cancelled() else task.exception()
+    while isinstance(problem, BaseExceptionGroup):
+        problem = problem.exceptions[0]
+    if isinstance(problem, TokenmillError):
+        return problem
+    return FatalError(f"{task.get_name()} ended: {problem!r}" if problem else f"{task.get_name()} ended by itself")

@@ -1,0 +1,80 @@
+"""Which request it is: where its answer will be, by which id, and what tells it from any other.
+
+1. A conversation is what the body or the header `x-conversation-id` says; else it is made of the client's own name, so
+   that nobody else may read it.
+2. The same `Idempotency-Key` of the same client is the same request, wherever it comes in.
+3. SDKs try again without a key, but say so: `x-stainless-retry-count`. The same body of the same client is the same
+   request then.
+"""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from tokenmill.apis.api import Api
+from tokenmill.apis.ask import Ask, BadAsk
+from tokenmill.apis.record import CONVERSATION_BYTES, RANDOM_DIGITS, AnswerId, digest, own_conversation
+
+KEY_CHARS = 255
+"""Of an `Idempotency-Key`: UUIDs have 36."""
+
+CONVERSATION, KEY, RETRY, RESUMABLE = "x-conversation-id", "idempotency-key", "x-stainless-retry-count", "tm-resumable"
+"""Headers of requests."""
+
+_PRINTABLE = re.compile(r"[ -~]+")
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Of one request."""
+
+    conversation: str
+    """Empty: it is made of the id of the answer."""
+    fingerprint: str
+    key: str
+    """A digest; empty without an `Idempotency-Key`."""
+    again: bool
+    """An SDK tries it again."""
+    stays: bool
+    """Its answer goes on without a reader."""
+
+    def answer_id(self, api: Api, time_ms: int, random: str) -> AnswerId:
+        """The id of an answer to it; `random` is hexadecimal."""
+        return AnswerId(api.prefix, time_ms, random[:RANDOM_DIGITS], self.conversation)
+
+
+def identify(api: Api, ask: Ask, headers: Mapping[str, str], name: str, body: bytes) -> Identity:
+    """Which request it is; `name` is that of the client. Raises `BadAsk`."""
+    conversation = _conversation(ask, headers)
+    key = _key(headers)
+    keyed = digest("key", name, conversation, key) if key else ""
+    if keyed and not conversation:
+        conversation = own_conversation(name, keyed)
+    return Identity(
+        conversation=conversation,
+        fingerprint=digest(name, api.name, conversation, body),
+        key=keyed,
+        again=headers.get(RETRY, "0") not in ("", "0"),
+        stays=ask.background or headers.get(RESUMABLE, "").lower() == "true",
+    )
+
+
+def _conversation(ask: Ask, headers: Mapping[str, str]) -> str:
+    said = headers.get(CONVERSATION, "")
+    if said and ask.conversation and said != ask.conversation:
+        raise BadAsk(f"the header {CONVERSATION} and the body name two conversations; say one", "conversation")
+    conversation = ask.conversation or said
+    try:
+        size = len(conversation.encode())
+    except UnicodeEncodeError:
+        size = CONVERSATION_BYTES + 1
+    if size > CONVERSATION_BYTES:
+        raise BadAsk(f"a conversation's id is UTF-8 and has at most {CONVERSATION_BYTES} bytes", "conversation")
+    return conversation
+
+
+def _key(headers: Mapping[str, str]) -> str:
+    key = headers.get(KEY, "")
+    if key and (len(key) > KEY_CHARS or not _PRINTABLE.fullmatch(key)):
+        raise BadAsk(f"an Idempotency-Key has 1 to {KEY_CHARS} printable characters of ASCII", KEY)
+    return key

@@ -1,0 +1,56 @@
+"""`GET /v1/models` and `/v1/models/{model}`: the names that clients may ask for, as SDKs of both sides read them."""
+
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from tokenmill.caller.served import unknown_model
+from tokenmill.front.parts import Parts
+
+PATH = "/v1/models"
+
+BEGAN = 0
+"""When a model was made: nobody has told."""
+
+VERSION = "anthropic-version"
+"""Header by which Anthropic's clients are known."""
+
+
+class Models:
+    """The routes."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def routes(self) -> list[web.RouteDef]:
+        """For the application. A name may have slashes in it."""
+        return [web.get(PATH, self.all, allow_head=False), web.get(f"{PATH}/{{model:.+}}", self.one, allow_head=False)]
+
+    async def all(self, request: web.Request) -> web.Response:
+        """All of them."""
+        await self._parts.admission.who(request)
+        found = [_model(name, request) for name in sorted(self._parts.models)]
+        further: dict[str, Any] = {"object": "list"}
+        if VERSION in request.headers:
+            ends = [found[at]["id"] if found else None for at in (0, -1)]
+            further = {"has_more": False, "first_id": ends[0], "last_id": ends[1]}
+        return _json({**further, "data": found})
+
+    async def one(self, request: web.Request) -> web.Response:
+        """One of them."""
+        await self._parts.admission.who(request)
+        name = request.match_info["model"]
+        if name not in self._parts.models:
+            raise unknown_model(name, self._parts.models)
+        return _json(_model(name, request))
+
+
+def _model(name: str, request: web.Request) -> dict[str, Any]:
+    if VERSION in request.headers:
+        return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
+    return {"id": name, "object": "model", "created": BEGAN, "owned_by": "tokenmill"}
+
+
+def _json(body: dict[str, Any]) -> web.Response:
+    return web.Response(body=msgspec.json.encode(body), content_type="application/json")

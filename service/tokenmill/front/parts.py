@@ -1,0 +1,120 @@
+"""What all routes of the front share."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import msgspec
+from aiohttp import web
+
+from tokenmill.apis import Api
+from tokenmill.caller.served import Served
+from tokenmill.config import Config
+from tokenmill.dialects import find_dialect
+from tokenmill.events import decode_event
+from tokenmill.front.asking import Requests
+from tokenmill.front.failure import Opening
+from tokenmill.front.following import Following, native
+from tokenmill.front.readers import Read, Readers
+from tokenmill.front.stops import Stops
+from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.asked import Asked
+from tokenmill.gateway.framing import SSE, Framing
+from tokenmill.gateway.grant import Grant
+from tokenmill.gateway.position import Position
+from tokenmill.gateway.reading import Since, Start
+from tokenmill.gateway.serving import Serving
+from tokenmill.gateway.view import Frame
+from tokenmill.observe import Numbers
+
+CLOCKS_MS = 5_000
+"""By how much the clocks of fronts and callers may differ: so much earlier an answer is looked for."""
+
+
+class Told(msgspec.Struct):
+    """How far the first events of an answer were read."""
+
+    opening: Opening
+    start: Position
+    """In front of its first event, or where that will be."""
+    seen: list[Frame]
+    """The frames that were read."""
+
+
+class Parts:
+    """Of a process."""
+
+    def __init__(
+        self,
+        config: Config,
+        models: Mapping[str, Served],
+        serving: Serving,
+        admission: Admission,
+        requests: Requests,
+        readers: Readers,
+        stops: Stops,
+        numbers: Numbers,
+    ) -> None:
+        self.config = config
+        self.models = models
+        self.serving = serving
+        self.admission = admission
+        self.requests = requests
+        self.readers = readers
+        self.stops = stops
+        self.numbers = numbers
+
+    @asynccontextmanager
+    async def following(
+        self, conversation: str, message_id: str, start: Start
+    ) -> AsyncIterator[tuple[Following, Told]]:
+        """A message's events from a place on; nothing of them was read. Raises `Unavailable`."""
+        async with self.serving.begun(native(conversation, message_id, start)) as begun:
+            following = Following(self.serving.hub, begun.reading, message_id)
+            yield following, Told(Opening(), begun.reading.standing, list(begun.peeked or ()))
+
+    async def opened(self, following: Following, told: Told, within_s: float) -> None:
+        """Read until it is known how to answer, or so long. Raises `Unavailable`."""
+        try:
+            async with asyncio.timeout(within_s):
+                async for frame in following.frames():
+                    if not told.seen:
+                        told.start = told.start._replace(
+                            partition=told.start.partition, offset=frame.offset, part=0, back=0
+                        )
+                    told.seen.append(frame)
+                    if told.opening.take(decode_event(frame.payload)) or frame.ends:
+                        return
+        except TimeoutError:
+            return
+
+    async def streamed(
+        self,
+        request: web.Request,
+        api: Api,
+        conversation: str,
+        message_id: str,
+        start: Start,
+        grant: Grant,
+        read: Read,
+        framing: Framing = SSE,
+    ) -> web.StreamResponse:
+        """The answer as it comes, in the dialect of its API."""
+        asked = Asked(conversation, find_dialect(api.dialect), framing, start=start).only(message_id.encode())
+
+        def finished() -> None:
+            read.done = True
+
+        async with self.serving.begun(asked) as begun:
+            headers = place_of(conversation, message_id)
+            return await self.serving.answer(request, asked, headers, self.admission.held(grant), begun, finished)
+
+
+def place_of(conversation: str, message_id: str) -> dict[str, str]:
+    """Headers that say where an answer is, for who follows it through a gateway."""
+    return {"x-conversation-id": conversation.encode("ascii", "backslashreplace").decode(), "tm-message-id": message_id}
+
+
+def since(time_ms: int) -> Since:
+    """From where on an answer is looked for that was asked for at this time."""
+    return Since(max(0, time_ms - CLOCKS_MS))

@@ -1,0 +1,180 @@
+"""`POST /v1/chat/completions`, `/v1/responses` and `/v1/messages`: an answer, streamed or in one piece.
+
+1. What can't be had is refused before anything is written: by the field's name, in the object of the API.
+2. The status waits for the first event, for `front.first_s`: a model server's refusal keeps its own.
+3. A request that comes again gets the answer that is there, from its beginning; one that failed before anything came is
+   asked for again.
+"""
+
+from functools import partial
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from tokenmill.apis import APIS, Api, BadAsk
+from tokenmill.apis.ask import Json
+from tokenmill.caller.served import unknown_model
+from tokenmill.front.asking import Asking
+from tokenmill.front.failure import Failed
+from tokenmill.front.following import Following
+from tokenmill.front.identity import identify
+from tokenmill.front.parts import Parts, Told, place_of, since
+from tokenmill.front.readers import Read
+from tokenmill.front.request_index import Known
+from tokenmill.front.whole import Whole, begun, collected
+from tokenmill.gateway.asked import named
+from tokenmill.gateway.grant import forbidden
+from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
+from tokenmill.gateway.problems import TOO_LARGE, Refused
+from tokenmill.gateway.reading import Start
+from tokenmill.gateway.writing import tracing_of
+from tokenmill.limits import KIB
+
+BODY_S = 60.0
+"""For a body with images: a megabyte at 140 kbit/s."""
+
+JSON = "application/json"
+
+BEGIN_S = 30.0
+"""How long an answer in the background may take to begin: that is a caller's business, and no model's."""
+
+
+class Posts:
+    """The routes."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._cap = parts.config.front.body_kib * KIB
+
+    def routes(self) -> list[web.RouteDef]:
+        """For the application."""
+        return [web.post(api.path, partial(self.post, api)) for api in APIS]
+
+    async def post(self, api: Api, request: web.Request) -> web.StreamResponse:
+        """Answer a request."""
+        asking = await self._read(api, request)
+        parts = self._parts
+        with parts.admission.place(asking.grant):
+            known, attempt = await parts.requests.known(asking), 0
+            if known is not None:
+                parts.numbers.add("tokenmill_front_attached_total", "key" if known.key else "retry")
+                await parts.requests.attached(known)
+                answer = await self._known(request, asking, known)
+                if answer is not None:
+                    return answer
+                attempt = parts.requests.again(known)
+            return await self._new(request, asking, attempt)
+
+    # What is asked
+
+    async def _read(self, api: Api, request: web.Request) -> Asking:
+        """Read a request, and let it in. Raises `BadAsk` and `Refused`."""
+        parts = self._parts
+        grant = await parts.admission.who(request)
+        with parts.admission.unnamed_place():
+            body = await self._body(request)
+        said = _object(body)
+        ask = api.read(said)
+        served = parts.models.get(ask.model)
+        if served is None:
+            raise unknown_model(ask.model, parts.models)
+        served.plan(ask, api.name, said)
+        identity = identify(api, ask, request.headers, grant.name, body)
+        if "write" not in grant.actions or (
+            identity.conversation and not grant.allows(named(identity.conversation), "write")
+        ):
+            raise forbidden("write")
+        return Asking(api, ask, body, identity, grant, tracing_of(request.headers))
+
+    async def _body(self, request: web.Request) -> bytes:
+        try:
+            return await Incoming(request, BODY_S).whole(self._cap)
+        except BrokenOff as lost:
+            raise broken_off() from lost
+        except Refused as problem:
+            if problem.kind is TOO_LARGE:
+                raise Refused(TOO_LARGE, f"the body may have {self._cap} bytes (front.body_kib)") from problem
+            raise
+
+    # How it is answered
+
+    async def _new(self, request: web.Request, asking: Asking, attempt: int) -> web.StreamResponse:
+        """Ask for an answer, and give it. It is read from in front of the request's own record."""
+        parts = self._parts
+        new = parts.requests.new(asking, attempt)
+        with parts.readers.reading(new.conversation, new.message_id, stays=new.stays) as read:
+            async with parts.following(new.conversation, new.message_id, "now") as (following, told):
+                counts = await parts.requests.write(asking, new)
+                if counts is new:
+                    answer = await self._answered(request, asking, new, following, told, read)
+                    assert answer is not None  # noqa: S101 -- only one that was there may be asked for again
+                    return answer
+            read.done = True
+        answer = await self._known(request, asking, counts)
+        return answer if answer is not None else await self._new(request, asking, parts.requests.again(counts))
+
+    async def _known(self, request: web.Request, asking: Asking, known: Known) -> web.StreamResponse | None:
+        """Give the answer that is there, from its beginning; None if that failed before anything came."""
+        parts, start = self._parts, since(known.time_ms)
+        with parts.readers.reading(known.conversation, known.message_id, stays=known.stays) as read:
+            async with parts.following(known.conversation, known.message_id, start) as (following, told):
+                return await self._answered(request, asking, known, following, told, read, again=True)
+
+    async def _answered(
+        self,
+        request: web.Request,
+        asking: Asking,
+        known: Known,
+        following: Following,
+        told: Told,
+        read: Read,
+        *,
+        again: bool = False,
+    ) -> web.StreamResponse | None:
+        """Answer with a message, as soon as it has begun; None if it failed, and is to be asked for again."""
+        parts, ask = self._parts, asking.ask
+        if not ask.stream and ask.background:
+            return await self._begun(asking, known, following, read)
+        if not ask.stream:
+            return await self._whole(asking, known, following, read, again=again)
+        await parts.opened(following, told, parts.config.front.first_s)
+        if told.opening.failure is not None:
+            read.done = True
+            if again:
+                return None
+            raise told.opening.failure
+        start: Start = told.start
+        return await parts.streamed(
+            request, asking.api, known.conversation, known.message_id, start, asking.grant, read
+        )
+
+    async def _whole(
+        self, asking: Asking, known: Known, following: Following, read: Read, *, again: bool
+    ) -> web.Response | None:
+        whole = Whole(asking.api)
+        try:
+            body = await collected(whole, following.frames(), self._parts.config.front.answer_s)
+        except Failed:
+            if whole.over:
+                read.done = True
+                if again:
+                    return None
+            raise
+        read.done = True
+        return web.Response(body=body, content_type=JSON, headers=place_of(known.conversation, known.message_id))
+
+    async def _begun(self, asking: Asking, known: Known, following: Following, read: Read) -> web.Response:
+        """An answer in the background: what there is of it when it has begun."""
+        read.done = True
+        response = await begun(Whole(asking.api), following.frames(), BEGIN_S)
+        headers = place_of(known.conversation, known.message_id)
+        return web.Response(body=msgspec.json.encode(response), content_type=JSON, headers=headers)
+
+
+def _object(body: bytes) -> Json:
+    """A body as a JSON object. Raises `BadAsk`."""
+    try:
+        return msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise BadAsk(f"the body is no JSON object: {problem}") from problem

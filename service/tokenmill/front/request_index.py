@@ -1,0 +1,96 @@
+"""What is known of the requests of the last minutes, of all fronts: a function of the records of `requests`."""
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable
+
+import msgspec
+from aiokafka import ConsumerRecord
+
+from tokenmill.apis.record import ApiName, ReaderRecord, RequestRecord, read_request
+
+KNOWN_KEPT = 200_000
+"""Requests: some hundred a second for ten minutes, half a kilobyte each."""
+
+
+class Known(msgspec.Struct, frozen=True, gc=False):
+    """A request, without its body."""
+
+    conversation: str
+    message_id: str
+    api: ApiName
+    fingerprint: str
+    key: str
+    attempt: int
+    stays: bool
+    time_ms: int
+
+
+class RequestIndex:
+    """Finds them. `read_elsewhere` hears of answers that somebody reads who did not ask for them."""
+
+    def __init__(self, keep_ms: int, read_elsewhere: Callable[[str], None] = lambda _: None) -> None:
+        self._keep_ms = keep_ms
+        self._read_elsewhere = read_elsewhere
+        self._by_id: OrderedDict[str, Known] = OrderedDict()
+        self._by_key: dict[tuple[str, int], Known] = {}
+        self._by_fingerprint: defaultdict[str, list[Known]] = defaultdict(list)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def take(self, record: ConsumerRecord) -> None:
+        """A record of the topic, in the order of its partition."""
+        request = read_request(record.value)
+        if isinstance(request, ReaderRecord):
+            self._read_elsewhere(request.message_id)
+        if not isinstance(request, RequestRecord) or not record.key or request.message_id in self._by_id:
+            return
+        if request.key and (request.key, request.attempt) in self._by_key:
+            return  # the first one counts
+        known = Known(
+            record.key.decode(errors="replace"),
+            request.message_id,
+            request.api,
+            request.fingerprint,
+            request.key,
+            request.attempt,
+            request.stays,
+            record.timestamp,
+        )
+        self._by_id[known.message_id] = known
+        self._by_fingerprint[known.fingerprint].append(known)
+        if known.key:
+            self._by_key[known.key, known.attempt] = known
+        self._expire(record.timestamp)
+
+    def by_id(self, message_id: str) -> Known | None:
+        """The request whose answer has this id."""
+        return self._by_id.get(message_id)
+
+    def by_key(self, key: str, attempt: int | None = None) -> Known | None:
+        """The first request of a key, of one attempt or of the last one."""
+        if attempt is not None:
+            return self._by_key.get((key, attempt))
+        attempt, found = 0, None
+        while (known := self._by_key.get((key, attempt))) is not None:
+            attempt, found = attempt + 1, known
+        return found
+
+    def by_fingerprint(self, fingerprint: str, since_ms: int) -> Known | None:
+        """The one request, not older than that, that a retry can mean; None if there is none, or there are several."""
+        found = [known for known in self._by_fingerprint.get(fingerprint, ()) if known.time_ms >= since_ms]
+        last = max((known.attempt for known in found), default=0)
+        latest = [known for known in found if known.attempt == last]
+        return latest[0] if len(latest) == 1 else None
+
+    def _expire(self, now_ms: int) -> None:
+        while self._by_id:
+            known = next(iter(self._by_id.values()))
+            if len(self._by_id) <= KNOWN_KEPT and known.time_ms >= now_ms - self._keep_ms:
+                return
+            del self._by_id[known.message_id]
+            self._by_key.pop((known.key, known.attempt), None)
+            same = self._by_fingerprint[known.fingerprint]
+            same.remove(known)
+            if not same:
+                del self._by_fingerprint[known.fingerprint]

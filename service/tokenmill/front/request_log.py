@@ -1,0 +1,96 @@
+"""The topic `requests` as a front reads it: all of it, from some minutes back, and up to its end when somebody asks."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+
+from tokenmill.config import Kafka
+from tokenmill.errors import Unavailable
+from tokenmill.kafka import deadline, started, stopped
+from tokenmill.worker.connect import make_admin, make_reader
+from tokenmill.worker.topics import partition_counts
+
+POLL_MS = 200
+
+CAUGHT_UP_S = 5.0
+"""For what is in the log to be read: it takes milliseconds."""
+
+Take = Callable[[ConsumerRecord], Any]
+
+
+class RequestLog:
+    """Hands on every record. Raises `Unavailable` when Kafka does not answer."""
+
+    def __init__(self, kafka: Kafka, topic: str, back_s: float, take: Take) -> None:
+        self._kafka = kafka
+        self._topic = topic
+        self._back_ms = int(back_s * 1000)
+        self._take = take
+        self._consumer: AIOKafkaConsumer | None = None
+        self._read: dict[TopicPartition, int] = {}
+        """Offsets behind what was handed on."""
+        self._came = asyncio.Condition()
+
+    async def start(self) -> None:
+        """Connect, and find where to begin."""
+        async with make_admin(self._kafka) as admin:
+            if not await partition_counts(admin, [self._topic]):
+                raise Unavailable(f"Kafka: no topic {self._topic}: `tokenmill topics create` makes it")
+        consumer = await started(self._reader, f"read {self._topic}", self._kafka.startup_timeout_s)
+        self._consumer = consumer
+        places = sorted(consumer.assignment())
+        since = int(time.time() * 1000) - self._back_ms
+        found = await deadline(consumer.offsets_for_times(dict.fromkeys(places, since)), "look up an offset by time")
+        ends = await deadline(consumer.end_offsets(places), "look up the log's end")
+        for place in places:
+            self._read[place] = found[place].offset if found[place] else ends[place]
+            consumer.seek(place, self._read[place])
+
+    async def stop(self) -> None:
+        """Disconnect."""
+        if self._consumer is not None:
+            await stopped(self._consumer)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        consumer = self._started()
+        while True:
+            batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), f"read {self._topic}")
+            for place, records in batches.items():
+                for record in records:
+                    self._take(record)
+                self._read[place] = records[-1].offset + 1
+            if batches:
+                async with self._came:
+                    self._came.notify_all()
+
+    async def caught_up(self) -> None:
+        """Wait until everything is handed on that is in the log now."""
+        consumer = self._started()
+        ends = await deadline(consumer.end_offsets(sorted(consumer.assignment())), "look up the log's end")
+        await self._reached(ends)
+
+    async def reached(self, partition: int, offset: int) -> None:
+        """Wait until the record at this offset is handed on."""
+        await self._reached({TopicPartition(self._topic, partition): offset + 1})
+
+    async def _reached(self, ends: dict[TopicPartition, int]) -> None:
+        def there() -> bool:
+            return all(self._read.get(place, end) >= end for place, end in ends.items())
+
+        try:
+            async with asyncio.timeout(CAUGHT_UP_S), self._came:
+                await self._came.wait_for(there)
+        except TimeoutError as late:
+            raise Unavailable(f"Kafka: the reader of {self._topic} does not come to its end") from late
+
+    def _reader(self) -> AIOKafkaConsumer:
+        return make_reader(self._kafka, self._topic)
+
+    def _started(self) -> AIOKafkaConsumer:
+        if self._consumer is None:
+            raise RuntimeError("a RequestLog reads once it is started")
+        return self._consumer

@@ -1,0 +1,146 @@
+"""`/v1/responses/{id}`: a response that was begun before, by whoever knows its id and may read its conversation.
+
+1. `GET` answers with all of it, or with what has begun; with `stream=true` with its events from the beginning, or
+   behind `starting_after`. It need not have been asked for in the background.
+2. `POST …/cancel` stops it for everybody, and answers when it is over.
+3. What is kept is the log: an id leads to its place there, and nothing is found when that is gone.
+"""
+
+import asyncio
+
+import msgspec
+from aiohttp import web
+
+from tokenmill.apis import RESPONSES, BadAsk
+from tokenmill.apis.record import AnswerId, read_id
+from tokenmill.dialects import Dialect
+from tokenmill.front.following import Following
+from tokenmill.front.parts import Parts, place_of, since
+from tokenmill.front.whole import Whole
+from tokenmill.gateway.framing import SSE, Framing, ServerSentEvents
+from tokenmill.gateway.grant import Action, Grant
+from tokenmill.gateway.problems import NOT_FOUND, Refused
+from tokenmill.gateway.view import Frame
+
+PATH = "/v1/responses/{id}"
+
+JSON = "application/json"
+
+MISSING = "the log has no response of this id, or not any more"
+
+CANCEL_S = 10.0
+"""For the end of an answer that is cancelled: it takes a tenth of a second."""
+
+DIGITS = 16
+"""Of a number of an event."""
+
+
+class Behind(ServerSentEvents):
+    """Events with greater numbers than this one."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def frame(self, dialect: Dialect, partition: int, frame: Frame) -> bytes:
+        """As it is, or nothing."""
+        payload = msgspec.json.decode(frame.payload) if frame.payload else {}
+        if payload.get("sequence_number", self._number + 1) <= self._number:
+            return b""
+        return super().frame(dialect, partition, frame)
+
+
+class Responses:
+    """The routes."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def routes(self) -> list[web.RouteDef]:
+        """For the application."""
+        return [web.get(PATH, self.get, allow_head=False), web.post(f"{PATH}/cancel", self.cancel)]
+
+    async def get(self, request: web.Request) -> web.StreamResponse:
+        """The response, or its events."""
+        parts = self._parts
+        answer, conversation, grant = await self._found(request, "read")
+        with parts.admission.place(grant):
+            if request.query.get("stream", "false") != "true":
+                return await self._object(answer, conversation)
+            framing: Framing = _behind(request.query.get("starting_after"))
+            await self._exists(answer, conversation)
+            parts.numbers.add("tokenmill_front_attached_total", "id")
+            with parts.readers.reading(conversation, str(answer), stays=True) as read:
+                return await parts.streamed(
+                    request, RESPONSES, conversation, str(answer), since(answer.time_ms), grant, read, framing
+                )
+
+    async def cancel(self, request: web.Request) -> web.Response:
+        """Stop it; the response as it is then."""
+        answer, conversation, grant = await self._found(request, "stop")
+        with self._parts.admission.place(grant):
+            await self._exists(answer, conversation)
+            await self._parts.stops.stop(conversation, str(answer))
+            return await self._object(answer, conversation, wait_s=CANCEL_S)
+
+    async def _found(self, request: web.Request, action: Action) -> tuple[AnswerId, str, Grant]:
+        """The id of the address, where its answer is, and who asks. Raises `Refused`."""
+        grant = await self._parts.admission.who(request)
+        answer = read_id(request.match_info["id"])
+        if answer is None or answer.prefix != RESPONSES.prefix:
+            raise Refused(NOT_FOUND, MISSING)
+        conversation = answer.conversation_of(grant.name)
+        await self._parts.admission.check(request, conversation, action)
+        return answer, conversation, grant
+
+    async def _exists(self, answer: AnswerId, conversation: str) -> None:
+        """Raises `Refused` where the log has nothing of it."""
+        async with self._following(answer, conversation) as following:
+            if not await following.past():
+                raise Refused(NOT_FOUND, MISSING)
+
+    async def _object(self, answer: AnswerId, conversation: str, wait_s: float = 0.0) -> web.Response:
+        whole = Whole(RESPONSES)
+        async with self._following(answer, conversation) as following:
+            for frame in await following.past():
+                whole.take(frame)
+            if wait_s and not whole.over:
+                await _ended(whole, following, wait_s)
+        response = whole.so_far()
+        if response is None:
+            raise Refused(NOT_FOUND, MISSING)
+        headers = place_of(conversation, str(answer))
+        return web.Response(body=msgspec.json.encode(response), content_type=JSON, headers=headers)
+
+    def _following(self, answer: AnswerId, conversation: str) -> "_Opened":
+        return _Opened(self._parts, answer, conversation)
+
+
+class _Opened:
+    """A block with the events of an answer from its beginning."""
+
+    def __init__(self, parts: Parts, answer: AnswerId, conversation: str) -> None:
+        self._block = parts.following(conversation, str(answer), since(answer.time_ms))
+
+    async def __aenter__(self) -> Following:
+        following, _ = await self._block.__aenter__()
+        return following
+
+    async def __aexit__(self, *problem: object) -> None:
+        await self._block.__aexit__(*problem)  # type: ignore[arg-type] # -- as it was handed on
+
+
+async def _ended(whole: Whole, following: Following, wait_s: float) -> None:
+    try:
+        async with asyncio.timeout(wait_s):
+            async for frame in following.frames():
+                whole.take(frame)
+    except TimeoutError:
+        return
+
+
+def _behind(number: str | None) -> Framing:
+    if number is None:
+        return SSE
+    if not (number.isascii() and number.isdecimal() and len(number) <= DIGITS):
+        raise BadAsk("starting_after is the sequence_number of an event, in digits", "starting_after")
+    return Behind(int(number))

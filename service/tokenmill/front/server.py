@@ -1,0 +1,95 @@
+"""The web server of the front: routes, and refusals in the object of the API that a request came by."""
+
+import logging
+import secrets
+from collections.abc import Iterable
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from tokenmill.apis import APIS, CHAT, Api, BadAsk
+from tokenmill.apis.refusals import error_body, upstream_error
+from tokenmill.errors import Unavailable
+from tokenmill.front.failure import Failed
+from tokenmill.gateway.deadlines import Deadlines
+from tokenmill.gateway.origins import Origins, asks
+from tokenmill.gateway.problems import Refused
+from tokenmill.gateway.server import HEADER_BYTES, REQUEST_ID
+from tokenmill.gateway.strays import guarded
+from tokenmill.observe import Numbers
+
+log = logging.getLogger(__name__)
+
+BAD_REQUEST, NOT_FOUND, UNAVAILABLE = 400, 404, 503
+
+AGAIN = {429: "2", 503: "2", 529: "5"}
+"""Seconds after which a request may be sent again, by the status of its refusal."""
+
+
+def front_app(
+    routes: Iterable[web.RouteDef], numbers: Numbers, origins: Origins, watch: Deadlines, body_bytes: int
+) -> web.Application:
+    """What clients come to."""
+    app = web.Application(
+        middlewares=[answering(numbers, origins, watch)],
+        client_max_size=body_bytes,
+        handler_args={
+            "max_field_size": HEADER_BYTES,
+            "max_line_size": HEADER_BYTES,
+            "auto_decompress": False,  # a small body may become a large one; those that are compressed are refused
+        },
+    )
+    app.add_routes(guarded(routes))
+    app.on_response_prepare.append(origins.mark)
+    return app
+
+
+def api_of(path: str) -> Api:
+    """Whose errors a path has; OpenAI's where it is of no API."""
+    return next((api for api in APIS if path == api.path or path.startswith(f"{api.path}/")), CHAT)
+
+
+def answering(numbers: Numbers, origins: Origins, watch: Deadlines) -> Middleware:
+    """Every refusal is an error of the client's API that says what to change; what nobody foresaw is in the log."""
+
+    @web.middleware
+    async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
+        api, status = api_of(request.path), "left"
+        watch.begins(request.protocol)
+        try:
+            origins.check(request)
+            response = origins.preflight() if asks(request) else await handler(request)
+            status = f"{response.status // 100}xx"
+        except (BadAsk, Failed, Refused, Unavailable, web.HTTPException) as problem:
+            response = refusal(api, problem)
+            status = f"{response.status // 100}xx"
+        finally:
+            watch.ends(request.protocol)
+            if request.path == api.path and request.method == "POST":
+                numbers.add("tokenmill_front_requests_total", api.name, status)
+        if not response.prepared:
+            response.headers.setdefault(REQUEST_ID, secrets.token_hex(8))
+        return response
+
+    return answered
+
+
+def refusal(api: Api, problem: BadAsk | Failed | Refused | Unavailable | web.HTTPException) -> web.Response:
+    """What a client is told."""
+    headers: dict[str, str] = {}
+    if isinstance(problem, BadAsk):
+        status = NOT_FOUND if problem.code == "model_not_found" else BAD_REQUEST
+        body = error_body(api, status, str(problem), param=problem.param, code=problem.code)
+    elif isinstance(problem, Failed):
+        status, body = problem.status, upstream_error(api, problem.status, problem.raw, str(problem))
+    elif isinstance(problem, Refused):
+        status, headers = problem.kind.status, dict(problem.headers)
+        body = error_body(api, status, problem.detail, code=problem.kind.name)
+    elif isinstance(problem, Unavailable):
+        log.warning("a request was refused: %s", problem)
+        status, body = UNAVAILABLE, error_body(api, UNAVAILABLE, "try again in a moment")
+    else:
+        status, body = problem.status, error_body(api, problem.status, problem.reason)
+    if again := AGAIN.get(status):
+        headers.setdefault("retry-after", again)
+    return web.Response(status=status, body=body, content_type="application/json", headers=headers)

@@ -1,0 +1,79 @@
+"""Answers in one piece, for requests without `stream`: made of the events when all of them have come."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterable
+
+import msgspec
+
+from tokenmill.apis import Api
+from tokenmill.apis.whole import whole_answer
+from tokenmill.dialects import Renderer, find_dialect
+from tokenmill.events import Error, Finish, decode_event
+from tokenmill.front.failure import LATE, UNAVAILABLE, Failed, failure_of
+from tokenmill.gateway.view import Frame
+
+MORE_S = 10.0
+"""Beyond the time that the answer has: its caller ends it in time, and the end has to come here."""
+
+
+class Whole:
+    """What there is of an answer; a function of its events."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._renderer = Renderer(find_dialect(api.whole))
+        self._payloads: defaultdict[int, list[bytes]] = defaultdict(list)
+        self._errors: list[Error] = []
+        self.failure: Failed | None = None
+        """It is over, and failed."""
+        self.over = False
+
+    def take(self, frame: Frame) -> None:
+        """The next event."""
+        event = decode_event(frame.payload)
+        self._payloads[event.choice] += self._renderer.render(event)
+        if isinstance(event, Error):
+            self._errors.append(event)
+        if isinstance(event, Finish) and event.reason in ("error", "timeout"):
+            self.failure = failure_of(event, self._errors)
+        self.over = frame.ends
+
+    def body(self) -> bytes:
+        """All of it, as JSON. Raises `Failed`."""
+        if self.failure is not None:
+            raise self.failure
+        return whole_answer(self._api, self._payloads)
+
+    def so_far(self) -> dict[str, object] | None:
+        """The last object that tells of the answer as a whole, in APIs that have one from the beginning."""
+        for payload in reversed([payload for payloads in self._payloads.values() for payload in payloads]):
+            found = msgspec.json.decode(payload)
+            if isinstance(found, dict) and isinstance(found.get("response"), dict):
+                response: dict[str, object] = found["response"]
+                return response
+        return None
+
+
+async def begun(whole: Whole, frames: AsyncIterable[Frame], within_s: float) -> dict[str, object]:
+    """The object of an answer that has begun, in APIs that have one from the beginning. Raises `Failed`."""
+    try:
+        async with asyncio.timeout(within_s):
+            async for frame in frames:
+                whole.take(frame)
+                if (found := whole.so_far()) is not None:
+                    return found
+    except TimeoutError:
+        pass
+    raise Failed(UNAVAILABLE, "nobody has taken the request yet; ask for the response by its id")
+
+
+async def collected(whole: Whole, frames: AsyncIterable[Frame], answer_s: float) -> bytes:
+    """The body, when all frames have come. Raises `Failed` and `Unavailable`."""
+    try:
+        async with asyncio.timeout(answer_s + MORE_S):
+            async for frame in frames:
+                whole.take(frame)
+    except TimeoutError as late:
+        raise Failed(LATE, "the answer was not over in time") from late
+    return whole.body()
