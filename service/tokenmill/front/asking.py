@@ -2,8 +2,8 @@
 
 Rules of this file:
 
-1. What the log knows counts: a request is found by its key, or as the retry of an SDK, after everything was read that is
-   in the log. One with a key is looked for again behind its own record, as another front may have been faster.
+1. What the log knows counts: a request is found by its key, or as the retry of an SDK, after everything was read that
+   is in the log. One with a key is looked for again behind its own record, as another front may have been faster.
 2. A key that came with another body is refused: it can't mean both.
 3. What failed before anything came is asked for again, under the next number of attempts.
 """

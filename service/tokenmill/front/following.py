@@ -18,9 +18,9 @@ from tokenmill.gateway.reading import Reading, Start
 from tokenmill.gateway.view import Frame
 
 
-def native(conversation: str, message_id: str, start: Start) -> Asked:
-    """What is asked of the gateway for it."""
-    return Asked(conversation, NATIVE, LINES, start=start).only(message_id.encode())
+def native(conversation: str, start: Start) -> Asked:
+    """What is asked of the gateway for it: everything, so that nothing is read before it is asked for."""
+    return Asked(conversation, NATIVE, LINES, start=start)
 
 
 class Following:

@@ -115,6 +115,7 @@ class Process:
         async with contextlib.AsyncExitStack() as running:
             await self._tail.start(self._config.kafka.startup_timeout_s)
             running.push_async_callback(self._tail.stop)
+            await self._tail.pin_all()
             running.push_async_callback(self._past.close)
             await self._producer.start()
             running.push_async_callback(self._producer.stop)

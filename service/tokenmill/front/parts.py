@@ -69,9 +69,9 @@ class Parts:
         self, conversation: str, message_id: str, start: Start
     ) -> AsyncIterator[tuple[Following, Told]]:
         """A message's events from a place on; nothing of them was read. Raises `Unavailable`."""
-        async with self.serving.begun(native(conversation, message_id, start)) as begun:
+        async with self.serving.begun(native(conversation, start)) as begun:
             following = Following(self.serving.hub, begun.reading, message_id)
-            yield following, Told(Opening(), begun.reading.standing, list(begun.peeked or ()))
+            yield following, Told(Opening(), begun.reading.standing, [])
 
     async def opened(self, following: Following, told: Told, within_s: float) -> None:
         """Read until it is known how to answer, or so long. Raises `Unavailable`."""

@@ -117,6 +117,11 @@ class Tail:
         self._pins[partition] -= 1
         self._wanted_at[partition] = time.monotonic()
 
+    async def pin_all(self) -> None:
+        """Read every partition from now on: one that is come to only when it is needed waits for a fetch of others."""
+        for partition in range(self._partitions):
+            await self.pin(partition)
+
     async def _opened(self, partition: int) -> Window:
         async with self._turn:
             window = self._windows.get(partition)

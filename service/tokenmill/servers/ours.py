@@ -10,8 +10,8 @@ import msgspec
 
 from tokenmill.servers.process import Server, answer_of
 
-Settings = Mapping[str, Mapping[str, Any]]
-"""Section → key → value."""
+Settings = Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
+"""Section → key → value; of lists of tables, name → tables."""
 
 
 class OurProcess(Server):
@@ -28,7 +28,8 @@ class OurProcess(Server):
     def tokenmill(self, *arguments: str) -> Sequence[str]:
         """The command line, once the configuration is written."""
         config = self.folder / "tokenmill.toml"
-        section = {**self._settings.get(self.section, {}), **self.places()}
+        given = self._settings.get(self.section, {})
+        section = {**(given if isinstance(given, Mapping) else {}), **self.places()}
         config.write_text(toml({**self._settings, self.section: section}))
         return [sys.executable, "-m", "tokenmill", *arguments, "--config", str(config)]
 
@@ -50,9 +51,20 @@ class OurProcess(Server):
 
 
 def toml(settings: Settings) -> str:
-    """Sections of plain values; a JSON value that is no object is a TOML value too."""
+    """Sections of plain values, and lists of such tables; a JSON value that is no object is a TOML value too."""
     lines = []
     for section, values in settings.items():
-        lines.append(f"[{section}]")
-        lines += [f"{key} = {msgspec.json.encode(value).decode()}" for key, value in values.items()]
+        tables = (
+            [(f"[{section}]", values)] if isinstance(values, Mapping) else [(f"[[{section}]]", each) for each in values]
+        )
+        for head, table in tables:
+            lines.append(head)
+            lines += [f"{key} = {_value(value)}" for key, value in table.items()]
     return "\n".join(lines) + "\n"
+
+
+def _value(value: Any) -> str:
+    """A value of TOML: JSON's, but for tables."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key} = {_value(each)}" for key, each in value.items()) + "}"
+    return msgspec.json.encode(value).decode()
