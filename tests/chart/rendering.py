@@ -19,7 +19,7 @@ NAMESPACE = "streams"
 
 COMPONENT = "app.kubernetes.io/component"
 
-OTHERS = {"gateway", "tools", "tools-server"}
+OTHERS = {"gateway", "tools", "tools-server", "front", "caller"}
 """Components that stand beside the workers, with pods of their own."""
 
 Object = dict[str, Any]
@@ -84,6 +84,16 @@ def of_tools(objects: list[Object]) -> list[Object]:
     return [found for found in objects if component(found) == "tools"]
 
 
+def of_front(objects: list[Object]) -> list[Object]:
+    """Those of the front."""
+    return [found for found in objects if component(found) == "front"]
+
+
+def of_caller(objects: list[Object]) -> list[Object]:
+    """Those of the callers that have pods of their own."""
+    return [found for found in objects if component(found) == "caller"]
+
+
 def of_server(name: str, objects: list[Object]) -> list[Object]:
     """Those of a server of tools that the release runs."""
     ours = [found for found in objects if component(found) == "tools-server"]
@@ -128,6 +138,16 @@ def gateway(objects: list[Object]) -> Object:
 def runner(objects: list[Object]) -> Object:
     """The Deployment of those that run tools."""
     return one("Deployment", of_tools(objects))
+
+
+def front(objects: list[Object]) -> Object:
+    """The fronts' Deployment."""
+    return one("Deployment", of_front(objects))
+
+
+def caller(objects: list[Object]) -> Object:
+    """The callers' Deployment."""
+    return one("Deployment", of_caller(objects))
 
 
 def container(found: Object) -> Object:

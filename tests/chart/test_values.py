@@ -137,6 +137,9 @@ def test_values_of_the_documentation_are_accepted(block: Block) -> None:
         ("config.kafka.bootstrap_servers", None),
         ("tools.serverDefaults.ports", [8000]),
         ("tools.servers.files.imagePullPolicy", "Always"),
+        ("config.upstreams", [{"models": ["m"], "urls": ["http://m"], "api_key": "open sesame"}]),
+        ("upstreams.keys", {"large": {"secretName": "model-keys"}}),
+        ("upstreams.templates", {"../large": {"existingConfigMap": "templates"}}),
     ],
 )
 def test_what_the_schema_refuses(path: str, value: object) -> None:

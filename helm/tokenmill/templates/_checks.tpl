@@ -18,14 +18,19 @@
 {{ default $needed $given }}
 {{- end }}
 
-{{- define "tokenmill.gatewayChecks" -}}
+{{/* Of who is let in. */}}
+{{- define "tokenmill.rightsChecks" -}}
 {{- $auth := .Values.config.gateway.auth | default "none" -}}
 {{- if eq $auth "none" -}}
-{{- fail "gateway.enabled needs config.gateway.auth: without it everybody who reaches the Service could read and stop every conversation" -}}
+{{- fail (printf "%s.enabled needs config.gateway.auth: without it everybody who reaches the Service could %s" .for .could) -}}
 {{- end -}}
 {{- if and (eq $auth "keys") (not .Values.gateway.keys.existingSecret) (not .Values.config.gateway.keys_file) -}}
 {{- fail "config.gateway.auth is keys: gateway.keys.existingSecret has to name the Secret with the file of keys" -}}
 {{- end -}}
+{{- end }}
+
+{{- define "tokenmill.gatewayChecks" -}}
+{{- include "tokenmill.rightsChecks" (merge (dict "for" "gateway" "could" "read and stop every conversation") .) -}}
 {{- $least := .Values.gateway.autoscaling.minReplicas | int -}}
 {{- $most := .Values.gateway.autoscaling.maxReplicas | int -}}
 {{- if and .Values.gateway.autoscaling.enabled (gt $least $most) -}}

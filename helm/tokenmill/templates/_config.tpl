@@ -30,8 +30,9 @@
 {{- end }}
 {{- end }}
 
-{{/* The file: sections are tables, outputs are several. The sections of gateway and tools are in the file of .part alone:
-others would look for secrets, and start anew when they change. For whom they make events, workers have to know. */}}
+{{/* The file: sections are tables, outputs and upstreams are several. A section of one part is in the file of that .part
+alone: others would look for secrets, and start anew when it changes. For whom they make events, workers have to know, and
+who makes topics how long requests are. A front without callers only has to know which models there are. */}}
 {{- define "tokenmill.toml" -}}
 {{- $config := deepCopy .Values.config -}}
 {{- if .Values.redis.existingSecret -}}
@@ -41,10 +42,26 @@ others would look for secrets, and start anew when they change. For whom they ma
 {{- if ne $part "tools" -}}
 {{- $_ := unset $config "tools" -}}
 {{- end -}}
-{{- if ne $part "gateway" -}}
+{{- if not (has $part (list "gateway" "front")) -}}
 {{- $_ := set $config "gateway" (pick $config.gateway "dialects") -}}
-{{- if not $config.gateway -}}
-{{- $_ := unset $config "gateway" -}}
+{{- end -}}
+{{- if ne $part "front" -}}
+{{- $_ := set $config "front" (pick $config.front "body_kib" (ternary "answer_s" "body_kib" (eq $part "caller"))) -}}
+{{- end -}}
+{{- $calls := or (eq $part "caller") (and (eq $part "front") .Values.front.caller) -}}
+{{- if not $calls -}}
+{{- $_ := unset $config "caller" -}}
+{{- end -}}
+{{- $upstreams := list -}}
+{{- if has $part (list "front" "caller") -}}
+{{- range $config.upstreams -}}
+{{- $upstreams = append $upstreams (ternary . (omit . "api_key_file") $calls) -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $config "upstreams" $upstreams -}}
+{{- range list "gateway" "front" -}}
+{{- if not (get $config .) -}}
+{{- $_ := unset $config . -}}
 {{- end -}}
 {{- end -}}
 {{- range $name, $section := $config }}

@@ -1,8 +1,7 @@
-{{/* What only pods of the gateway have. */}}
+{{/* What only pods of the gateway have, and with its rights those of the front. */}}
 
-{{/* Its Secrets, in the folder /etc/tokenmill. */}}
-{{- define "tokenmill.gatewaySecrets" -}}
-{{- include "tokenmill.kafkaSecrets" . }}
+{{/* Secrets that say who is let in, in the folder /etc/tokenmill. */}}
+{{- define "tokenmill.rightsSecrets" -}}
 {{- if .Values.gateway.keys.existingSecret }}
 - secret:
     name: {{ .Values.gateway.keys.existingSecret }}
@@ -21,6 +20,11 @@
     items:
       - {key: {{ .Values.gateway.tickets.key }}, path: gateway/tickets}
 {{- end }}
+{{- end }}
+
+{{- define "tokenmill.gatewaySecrets" -}}
+{{- include "tokenmill.kafkaSecrets" . }}
+{{- include "tokenmill.rightsSecrets" . }}
 {{- if .Values.gateway.tls.existingSecret }}
 - secret:
     name: {{ .Values.gateway.tls.existingSecret }}
@@ -30,10 +34,8 @@
 {{- end }}
 {{- end }}
 
-{{/* Variables that name them. It listens for the Service; who may come in says config.gateway.auth. */}}
-{{- define "tokenmill.gatewayEnv" -}}
-- name: TOKENMILL_GATEWAY__BIND
-  value: 0.0.0.0
+{{/* Variables that name them. */}}
+{{- define "tokenmill.rightsEnv" -}}
 {{- if .Values.gateway.keys.existingSecret }}
 - name: TOKENMILL_GATEWAY__KEYS_FILE
   value: /etc/tokenmill/gateway/keys.toml
@@ -46,6 +48,13 @@
 - name: TOKENMILL_GATEWAY__TICKET_SECRET_FILE
   value: /etc/tokenmill/gateway/tickets
 {{- end }}
+{{- end }}
+
+{{/* It listens for the Service; who may come in says config.gateway.auth. */}}
+{{- define "tokenmill.gatewayEnv" -}}
+- name: TOKENMILL_GATEWAY__BIND
+  value: 0.0.0.0
+{{- include "tokenmill.rightsEnv" . }}
 {{- if .Values.gateway.tls.existingSecret }}
 - name: TOKENMILL_GATEWAY__TLS_CERTFILE
   value: /etc/tokenmill/gateway/tls.crt

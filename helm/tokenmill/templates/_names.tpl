@@ -31,6 +31,24 @@ app.kubernetes.io/component: worker
 app.kubernetes.io/component: gateway
 {{- end }}
 
+{{- define "tokenmill.front" -}}
+{{ include "tokenmill.fullname" . }}-front
+{{- end }}
+
+{{- define "tokenmill.frontSelector" -}}
+{{ include "tokenmill.selector" . }}
+app.kubernetes.io/component: front
+{{- end }}
+
+{{- define "tokenmill.caller" -}}
+{{ include "tokenmill.fullname" . }}-caller
+{{- end }}
+
+{{- define "tokenmill.callerSelector" -}}
+{{ include "tokenmill.selector" . }}
+app.kubernetes.io/component: caller
+{{- end }}
+
 {{- define "tokenmill.tools" -}}
 {{ include "tokenmill.fullname" . }}-tools
 {{- end }}

@@ -1,4 +1,4 @@
-{{/* What the pods of worker, gateway, tools, topics job and test share. */}}
+{{/* What the pods of worker, gateway, tools, front, caller, topics job and test share. */}}
 
 {{/* First lines of a pod's spec; with other rights if .podSecurityContext says so. */}}
 {{- define "tokenmill.pod" -}}

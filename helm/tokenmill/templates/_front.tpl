@@ -1,0 +1,68 @@
+{{/* What only pods of fronts and callers have. */}}
+
+{{/* Keys of the model servers and chat templates: files in the folder /etc/tokenmill of those that call models. */}}
+{{- define "tokenmill.upstreamFiles" -}}
+{{- range $name, $from := .Values.upstreams.keys }}
+- secret:
+    name: {{ $from.existingSecret }}
+    items:
+      - {key: {{ $from.key | default $name }}, path: upstreams/{{ $name }}}
+{{- end }}
+{{- range $name, $from := .Values.upstreams.templates }}
+- configMap:
+    name: {{ $from.existingConfigMap }}
+    items:
+      - {key: {{ $from.key | default $name }}, path: templates/{{ $name }}}
+{{- end }}
+{{- end }}
+
+{{- define "tokenmill.frontSecrets" -}}
+{{- include "tokenmill.kafkaSecrets" . }}
+{{- include "tokenmill.rightsSecrets" . }}
+{{- if .Values.front.caller }}
+{{- include "tokenmill.upstreamFiles" . }}
+{{- end }}
+{{- end }}
+
+{{- define "tokenmill.callerSecrets" -}}
+{{- include "tokenmill.kafkaSecrets" . }}
+{{- include "tokenmill.upstreamFiles" . }}
+{{- end }}
+
+{{/* It listens for the Service; who may come in says config.gateway.auth. */}}
+{{- define "tokenmill.frontEnv" -}}
+- name: TOKENMILL_FRONT__BIND
+  value: 0.0.0.0
+{{- include "tokenmill.rightsEnv" . }}
+{{ include "tokenmill.kafkaEnv" . }}
+{{- with .Values.front.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "tokenmill.callerEnv" -}}
+{{ include "tokenmill.kafkaEnv" . }}
+{{- with .Values.caller.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Where model servers are: the ports of their URLs, unless others are said. */}}
+{{- define "tokenmill.egressUpstreams" -}}
+{{- $ports := list }}
+{{- range .Values.config.upstreams }}
+{{- range .urls }}
+{{- $url := urlParse . }}
+{{- $said := regexFind ":[0-9]+$" $url.host | trimPrefix ":" | int }}
+{{- $ports = append $ports ($said | default (ternary 443 80 (eq $url.scheme "https"))) }}
+{{- end }}
+{{- end }}
+- ports:
+    {{- range default ($ports | uniq) .Values.networkPolicy.upstreams.ports }}
+    - {port: {{ . }}, protocol: TCP}
+    {{- end }}
+  {{- with .Values.networkPolicy.upstreams.to }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
