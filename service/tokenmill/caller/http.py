@@ -8,6 +8,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from io import BytesIO
 from typing import Any, Self
 
 import aiohttp
@@ -91,7 +92,7 @@ class Http:
             raise RuntimeError("an Http is used inside its `async with` block")
         return self._session.post(
             url + call.path,
-            data=msgspec.json.encode(call.body),
+            data=BytesIO(msgspec.json.encode(call.body)),  # in pieces: a prompt may have megabytes
             headers={"content-type": "application/json", **headers},
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=upstream.connect_s),

@@ -96,7 +96,8 @@ class Requests:
         if not known.key:
             return known
         await self._log.reached(placed.partition, placed.offset)
-        return self._same(asking, self._index.by_key(known.key, known.attempt)) or known
+        first = self._same(asking, self._index.by_key(known.key, known.attempt))
+        return known if first is None or first.message_id == known.message_id else first
 
     async def attached(self, known: Known) -> None:
         """Tell all fronts that somebody reads an answer who did not ask for it."""

@@ -78,11 +78,18 @@ def _run(config: Config, *, front: bool, caller: bool) -> int:
     tune_garbage_collector()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(Process(config, models, front=front, caller=caller).run())
+            runner.run(_until_signal(config, models, front=front, caller=caller))
     except TokenmillError as problem:
         log.critical("%s", problem)
         return 1
     return 0
+
+
+async def _until_signal(config: Config, models: Mapping[str, Served], *, front: bool, caller: bool) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await Process(config, models, front=front, caller=caller).run(stop)
 
 
 class Process:
@@ -107,11 +114,8 @@ class Process:
         self._draining = False
         self._ready: list[Callable[[], tuple[bool, str]]] = [self._heard]
 
-    async def run(self) -> None:
-        """Until a signal. Raises a `TokenmillError` that says why going on is impossible."""
-        stop = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop`. Raises a `TokenmillError` that says why going on is impossible."""
         async with contextlib.AsyncExitStack() as running:
             await self._tail.start(self._config.kafka.startup_timeout_s)
             running.push_async_callback(self._tail.stop)

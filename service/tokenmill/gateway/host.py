@@ -204,18 +204,18 @@ async def listening(
 ) -> AsyncIterator[web.BaseSite]:
     """A port that is open as long as the block lasts: that of the settings `bind` and `port` of a section."""
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, logger=server_log(), shutdown_timeout=1.0)
-    await runner.setup()
-    assert runner.server is not None  # noqa: S101 -- it was set up
-    watching = asyncio.create_task(watch.run(runner.server))
-    try:
-        with bound(bind, port, section, prefix) as sock:
+    with bound(bind, port, section, prefix) as sock:
+        await runner.setup()
+        assert runner.server is not None  # noqa: S101 -- it was set up
+        watching = asyncio.create_task(watch.run(runner.server))
+        try:
             site = web.SockSite(runner, sock, ssl_context=tls, backlog=BACKLOG)
             await site.start()
             log.info("%s.%sport: listening on %s port %d", section, prefix, bind, sock.getsockname()[1])
             yield site
-    finally:
-        watching.cancel()
-        await runner.cleanup()
+        finally:
+            watching.cancel()
+            await runner.cleanup()
 
 
 def _why(task: "asyncio.Task[Any]") -> str:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tokenmill.errors import MissingServer
 
@@ -62,6 +62,10 @@ class Server(ABC):
     def command(self) -> Sequence[str]:
         """Prepare the folder for `port` and return the command line."""
 
+    def surroundings(self) -> dict[str, Any]:
+        """Where it runs, and with which variables: arguments of `Popen`, once there is a command."""
+        return {"cwd": self.folder}
+
     @abstractmethod
     def ready(self) -> bool:
         """Whether the process that we started, and not another on the same port, answers."""
@@ -102,7 +106,8 @@ class Server(ABC):
 
     def _run(self) -> bool:
         with self.log.open("wb") as log:
-            self._process = subprocess.Popen(self.command(), cwd=self.folder, stdout=log, stderr=subprocess.STDOUT)
+            command = self.command()
+            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, **self.surroundings())
         deadline = time.monotonic() + self.start_s
         while time.monotonic() < deadline and self._process.poll() is None:
             if self.ready():

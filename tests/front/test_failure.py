@@ -1,0 +1,49 @@
+"""Answers that failed before anything came of them."""
+
+import pytest
+from msgspec import UNSET
+
+from tokenmill.events import AnyEvent, Error, Finish, MessageStart, Part, TextDelta, TextStart
+from tokenmill.front.failure import Opening, failure_of
+
+START = MessageStart("m", "plain")
+REFUSED = Error("upstream", "too many", raw='{"error":{}}', status=429)
+
+
+def opening(*events: AnyEvent) -> Opening:
+    """What these events add up to, of which the last one decides."""
+    made = Opening()
+    decided = [made.take(event) for event in events]
+    assert decided == [*[False] * (len(events) - 1), True]
+    return made
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (START, TextStart("t0")),
+        (START, Part("takeover", {}), TextDelta("t0", "a")),
+        (START, Finish("stop")),
+        (START, Finish("cancelled")),
+        (START, Error("limit", "too long")),
+    ],
+)
+def test_an_answer_of_which_something_came_is_told_as_it_comes(events: tuple[AnyEvent, ...]) -> None:
+    """Also an empty one, if that was its sound end."""
+    made = opening(*events)
+    assert (made.content, made.failure) == (True, None)
+
+
+def test_a_refusal_keeps_status_and_words_of_the_server() -> None:
+    """As if there were no log between."""
+    failure = opening(START, REFUSED, Finish("error")).failure
+    assert failure is not None
+    assert (failure.status, str(failure), failure.raw) == (429, "too many", '{"error":{}}')
+
+
+def test_a_failure_without_words_has_a_status_all_the_same() -> None:
+    """502 for what was lost, 504 for what was late."""
+    found = [failure_of(Finish("error"), []), failure_of(Finish("timeout"), [])]
+    assert [failure.status for failure in found] == [502, 504]
+    bare = failure_of(Finish("error"), [Error("upstream", "gone", status=UNSET)])
+    assert (bare.status, bare.raw) == (502, "")

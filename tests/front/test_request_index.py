@@ -1,0 +1,107 @@
+"""What is known of the requests of the last minutes."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from aiokafka import ConsumerRecord
+
+from tokenmill.apis.record import ReaderRecord, RequestRecord
+from tokenmill.front import request_index
+from tokenmill.front.request_index import RequestIndex
+
+KEEP_MS = 1_000
+
+
+def record(message_id: str, at: int = 0, key: bytes | None = b"c", **fields: Any) -> ConsumerRecord:
+    request = RequestRecord(
+        message_id=message_id,
+        **{"api": "chat", "body": msgspec.Raw(b"{}"), "fingerprint": "f", "until": at + 1, **fields},
+    )
+    return of_value(msgspec.json.encode(request), at, key)
+
+
+def of_value(value: bytes | None, at: int = 0, key: bytes | None = b"c") -> ConsumerRecord:
+    return ConsumerRecord("requests", 0, at, at, 0, key, value, None, 0, 0, ())
+
+
+def index(*records: ConsumerRecord) -> RequestIndex:
+    made = RequestIndex(KEEP_MS)
+    for each in records:
+        made.take(each)
+    return made
+
+
+def ids(found: object) -> str | None:
+    return getattr(found, "message_id", None)
+
+
+def test_a_request_is_found_by_its_id_its_key_and_what_it_asks() -> None:
+    """With the conversation that its record's key is."""
+    found = index(record("a", key=b"chat-7"))
+    known = found.by_id("a")
+    assert known is not None
+    assert (known.conversation, known.api, known.attempt) == ("chat-7", "chat", 0)
+    assert ids(found.by_fingerprint("f", 0)) == "a"
+    assert found.by_id("b") is found.by_key("k") is found.by_fingerprint("g", 0) is None
+
+
+def test_of_a_key_the_first_record_of_each_attempt_counts() -> None:
+    """The last attempt is the one that a request with the key is."""
+    made = RequestIndex(KEEP_MS)
+    for message_id, attempt in (("a", 0), ("b", 0), ("c", 1)):
+        value = RequestRecord(
+            message_id=message_id,
+            api="chat",
+            body=msgspec.Raw(b"{}"),
+            fingerprint="f",
+            until=1,
+            key="k",
+            attempt=attempt,
+        )
+        made.take(of_value(msgspec.json.encode(value)))
+    assert ids(made.by_key("k", 0)) == "a"
+    assert ids(made.by_key("k")) == "c"
+    assert made.by_id("b") is None
+
+
+def test_a_retry_means_one_request_or_none() -> None:
+    """Two clicks with the same body can't be told apart; an attempt behind a failed one can."""
+    assert ids(index(record("a"), record("b", 1)).by_fingerprint("f", 0)) is None
+    assert ids(index(record("a"), record("b", 1, attempt=1)).by_fingerprint("f", 0)) == "b"
+    assert ids(index(record("a", 5)).by_fingerprint("f", 6)) is None
+
+
+def test_who_reads_along_is_told_of() -> None:
+    """By the id of the answer."""
+    heard: list[str] = []
+    made = RequestIndex(KEEP_MS, heard.append)
+    made.take(of_value(msgspec.json.encode(ReaderRecord("a"))))
+    assert heard == ["a"]
+    assert len(made) == 0
+
+
+@pytest.mark.parametrize("value", [None, b"{}", b"junk"])
+def test_what_is_none_of_ours_is_passed_over(value: bytes | None) -> None:
+    """Anybody may write to a topic."""
+    assert len(index(of_value(value), record("a", key=None))) == 0
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_index, "KNOWN_KEPT", 2)
+
+
+def test_what_is_old_is_forgotten() -> None:
+    """Whole, so that nothing piles up."""
+    made = index(record("a", 0), record("b", KEEP_MS + 1))
+    assert (made.by_id("a"), ids(made.by_id("b")), len(made)) == (None, "b", 1)
+    assert ids(made.by_fingerprint("f", 0)) == "b"
+
+
+@pytest.mark.usefixtures("small")
+def test_only_so_many_are_known() -> None:
+    """A flood of requests costs a bounded amount of memory."""
+    made = index(*(record(f"m{number}", number, fingerprint=f"f{number}") for number in range(5)))
+    assert len(made) == 2
+    assert (made.by_fingerprint("f0", 0), ids(made.by_fingerprint("f4", 0))) == (None, "m4")
