@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.support.deployment import RULES, promtool, rules
 from tests.support.promql import as_rules, selectors, unknown
 from tokenmill.gen.dashboard_rows import ROWS
-from tokenmill.observe import GATEWAY_METRICS, METRICS, TOOLS_METRICS
+from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, GATEWAY_METRICS, METRICS, TOOLS_METRICS
 
 PANELS = [panel for row in ROWS for panel in row.panels]
 EXPRESSIONS = [query.expr for panel in PANELS for query in panel.queries]
@@ -41,7 +41,8 @@ def test_every_metric_is_shown() -> None:
     """By itself or by a recording rule, so that nobody has to know the table by heart."""
     seen = {selector.name for expression in EXPRESSIONS for selector in selectors(expression)}
     seen |= {selector.name for name in seen & RECORDED.keys() for selector in selectors(RECORDED[name])}
-    missing = [m.name for m in (*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS) if not {m.name, f"{m.name}_bucket"} & seen]
+    rows = [*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS, *FRONT_METRICS, *CALLER_METRICS]
+    missing = [metric.name for metric in rows if not {metric.name, f"{metric.name}_bucket"} & seen]
     assert missing == []
 
 
@@ -54,6 +55,8 @@ def test_what_users_feel_comes_first() -> None:
         "By format and codec",
         "Gateway",
         "Tools",
+        "Front",
+        "Callers",
     ]
     assert [panel.title for panel in ROWS[0].panels if panel.kind == "heatmap"] == ["Chunk to event"]
     assert ROWS[1].panels[0].title == "Lag by partition"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tokenmill.observe import GATEWAY_METRICS, METRICS, TOOLS_METRICS, Metric
+from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, GATEWAY_METRICS, METRICS, TOOLS_METRICS, Metric
 from tokenmill.observe.table import BY_NAME
 from tokenmill.session import Tally
 
@@ -37,7 +37,11 @@ def test_build_info_is_there() -> None:
     assert "tokenmill_build_info" in BY_NAME
 
 
-@pytest.mark.parametrize("metric", [*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS], ids=lambda metric: metric.name)
+@pytest.mark.parametrize(
+    "metric",
+    [*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS, *FRONT_METRICS, *CALLER_METRICS],
+    ids=lambda metric: metric.name,
+)
 def test_every_row_keeps_the_naming_rules(metric: Metric) -> None:
     """Prefix, snake case, `_total` for counters and only for those, a help sentence, ascending buckets."""
     assert re.fullmatch(r"tokenmill_[a-z]+(_[a-z]+)*", metric.name)
@@ -56,5 +60,5 @@ def test_every_count_of_a_session_has_a_row() -> None:
 
 def test_names_are_given_once() -> None:
     """Two rows of one name would be two families; a name of two kinds of processes would be added up."""
-    rows = [*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS]
+    rows = [*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS, *FRONT_METRICS, *CALLER_METRICS]
     assert len({metric.name for metric in rows}) == len(rows)

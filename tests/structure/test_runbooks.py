@@ -6,15 +6,17 @@ import pytest
 
 from tests.structure.tree import CHECKOUT
 from tokenmill.config import Config
-from tokenmill.observe import GATEWAY_METRICS, METRICS, TOOLS_METRICS
+from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, GATEWAY_METRICS, METRICS, TOOLS_METRICS
 
 PAGE = (CHECKOUT / "docs" / "howto" / "runbooks.md").read_text(encoding="utf-8")
 
 SECTIONS = {text.partition("\n")[0]: text for text in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]}
 
-BY_NAME = {metric.name: metric for metric in (*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS)}
+BY_NAME = {
+    metric.name: metric for metric in (*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS, *FRONT_METRICS, *CALLER_METRICS)
+}
 
-CONFIGURED = ("kafka", "redis", "worker", "parser", "gateway", "tools")
+CONFIGURED = ("kafka", "redis", "worker", "parser", "gateway", "tools", "front", "caller")
 
 NO_RUNBOOK = {
     "tokenmill_gateway_bytes_sent_total": "load",
@@ -29,6 +31,10 @@ NO_RUNBOOK = {
     "tokenmill_messages_restored_total": "how fast state comes back",
     "tokenmill_records_produced_total": "load",
     "tokenmill_restore_seconds": "how long a restore took; one that goes on is `tokenmill_replaying_partitions`",
+    "tokenmill_front_abandoned_total": "clients go away; what nobody reads is stopped",
+    "tokenmill_front_attached_total": "clients try again, and find the answer that is there",
+    "tokenmill_front_known_requests": "load",
+    "tokenmill_front_readers": "load",
     "tokenmill_tools_asking": "people are asked, and may take their time; what is too old is answered",
     "tokenmill_chunks_dropped_total": "what producers repeat or send too late; no event is missing",
 }

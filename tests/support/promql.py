@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 import yaml
 
-from tokenmill.observe import GATEWAY_METRICS, METRICS, TOOLS_METRICS, Metric
+from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, GATEWAY_METRICS, METRICS, TOOLS_METRICS, Metric
 from tokenmill.session.outputs import ERROR_STAGES, FAILED_CALLS
 
-BY_NAME = {metric.name: metric for metric in (*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS)}
+BY_NAME = {
+    metric.name: metric for metric in (*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS, *FRONT_METRICS, *CALLER_METRICS)
+}
 
 SELECTOR = re.compile(r"\b(?P<name>(?:[a-z_]+:)?(?:tokenmill|process)_\w+(?::\w+)?)(?:\{(?P<matchers>[^}]*)\})?")
 MATCHER = re.compile(r'(?P<label>\w+)(?P<sign>=~|!~|!=|=)"(?P<value>[^"]*)"')

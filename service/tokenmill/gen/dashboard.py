@@ -13,7 +13,7 @@ SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 COLUMNS = 24
 HEIGHTS = {"stat": 4, "timeseries": 8, "heatmap": 8}
 
-_ANY = '__name__=~"tokenmill_(gateway_)?build_info"'
+_ANY = '__name__=~"tokenmill_((gateway|tools|front|caller)_)?build_info"'
 """Every process, whatever it is."""
 
 VARIABLES = (
@@ -35,7 +35,7 @@ def _model() -> dict[str, Any]:
     return {
         "uid": "tokenmill",
         "title": "tokenmill",
-        "description": "Workers and gateways of tokenmill: traffic, errors and latency first, then what is short.",
+        "description": "All processes of tokenmill: traffic, errors and latency first, then what is short.",
         "tags": ["tokenmill", "kafka"],
         "schemaVersion": 39,
         "version": 1,

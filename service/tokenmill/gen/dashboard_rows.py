@@ -1,12 +1,14 @@
 """What the Grafana dashboard shows: rows of panels, each with the questions that it asks of Prometheus.
 
 1. First whether users are served: traffic, errors, latency. Then what is short, then how workers recover, then which
-   format or codec it is, then the gateway and tools. Whoever is called at night reads from the top and stops where it
-   is red.
+   format or codec it is, then the gateway, tools, front and callers. Whoever is called at night reads from the top and
+   stops where it is red.
 2. Questions keep to the variables of the dashboard, and rates to `$__rate_interval`, which knows how often is scraped.
 3. Panels add up over workers, except where the question is which worker it is.
 """
 
+from tokenmill.gen.caller_row import CALLERS
+from tokenmill.gen.front_row import FRONT
 from tokenmill.gen.gateway_row import GATEWAY
 from tokenmill.gen.panel import GROUP, WORKERS, Panel, Query, Row, buckets, quantiles, rate, total, within
 from tokenmill.gen.tools_row import TOOLS
@@ -293,5 +295,5 @@ DRILL_DOWN = Row(
     ),
 )
 
-ROWS = (SERVED, SATURATION, RECOVERY, DRILL_DOWN, GATEWAY, TOOLS)
+ROWS = (SERVED, SATURATION, RECOVERY, DRILL_DOWN, GATEWAY, TOOLS, FRONT, CALLERS)
 """The dashboard, from the top."""

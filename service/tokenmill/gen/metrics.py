@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tokenmill.gen import markdown
-from tokenmill.observe import GATEWAY_METRICS, METRICS, TOOLS_METRICS, Metric
+from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, GATEWAY_METRICS, METRICS, TOOLS_METRICS, Metric
 
 
 def page() -> str:
@@ -21,13 +21,19 @@ def page() -> str:
         "## Tools",
         "On `tools.port`.",
         _table(TOOLS_METRICS),
+        "## Front",
+        "On `front.ops_port`.",
+        _table(FRONT_METRICS),
+        "## Caller",
+        "On `caller.port`, or the front's.",
+        _table(CALLER_METRICS),
         "## Buckets",
         "A histogram has the suffixes `_bucket`, `_sum` and `_count`. Its buckets, in seconds:",
         markdown.table(
             ("name", "up to"),
             [
                 (markdown.code(metric.name), ", ".join(f"{bound:g}" for bound in metric.buckets))
-                for metric in (*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS)
+                for metric in (*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS, *FRONT_METRICS, *CALLER_METRICS)
                 if metric.buckets
             ],
         ),

@@ -1,0 +1,91 @@
+"""The dashboard's row about those that call models: what comes of requests, how long models take, what is short."""
+
+from tokenmill.gen.panel import WORKERS, Panel, Query, Row, buckets, quantiles, rate, total
+
+FIRST_TOKEN = "tokenmill_caller_first_token_seconds"  # noqa: S105 # a metric's name
+
+_RUNNING = total("tokenmill_caller_running", "instance")
+_ALLOWED = total("tokenmill_caller_running_limit", "instance")
+
+CALLERS = Row(
+    "Callers",
+    (
+        Panel(
+            title="Callers",
+            text="By what they run. Fronts that call models themselves are among them.",
+            queries=(Query(f"count by (version) (tokenmill_caller_build_info{{{WORKERS}}})", "{{version}}"),),
+            kind="stat",
+            width=4,
+        ),
+        Panel(
+            title="URLs left alone",
+            text="Model servers that failed again and again, by the caller that leaves most of them alone.",
+            queries=(Query(f"max(tokenmill_caller_urls_left_alone{{{WORKERS}}})"),),
+            kind="stat",
+            width=4,
+            red=1,
+        ),
+        Panel(
+            title="Fullest caller",
+            text="Of the answers that `caller.answers` allows at once. At 100 % others are told to come later.",
+            queries=(Query(f"max({_RUNNING} / {_ALLOWED})", "the fullest"),),
+            kind="stat",
+            unit="percentunit",
+            width=4,
+            red=0.9,
+        ),
+        Panel(
+            title="Partitions with a caller",
+            text="As many as `requests` has, or somebody takes over.",
+            queries=(Query(total("tokenmill_caller_partitions")),),
+            kind="stat",
+            width=4,
+        ),
+        Panel(
+            title="Not known how far",
+            text="Requests that a lost caller may have begun. Back at 0 within seconds.",
+            queries=(Query(total("tokenmill_caller_inherited")),),
+            kind="stat",
+            width=4,
+        ),
+        Panel(
+            title="What comes of requests",
+            text="All of an answer, half of it, nothing; not in time; or nobody wanted it any more.",
+            queries=(Query(rate("tokenmill_caller_answers_total", "outcome"), "{{outcome}}"),),
+            unit="ops",
+        ),
+        Panel(
+            title="Failures of model servers",
+            text="By kind, after the last try.",
+            queries=(Query(rate("tokenmill_caller_failures_total", "kind"), "{{kind}}"),),
+            unit="ops",
+        ),
+        Panel(
+            title="Taken over",
+            text="Requests that another caller may have begun, by what became of them.",
+            queries=(Query(rate("tokenmill_caller_inherited_total", "fate"), "{{fate}}"),),
+            unit="ops",
+        ),
+        Panel(
+            title="Answers under way",
+            text="Those that wait for a place at a model server are among them.",
+            queries=(
+                Query(total("tokenmill_caller_running"), "under way"),
+                Query(total("tokenmill_caller_waiting"), "waiting"),
+            ),
+        ),
+        Panel(
+            title="Request to first token",
+            text="From when a request was taken until the model's first token, the wait for a place included.",
+            queries=quantiles(FIRST_TOKEN),
+            unit="s",
+        ),
+        Panel(
+            title="Request to first token, all of them",
+            text="As a heat map.",
+            queries=buckets(FIRST_TOKEN),
+            kind="heatmap",
+            unit="s",
+        ),
+    ),
+)
