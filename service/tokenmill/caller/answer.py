@@ -28,6 +28,7 @@ from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served, unknown_model
 from tokenmill.caller.writing import ChunkWriter
 from tokenmill.codecs import Chunk, ProviderPart
+from tokenmill.gateway.problems import Refused
 from tokenmill.gateway.sending import Writer
 from tokenmill.records import Headers
 from tokenmill.session.identity import choice_index
@@ -188,9 +189,13 @@ class Answer:
             await self._fail(str(problem), NOT_FOUND if problem.code == "model_not_found" else BAD_REQUEST)
             return "refused"
         self._choices = plan.ask.n
-        await self._open(served.options(plan.ask, begins=bool(plan.begins)), plan.ask.n)
         try:
+            await self._open(served.options(plan.ask, begins=bool(plan.begins)), plan.ask.n)
             await self._generated(served, plan)
+        except Refused as problem:  # a record that is larger than Kafka takes
+            await self._open({}, plan.ask.n)
+            await self._fail(problem.detail, problem.kind.status)
+            return "failed" if self.first_s is not None else "refused"
         except UpstreamFailed as problem:
             self.failure = problem.kind
             await self._fail(str(problem), problem.status, problem.raw)

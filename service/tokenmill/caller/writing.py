@@ -18,7 +18,7 @@ import msgspec
 
 from tokenmill.codecs import Chunk
 from tokenmill.gateway.native_chunks import NATIVE
-from tokenmill.gateway.problems import Refused
+from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.gateway.sending import Sending, Writer
 from tokenmill.records import Headers
 
@@ -55,17 +55,22 @@ class ChunkWriter:
         self._sending = Sending(producer, topic, self._key)
         self._unacknowledged: deque[tuple[bytes, Headers]] = deque()
         self._accepted = 0
+        self._handed = 0
+        """Of those that are not acknowledged: how many the producer has."""
         self.written_at = asyncio.get_running_loop().time()
         """When a record was last handed over, in the loop's seconds."""
 
     async def open(self, options: dict[str, Any], choices: int, further: Headers = ()) -> None:
-        """Open all choices, or go on with those that the writer before opened. `further` headers are on these alone."""
+        """Open all choices, or go on with those that the writer before opened. `further` headers are on these alone.
+
+        Raises `Refused` for what is larger than Kafka takes.
+        """
         resumes = True if self._attempt else None
         for choice in range(choices):
             await self._put(Chunk(open=options, resumes=resumes), choice, [*self._headers, *further])
 
     async def put(self, chunk: Chunk) -> None:
-        """What a codec made of the model's answer, under our names and numbers."""
+        """What a codec made of the model's answer, under our names and numbers. Raises `Refused` as `open` does."""
         await self._put(
             msgspec.structs.replace(chunk, conversation_id=None, open=None, model=None),
             chunk.choice if isinstance(chunk.choice, int) else 0,
@@ -98,43 +103,54 @@ class ChunkWriter:
     async def acknowledged(self) -> None:
         """Wait until everything is in the log."""
         while self._unacknowledged:
+            await self._hand_over()
             try:
                 await self._sending.acknowledged()
             except Refused as problem:
-                await self._write_again(problem)
+                await self._begin_again(problem)
             self._forget()
 
     async def _put(self, chunk: Chunk, choice: int, headers: Headers) -> None:
         number = self._attempt * RANGE + self._numbers[choice]
-        self._numbers[choice] += 1
         named = msgspec.structs.replace(chunk, message_id=self._message_id, choice=choice or msgspec.UNSET, seq=number)
-        value = msgspec.json.encode(named)
-        self._unacknowledged.append((value, headers))
+        self._unacknowledged.append((msgspec.json.encode(named), headers))
+        self._numbers[choice] += 1
         try:
-            await self._sending.put(value, headers)
-        except Refused as problem:
-            await self._write_again(problem)
-        self._forget()
+            await self._hand_over()
+        except BaseException:  # too large, or cancelled: it was not written, and its number is free
+            self._unacknowledged.pop()
+            self._numbers[choice] -= 1
+            raise
         self.written_at = asyncio.get_running_loop().time()
+
+    async def _hand_over(self) -> None:
+        """What the producer does not have yet, in order; if that is cancelled, the next call goes on with it.
+
+        Raises `Refused` for a record that is too large, which can only be a new one: Kafka never takes it.
+        """
+        while self._handed < len(self._unacknowledged):
+            value, headers = self._unacknowledged[self._handed]
+            try:
+                await self._sending.put(value, headers)
+            except Refused as problem:
+                if problem.kind is TOO_LARGE:
+                    raise
+                await self._begin_again(problem)
+            else:
+                self._handed += 1
+                self._forget()
 
     def _forget(self) -> None:
         """What is acknowledged: the first ones that were put."""
         for _ in range(self._sending.accepted - self._accepted):
             self._unacknowledged.popleft()
+            self._handed -= 1
         self._accepted = self._sending.accepted
 
-    async def _write_again(self, problem: Refused) -> None:
-        """All that is not acknowledged, until Kafka takes it."""
-        while True:
-            log.warning("chunks of an answer are written again: %s", problem.detail)
-            await self._sending.settled()
-            self._forget()
-            await asyncio.sleep(AGAIN_S)
-            self._sending, self._accepted = Sending(self._producer, self._topic, self._key), 0
-            try:
-                for value, headers in tuple(self._unacknowledged):
-                    await self._sending.put(value, headers)
-            except Refused as again:
-                problem = again
-            else:
-                return
+    async def _begin_again(self, problem: Refused) -> None:
+        """All that is not acknowledged is to be handed over once more, after a pause."""
+        log.warning("chunks of an answer are written again: %s", problem.detail)
+        await self._sending.settled()
+        self._forget()
+        self._sending, self._accepted, self._handed = Sending(self._producer, self._topic, self._key), 0, 0
+        await asyncio.sleep(AGAIN_S)
