@@ -20,7 +20,8 @@ from tokenmill.records import InputRecord
 from tokenmill.session.identity import choice_index, has_content
 
 USAGE_S = 2.0
-"""For counts behind the last finish reason: they come in the next event, or not at all."""
+"""For counts behind the last finish reason: they come in the next event, or not at all. What else comes then, or goes
+wrong, changes nothing."""
 
 BROKEN_OFF = "the model's server ended its answer before it was complete"
 
@@ -40,9 +41,10 @@ class Generation:
         choices: how many alternatives were asked for.
         begins: what the text begins with that does not come, as the prompt had it.
         taker: of the chunks.
+        usage_s: how long counts are waited for.
     """
 
-    def __init__(self, codec: str, choices: int, begins: str, taker: Taker) -> None:
+    def __init__(self, codec: str, choices: int, begins: str, taker: Taker, usage_s: float = USAGE_S) -> None:
         self._codec = find_codec(codec)
         self._taker = taker
         self._begins = begins
@@ -52,6 +54,9 @@ class Generation:
         """Those that have said why they end."""
         self._said = set[int]()
         """Those of which something has come."""
+        self._usage_s = usage_s
+        self._until: float | None = None
+        """For how long counts are waited for, once they are all that is missing."""
         self._state = b""
         self.begun = False
         """Something has come."""
@@ -63,19 +68,27 @@ class Generation:
             if piece is None:
                 break
             await self._take(self._decoded(piece))
-        if self._open - self._reasoned:
+        if self._missing:
             raise UpstreamFailed(BROKEN_OFF, "broken-off")
         for choice in sorted(self._open):
             await self._put(Chunk(choice=choice, end=True))
 
+    @property
+    def _missing(self) -> bool:
+        """Whether a choice has not said why it ends."""
+        return bool(self._open - self._reasoned)
+
     async def _next(self, pieces: AsyncGenerator[bytes]) -> bytes | None:
         """The next bytes; None at the end, or when only counts are missing and do not come."""
-        if self._open - self._reasoned:
+        if self._missing:
             return await anext(pieces, None)
+        clock = asyncio.get_running_loop().time
+        if self._until is None:
+            self._until = clock() + self._usage_s
         try:
-            async with asyncio.timeout(USAGE_S):
+            async with asyncio.timeout_at(self._until):
                 return await anext(pieces, None)
-        except TimeoutError:
+        except (TimeoutError, UpstreamFailed):
             return None
 
     def _decoded(self, piece: bytes) -> Sequence[Chunk]:
@@ -88,10 +101,10 @@ class Generation:
     async def _take(self, chunks: Sequence[Chunk]) -> None:
         for chunk in chunks:
             choice = choice_index(chunk)
-            if choice not in self._open:
-                continue  # behind its end, or one that nobody asked for
-            if chunk.error is not None:
+            if chunk.error is not None and self._missing:  # whichever choice it names, no other will be whole
                 raise UpstreamFailed(chunk.error, "refused", chunk.error_status or BAD_GATEWAY, chunk.error_raw or "")
+            if choice not in self._open or chunk.error is not None:
+                continue  # behind its end, or one that nobody asked for
             if chunk.finish_reason is not None:
                 self._reasoned.add(choice)
             if chunk.end is True and choice not in self._reasoned:
