@@ -59,10 +59,10 @@ class Http:
         async with self._answered(url, call, headers, upstream) as response:
             with _Failing():
                 async with asyncio.timeout(upstream.silence_s):
-                    body = await response.content.read(PROMPT_BYTES)
+                    body = await _beginning(response, PROMPT_BYTES)
         try:
             return msgspec.json.decode(body, type=dict[str, Any])
-        except msgspec.DecodeError as problem:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             raise UpstreamFailed("the model's server answered no JSON", "unreadable") from problem
 
     async def streamed(
@@ -115,11 +115,20 @@ class Http:
             response.close()
 
 
+async def _beginning(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """A body, as far as that: one read gives what has arrived."""
+    pieces, size = list[bytes](), 0
+    while size < most and (piece := await response.content.read(most - size)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)
+
+
 async def _refusal(response: aiohttp.ClientResponse, upstream: Upstream) -> UpstreamFailed:
     """What a server's own refusal means."""
     try:
         async with asyncio.timeout(upstream.connect_s):
-            raw = (await response.content.read(RAW_CHARS)).decode(errors="replace")
+            raw = (await _beginning(response, RAW_CHARS)).decode(errors="replace")
     except (aiohttp.ClientError, OSError, TimeoutError):
         raw = ""
     status = response.status if response.status >= REFUSED else BAD_GATEWAY  # a redirect is no answer
