@@ -8,7 +8,7 @@ from tokenmill.apis.ask import Json
 from tokenmill.caller.failure import UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
-from tokenmill.caller.kinds.arguments import read_arguments
+from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_of
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served
 from tokenmill.templates.rendering import CannotRender
@@ -50,10 +50,12 @@ def for_template(message: Json) -> Json:
     content = message.get("content")
     changed: Json = {}
     if isinstance(content, list):
-        if any(part.get("type") != "text" for part in content):
+        if any(part.get("type") == "image_url" for part in content):
             detail = "images can't be put into a prompt that is rendered here; use an upstream that takes messages"
             raise UpstreamFailed(detail, "refused", BAD_REQUEST, again=False)
-        changed["content"] = "".join(part["text"] for part in content)
+        changed["content"] = text_of(message)
+    if reasoning := reasoning_of(message):
+        changed["reasoning_content"] = reasoning
     if message.get("tool_calls"):
         changed["tool_calls"] = [_call(call) for call in message["tool_calls"]]
     return {**message, **changed}

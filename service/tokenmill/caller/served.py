@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.caller.kinds import Kind, Plan, find_kind
 from tokenmill.caller.pool import Pool
@@ -30,6 +32,9 @@ class Served:
 
     def plan(self, ask: Ask, api: str, body: Json) -> Plan:
         """How a request goes to it. Raises `BadAsk` for what can't be had from it."""
+        begins = self._begins(ask)
+        if begins:  # the answer is a call: what its text has to be would keep the model from writing it
+            ask = msgspec.structs.replace(ask, response_format=None)
         plan = Plan(
             ask=ask,
             upstream=self.upstream,
@@ -37,7 +42,7 @@ class Served:
             body=body,
             format=self.format.name,
             markers=self._markers,
-            begins=self._begins(ask),
+            begins=begins,
         )
         self.kind.check(plan)
         return plan

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokenmill.apis.ask import BadAsk, Json
-from tokenmill.caller.kinds.arguments import read_arguments
+from tokenmill.caller.kinds.arguments import read_arguments, said_by, text_of
 from tokenmill.caller.kinds.kind import Base, Call, Plan, given, single
 
 VERSION = "2023-06-01"
@@ -15,7 +15,7 @@ MAX_TOKENS = 4_096
 TAKEN = frozenset({"top_k"})
 """What else it takes."""
 
-OWN = frozenset({"stream", "model"})
+OWN = frozenset({"stream", "model", "metadata"})
 """Of a client's body: what is ours to say."""
 
 
@@ -48,7 +48,8 @@ class Anthropic(Base):
         """The client's own body, where it speaks this API."""
         if plan.api == "messages":
             own = {name: value for name, value in plan.body.items() if name not in OWN}
-            return Call("/v1/messages", {**own, "model": plan.model, "stream": True}, "sse+anthropic")
+            body = {**own, **_metadata(plan.body), "model": plan.model, "stream": True}
+            return Call("/v1/messages", body, "sse+anthropic")
         ask = plan.ask
         body = {
             **ask.forwarded,
@@ -68,6 +69,12 @@ class Anthropic(Base):
         return {"anthropic-version": VERSION, **({"x-api-key": api_key} if api_key else {})}
 
 
+def _metadata(body: Json) -> Json:
+    """The one word of them that this API knows: it refuses what is for the front."""
+    user = (body.get("metadata") or {}).get("user_id")
+    return {} if user is None else {"metadata": {"user_id": user}}
+
+
 def _system(messages: list[Json]) -> list[Json]:
     return [block for message in messages if message["role"] in ("system", "developer") for block in _blocks(message)]
 
@@ -80,6 +87,8 @@ def _messages(messages: list[Json]) -> list[Json]:
             continue
         role = "assistant" if message["role"] == "assistant" else "user"
         blocks = [_result(message)] if message["role"] == "tool" else _blocks(message)
+        if not blocks:
+            continue  # as an answer that was reasoning alone: a turn without content is refused
         if turns and turns[-1]["role"] == role:
             turns[-1]["content"] += blocks
         else:
@@ -88,19 +97,20 @@ def _messages(messages: list[Json]) -> list[Json]:
 
 
 def _blocks(message: Json) -> list[Json]:
+    """What a message says; texts that are empty are refused."""
     content = message.get("content")
-    texts = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
-    parts = [_part(part) for part in content] if isinstance(content, list) else texts
-    return parts + [_use(call) for call in message.get("tool_calls") or ()]
+    parts = content if isinstance(content, list) and content else [{"type": "text", "text": text_of(message)}]
+    calls = [_use(call) for call in message.get("tool_calls") or ()]
+    return [_part(part) for part in parts if part.get("type") == "image_url" or said_by(part)] + calls
 
 
 def _part(part: Json) -> Json:
     if part.get("type") == "image_url":
         url: str = part["image_url"]["url"]
-        kind, _, data = url.removeprefix("data:").partition(";base64,")
-        source = {"type": "base64", "media_type": kind, "data": data} if data else {"type": "url", "url": url}
-        return {"type": "image", "source": source}
-    return {"type": "text", "text": part.get("text", "")}
+        head, _, data = url.partition(";base64,")
+        embedded = {"type": "base64", "media_type": head.partition(":")[2], "data": data}
+        return {"type": "image", "source": embedded if data else {"type": "url", "url": url}}
+    return {"type": "text", "text": said_by(part)}
 
 
 def _use(call: Json) -> Json:

@@ -1,8 +1,10 @@
-"""Arguments of calls in a history: text in OpenAI's shape, an object in the others."""
+"""Messages of a history for servers of another shape: arguments of calls, text in one piece, reasoning."""
 
 from typing import Any
 
 import msgspec
+
+from tokenmill.apis.ask import Json
 
 
 def read_arguments(text: Any) -> dict[str, Any]:
@@ -13,3 +15,20 @@ def read_arguments(text: Any) -> dict[str, Any]:
         return msgspec.json.decode(text or "{}", type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError):
         return {"arguments": text}
+
+
+def text_of(message: Json) -> str:
+    """All text of a message, the words of a refusal included."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [{"text": content}]
+    return "".join(said_by(part) for part in parts) or message.get("refusal") or ""
+
+
+def said_by(part: Json) -> str:
+    """The text of one part; empty for an image."""
+    return part.get("text") or part.get("refusal") or ""
+
+
+def reasoning_of(message: Json) -> str | None:
+    """What an assistant thought, by either of its names; None: nothing."""
+    return message.get("reasoning_content") or message.get("reasoning") or None

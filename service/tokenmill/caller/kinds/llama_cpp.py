@@ -5,7 +5,7 @@ answers its prompt; `/completion` goes on from there and parses nothing. A speci
 among `preserved_tokens`, so the format's markers are.
 """
 
-from tokenmill.apis.ask import Json
+from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.caller.kinds.kind import Base, Call, Plan, given, one_call_at_a_time, single
 
 
@@ -16,9 +16,14 @@ class LlamaCpp(Base):
     summary = "`/apply-template` for the prompt, `/completion` for the text, with the format's markers preserved"
 
     def check(self, plan: Plan) -> None:
-        """Nothing holds text to one call, and there is one answer."""
+        """Nothing holds text to one call, there is one answer, and a prompt that is text has no images."""
         one_call_at_a_time(plan)
         single(plan)
+        contents = (message.get("content") for message in plan.ask.messages)
+        parts = (part for content in contents if isinstance(content, list) for part in content)
+        if any(part.get("type") == "image_url" for part in parts):
+            detail = f"{plan.ask.model} completes a prompt of text, in which images have no place; leave them out"
+            raise BadAsk(detail, "messages", "unsupported_value")
 
     def rendering(self, plan: Plan) -> Call | None:
         """By the server's own template."""

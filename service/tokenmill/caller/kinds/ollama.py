@@ -5,8 +5,10 @@ completes a prompt as it is, special tokens included; the prompt comes from the 
 `_debug_render_only`, which its documentation does not name. `think: false` keeps it from looking for reasoning.
 """
 
+from collections.abc import Mapping
+
 from tokenmill.apis.ask import BadAsk, Json
-from tokenmill.caller.kinds.arguments import read_arguments
+from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_of
 from tokenmill.caller.kinds.kind import Base, Call, Plan, given, one_call_at_a_time, single
 
 OPTIONS = frozenset({"top_k", "min_p", "typical_p", "repeat_penalty", "repeat_last_n", "num_ctx", "num_keep"})
@@ -26,17 +28,18 @@ class Ollama(Base):
         for name in plan.ask.forwarded:
             if name not in OPTIONS:
                 raise BadAsk(f"{name} can't be passed on to Ollama; leave it out", name, "unsupported_parameter")
+        if any(";base64," not in url for url in _urls(plan.ask.messages)):
+            raise BadAsk("Ollama takes images as data URLs in base64 alone", "messages", "unsupported_value")
         if plan.ask.reasoning_effort is not None:
             raise BadAsk("Ollama takes no reasoning_effort; leave it out", "reasoning_effort", "unsupported_parameter")
 
     def rendering(self, plan: Plan) -> Call | None:
         """By its own template, without asking the model."""
-        messages = [_message(message) for message in plan.ask.messages]
         return Call(
             "/api/chat",
             {
                 "model": plan.model,
-                "messages": messages,
+                "messages": _messages(plan.ask.messages),
                 **given(tools=plan.tools),
                 "_debug_render_only": True,
                 "stream": False,
@@ -45,7 +48,8 @@ class Ollama(Base):
 
     def prompt_of(self, answer: Json) -> str | None:
         """Where it stands."""
-        prompt = answer.get("_debug_info", {}).get("rendered_template")
+        said = answer.get("_debug_info")
+        prompt = said.get("rendered_template") if isinstance(said, dict) else None
         return prompt if isinstance(prompt, str) else None
 
     def call(self, plan: Plan) -> Call:
@@ -85,17 +89,31 @@ def _format(response_format: Json | None) -> Json | str | None:
     return response_format.get("json_schema", {}).get("schema") or "json"
 
 
-def _message(message: Json) -> Json:
-    """A message as Ollama has it: text, images apart, arguments as objects."""
-    content = message.get("content")
-    parts = content if isinstance(content, list) else []
-    text = "".join(part.get("text", "") for part in parts) if isinstance(content, list) else content or ""
-    calls = [{"function": _function(call["function"])} for call in message.get("tool_calls", ())]
+def _messages(messages: list[Json]) -> list[Json]:
+    """The conversation as Ollama has it; some templates name the tool beside its result."""
+    names = {call["id"]: call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()}
+    return [_message(message, names) for message in messages]
+
+
+def _message(message: Json, names: Mapping[str, str]) -> Json:
+    """A message as Ollama has it: text, images apart, arguments as objects, results with the name of their tool."""
+    calls = [_call(call) for call in message.get("tool_calls", ())]
+    called = message.get("tool_call_id")
     return {
         "role": "system" if message["role"] == "developer" else message["role"],
-        "content": text,
-        **given(images=_images([message]), tool_calls=calls, thinking=message.get("reasoning_content")),
+        "content": text_of(message),
+        **given(
+            images=_images([message]),
+            tool_calls=calls,
+            thinking=reasoning_of(message),
+            tool_call_id=called,
+            tool_name=names.get(called or ""),
+        ),
     }
+
+
+def _call(call: Json) -> Json:
+    return {**given(id=call.get("id")), "function": _function(call["function"])}
 
 
 def _function(function: Json) -> Json:
@@ -104,8 +122,12 @@ def _function(function: Json) -> Json:
 
 def _images(messages: list[Json]) -> list[str]:
     """Images in base64. Others are refused before."""
+    return [url.partition(";base64,")[2] for url in _urls(messages)]
+
+
+def _urls(messages: list[Json]) -> list[str]:
     parts = [part for message in messages for part in _parts(message) if part.get("type") == "image_url"]
-    return [part["image_url"]["url"].partition("base64,")[2] for part in parts]
+    return [part["image_url"]["url"] for part in parts]
 
 
 def _parts(message: Json) -> list[Json]:
