@@ -20,6 +20,7 @@ from tokenmill.apis.record import ReaderRecord, RequestRecord, read_request
 from tokenmill.caller.served import served
 from tokenmill.config import Config, Front, Gateway, Kafka, Topics, Upstream
 from tokenmill.front.host import Process
+from tokenmill.gateway.grant import Action, Credentials, Grant
 from tokenmill.servers.process import answer_of, free_port
 
 PARTITIONS = 2
@@ -180,3 +181,12 @@ async def _answers(url: str) -> bool:
 
 def now_ms() -> int:
     return int(time.time() * 1000)
+
+
+async def by_key(credentials: Credentials) -> Grant | None:
+    """Who has which key: names, each with conversations of their own; `reader` may only read."""
+    name = credentials.key
+    if name not in ("alice", "bob", "reader"):
+        return None
+    actions: frozenset[Action] = frozenset({"read"} if name == "reader" else {"read", "stop", "write"})
+    return Grant(name, (f"{name}-*",), actions)

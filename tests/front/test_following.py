@@ -1,0 +1,70 @@
+"""One message's events as they come, inside of the front."""
+
+import asyncio
+
+import pytest
+
+from tests.support.gateways import Gate, answer, listening
+from tests.support.stage import until
+from tokenmill.errors import Unavailable
+from tokenmill.front.following import Following, native
+from tokenmill.gateway.reading import Since, Start
+from tokenmill.gateway.view import Frame
+
+pytestmark = pytest.mark.integration
+
+
+async def followed(gate: Gate, start: Start, frames: list[Frame]) -> None:
+    """All frames of the message `m`."""
+    async with gate.serving.begun(native("c", start)) as begun:
+        following = Following(gate.serving.hub, begun.reading, "m")
+        async for frame in following.frames():
+            frames.append(frame)  # noqa: PERF401 -- its caller looks at what has come so far
+
+
+async def test_a_message_is_followed_from_its_beginning_to_its_end(kafka: str, unique: str) -> None:
+    """Over the log's head, past other messages, and once where a worker repeats itself."""
+    records, other = answer("c", "m", ["Hel", "lo"]), answer("c", "n", ["No"])
+    async with listening(kafka, unique) as gate:
+        await gate.hear([*other, *records[:2]])
+        frames = list[Frame]()
+        following = asyncio.create_task(followed(gate, Since(0), frames))
+        await until(lambda: len(frames) == 2, "what the log has is read")
+        await gate.say([*records[1:3], *answer("c", "o", ["No"]), *records[2:]])
+        await asyncio.wait_for(following, 30)
+        assert [frame.payload for frame in frames] == [record.value for record in records]
+
+
+async def test_what_comes_from_now_on_is_followed(kafka: str, unique: str) -> None:
+    """For a message that nobody has begun."""
+    records = answer("c", "m", ["Hel", "lo"])
+    async with listening(kafka, unique) as gate:
+        frames = list[Frame]()
+        following = asyncio.create_task(followed(gate, "now", frames))
+        await until(gate.serving.hub.clients, "it is followed")
+        await gate.say(records)
+        await asyncio.wait_for(following, 30)
+        assert len(frames) == len(records)
+
+
+async def test_the_past_alone_can_be_asked_for(kafka: str, unique: str) -> None:
+    """Up to the head, which need not be the end."""
+    records = answer("c", "m", ["Hel", "lo"])
+    async with listening(kafka, unique) as gate:
+        await gate.hear(records[:3])
+        async with gate.serving.begun(native("c", Since(0))) as begun:
+            past = await Following(gate.serving.hub, begun.reading, "m").past()
+        assert [frame.payload for frame in past] == [record.value for record in records[:3]]
+        assert gate.serving.hub.clients() == []
+
+
+async def test_who_follows_hears_when_it_can_not_go_on(kafka: str, unique: str) -> None:
+    """The process ends, or the log is another one."""
+    async with listening(kafka, unique) as gate:
+        for end in ("send_home", "lose"):
+            following = asyncio.create_task(followed(gate, "now", []))
+            await until(gate.serving.hub.clients, "it is followed")
+            (client,) = gate.serving.hub.clients()
+            getattr(client, end)()
+            with pytest.raises(Unavailable, match="can't be read any more"):
+                await asyncio.wait_for(following, 30)

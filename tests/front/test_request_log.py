@@ -1,0 +1,74 @@
+"""The topic of requests as a front reads it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Self
+
+import pytest
+from aiokafka import AIOKafkaProducer, ConsumerRecord
+
+from tests.support.topics import make_topics
+from tokenmill.config import Kafka
+from tokenmill.errors import Unavailable
+from tokenmill.front.request_log import RequestLog
+
+pytestmark = pytest.mark.integration
+
+
+class Reading:
+    """A log that is read, and what came of it."""
+
+    def __init__(self, kafka: str, topic: str, back_s: float) -> None:
+        self.values: list[bytes] = []
+        self.log = RequestLog(Kafka(bootstrap_servers=kafka), topic, back_s, self.take)
+
+    def take(self, record: ConsumerRecord) -> None:
+        self.values.append(record.value)
+
+    async def __aenter__(self) -> Self:
+        await self.log.start()
+        self.task = asyncio.create_task(self.log.run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        await self.log.stop()
+
+
+@pytest.fixture
+async def producer(kafka: str) -> AsyncIterator[AIOKafkaProducer]:
+    async with AIOKafkaProducer(bootstrap_servers=kafka) as made:
+        yield made
+
+
+async def test_everything_is_read_from_some_time_back(kafka: str, unique: str, producer: AIOKafkaProducer) -> None:
+    """What was there when somebody asked is handed on when the answer comes."""
+    await make_topics(kafka, topic := f"requests-{unique}", partitions=2)
+    await producer.send_and_wait(topic, b"old", partition=0, timestamp_ms=1)
+    await producer.send_and_wait(topic, b"young", partition=1)
+    async with Reading(kafka, topic, 600) as reading:
+        await reading.log.caught_up()
+        assert reading.values == [b"young"]
+        for number in range(20):
+            placed = await producer.send_and_wait(topic, b"%d" % number, partition=number % 2)
+            await reading.log.reached(placed.partition, placed.offset)
+            assert reading.values[-1] == b"%d" % number
+        await reading.log.caught_up()
+
+
+async def test_a_topic_that_is_not_there_is_said_to_be(kafka: str, unique: str) -> None:
+    """With the command that makes it; a client would wait for it."""
+    with pytest.raises(Unavailable, match="topics create"):
+        await RequestLog(Kafka(bootstrap_servers=kafka), f"none-{unique}", 60, lambda _: None).start()
+
+
+async def test_what_does_not_come_is_not_waited_for_without_an_end(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that is stuck refuses requests that it can't judge."""
+    monkeypatch.setattr("tokenmill.front.request_log.CAUGHT_UP_S", 0.1)
+    await make_topics(kafka, topic := f"requests-{unique}", partitions=1)
+    async with Reading(kafka, topic, 600) as reading:
+        with pytest.raises(Unavailable, match="does not come to its end"):
+            await reading.log.reached(0, 7)

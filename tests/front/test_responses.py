@@ -1,0 +1,110 @@
+"""Responses that were begun before: read by their ids, resumed, and stopped."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.support.fronts import Asked, FrontStage, answered, fronting, told
+from tests.support.stage import until
+from tokenmill.config import Gateway
+
+pytestmark = pytest.mark.integration
+
+BODY = {"model": "m", "input": "hi"}
+PATH = "/v1/responses"
+
+
+async def numbered(front: FrontStage, identity: str, query: str) -> list[dict[str, Any]]:
+    async with front.session.get(f"{front.url}{PATH}/{identity}?stream=true{query}") as response:
+        assert response.status == 200
+        return [event for event in await told(response) if isinstance(event, dict)]
+
+
+async def test_a_response_is_resumed_behind_any_event(kafka: str, unique: str) -> None:
+    """From its beginning, behind each number, and behind its end; the numbers are those of the first stream."""
+    async with fronting(kafka, unique) as front:
+        async with front.post(PATH, BODY | {"stream": True}) as response:
+            events = [event for event in await told(response) if isinstance(event, dict)]
+        identity = events[0]["response"]["id"]
+        assert await numbered(front, identity, "") == events
+        for at in (0, 3, len(events) - 2, len(events) - 1):
+            assert await numbered(front, identity, f"&starting_after={at}") == events[at + 1 :]
+        async with front.session.get(f"{front.url}{PATH}/{identity}") as response:
+            assert await response.json() == events[-1]["response"]
+        async with front.session.get(f"{front.url}{PATH}/{identity}?stream=true&starting_after=x") as response:
+            assert (response.status, (await response.json())["error"]["param"]) == (400, "starting_after")
+        assert len(front.asked) == 1
+
+
+async def test_a_response_in_the_background_is_there_at_once_and_goes_on(kafka: str, unique: str) -> None:
+    """Without anybody who reads it, and read while it is written."""
+    go = asyncio.Event()
+
+    async def wait(asked: Asked) -> None:
+        await asked.say({"open": {"format": "plain", "model": "m"}}, {"delta": "Hel"})
+        await go.wait()
+        await asked.say({"delta": "lo"}, {"finish_reason": "stop"})
+
+    async with fronting(kafka, unique, wait, disconnect_s=0) as front:
+        async with front.post(PATH, BODY | {"background": True}) as response:
+            begun = await response.json()
+            assert (response.status, begun["status"], begun["output"]) == (200, "in_progress", [])
+        assert front.asked[0].record.stays
+        reading = asyncio.create_task(numbered(front, begun["id"], ""))
+        go.set()
+        assert (await reading)[-1]["response"]["output"][0]["content"][0]["text"] == "Hello"
+        assert front.cancelled == []
+
+
+async def test_a_response_is_stopped_by_its_id(kafka: str, unique: str) -> None:
+    """The answer says how it ended; to stop it again changes nothing."""
+
+    async def until_cancelled(asked: Asked) -> None:
+        await asked.say({"open": {"format": "plain", "model": "m"}}, {"delta": "Hel"})
+        await until(lambda: asked.record.message_id in front.cancelled, "it is cancelled")
+        await asked.say({"control": "cancel"})
+
+    async with fronting(kafka, unique, until_cancelled) as front:
+        async with front.post(PATH, BODY | {"background": True}) as response:
+            identity = (await response.json())["id"]
+        for _ in range(2):
+            async with front.post(f"{PATH}/{identity}/cancel", b"") as response:
+                assert (response.status, (await response.json())["status"]) == (200, "cancelled")
+
+
+async def test_what_is_not_there_is_404(kafka: str, unique: str) -> None:
+    """An id of nothing, of another API, of no kind; and the log says nothing of why."""
+    async with fronting(kafka, unique) as front:
+        async with front.post(
+            "/v1/chat/completions", {"model": "m", "messages": [{"role": "user", "content": "a"}]}
+        ) as chat:
+            other = (await chat.json())["id"]
+        for identity in ("resp_1", f"resp_{'0' * 32}", other, other.replace("chatcmpl-", "resp_")):
+            async with front.session.get(f"{front.url}{PATH}/{identity}") as response:
+                assert (response.status, (await response.json())["error"]["type"]) == (404, "not_found_error")
+            async with front.session.get(f"{front.url}{PATH}/{identity}?stream=true") as response:
+                assert response.status == 404
+            async with front.post(f"{PATH}/{identity}/cancel", b"") as response:
+                assert response.status == 404
+        assert front.cancelled == []
+
+
+async def test_a_response_is_its_clients(kafka: str, unique: str) -> None:
+    """Another client's key finds nothing under the same id, nor in the same conversation."""
+    gateway = Gateway(auth="function", function="tests.support.fronts:by_key", flush_ms=1)
+    async with fronting(kafka, unique, answered, gateway=gateway) as front:
+        found: dict[str, str] = {}
+        for key, conversation in (("alice", ""), ("alice", "alice-1")):
+            async with front.post(PATH, BODY, x_api_key=key, x_conversation_id=conversation) as response:
+                assert response.status == 200
+                found[conversation] = (await response.json())["id"]
+        for conversation, identity in found.items():
+            for key, status in (("alice", 200), ("bob", 403 if conversation else 404), ("nobody", 401)):
+                headers = {"x-api-key": key}
+                async with front.session.get(f"{front.url}{PATH}/{identity}", headers=headers) as response:
+                    assert (key, response.status) == (key, status)
+        async with front.post(PATH, BODY, x_api_key="bob", x_conversation_id="alice-1") as response:
+            assert response.status == 403
+        async with front.post(PATH, BODY, x_api_key="reader") as response:
+            assert response.status == 403

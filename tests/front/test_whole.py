@@ -1,0 +1,66 @@
+"""Answers in one piece, made of the events of a message."""
+
+from collections.abc import AsyncIterator, Iterable
+
+import msgspec
+import pytest
+
+from tests.support.gateways import answer
+from tokenmill.apis import CHAT, MESSAGES, RESPONSES, Api
+from tokenmill.front.failure import Failed
+from tokenmill.front.whole import Whole, begun, collected
+from tokenmill.gateway.view import Frame
+from tokenmill.records import Output
+
+TEXTS = ["Hel", "lo"]
+
+
+def frames(records: Iterable[Output]) -> list[Frame]:
+    """The frames of an answer, as the native dialect has them."""
+    every = [record.value or b"" for record in records]
+    return [Frame(at, 1, 0, value, b"m", ends=at == len(every) - 1) for at, value in enumerate(every)]
+
+
+async def coming(every: Iterable[Frame]) -> AsyncIterator[Frame]:
+    for frame in every:
+        yield frame
+
+
+@pytest.mark.parametrize("api", [CHAT, RESPONSES, MESSAGES], ids=lambda api: api.name)
+async def test_all_events_of_an_answer_are_its_object(api: Api) -> None:
+    """In the words of each API."""
+    whole = Whole(api)
+    body = await collected(whole, coming(frames(answer("c", "m", TEXTS))), 1)
+    assert whole.over
+    assert b'"Hello"' in body
+
+
+async def test_an_answer_that_failed_has_no_object() -> None:
+    """Whatever came of it."""
+    records = answer("c", "m", TEXTS, finish=False)
+    failed = answer("c", "m", ["a"], finish=False)
+    assert failed
+    lost = Frame(99, 1, 0, b'{"type":"finish","reason":"error"}', b"m", ends=True)
+    with pytest.raises(Failed) as problem:
+        await collected(Whole(CHAT), coming([*frames(records), lost]), 1)
+    assert problem.value.status == 502
+
+
+async def test_an_answer_that_has_begun_is_told_by_its_first_object() -> None:
+    """Only some APIs have one; where none comes it is said what to do."""
+    records = frames(answer("c", "m", TEXTS))
+    found = await begun(Whole(RESPONSES), coming(records), 1)
+    assert (found["status"], found["output"]) == ("in_progress", [])
+    with pytest.raises(Failed, match="by its id"):
+        await begun(Whole(RESPONSES), coming([]), 1)
+
+
+async def test_what_there_is_grows_with_the_events() -> None:
+    """The object of the end goes over that of the beginning."""
+    whole, seen = Whole(RESPONSES), []
+    assert whole.so_far() is None
+    for frame in frames(answer("c", "m", TEXTS)):
+        whole.take(frame)
+        seen.append((whole.so_far() or {})["status"])
+    assert seen == ["in_progress"] * (len(seen) - 1) + ["completed"]
+    assert msgspec.json.encode(whole.so_far())
