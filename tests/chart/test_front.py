@@ -49,6 +49,8 @@ SECRETS = {
     "gateway/jwt": SECRET,
     "gateway/tickets": SECRET,
     "gateway/keys.toml": "",
+    "gateway/tls.crt": "",
+    "gateway/tls.key": "",
     "upstreams/large": "sk-large",
     "upstreams/qwen3": "sk-qwen3",
 }
@@ -102,7 +104,7 @@ def test_it_starts_with_its_configuration(example: Path, tmp_path: Path) -> None
 
 
 def test_callers_are_in_its_pods_unless_they_have_their_own() -> None:
-    """Without them it knows neither keys nor templates of the model servers, and has no way to them."""
+    """Without them it knows no keys of the model servers, and has no way to them."""
     objects = render(FULL)
     assert container(front(objects))["args"] == ["front"]
     assert "caller" in tomllib.loads(file_of(objects))
@@ -114,7 +116,7 @@ def test_callers_are_in_its_pods_unless_they_have_their_own() -> None:
 
 
 def test_files_are_those_of_its_rights_and_of_whom_it_calls() -> None:
-    """Secrets stay Secrets, and templates come from a ConfigMap. Nobody else has the keys of the model servers."""
+    """Secrets stay Secrets, and templates come from a ConfigMap. Who does not call models has no keys of theirs."""
     objects = render(FULL)
     (files,) = (volume for volume in pod_of(front(objects))["spec"]["volumes"] if volume["name"] == "files")
     sources = files["projected"]["sources"]
@@ -127,10 +129,14 @@ def test_files_are_those_of_its_rights_and_of_whom_it_calls() -> None:
         "kafka-ca": {"key": "ca.crt", "path": "kafka/ca.crt"},
         "gateway-jwt": {"key": "hs256", "path": "gateway/jwt"},
         "gateway-tickets": {"key": "hmac", "path": "gateway/tickets"},
+        "gateway-tls": {"key": "chain.pem", "path": "gateway/tls.crt"},
         "model-keys": {"key": "example", "path": "upstreams/large"},
     }
     assert "model-keys" not in mounted(worker(objects))
-    assert mounted(front(render(WITHOUT_CALLERS))).keys() == {"kafka-login", "kafka-ca", "gateway-keys"}
+    without = front(render(WITHOUT_CALLERS))
+    assert mounted(without).keys() == {"kafka-login", "kafka-ca", "gateway-keys"}
+    template = {"name": "templates", "items": [{"key": "tokenizer_config.json", "path": "templates/qwen3"}]}
+    assert {"configMap": template} in pod_of(without)["spec"]["volumes"][0]["projected"]["sources"]
 
 
 @pytest.mark.parametrize(
@@ -155,13 +161,13 @@ def test_a_change_replaces_the_pods_that_it_is_for(change: Values, replaced: set
 
 
 def test_a_new_front_is_ready_before_an_old_one_ends() -> None:
-    """Proxies hear of the end first; then readers go, and at last the answers that its callers are at."""
+    """Proxies hear of the end first; then readers go, and meanwhile the answers end that its callers are at."""
     found = front(render(FULL))
     assert found["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
     assert container(found)["lifecycle"] == {"preStop": {"sleep": {"seconds": 10}}}
-    assert pod_of(found)["spec"]["terminationGracePeriodSeconds"] == 10 + 20 + 40 + 2 * EXIT_S
+    assert pod_of(found)["spec"]["terminationGracePeriodSeconds"] == 10 + 40 + 2 * EXIT_S
     alone = render(values={**ON, "front.caller": False})
-    assert pod_of(front(alone))["spec"]["terminationGracePeriodSeconds"] == 5 + 10 + 5
+    assert pod_of(front(alone))["spec"]["terminationGracePeriodSeconds"] == 5 + 10 + 2 * EXIT_S
     asked = {name: container(found)[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
     assert {(probe["path"], probe["port"]) for probe in asked.values()} == {("/healthz", "ops"), ("/readyz", "ops")}
 
@@ -183,7 +189,10 @@ def test_an_ingress_lets_streams_and_long_bodies_through() -> None:
     assert path["path"] == "/llm"
     service = one("Service", of_front(render(FULL)))
     assert path["backend"]["service"] == {"name": service["metadata"]["name"], "port": {"name": "http"}}
-    assert [(port["name"], port["port"]) for port in service["spec"]["ports"]] == [("http", 8443), ("ops", 8094)]
+    assert [(port["name"], port["port"], port["appProtocol"]) for port in service["spec"]["ports"]] == [
+        ("http", 8443, "https"),
+        ("ops", 8094, "http"),
+    ]
 
 
 @each_example
@@ -253,8 +262,8 @@ def test_the_notes_say_where_clients_come_to() -> None:
         ({"front.enabled": True}, "front.enabled needs config.gateway.auth"),
         ({"front.enabled": True, "config.gateway.auth": "keys"}, "gateway.keys.existingSecret"),
         ({**RIGHTS, "front.enabled": True}, "front.enabled needs config.upstreams"),
-        ({**ON, "front.terminationGracePeriodSeconds": 49}, "is 49, and a drain may take 50"),
-        ({**ON, "front.caller": False, "front.terminationGracePeriodSeconds": 19}, "is 19, and a drain may take 20"),
+        ({**ON, "front.terminationGracePeriodSeconds": 39}, "is 39, and a drain may take 40"),
+        ({**ON, "front.caller": False, "front.terminationGracePeriodSeconds": 24}, "is 24, and a drain may take 25"),
         ({**ON, "front.ingress.enabled": True}, "front.ingress.hosts is empty"),
         (
             {**ON, "front.autoscaling.enabled": True, "front.autoscaling.minReplicas": 11},

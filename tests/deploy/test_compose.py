@@ -110,8 +110,8 @@ def test_the_drain_ends_before_docker_kills(services: dict[str, dict[str, Any]])
     assert config.worker.shutdown_timeout_s < 30
     assert services["gateway"]["stop_grace_period"] == "30s"
     assert config.gateway.drain_s < 30
-    assert services["front"]["stop_grace_period"] == "60s"
-    assert config.front.drain_s + config.caller.drain_s + 2 * EXIT_S < 60
+    assert services["front"]["stop_grace_period"] == "45s"
+    assert max(config.front.drain_s, config.caller.drain_s) + 2 * EXIT_S < 45
 
 
 def test_the_gateway_lets_in_who_has_the_key(services: dict[str, dict[str, Any]]) -> None:

@@ -1,13 +1,17 @@
 {{/* What only pods of fronts and callers have. */}}
 
-{{/* Keys of the model servers and chat templates: files in the folder /etc/tokenmill of those that call models. */}}
-{{- define "tokenmill.upstreamFiles" -}}
+{{/* Keys of the model servers: files in the folder /etc/tokenmill of those that call models. */}}
+{{- define "tokenmill.upstreamKeys" -}}
 {{- range $name, $from := .Values.upstreams.keys }}
 - secret:
     name: {{ $from.existingSecret }}
     items:
       - {key: {{ $from.key | default $name }}, path: upstreams/{{ $name }}}
 {{- end }}
+{{- end }}
+
+{{/* Chat templates: who knows the models reads them at its start. */}}
+{{- define "tokenmill.upstreamTemplates" -}}
 {{- range $name, $from := .Values.upstreams.templates }}
 - configMap:
     name: {{ $from.existingConfigMap }}
@@ -20,13 +24,15 @@
 {{- include "tokenmill.kafkaSecrets" . }}
 {{- include "tokenmill.rightsSecrets" . }}
 {{- if .Values.front.caller }}
-{{- include "tokenmill.upstreamFiles" . }}
+{{- include "tokenmill.upstreamKeys" . }}
 {{- end }}
+{{- include "tokenmill.upstreamTemplates" . }}
 {{- end }}
 
 {{- define "tokenmill.callerSecrets" -}}
 {{- include "tokenmill.kafkaSecrets" . }}
-{{- include "tokenmill.upstreamFiles" . }}
+{{- include "tokenmill.upstreamKeys" . }}
+{{- include "tokenmill.upstreamTemplates" . }}
 {{- end }}
 
 {{/* It listens for the Service; who may come in says config.gateway.auth. */}}

@@ -1,15 +1,15 @@
 {{/* What has to hold between values of fronts, callers and model servers. */}}
 
-{{/* With callers in it, a front first lets its readers go, then their answers end; it gives its partitions up at last. */}}
+{{/* With callers in it, a front lets its readers go while their answers end. */}}
 {{- define "tokenmill.frontGraceSeconds" -}}
-{{- $drain := ceil .Values.config.front.drain_s -}}
+{{- $drain := ceil .Values.config.front.drain_s | int -}}
 {{- if .Values.front.caller -}}
-{{- $drain = add $drain (ceil .Values.config.caller.drain_s) 5 -}}
+{{- $drain = max $drain (ceil .Values.config.caller.drain_s | int) -}}
 {{- end -}}
-{{- $needed := add .Values.front.preStopSeconds $drain 5 | int -}}
+{{- $needed := add .Values.front.preStopSeconds $drain 10 | int -}}
 {{- $given := .Values.front.terminationGracePeriodSeconds | int -}}
 {{- if and $given (lt $given $needed) -}}
-{{- fail (printf "front.terminationGracePeriodSeconds is %d, and a drain may take %d: front.preStopSeconds, config.front.drain_s, with callers config.caller.drain_s, and 5 or 10 s more" $given $needed) -}}
+{{- fail (printf "front.terminationGracePeriodSeconds is %d, and a drain may take %d: front.preStopSeconds, config.front.drain_s or, with callers, a longer config.caller.drain_s, and 10 s more" $given $needed) -}}
 {{- end -}}
 {{ default $needed $given }}
 {{- end }}
@@ -65,7 +65,7 @@ anybody's. */}}
 {{- fail (printf "config.upstreams[%d].urls: a URL holds a user or a password: put it into a Secret of upstreams.keys, and name its file in api_key_file" $number) -}}
 {{- end -}}
 {{- end -}}
-{{- range $key, $folder := ternary $folders dict $.calls -}}
+{{- range $key, $folder := ternary $folders (pick $folders "template_file") $.calls -}}
 {{- $file := get $upstream $key | default "" -}}
 {{- $mounts := get $files $key -}}
 {{- $known := ternary $.Values.upstreams.keys $.Values.upstreams.templates (eq $mounts "keys") -}}

@@ -1,6 +1,6 @@
 {{/* What only pods of the gateway have, and with its rights those of the front. */}}
 
-{{/* Secrets that say who is let in, in the folder /etc/tokenmill. */}}
+{{/* Secrets that say who is let in, and the certificate, in the folder /etc/tokenmill. */}}
 {{- define "tokenmill.rightsSecrets" -}}
 {{- if .Values.gateway.keys.existingSecret }}
 - secret:
@@ -20,11 +20,6 @@
     items:
       - {key: {{ .Values.gateway.tickets.key }}, path: gateway/tickets}
 {{- end }}
-{{- end }}
-
-{{- define "tokenmill.gatewaySecrets" -}}
-{{- include "tokenmill.kafkaSecrets" . }}
-{{- include "tokenmill.rightsSecrets" . }}
 {{- if .Values.gateway.tls.existingSecret }}
 - secret:
     name: {{ .Values.gateway.tls.existingSecret }}
@@ -32,6 +27,11 @@
       - {key: {{ .Values.gateway.tls.certKey }}, path: gateway/tls.crt}
       - {key: {{ .Values.gateway.tls.keyKey }}, path: gateway/tls.key}
 {{- end }}
+{{- end }}
+
+{{- define "tokenmill.gatewaySecrets" -}}
+{{- include "tokenmill.kafkaSecrets" . }}
+{{- include "tokenmill.rightsSecrets" . }}
 {{- end }}
 
 {{/* Variables that name them. */}}
@@ -48,6 +48,12 @@
 - name: TOKENMILL_GATEWAY__TICKET_SECRET_FILE
   value: /etc/tokenmill/gateway/tickets
 {{- end }}
+{{- if .Values.gateway.tls.existingSecret }}
+- name: TOKENMILL_GATEWAY__TLS_CERTFILE
+  value: /etc/tokenmill/gateway/tls.crt
+- name: TOKENMILL_GATEWAY__TLS_KEYFILE
+  value: /etc/tokenmill/gateway/tls.key
+{{- end }}
 {{- end }}
 
 {{/* It listens for the Service; who may come in says config.gateway.auth. */}}
@@ -55,12 +61,6 @@
 - name: TOKENMILL_GATEWAY__BIND
   value: 0.0.0.0
 {{- include "tokenmill.rightsEnv" . }}
-{{- if .Values.gateway.tls.existingSecret }}
-- name: TOKENMILL_GATEWAY__TLS_CERTFILE
-  value: /etc/tokenmill/gateway/tls.crt
-- name: TOKENMILL_GATEWAY__TLS_KEYFILE
-  value: /etc/tokenmill/gateway/tls.key
-{{- end }}
 {{ include "tokenmill.kafkaEnv" . }}
 {{- with .Values.gateway.extraEnv }}
 {{ toYaml . }}
