@@ -1,0 +1,134 @@
+"""What clients were told and what the model server wrote down, against what may be.
+
+1. A click has all of its answer, each word once; or it was stopped, or without a reader for too long, and has the
+   beginning; or its caller was lost when something had come, and it was told so.
+2. What one connection was told of an answer is the beginning of what the next one is told.
+3. There is one generation a click. Each further one has a reason: the caller of the one before was killed, ended or
+   frozen while it ran.
+4. Nobody waits for ever.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.chaos.front_clicks import Click
+from tests.chaos.front_readers import GatewayReader
+from tests.chaos.front_said import Said, native
+from tests.chaos.front_stage import DISCONNECT_S, LEASE_S, Struck
+
+SLACK_S = 1.5
+"""From a kill to the moment that the model server notices: a busy machine takes its time."""
+
+FINISHED = {"stop", "tool_calls", "completed", "end_turn", "tool_use"}
+
+LOST = "half an answer can't be gone on with"
+
+
+class Generated(NamedTuple):
+    """One line of the ledger's for each generation."""
+
+    begin: float
+    end: float
+    early: bool
+    """It was closed before all was said."""
+
+
+def generations(ledger: Path, now: float) -> dict[str, list[Generated]]:
+    """By key; one that has not ended ends now."""
+    began: dict[str, tuple[str, float]] = {}
+    found = defaultdict[str, list[Generated]](list)
+    for line in map(json.loads, ledger.read_text().splitlines()):
+        if line["what"] == "begin":
+            began[line["id"]] = line["key"], line["time"]
+        else:
+            key, begin = began.pop(line["id"])
+            found[key].append(Generated(begin, line["time"], line["closed_early"]))
+    for key, begin in began.values():
+        found[key].append(Generated(begin, now, early=False))
+    return {key: sorted(each) for key, each in found.items()}
+
+
+class Judge:
+    """Of one run."""
+
+    def __init__(
+        self,
+        expected: Mapping[str, Mapping[str, Said]],
+        ledger: Mapping[str, Sequence[Generated]],
+        strikes: Iterable[Struck],
+    ) -> None:
+        """`strikes` are those of callers."""
+        self._expected = expected
+        self._ledger = ledger
+        self._strikes = list(strikes)
+
+    def problems(self, clicks: Iterable[Click], readers: Iterable[GatewayReader]) -> list[str]:
+        """All that is wrong."""
+        found = [f"{click}: {problem}" for click in clicks for problem in self._of_click(click)]
+        return found + [f"a reader of {each.click}: {problem}" for each in readers for problem in self._of_reader(each)]
+
+    def _of_click(self, click: Click) -> Iterator[str]:
+        yield from self._answered(click)
+        yield from self._same(click)
+        yield from self._generated(click)
+
+    def _answered(self, click: Click) -> Iterator[str]:
+        wanted = self._expected[click.key][click.read_as]
+        if click.error:
+            if not (LOST in click.error and self._lost(click)):
+                yield f"failed: {click.error}"
+        elif click.said is None:
+            yield f"had no answer {click.ended - click.began:.1f} s after its click, statuses {click.statuses[-5:]}"
+        elif click.said != wanted or click.finish not in FINISHED:
+            if not self._cancelled(click):
+                yield f"ended with {click.finish}, and said {click.said} instead of {wanted}"
+            elif not click.said.begins(wanted):
+                yield f"was stopped, and said {click.said}, which is no beginning of {wanted}"
+
+    @staticmethod
+    def _cancelled(click: Click) -> bool:
+        return click.stopped or click.away_s > DISCONNECT_S - 1
+
+    def _lost(self, click: Click) -> bool:
+        """Whether a caller was lost while it wrote the answer."""
+        return any(self._struck(each) for each in self._ledger.get(click.key, ()))
+
+    @staticmethod
+    def _same(click: Click) -> Iterator[str]:
+        if click.kind not in ("retry", "key", "messages"):
+            return
+        for message, connections in click.payloads.items():
+            longest = max(connections, key=len)
+            for payloads in connections:
+                if message and payloads != longest[: len(payloads)]:
+                    yield f"{message} was not told the same twice: {payloads} and {longest}"
+
+    def _generated(self, click: Click) -> Iterator[str]:
+        found = self._ledger.get(click.key, ())
+        if not found and not self._cancelled(click):
+            yield "was never generated"
+        for each in found[:-1]:
+            if not self._struck(each):
+                yield f"was generated {len(found)} times, and nothing was done to the caller of {each}"
+
+    def _struck(self, generated: Generated) -> bool:
+        """Whether something was done to a caller that may have been its own."""
+        for strike in self._strikes:
+            if strike.how == "freeze" and strike.begin - LEASE_S < generated.end and generated.begin < strike.end:
+                return True
+            if generated.early and strike.begin - SLACK_S < generated.end < strike.end + SLACK_S:
+                return True
+        return False
+
+    def _of_reader(self, reader: GatewayReader) -> Iterator[str]:
+        yield from reader.wrong
+        numbers = [event["seq"] for event in reader.events]
+        if numbers != list(range(len(numbers))):
+            yield f"it was told events {numbers}"
+        if not reader.over:
+            yield f"it waits still, after {len(numbers)} events"
+        elif not native(reader.events).begins(self._expected[reader.click.key]["native"]):
+            yield f"it was told {native(reader.events)}"
