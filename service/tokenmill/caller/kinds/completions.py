@@ -14,7 +14,7 @@ class Completions(Base):
         one_call_at_a_time(plan)
 
     def call(self, plan: Plan) -> Call:
-        """The completion. Servers that know it skip no special tokens; others pass over the word."""
+        """The completion. Servers that know it skip no special tokens; others pass over these words."""
         forwarded = {name: value for name, value in plan.ask.forwarded.items() if name != "chat_template_kwargs"}
         body = {
             **forwarded,
@@ -23,6 +23,7 @@ class Completions(Base):
             **sampling(plan.ask),
             **({"n": plan.ask.n} if plan.ask.n > 1 else {}),
             "skip_special_tokens": False,
+            "spaces_between_special_tokens": False,
             "stream": True,
             "stream_options": {"include_usage": True},
         }
