@@ -48,12 +48,10 @@ async def _rendered(template: str, plan: Plan, renderer: Renderer) -> str:
 def for_template(message: Json) -> Json:
     """A message as templates read it: text in one piece, arguments of calls as objects. Raises `UpstreamFailed`."""
     content = message.get("content")
-    changed: Json = {}
-    if isinstance(content, list):
-        if any(part.get("type") == "image_url" for part in content):
-            detail = "images can't be put into a prompt that is rendered here; use an upstream that takes messages"
-            raise UpstreamFailed(detail, "refused", BAD_REQUEST, again=False)
-        changed["content"] = text_of(message)
+    if isinstance(content, list) and any(part.get("type") == "image_url" for part in content):
+        detail = "images can't be put into a prompt that is rendered here; use an upstream that takes messages"
+        raise UpstreamFailed(detail, "refused", BAD_REQUEST, again=False)
+    changed: Json = {"content": text_of(message)}  # templates add to it, also where it is null or absent
     if reasoning := reasoning_of(message):
         changed["reasoning_content"] = reasoning
     if message.get("tool_calls"):
