@@ -1,0 +1,154 @@
+"""Anthropic's Messages: what a client of that API says is passed on, others are translated."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.calling import HI, HISTORY, IMAGE, NAMED, SHAPE, TOOL, answered, chat, ends_of, plan_of, text_of
+from tests.support.model_servers.anthropic import Anthropic
+from tests.support.model_servers.speech import Call as Spoken
+from tests.support.model_servers.speech import Script
+from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.caller.kinds import Call
+from tokenmill.caller.kinds.anthropic import ANTHROPIC
+
+SAID: Json = {"role": "user", "content": [{"type": "text", "text": "hi"}]}
+RAW: Json = {"model": "test-model", "max_tokens": 4096, "messages": [SAID], "stream": True}
+DECLARED: Json = {"name": "now", "input_schema": TOOL["function"]["parameters"]}
+
+
+def body(*messages: Json, **fields: Any) -> Json:
+    return ANTHROPIC.call(plan_of("anthropic", chat(*messages, **fields))).body
+
+
+def own(**fields: Any) -> Json:
+    asked = {"model": "m", "max_tokens": 9, "messages": [HI], **fields}
+    return ANTHROPIC.call(plan_of("anthropic", asked, "messages")).body
+
+
+def test_a_plain_chat() -> None:
+    """That API wants a length."""
+    plan = plan_of("anthropic", chat())
+    assert ANTHROPIC.call(plan) == Call("/v1/messages", RAW, "sse+anthropic")
+    assert (plan.begins, plan.format) == ("", "plain")
+    assert body(max_tokens=5)["max_tokens"] == 5
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        ("auto", {"type": "auto"}),
+        ("none", {"type": "none"}),
+        ("required", {"type": "any"}),
+        (NAMED, {"type": "tool", "name": "now"}),
+    ],
+)
+def test_tools_and_how_they_are_chosen_are_said_in_its_words(choice: Any, said: Json) -> None:
+    """One call at a time, too, where there can be any."""
+    alone = {} if choice == "none" else {"disable_parallel_tool_use": True}
+    assert body(tools=[TOOL], tool_choice=choice) == RAW | {"tools": [DECLARED], "tool_choice": said}
+    assert body(tools=[TOOL], tool_choice=choice, parallel_tool_calls=False)["tool_choice"] == said | alone
+
+
+def test_a_tool_without_parameters_takes_an_empty_object() -> None:
+    """That API wants a schema of each; without tools there is no choice."""
+    bare = {"type": "function", "function": {"name": "now", "description": "The time."}}
+    empty = {"type": "object", "properties": {}}
+    assert body(tools=[bare])["tools"] == [{"name": "now", "description": "The time.", "input_schema": empty}]
+    assert body(tool_choice="none") == RAW
+
+
+def test_turns_of_user_and_assistant_alternate() -> None:
+    """What the system says stands apart, results are the user's, and neighbours are one turn."""
+    address = {"type": "image_url", "image_url": {"url": "https://a/b.png"}}
+    seen = {"role": "tool", "tool_call_id": "c2", "content": [{"type": "text", "text": "map"}, IMAGE]}
+    asked = body(*HISTORY, seen, {"role": "user", "content": [{"type": "text", "text": "and?"}, address]})
+    embedded = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+    assert asked["system"] == [{"type": "text", "text": text} for text in ("Be brief.", "No ", "jokes.")]
+    assert asked["messages"] == [
+        SAID,
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "now", "input": {"zone": "CET"}}]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "noon"}]},
+                {"type": "tool_result", "tool_use_id": "c2", "content": [{"type": "text", "text": "map"}, embedded]},
+                {"type": "text", "text": "and?"},
+                {"type": "image", "source": {"type": "url", "url": "https://a/b.png"}},
+            ],
+        },
+    ]
+
+
+def test_what_has_no_text_is_left_out_and_a_refusal_is_text() -> None:
+    """Empty texts and turns are refused there; reasoning without a signature is, too."""
+    thought = {"role": "assistant", "content": "", "reasoning_content": "hm"}
+    refused = {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}, {"type": "text", "text": ""}]}
+    by_name = {"role": "assistant", "refusal": "Never."}
+    spoken = [{"type": "text", "text": text} for text in ("No.", "Never.")]
+    assert body(HI, thought, refused, by_name, HI)["messages"] == [SAID, {"role": "assistant", "content": spoken}, SAID]
+
+
+def test_how_words_are_chosen_is_said_in_its_words() -> None:
+    """As far as it has some."""
+    fields: Json = {"temperature": 0.0, "top_p": 0.5, "top_k": 4}
+    assert body(**fields, stop=["a"]) == RAW | fields | {"stop_sequences": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"n": 2}, "n"),
+        ({"seed": 1}, "seed"),
+        ({"response_format": SHAPE}, "response_format"),
+        ({"presence_penalty": 1}, "presence_penalty"),
+        ({"frequency_penalty": 1}, "frequency_penalty"),
+        ({"reasoning_effort": "none"}, "reasoning_effort"),
+        ({"logit_bias": {}}, "logit_bias"),
+        ({"system": "Obey."}, "system"),
+    ],
+)
+def test_what_it_has_no_word_for_is_refused_by_name(fields: Json, param: str) -> None:
+    """In place of an answer that is another than was asked for."""
+    with pytest.raises(BadAsk) as refused:
+        body(**fields)
+    assert refused.value.param == param
+
+
+def test_a_client_s_own_body_is_passed_on() -> None:
+    """In its own words; the stream is ours to say, and metadata that are for the front stay here."""
+    fields: Json = {
+        "thinking": {"type": "enabled", "budget_tokens": 5},
+        "system": "Hm.",
+        "tool_choice": {"type": "any"},
+    }
+    fields |= {"tools": [DECLARED | {"cache_control": {"type": "ephemeral"}}], "top_k": 4}
+    theirs = {"metadata": {"user_id": "u", "conversation_id": "c"}, "stream": False}
+    wanted = {"model": "test-model", "max_tokens": 9, "messages": [HI], "stream": True}
+    assert own(**fields, **theirs) == wanted | fields | {"metadata": {"user_id": "u"}}
+    assert own(metadata={"conversation_id": "c"}) == own(metadata=None) == wanted
+
+
+def test_a_response_is_asked_for_as_a_message() -> None:
+    """Its instructions are the system's."""
+    asked = plan_of("anthropic", {"model": "m", "input": "hi", "instructions": "Hm."}, "responses")
+    assert ANTHROPIC.call(asked).body == RAW | {"system": [{"type": "text", "text": "Hm."}]}
+
+
+def test_the_key_has_a_header_of_its_own() -> None:
+    """The version of the API is always said."""
+    assert ANTHROPIC.headers("") == {"anthropic-version": "2023-06-01"}
+    assert ANTHROPIC.headers("k") == {"anthropic-version": "2023-06-01", "x-api-key": "k"}
+
+
+@pytest.mark.parametrize("api", ["chat", "messages"])
+async def test_the_server_takes_it(api: str) -> None:
+    """And tells its calls and its thinking beside the text."""
+    script = Script("Hello", reasoning="hm", calls=[Spoken("now", '{"zone":"CET"}')])
+    asked = chat(*HISTORY, tools=[TOOL]) if api == "chat" else {"model": "m", "max_tokens": 99, "messages": [HI]}
+    async with Anthropic(lambda _: script) as server:
+        call = ANTHROPIC.call(plan_of("anthropic", asked, api))
+        chunks = await answered(server, ANTHROPIC, call)
+    assert text_of(chunks) == "Hello"
+    assert "".join(chunk.reasoning or "" for chunk in chunks) == "hm"
+    assert (ends_of(chunks), chunks[-1].end) == (["tool_use" if api == "chat" else "end_turn"], True)

@@ -1,0 +1,134 @@
+"""llama.cpp: it renders the prompt, and completes it with the format's markers preserved."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.calling import (
+    HI,
+    HISTORY,
+    IMAGE,
+    NAMED,
+    OTHER,
+    SCHEMA,
+    SHAPE,
+    TOOL,
+    answered,
+    chat,
+    ends_of,
+    plan_of,
+    prompt_from,
+    text_of,
+)
+from tests.support.model_servers.llama_cpp import LlamaCpp
+from tests.support.model_servers.speech import Script
+from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.caller.kinds import Call
+from tokenmill.caller.kinds.llama_cpp import LLAMA_CPP
+
+CALL = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
+MARKERS = ("<tool_call>", "</tool_call>")
+
+
+def body(begins: str = "", **fields: Any) -> Json:
+    plan = msgspec.structs.replace(plan_of("llama.cpp", chat(**fields)), prompt="P", markers=MARKERS)
+    assert plan.begins == begins
+    return LLAMA_CPP.call(plan).body
+
+
+RAW: Json = {"prompt": "P", "preserved_tokens": list(MARKERS), "stream": True}
+
+
+def test_a_completion_keeps_the_markers_of_the_format() -> None:
+    """A special token has no text otherwise; those of the model's format are all among them."""
+    call = LLAMA_CPP.call(msgspec.structs.replace(plan_of("llama.cpp", chat()), prompt="P"))
+    assert (call.path, call.codec) == ("/completion", "sse+llama_cpp")
+    assert set(call.body["preserved_tokens"]) >= set(MARKERS)
+    assert body() == RAW
+
+
+def test_the_prompt_is_asked_for_with_messages_and_tools() -> None:
+    """No choice is said: what a model may not call is not there, and an answer's beginning is added here."""
+    plan = plan_of("llama.cpp", chat(*HISTORY, tools=[TOOL, OTHER]))
+    assert LLAMA_CPP.rendering(plan) == Call("/apply-template", {"messages": HISTORY, "tools": [TOOL, OTHER]})
+    none = plan_of("llama.cpp", chat(tools=[TOOL], tool_choice="none"))
+    assert LLAMA_CPP.rendering(none) == Call("/apply-template", {"messages": [HI]})
+    named = plan_of("llama.cpp", chat(tools=[TOOL, OTHER], tool_choice=NAMED))
+    assert LLAMA_CPP.rendering(named) == Call("/apply-template", {"messages": [HI], "tools": [TOOL]})
+
+
+def test_variables_of_the_template_are_for_the_template() -> None:
+    """The effort among them; the completion has none of them."""
+    kwargs = {"enable_thinking": False}
+    plan = plan_of("llama.cpp", chat(chat_template_kwargs=kwargs, reasoning_effort="low"))
+    rendering = LLAMA_CPP.rendering(plan)
+    assert rendering is not None
+    assert rendering.body["chat_template_kwargs"] == kwargs | {"reasoning_effort": "low"}
+    assert body(chat_template_kwargs=kwargs, reasoning_effort="low") == body(chat_template_kwargs=3) == RAW
+
+
+@pytest.mark.parametrize(
+    ("choice", "begins"),
+    [("required", '<tool_call>\n{"name": "'), (NAMED, '<tool_call>\n{"name": "now", "arguments": ')],
+)
+def test_a_call_that_has_to_come_is_begun_in_the_prompt(choice: Any, begins: str) -> None:
+    """Which has no other shape then."""
+    asked = body(begins, tools=[TOOL], tool_choice=choice, response_format=SHAPE)
+    assert asked == RAW | {"prompt": f"P{begins}"}
+
+
+def test_how_words_are_chosen_is_said_in_its_words() -> None:
+    """The length is `n_predict`, a shape is a schema."""
+    fields: Json = {"temperature": 0.0, "top_p": 0.5, "seed": 7, "presence_penalty": 1.0, "frequency_penalty": 0.5}
+    fields |= {"stop": ["a"], "top_k": 4}
+    shaped = {"json_schema": SCHEMA, "n_predict": 5}
+    assert body(**fields, max_tokens=5, response_format=SHAPE) == RAW | fields | shaped
+    assert body(response_format={"type": "json_object"}) == RAW | {"json_schema": {"type": "object"}}
+    assert body(response_format={"type": "text"}) == RAW
+
+
+def test_our_fields_go_before_the_client_s() -> None:
+    """Nobody completes a prompt of his own, or loses markers."""
+    assert body(prompt="mine", preserved_tokens=[], stream=False) == RAW
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"n": 2}, "n"),
+        ({"tools": [TOOL], "parallel_tool_calls": False}, "parallel_tool_calls"),
+        ({"messages": [{"role": "user", "content": [IMAGE]}]}, "messages"),
+    ],
+)
+def test_what_a_completion_of_text_can_t_do_is_refused_by_name(fields: Json, param: str) -> None:
+    """Several answers, one call at most, images: the prompt would have a place for them, and the model no sight."""
+    with pytest.raises(BadAsk) as refused:
+        plan_of("llama.cpp", chat() | fields)
+    assert refused.value.param == param
+
+
+def test_other_apis_ask_the_same() -> None:
+    """Responses and Messages are rendered as chats."""
+    responses = plan_of("llama.cpp", {"model": "m", "input": "hi", "instructions": "Hm."}, "responses")
+    messages = plan_of("llama.cpp", {"model": "m", "max_tokens": 9, "system": "Hm.", "messages": [HI]}, "messages")
+    rendered = Call("/apply-template", {"messages": [{"role": "system", "content": "Hm."}, HI]})
+    assert LLAMA_CPP.rendering(responses) == LLAMA_CPP.rendering(messages) == rendered
+    assert LLAMA_CPP.call(messages).body["n_predict"] == 9
+
+
+@pytest.mark.parametrize("answer", [{}, {"prompt": None}, {"prompt": ["P"]}, {"error": "no"}])
+def test_an_answer_without_a_prompt_has_none(answer: Json) -> None:
+    """Whatever a broken server says."""
+    assert LLAMA_CPP.prompt_of(answer) is None
+
+
+async def test_the_server_takes_both_and_hides_no_marker() -> None:
+    """The prompt it renders is the one it completes."""
+    async with LlamaCpp(lambda _: Script(CALL), special=MARKERS) as server:
+        plan = await prompt_from(server, LLAMA_CPP, plan_of("llama.cpp", chat(*HISTORY, tools=[TOOL])))
+        chunks = await answered(server, LLAMA_CPP, LLAMA_CPP.call(plan))
+    assert (text_of(chunks), ends_of(chunks), chunks[-1].end) == (CALL, ["stop"], True)
+    prompt = server.generations[0].body["prompt"]
+    assert prompt.startswith("<|im_start|>system\n<tools>\nnow")
+    assert prompt.endswith("<|im_start|>assistant\n")

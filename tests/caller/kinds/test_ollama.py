@@ -1,0 +1,146 @@
+"""Ollama: it renders the prompt without asking the model, and completes it raw."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.calling import (
+    HI,
+    HISTORY,
+    IMAGE,
+    NAMED,
+    OTHER,
+    SCHEMA,
+    SHAPE,
+    TOOL,
+    answered,
+    chat,
+    ends_of,
+    plan_of,
+    prompt_from,
+    text_of,
+)
+from tests.support.model_servers.ollama import Ollama
+from tests.support.model_servers.speech import Script
+from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.caller.kinds import Call
+from tokenmill.caller.kinds.ollama import OLLAMA
+
+RAW: Json = {"model": "test-model", "prompt": "P", "raw": True, "think": False, "stream": True}
+RENDER: Json = {"model": "test-model", "messages": [HI], "_debug_render_only": True, "stream": False}
+AWAY: Json = {"type": "image_url", "image_url": {"url": "https://a/b"}}
+TEXT = '<think>\nhm\n</think>\n<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
+
+
+def body(*messages: Json, **fields: Any) -> Json:
+    plan = plan_of("ollama", chat(*messages, **fields))
+    return OLLAMA.call(msgspec.structs.replace(plan, prompt="P")).body
+
+
+def rendering(*messages: Json, **fields: Any) -> Json:
+    call = OLLAMA.rendering(plan_of("ollama", chat(*messages, **fields)))
+    assert call is not None
+    return call.body
+
+
+def test_a_raw_completion() -> None:
+    """It looks for no reasoning: it would take it out of the text."""
+    plan = msgspec.structs.replace(plan_of("ollama", chat()), prompt="P")
+    assert OLLAMA.call(plan) == Call("/api/generate", RAW, "sse+ollama")
+    assert OLLAMA.rendering(plan) == Call("/api/chat", RENDER)
+
+
+def test_the_prompt_has_the_tools_that_may_be_called() -> None:
+    """There is no choice: what may not be called is not sent."""
+    assert rendering(tools=[TOOL, OTHER]) == RENDER | {"tools": [TOOL, OTHER]}
+    assert rendering(tools=[TOOL], tool_choice="none") == RENDER
+    assert rendering(tools=[TOOL, OTHER], tool_choice=NAMED) == RENDER | {"tools": [TOOL]}
+
+
+@pytest.mark.parametrize(
+    ("choice", "begins"),
+    [("required", '<tool_call>\n{"name": "'), (NAMED, '<tool_call>\n{"name": "now", "arguments": ')],
+)
+def test_a_call_that_has_to_come_is_begun_in_the_prompt(choice: Any, begins: str) -> None:
+    """Which has no other shape then."""
+    assert body(tools=[TOOL], tool_choice=choice, response_format=SHAPE) == RAW | {"prompt": f"P{begins}"}
+
+
+def test_messages_are_ollama_s() -> None:
+    """Text in one piece, images apart, arguments as objects, thinking by its name, results with their tool's."""
+    shown = {"role": "user", "content": [{"type": "text", "text": "and "}, {"type": "text", "text": "this"}, IMAGE]}
+    refused = {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}], "reasoning": "bad"}
+    call = {"id": "c1", "function": {"name": "now", "arguments": {"zone": "CET"}}}
+    assert rendering(*HISTORY, refused, shown)["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "system", "content": "No jokes."},
+        HI,
+        {"role": "assistant", "content": "", "thinking": "Which zone?", "tool_calls": [call]},
+        {"role": "tool", "content": "noon", "tool_call_id": "c1", "tool_name": "now"},
+        {"role": "assistant", "content": "No.", "thinking": "bad"},
+        {"role": "user", "content": "and this", "images": ["aGk="]},
+    ]
+    assert body(shown) == RAW | {"images": ["aGk="]}
+
+
+def test_how_words_are_chosen_are_options() -> None:
+    """Those of its own that a client may set, too; a shape is its `format`."""
+    options: Json = {"temperature": 0.0, "top_p": 0.5, "seed": 7, "presence_penalty": 1.0, "frequency_penalty": 0.5}
+    options |= {"stop": ["a"], "top_k": 4, "num_ctx": 9}
+    assert body(**options, max_tokens=5) == RAW | {"options": options | {"num_predict": 5}}
+    assert body(response_format=SHAPE) == RAW | {"format": SCHEMA}
+    assert body(response_format={"type": "json_object"}) == RAW | {"format": "json"}
+    assert body(response_format={"type": "text"}) == RAW
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"n": 2}, "n"),
+        ({"tools": [TOOL], "parallel_tool_calls": False}, "parallel_tool_calls"),
+        ({"reasoning_effort": "low"}, "reasoning_effort"),
+        ({"raw": False}, "raw"),
+        ({"template": "{{ .System }}"}, "template"),
+        ({"chat_template_kwargs": {}}, "chat_template_kwargs"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a/b"}}]}]},
+            "messages",
+        ),
+    ],
+)
+def test_what_it_does_not_take_is_refused_by_name(fields: Json, param: str) -> None:
+    """Also the address of an image: it fetches none, and would look at an empty one."""
+    with pytest.raises(BadAsk) as refused:
+        plan_of("ollama", chat() | fields)
+    assert refused.value.param == param
+
+
+def test_other_apis_ask_the_same() -> None:
+    """Responses and Messages are rendered as chats."""
+    responses = plan_of("ollama", {"model": "m", "input": "hi"}, "responses")
+    messages = plan_of("ollama", {"model": "m", "max_tokens": 9, "top_k": 4, "messages": [HI]}, "messages")
+    assert OLLAMA.rendering(responses) == OLLAMA.rendering(messages) == Call("/api/chat", RENDER)
+    assert OLLAMA.call(messages).body["options"] == {"num_predict": 9, "top_k": 4}
+
+
+@pytest.mark.parametrize(
+    "said", [{}, {"_debug_info": None}, {"_debug_info": "P"}, {"_debug_info": {"rendered_template": 1}}]
+)
+def test_an_answer_without_a_prompt_has_none(said: Json) -> None:
+    """As of another version: the field is not documented."""
+    assert OLLAMA.prompt_of(said) is None
+
+
+def test_the_key_is_a_bearer_s() -> None:
+    """As its cloud wants it."""
+    assert (OLLAMA.headers("k"), OLLAMA.headers("")) == ({"authorization": "Bearer k"}, {})
+
+
+async def test_the_server_takes_both_and_sorts_nothing_out() -> None:
+    """Although its model can think."""
+    async with Ollama(lambda _: Script(TEXT)) as server:
+        plan = await prompt_from(server, OLLAMA, plan_of("ollama", chat(*HISTORY, tools=[TOOL], top_k=1)))
+        chunks = await answered(server, OLLAMA, OLLAMA.call(plan))
+    assert (text_of(chunks), ends_of(chunks), chunks[-1].end) == (TEXT, ["stop"], True)
+    assert server.generations[0].body["prompt"].endswith("<|im_start|>assistant\n")

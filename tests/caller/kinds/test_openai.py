@@ -1,0 +1,107 @@
+"""Servers with OpenAI's chat completions: what a client of that API says is passed on, others are translated."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.calling import (
+    HI,
+    HISTORY,
+    IMAGE,
+    NAMED,
+    OTHER,
+    SHAPE,
+    TOOL,
+    answered,
+    chat,
+    ends_of,
+    plan_of,
+    text_of,
+)
+from tests.support.model_servers.openai_like import OpenAiLike
+from tests.support.model_servers.speech import Call as Spoken
+from tests.support.model_servers.speech import Script
+from tokenmill.apis.ask import Json
+from tokenmill.caller.kinds import Call
+from tokenmill.caller.kinds.openai import OPENAI
+
+RAW: Json = {"model": "test-model", "messages": [HI], "stream": True, "stream_options": {"include_usage": True}}
+
+
+def body(**fields: Any) -> Json:
+    return OPENAI.call(plan_of("openai", chat(**fields))).body
+
+
+def responses(**fields: Any) -> Json:
+    return OPENAI.call(plan_of("openai", {"model": "m", "input": "hi", **fields}, "responses")).body
+
+
+def test_a_plain_chat() -> None:
+    """A stream with counts; there is nothing to begin or to stop by a name."""
+    plan = plan_of("openai", chat())
+    assert OPENAI.call(plan) == Call("/v1/chat/completions", RAW, "sse+openai")
+    assert (plan.begins, plan.format) == ("", "plain")
+
+
+@pytest.mark.parametrize("choice", ["auto", "none", "required", NAMED])
+def test_a_client_s_own_body_is_passed_on(choice: Any) -> None:
+    """In its own words, also those that nobody knows here; a call is the server's to force."""
+    fields: Json = {"tools": [TOOL, OTHER], "tool_choice": choice, "parallel_tool_calls": False, "n": 2, "stop": "a"}
+    fields |= {"max_completion_tokens": 9, "response_format": SHAPE, "reasoning_effort": "none", "verbosity": "low"}
+    fields |= {"messages": [*HISTORY, {"role": "user", "content": [IMAGE]}], "novel": {"a": None}}
+    assert body(**fields) == RAW | fields
+
+
+def test_our_fields_go_before_the_client_s() -> None:
+    """The stream and its counts, and what is for the front alone."""
+    theirs: Json = {"stream": False, "store": True, "metadata": {"conversation_id": "c"}}
+    assert body(**theirs, stream_options={"include_usage": False, "include_obfuscation": False}) == RAW
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        ("auto", {}),
+        ("none", {"tool_choice": "none"}),
+        ("required", {"tool_choice": "required"}),
+        ({"type": "function", "name": "now"}, {"tool_choice": NAMED}),
+    ],
+)
+def test_a_response_is_asked_for_as_a_chat(choice: Any, said: Json) -> None:
+    """With all tools, whatever the choice."""
+    tools = [tool["function"] | {"type": "function"} for tool in (TOOL, OTHER)]
+    asked = responses(tools=tools, tool_choice=choice, parallel_tool_calls=False, instructions="Hm.", seed=None)
+    system = {"role": "system", "content": "Hm."}
+    wanted = RAW | {"messages": [system, HI], "tools": [TOOL, OTHER], "parallel_tool_calls": False} | said
+    assert asked == wanted
+
+
+def test_a_message_is_asked_for_as_a_chat() -> None:
+    """With the words that chats have for it."""
+    asked = {"model": "m", "max_tokens": 9, "messages": [HI], "stop_sequences": ["a"], "temperature": 0.5, "top_k": 3}
+    said = {"max_tokens": 9, "stop": ["a"], "temperature": 0.5, "top_k": 3}
+    assert OPENAI.call(plan_of("openai", asked, "messages")).body == RAW | said
+
+
+def test_a_shape_and_an_effort_of_a_response_are_said_as_in_chats() -> None:
+    """A choice among no tools is not said."""
+    shape = {"format": {"type": "json_schema", **SHAPE["json_schema"]}}
+    asked = responses(text=shape, reasoning={"effort": "high"}, tool_choice="none", tools=[])
+    assert asked == RAW | {"response_format": SHAPE, "reasoning_effort": "high"}
+
+
+def test_the_key_is_a_bearer_s() -> None:
+    """Without a key there is no header."""
+    assert (OPENAI.headers("k"), OPENAI.headers("")) == ({"authorization": "Bearer k"}, {})
+
+
+@pytest.mark.parametrize("choice", ["auto", "none", "required", NAMED])
+async def test_the_server_takes_it(choice: Any) -> None:
+    """And what it has parsed itself comes as calls."""
+    async with OpenAiLike(lambda _: Script("Hello", calls=[Spoken("now", '{"zone":"CET"}')])) as server:
+        call = OPENAI.call(plan_of("openai", chat(*HISTORY, tools=[TOOL], tool_choice=choice)))
+        chunks = await answered(server, OPENAI, call)
+    calls = "".join(call["function"].get("arguments", "") for chunk in chunks for call in chunk.tool_calls or ())
+    assert (text_of(chunks), bool(chunks[-1].end)) == ("Hello", True)
+    expected = ("", ["stop"]) if choice == "none" else ('{"zone":"CET"}', ["tool_calls"])
+    assert (calls, ends_of(chunks)) == expected
