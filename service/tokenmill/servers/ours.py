@@ -1,5 +1,6 @@
 """A command of ours that runs for long, as a child process, with a configuration file of its own."""
 
+import re
 import sys
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,8 @@ from tokenmill.servers.process import Server, answer_of
 
 Settings = Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
 """Section → key → value; of lists of tables, name → tables."""
+
+BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class OurProcess(Server):
@@ -59,12 +62,19 @@ def toml(settings: Settings) -> str:
         )
         for head, table in tables:
             lines.append(head)
-            lines += [f"{key} = {_value(value)}" for key, value in table.items()]
+            lines += [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
     return "\n".join(lines) + "\n"
 
 
 def _value(value: Any) -> str:
     """A value of TOML: JSON's, but for tables."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key} = {_value(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{_key(key)} = {_value(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
     return msgspec.json.encode(value).decode()
+
+
+def _key(name: str) -> str:
+    """A key of TOML: one with other characters than a bare one may have is a string."""
+    return name if BARE.fullmatch(name) else _value(name)
