@@ -42,20 +42,24 @@ class Signs:
             return None
         if chunk.message_id != message_id or self.ended:
             return None
+        if chunk.control is not None:
+            self._control(chunk, record)
+            return None
         number = self.range if chunk.seq is None else chunk.seq // RANGE
         if number < self.range:
             return None  # somebody writes who has it no more
         self.at = max(self.at, at)
         begins, self.range = number > self.range, number
-        self._read(chunk, record)
+        self._read(chunk)
         self._last = record.offset
         return number if begins else None
 
-    def _read(self, chunk: Chunk, record: PlacedRecord) -> None:
-        if chunk.control is not None:
-            condition = condition_of(_as_input(record)) if chunk.control == "timeout" else None
-            self.ended = condition is None or condition.holds(0, self._last)
-            return
+    def _control(self, chunk: Chunk, record: PlacedRecord) -> None:
+        """Its end, if a worker ends it here: not before it has begun, and not by a time-out that comes too late."""
+        condition = condition_of(_as_input(record)) if chunk.control == "timeout" else None
+        self.ended = self.range >= 0 and (condition is None or condition.holds(0, self._last))
+
+    def _read(self, chunk: Chunk) -> None:
         if chunk.seq is None:
             return  # a sign of life
         choice = choice_index(chunk)

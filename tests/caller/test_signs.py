@@ -1,0 +1,157 @@
+"""What the records of an answer say: who writes it, whether it goes on, and what has come."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tokenmill.caller import signs
+from tokenmill.caller.signs import Signs
+from tokenmill.caller.writing import RANGE
+from tokenmill.records import InputRecord
+from tokenmill.session.idle import LAST_OFFSET
+
+MESSAGE = "msg-1"
+
+
+class Log:
+    """Records of one conversation, and what is seen in them; each a second after the one before."""
+
+    def __init__(self) -> None:
+        self.signs = Signs(0.0)
+        self._next = 0
+
+    def add(self, value: bytes | None = None, *headers: tuple[str, bytes], **chunk: Any) -> int | None:
+        """One record: a native chunk, or other bytes."""
+        content = msgspec.json.encode({"message_id": MESSAGE, **chunk}) if value is None else value
+        record = InputRecord("tokens", 0, self._next, 0, b"c", content, list(headers))
+        self._next += 1
+        return self.signs.take(record, MESSAGE, float(self._next))
+
+
+def test_the_first_record_of_each_writer_is_told() -> None:
+    """By the number of its range; nobody who has the answer no more is heard."""
+    log = Log()
+    assert log.signs.range == -1
+    assert log.add(seq=0, open={}) == 0
+    assert log.add(seq=1, delta="a") is None
+    assert log.add(seq=RANGE, open={}, resumes=True) == 1
+    assert log.add(seq=2, delta="b") is None
+    assert (log.signs.range, log.signs.text, log.signs.at) == (1, ["a"], 3.0)
+    assert log.add(seq=5 * RANGE + 7, delta="c") == 5
+
+
+def test_a_sign_of_life_changes_nothing_but_the_time() -> None:
+    """It has no number, and brings nothing."""
+    log = Log()
+    log.add(seq=0, open={})
+    assert log.add() is None
+    assert (log.signs.at, log.signs.content, log.signs.text, log.signs.ended) == (2.0, False, [], False)
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        {"delta": "a"},
+        {"reasoning": "a"},
+        {"tool_calls": [{"index": 0, "id": "1", "name": "f", "arguments": ""}]},
+        {"part": {"kind": "refusal", "value": "no"}},
+        {"error": "gone"},
+        {"finish_reason": "stop", "end": False},
+    ],
+    ids=lambda chunk: next(iter(chunk)),
+)
+def test_whatever_a_model_says_is_content(chunk: dict[str, Any]) -> None:
+    """Behind it nothing can be asked for again; what opens the message is none."""
+    log = Log()
+    log.add(seq=0, open={"format": "plain"})
+    assert not log.signs.content
+    log.add(seq=1, **chunk)
+    assert log.signs.content
+
+
+def test_it_has_ended_when_all_choices_have() -> None:
+    """Of two one is not enough; what comes behind the end is not heard."""
+    log = Log()
+    log.add(seq=0, open={})
+    log.add(seq=0, open={}, choice=1)
+    log.add(seq=1, finish_reason="stop", end=True)
+    assert not log.signs.ended
+    log.add(seq=1, choice=1, finish_reason="stop", end=True)
+    assert log.signs.ended
+    assert log.add(seq=RANGE, open={}, resumes=True) is None
+
+
+def test_a_stop_ends_it() -> None:
+    """Whoever asked for it: the worker ends the message at this record."""
+    log = Log()
+    log.add(seq=0, open={})
+    log.add(control="cancel")
+    assert log.signs.ended
+
+
+def test_a_stop_of_what_has_not_begun_ends_nothing() -> None:
+    """A worker knows no message to end, so somebody has to answer."""
+    log = Log()
+    log.add(control="cancel")
+    assert not log.signs.ended
+    assert log.add(seq=0, open={}) == 0
+
+
+def test_a_time_out_ends_it_unless_something_came_meanwhile() -> None:
+    """As a worker sees it: its record names the last offset that its writer saw."""
+    log = Log()
+    log.add(seq=0, open={})
+    log.add(seq=1, delta="a")
+    log.add(None, (LAST_OFFSET, b"0"), control="timeout")
+    assert not log.signs.ended
+    log.add(None, (LAST_OFFSET, b"1"), control="timeout")
+    assert log.signs.ended
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        {"reasoning": "r"},
+        {"delta": "b", "choice": 1},
+        {"tool_calls": [{"index": 0, "id": "1", "name": "f", "arguments": ""}]},
+        {"part": {"kind": "refusal", "value": "no"}},
+    ],
+    ids=lambda chunk: next(iter(chunk)),
+)
+def test_only_text_of_one_choice_can_be_gone_on_with(chunk: dict[str, Any]) -> None:
+    """What a model said beside it can't be put in front of it."""
+    log = Log()
+    log.add(seq=0, open={})
+    log.add(seq=1, delta="a")
+    log.add(seq=2, delta="b")
+    assert log.signs.text == ["a", "b"]
+    log.add(seq=3, **chunk)
+    assert log.signs.text is None
+
+
+def test_a_long_text_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be thousands of answers."""
+    monkeypatch.setattr(signs, "TEXT_CHARS", 3)
+    log = Log()
+    log.add(seq=0, delta="abc")
+    assert log.signs.text == ["abc"]
+    log.add(seq=1, delta="d")
+    assert log.signs.text is None
+    assert log.signs.content
+
+
+@pytest.mark.parametrize(
+    ("value", "headers"),
+    [
+        (b"no JSON", ()),
+        (b'{"message_id":"another","seq":0,"open":{}}', ()),
+        (b'{"message_id":"msg-1","seq":0,"open":{}}', (("tm-codec", b"openai"),)),
+    ],
+    ids=["junk", "another message", "another codec"],
+)
+def test_what_is_none_of_its_records_says_nothing(value: bytes, headers: tuple[tuple[str, bytes], ...]) -> None:
+    """A conversation has records of others, too."""
+    log = Log()
+    assert log.add(value, *headers) is None
+    assert (log.signs.range, log.signs.at) == (-1, 0.0)
