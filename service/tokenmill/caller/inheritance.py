@@ -90,7 +90,9 @@ class Inheritance:
         """The ends of the partitions of `tokens` when reading began."""
 
     async def settle(self, inherited: Sequence[Inherited]) -> None:
-        """Until each has its fate. Raises `Unavailable`."""
+        """Until each has its fate. Raises `Unavailable`; what has none by then may be settled again."""
+        if not inherited:
+            return  # all of it was settled before reading failed
         now, now_ms = time.monotonic(), time.time() * 1000
         for each in inherited:
             age = max(0.0, now_ms - each.time_ms) / 1000
@@ -144,7 +146,8 @@ class Inheritance:
 
     async def _take_over(self, inherited: Inherited, signs: Signs) -> None:
         """Write the record behind which the answer is ours, if it is the first one of its range."""
-        number, name = signs.range + 1, secrets.token_hex(8).encode()
+        # Never the first range: who is silent may still begin, and two writers of one range would be mixed.
+        number, name = max(signs.range, 0) + 1, secrets.token_hex(8).encode()
         answer = self._begin(inherited, number)
         self._taking[inherited.who] = answer, name, number
         log.warning("an answer has no caller any more and is taken over: %s", inherited.request.message_id)
