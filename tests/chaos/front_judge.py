@@ -82,11 +82,14 @@ class Judge:
                 yield f"failed: {click.error}"
         elif click.said is None:
             yield f"had no answer {click.ended - click.began:.1f} s after its click, statuses {click.statuses[-5:]}"
-        elif click.said != wanted or click.finish not in FINISHED:
+        elif click.said.unmarked() != wanted or click.finish not in FINISHED:
             if not self._cancelled(click):
                 yield f"ended with {click.finish}, and said {click.said} instead of {wanted}"
-            elif not click.said.begins(wanted):
+            elif not click.said.unmarked().begins(wanted):
                 yield f"was stopped, and said {click.said}, which is no beginning of {wanted}"
+
+        elif click.model == "cut-off" and len(click.said.marks()) > 1:
+            yield f"is a mixture of generations: {click.said}"
 
     @staticmethod
     def _cancelled(click: Click) -> bool:
@@ -130,5 +133,5 @@ class Judge:
             yield f"it was told events {numbers}"
         if not reader.over:
             yield f"it waits still, after {len(numbers)} events"
-        elif not native(reader.events).begins(self._expected[reader.click.key]["native"]):
+        elif not native(reader.events).unmarked().begins(self._expected[reader.click.key]["native"]):
             yield f"it was told {native(reader.events)}"

@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, TypeAlias
 
 import msgspec
@@ -23,6 +24,15 @@ TOOLS = [
 ]
 
 
+MARK, MARKS = "·", "¹²³⁴⁵⁶⁷⁸⁹"
+"""In scripts, behind each word; and what each generation has there instead."""
+
+
+def unmarked(text: str) -> str:
+    """A text as its script has it."""
+    return text.translate(dict.fromkeys(map(ord, MARKS), MARK))
+
+
 class Said(msgspec.Struct):
     """All of it."""
 
@@ -30,6 +40,17 @@ class Said(msgspec.Struct):
     reasoning: str = ""
     calls: list[tuple[str, str]] = []
     """Names and arguments."""
+
+    def unmarked(self) -> "Said":
+        """As the script has it."""
+        calls = [(name, unmarked(arguments)) for name, arguments in self.calls]
+        return Said(unmarked(self.text), unmarked(self.reasoning), calls)
+
+    def marks(self) -> str:
+        """Of the generations that it is from, each time that it changes."""
+        everything = self.reasoning + self.text + "".join(arguments for _, arguments in self.calls)
+        found = [mark for mark in everything if mark in MARKS]
+        return "".join(mark for mark, _ in groupby(found))
 
     def begins(self, other: "Said") -> bool:
         """Whether this is the other one's beginning."""
@@ -142,13 +163,13 @@ def native(events: Iterable[Json]) -> Said:
         elif event["type"] == "reasoning-delta":
             said.reasoning += event["delta"]
         elif event["type"] == "tool-call":
-            said.calls.append((event["name"], json.dumps(event["arguments"], sort_keys=True)))
+            said.calls.append((event["name"], json.dumps(event["arguments"], sort_keys=True, ensure_ascii=False)))
     return said
 
 
 def _canonical(arguments: str) -> str:
     """The same for the same values; as it is where it is cut off."""
     try:
-        return json.dumps(json.loads(arguments or "{}"), sort_keys=True)
+        return json.dumps(json.loads(arguments or "{}"), sort_keys=True, ensure_ascii=False)
     except json.JSONDecodeError:
         return f"cut off: {arguments}"

@@ -22,7 +22,7 @@ from tests.chaos.front_faults import Faults
 from tests.chaos.front_judge import Judge, generations
 from tests.chaos.front_readers import GatewayReader
 from tests.chaos.front_responses import client_of
-from tests.chaos.front_said import expected
+from tests.chaos.front_said import MARK, expected
 from tests.chaos.front_stage import FrontStage
 from tests.support.model_servers.speech import Script
 from tests.support.stage import until
@@ -61,7 +61,7 @@ def script(dice: random.Random) -> Script:
     """Some thoughts, some text, now and then a call, and again some text; at a pace at which much can happen."""
 
     def words(most: int) -> str:
-        return " ".join(dice.choice(WORDS) for _ in range(dice.randint(3, most)))
+        return " ".join(dice.choice(WORDS) + MARK for _ in range(dice.randint(3, most)))
 
     text = f"<think>{words(20)}</think>" if dice.random() < 0.4 else ""
     text += words(60)
