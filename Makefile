@@ -118,6 +118,7 @@ bench: $(INSTALLED) ## The benchmarks, each beside its reference
 	$(BIN)/tokenmill bench recovery
 	$(BIN)/tokenmill bench memory
 	$(BIN)/tokenmill bench gateway
+	$(BIN)/tokenmill bench front
 	$(BIN)/tokenmill bench tools
 
 .PHONY: install

@@ -9,6 +9,8 @@ from click.testing import CliRunner
 
 from tokenmill.bench.agent import StreamingCost
 from tokenmill.bench.dialects import DialectCost
+from tokenmill.bench.front_report import LOADS, Compared, Side, Stops
+from tokenmill.bench.front_report import Report as FrontReport
 from tokenmill.bench.latency import Latency
 from tokenmill.bench.load import Load, Shape
 from tokenmill.bench.memory import Footprint
@@ -32,6 +34,11 @@ P99 = {PASS_THROUGH: 20.0, AT_LEAST_ONCE: 30.0, EXACTLY_ONCE: 100.0}
 LATENCIES = {side: [Latency(30_000.0, 5.0, p99)] for side, p99 in P99.items()}
 PIPELINE = Pipeline(Load(600_000), Shape(0.95, 200.0), 4, RUNS, LATENCIES)
 RECOVERY = Recovery(4, 200_000, 151.2, [60_000.0], 300_000, [Replayed(10_000.0, 25_000.0)])
+FRONT = FrontReport(
+    [Compared(LOADS[2], [Side(100, 10_000, 0.4, 1, 0.3, 1, {})], [Side(90, 9_000, 20, 50, 20, 50, {"worker": 40})])],
+    Stops(100, 20.0, 130.0),
+    25,
+)
 CROWD = Crowd(4, [Held(1_000, 1_800.4)], 2 << 30, 200.0)
 
 
@@ -44,6 +51,7 @@ def results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "run_pipeline", lambda **_: PIPELINE)
     monkeypatch.setattr(bench, "run_recovery", lambda **_: RECOVERY)
     monkeypatch.setattr(bench, "run_memory", lambda **_: CROWD)
+    monkeypatch.setattr(bench, "run_front_bench", lambda **_: FRONT)
 
 
 def test_the_parser_s_page_shows_both_sides_and_the_ratio() -> None:
@@ -80,6 +88,11 @@ def test_the_page_of_the_documentation_is_written_on_demand(tmp_path: Path) -> N
             "records a second, silently 25,000",
             "a silent replay has 2.5 times the live rate (budget: at least",
         ),
+        (
+            "front",
+            "200 answers at once the front 90.0 9,000 20.0 50.0 20.0 50.0",
+            "200 answers at once: 0.90 of the tokens a second (budget: at least",
+        ),
         ("memory", "1,000 1,800", "1,800 bytes for an open message (budget: at most 2,048)"),
     ],
 )
@@ -107,5 +120,7 @@ def test_results_are_also_one_json_object() -> None:
     assert {"python", "aiokafka"} <= pipeline["conditions"].keys()
     recovery = msgspec.json.decode(CliRunner().invoke(command, ["recovery", "--json"]).stdout)
     assert (recovery["restore_rate"], recovery["replay_ratio"]) == (60_000.0, 2.5)
+    front = msgspec.json.decode(CliRunner().invoke(command, ["front", "--json"]).stdout)
+    assert front["ratios"] == [0.9]
     memory = msgspec.json.decode(CliRunner().invoke(command, ["memory", "--json"]).stdout)
     assert memory["bytes_per_message"] == 1_800.4

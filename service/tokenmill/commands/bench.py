@@ -13,6 +13,8 @@ from rich.console import Console
 
 from tokenmill.bench.agent import StreamingCost, run_agent
 from tokenmill.bench.dialects import DialectCost, run_dialects
+from tokenmill.bench.front import run_front_bench
+from tokenmill.bench.front_telling import front_telling
 from tokenmill.bench.gateway import run_gateway_bench
 from tokenmill.bench.gateway_telling import gateway_telling
 from tokenmill.bench.open_messages import run_memory
@@ -151,6 +153,25 @@ def gateway(*, connections: int, rounds: int, target: Path | None, as_json: bool
     report = run_gateway_bench(rounds=rounds, connections=connections, progress=_progress)
     derived = {"ratios": [compared.ratio for compared in report.compared]}
     _tell(gateway_telling(report), report, derived, target=target, as_json=as_json)
+
+
+@command.command("front")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
+@click.option("--stops", type=click.IntRange(2), default=100, show_default=True, help="Answers that are cancelled.")
+@click.option(
+    "--flush-ms", type=click.IntRange(0), default=25, show_default=True, help="gateway.flush_ms of the front."
+)
+@page_option("front-benchmark")
+@as_json
+def front(*, rounds: int, stops: int, flush_ms: int, target: Path | None, as_json: bool) -> None:
+    """Ask a model server for up to 200 answers at once, through a front on a real Kafka. Some minutes.
+
+    The reference, the same clients straight at the same model server, in turns.
+    """
+    quiet_kafka()
+    report = run_front_bench(rounds=rounds, stops=stops, flush_ms=flush_ms, progress=_progress)
+    derived = {"ratios": [compared.share(lambda side: side.tokens_s) for compared in report.compared]}
+    _tell(front_telling(report), report, derived, target=target, as_json=as_json)
 
 
 @command.command("tools")

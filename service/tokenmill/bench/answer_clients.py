@@ -1,0 +1,231 @@
+"""Clients of chat completions in one process, cheap enough not to be what is measured: each asks again and again.
+
+Run as `python -m tokenmill.bench.answer_clients`, with the job as a line of JSON on standard input. It says on standard
+output when the measuring begins, when it is over, and, once the last answers are, what they got. An answer has a
+connection of its own, made before the clock starts, as a pool has one; of its events only the times are read that are
+the tokens' text.
+"""
+
+import asyncio
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Self, cast
+
+import msgspec
+import uvloop
+
+from tokenmill.bench.model_server import MODEL
+from tokenmill.errors import FatalError
+from tokenmill.servers.process import STOP_S
+
+PATH = "/v1/chat/completions"
+
+DRAIN_S = 60.0
+"""For answers that have begun to end."""
+
+BEGUN, OVER = "begun", "over"
+
+_SENT = re.compile(rb'" (\d{16})"')
+
+_OK = b"HTTP/1.1 200 "
+
+_LAST = b"\n0\r\n\r\n"
+"""The end of what is sent in chunks."""
+
+
+class Job(msgspec.Struct, frozen=True):
+    """Whom to ask, how often."""
+
+    port: int
+    clients: int
+    tokens: int
+    """Of each answer."""
+    spread_s: float
+    """In this time the clients begin, one after the other."""
+    warm_up_s: float
+    measured_s: float
+
+
+class Got(msgspec.Struct):
+    """What all of them got while it was measured."""
+
+    seconds: float = 0
+    answers: int = 0
+    """That ended."""
+    first_ms: list[float] = []
+    """Of answers asked for: until their first token."""
+    token_ms: list[float] = []
+    """Of tokens that came: since they were sent."""
+    asked: int = 0
+    """Answers from first to last, the time before and after included."""
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self.got = Got()
+        self.measuring = False
+
+    def token(self, delay_us: int) -> None:
+        if self.measuring:
+            self.got.token_ms.append(delay_us / 1_000)
+
+    def first(self, delay_us: int) -> None:
+        if self.measuring:
+            self.got.first_ms.append(delay_us / 1_000)
+
+    def over(self) -> None:
+        self.got.answers += self.measuring
+
+
+class _Answer(asyncio.Protocol):
+    """One answer on one connection."""
+
+    def __init__(self, tokens: int, tally: _Tally) -> None:
+        self._tokens = tokens
+        self._tally = tally
+        self._rest = self._tail = b""
+        self._count = 0
+        self._head = b""
+        self._asked_us = 0
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def ask(self, request: bytes) -> None:
+        """From here on time counts."""
+        self._asked_us = _now()
+        self._transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        now = _now()
+        self._head = self._head or data
+        lines, _, self._rest = (self._rest + data).rpartition(b"\n")
+        self._tail = (self._tail + data)[-len(_LAST) :]
+        for sent in _SENT.findall(lines):
+            self._came(now, int(sent))
+        if self._tail == _LAST:
+            self._end()
+
+    def _came(self, now: int, sent: int) -> None:
+        if not self._count:
+            self._tally.first(now - self._asked_us)
+        self._count += 1
+        self._tally.token(now - sent)
+
+    def _end(self) -> None:
+        self._transport.close()
+        if self._count == self._tokens and self._head.startswith(_OK):
+            self._tally.over()
+            self.over.set_result(None)
+        else:
+            self.over.set_exception(self._wrong())
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 -- of the protocol
+        if not self.over.done():
+            self.over.set_exception(self._wrong())
+
+    def _wrong(self) -> FatalError:
+        return FatalError(f"{self._count} of {self._tokens} tokens came: {self._head[:500]!r}")
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000
+
+
+def request_of(port: int, prompt: str, tokens: int) -> bytes:
+    """The bytes that ask for an answer."""
+    said = {"model": MODEL, "messages": [{"role": "user", "content": prompt}], "stream": True, "max_tokens": tokens}
+    body = msgspec.json.encode(said)
+    head = f"POST {PATH} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
+    return f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def ask(job: Job) -> Got:
+    """Until the time is over, and every answer has come to its end. Raises `FatalError` if one lacks a token."""
+    tally, enough = _Tally(), asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        for number in range(job.clients):
+            group.create_task(_client(job, number, tally, enough))
+        await asyncio.sleep(job.spread_s + job.warm_up_s)
+        print(BEGUN, flush=True)
+        tally.measuring, began = True, time.monotonic()
+        await asyncio.sleep(job.measured_s)
+        tally.measuring, tally.got.seconds = False, time.monotonic() - began
+        print(OVER, flush=True)
+        enough.set()
+    return tally.got
+
+
+async def _client(job: Job, number: int, tally: _Tally, enough: asyncio.Event) -> None:
+    await asyncio.sleep(job.spread_s * number / job.clients)
+    loop = asyncio.get_running_loop()
+    while not enough.is_set():
+        tally.got.asked += 1
+        request = request_of(job.port, f"client {number}, answer {tally.got.asked}", job.tokens)
+        _, answer = await loop.create_connection(lambda: _Answer(job.tokens, tally), "127.0.0.1", job.port)
+        answer.ask(request)
+        async with asyncio.timeout(DRAIN_S):
+            await answer.over
+
+
+class AnswerClients:
+    """The process, from outside: `begun`, `over` and `got`, in this order."""
+
+    def __init__(self, folder: Path, job: Job) -> None:
+        self._errors = folder / "answer-clients.log"
+        self._job = job
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, "-m", __name__]
+        with self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        assert self._process.stdin is not None  # noqa: S101 -- asked for
+        self._process.stdin.write(msgspec.json.encode(self._job) + b"\n")
+        self._process.stdin.flush()
+        return self
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
+    def begun(self) -> None:
+        """Wait until the measuring begins. Raises `FatalError` if it does not, as do the others."""
+        self._expect(BEGUN)
+
+    def over(self) -> None:
+        """Wait until it is over."""
+        self._expect(OVER)
+
+    def got(self) -> Got:
+        """What they got, once every answer has ended."""
+        return msgspec.json.decode(self._line(), type=Got)
+
+    def _expect(self, word: str) -> None:
+        said = self._line()
+        if said != word:
+            raise FatalError(f"the clients said {said!r}")
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None  # noqa: S101 -- asked for
+        line = self._process.stdout.readline().decode().strip()
+        if not line:
+            raise FatalError(f"the clients failed: {self._errors.read_text()[-500:]}")
+        return line
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait(STOP_S)
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+
+
+if __name__ == "__main__":
+    job = msgspec.json.decode(sys.stdin.readline(), type=Job)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        print(msgspec.json.encode(runner.run(ask(job))).decode(), flush=True)

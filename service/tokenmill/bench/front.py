@@ -1,0 +1,110 @@
+"""What the front costs and how much it delays, beside the same clients straight at the same model server.
+
+Processes: a Kafka, a Redis, a worker, a front with its caller, a model server that costs little, and clients. Both ways
+are taken in turns, by the same code.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import quantiles
+from typing import TypeAlias
+
+from tokenmill.bench.answer_clients import AnswerClients, Got, Job
+from tokenmill.bench.front_report import LOADS, RATE, Compared, Load, Report, Side
+from tokenmill.bench.front_stops import measure_stops
+from tokenmill.bench.load import PARTITIONS
+from tokenmill.bench.model_server import MODEL, ModelServer
+from tokenmill.bench.processes import processor_seconds
+from tokenmill.config import Config, Kafka
+from tokenmill.errors import FatalError
+from tokenmill.servers import KafkaServer, RedisServer
+from tokenmill.servers.front import FrontProcess
+from tokenmill.servers.ours import Settings
+from tokenmill.servers.process import Server
+from tokenmill.servers.worker import WorkerProcess
+from tokenmill.worker.topics import create_topics
+
+WARM_UP_S, MEASURED_S = 3.0, 10.0
+
+SPREAD_S = 1.0
+"""In which clients begin whose answers take no time."""
+
+PLACES = 10_000
+"""More than there are answers at once, wherever there is a limit."""
+
+Progress: TypeAlias = Callable[[str], None]
+
+
+def run_front_bench(*, rounds: int, stops: int, flush_ms: int, progress: Progress) -> Report:
+    """Measure with a Kafka and a Redis of its own (java and mvn needed)."""
+    with tempfile.TemporaryDirectory(prefix="tokenmill-bench-") as name, ExitStack() as running:
+        bench = _Bench(Path(name), flush_ms, running)
+        compared = [bench.compared(load, rounds, progress) for load in LOADS]
+        progress(f"{stops} answers that are cancelled")
+        return Report(compared, asyncio.run(measure_stops(bench.front.url, bench.model, stops)), flush_ms)
+
+
+class _Bench:
+    """All processes but the clients."""
+
+    def __init__(self, folder: Path, flush_ms: int, running: ExitStack) -> None:
+        self._folder = folder
+        self._kafka = running.enter_context(KafkaServer(folder / "kafka"))
+        redis = running.enter_context(RedisServer(folder / "redis"))
+        asyncio.run(create_topics(Config(kafka=Kafka(bootstrap_servers=self._kafka.bootstrap)), PARTITIONS))
+        self.model = running.enter_context(ModelServer(folder / "model", RATE))
+        upstream = {"models": [MODEL], "kind": "vllm", "urls": [self.model.url], "format": "hermes", "calls": PLACES}
+        common: Settings = {
+            "kafka": {"bootstrap_servers": self._kafka.bootstrap},
+            "redis": {"url": redis.url},
+        }
+        self._worker = running.enter_context(WorkerProcess(folder / "worker", common))
+        gateway = {"flush_ms": flush_ms, "connections_per_principal": PLACES}
+        settings: Settings = {**common, "gateway": gateway, "caller": {"answers": PLACES}, "upstreams": [upstream]}
+        self.front = running.enter_context(FrontProcess(folder / "front", settings))
+
+    def compared(self, load: Load, rounds: int, progress: Progress) -> Compared:
+        """Both ways under a load."""
+        compared = Compared(load, [], [])
+        for number in range(1, rounds + 1):
+            progress(f"{load.name}, round {number} of {rounds}: the model server")
+            compared.direct.append(self._measured(load, self.model, {}))
+            progress(f"{load.name}, round {number} of {rounds}: the front")
+            behind = {"front and caller": self.front, "worker": self._worker, "broker": self._kafka}
+            compared.front.append(self._measured(load, self.front, behind))
+        return compared
+
+    def _measured(self, load: Load, server: Server, behind: Mapping[str, Server]) -> Side:
+        asked = self.model.seen().generations
+        spread_s = max(SPREAD_S, load.tokens / RATE)
+        job = Job(server.port, load.clients, load.tokens, spread_s, WARM_UP_S, MEASURED_S)
+        with AnswerClients(self._folder, job) as clients:
+            pids = {name: each.pid for name, each in behind.items()}
+            pids |= {"model server": self.model.pid, "clients": clients.pid}
+            clients.begun()
+            before = _spent(pids)
+            clients.over()
+            after = _spent(pids)
+            got = clients.got()
+        if (generations := self.model.seen().generations - asked) != got.asked:
+            raise FatalError(f"{got.asked} answers were asked for, and the model gave {generations}")
+        return _side(got, {name: after[name] - before[name] for name in pids})
+
+
+def _spent(pids: Mapping[str, int]) -> dict[str, float]:
+    """Seconds of processor time so far."""
+    found = {name: processor_seconds(pid) for name, pid in pids.items()}
+    if None in found.values():
+        raise FatalError("this system does not tell the processor time of another process")
+    return {name: seconds or 0.0 for name, seconds in found.items()}
+
+
+def _side(got: Got, spent: Mapping[str, float]) -> Side:
+    first, token = quantiles(got.first_ms, n=100), quantiles(got.token_ms, n=100)
+    tokens = len(got.token_ms)
+    costs = {name: seconds * 1e6 / tokens for name, seconds in spent.items()}
+    rates = got.answers / got.seconds, tokens / got.seconds
+    return Side(*rates, first[49], first[98], token[49], token[98], costs)

@@ -1,0 +1,82 @@
+"""What the front's benchmark measures, and what it reports."""
+
+from collections.abc import Callable, Mapping
+from statistics import median
+
+import msgspec
+
+RATE = 50
+"""Tokens a second of each answer."""
+
+
+class Load(msgspec.Struct, frozen=True):
+    """So many answers at once, each of so many tokens."""
+
+    name: str
+    clients: int
+    tokens: int
+    budgets: bool = False
+    """Whether the times have a budget."""
+
+
+LOADS = (
+    Load("one answer at a time", 1, 10),
+    Load("50 answers at once", 50, 100),
+    Load("200 answers at once", 200, 100, budgets=True),
+    Load("answers of one token, 32 at once", 32, 1),
+)
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One way to the model server, under one load."""
+
+    answers_s: float
+    tokens_s: float
+    first_p50_ms: float
+    """From asking until the first token."""
+    first_p99_ms: float
+    token_p50_ms: float
+    """From a token's way out of the model server until the client has it."""
+    token_p99_ms: float
+    costs_us: Mapping[str, float]
+    """Processor time for each token, by process."""
+
+
+Figure = Callable[[Side], float]
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """Both ways under a load, in turns."""
+
+    load: Load
+    direct: list[Side]
+    front: list[Side]
+
+    def added(self, figure: Figure) -> float:
+        """By how much more the front has of a figure: the median of all rounds."""
+        return median(figure(ours) - figure(bare) for ours, bare in zip(self.front, self.direct, strict=True))
+
+    def share(self, figure: Figure) -> float:
+        """The front's figure over the other's: the median of all rounds."""
+        return median(figure(ours) / figure(bare) for ours, bare in zip(self.front, self.direct, strict=True))
+
+    def costs(self) -> dict[str, float]:
+        """Microseconds for each token through the front, by process: medians."""
+        return {name: median(side.costs_us[name] for side in self.front) for name in self.front[0].costs_us}
+
+
+class Stops(msgspec.Struct, frozen=True):
+    """From asking that an answer be cancelled until the model server's connection was closed."""
+
+    count: int
+    p50_ms: float
+    p99_ms: float
+
+
+class Report(msgspec.Struct, frozen=True):
+    """All of it."""
+
+    compared: list[Compared]
+    stops: Stops
+    flush_ms: int
+    """`gateway.flush_ms` of the front."""

@@ -1,0 +1,80 @@
+"""How soon a model server is left, once somebody cancels its answer at the front."""
+
+import asyncio
+import time
+from collections.abc import Set as AbstractSet
+from statistics import quantiles
+
+import aiohttp
+import msgspec
+
+from tokenmill.bench.front_report import Stops
+from tokenmill.bench.model_server import MODEL, ModelServer
+from tokenmill.errors import FatalError
+
+TOKENS = 10_000
+"""Of an answer: more than it lives to say."""
+
+UNDER_WAY = 5
+"""Tokens that come before it is cancelled."""
+
+AT_ONCE = 5
+"""Answers that are cancelled side by side."""
+
+CLOSED_S = 10.0
+"""For the model server to see the end of all connections."""
+
+LOOK_S = 0.05
+
+
+async def measure_stops(url: str, server: ModelServer, count: int) -> Stops:
+    """Cancel so many answers. Raises `FatalError` if one goes on."""
+    stopped: dict[str, int] = {}
+    async with aiohttp.ClientSession() as session:
+        for start in range(0, count, AT_ONCE):
+            prompts = [f"cancel {number}" for number in range(start, min(count, start + AT_ONCE))]
+            times = await asyncio.gather(*(_cancelled(session, url, prompt) for prompt in prompts))
+            stopped |= dict(zip(prompts, times, strict=True))
+    closed = await _closed(server, stopped.keys())
+    cuts = quantiles([(closed[prompt] - at) / 1_000 for prompt, at in stopped.items()], n=100)
+    return Stops(count, cuts[49], cuts[98])
+
+
+async def _cancelled(session: aiohttp.ClientSession, url: str, prompt: str) -> int:
+    """Begin an answer, and cancel it; when that was, in microseconds since the epoch."""
+    body = {"model": MODEL, "input": prompt, "stream": True, "max_output_tokens": TOKENS}
+    async with session.post(f"{url}/v1/responses", json=body) as answer:
+        if not answer.ok:
+            raise FatalError(f"no answer to cancel: {answer.status} {await answer.text()}")
+        id_ = await _under_way(answer.content)
+        at = time.time_ns() // 1_000
+        async with session.post(f"{url}/v1/responses/{id_}/cancel") as cancelled:
+            if not cancelled.ok:
+                raise FatalError(f"it can't be cancelled: {cancelled.status} {await cancelled.text()}")
+        await answer.read()
+    return at
+
+
+async def _under_way(lines: aiohttp.StreamReader) -> str:
+    """The answer's id, once some tokens have come."""
+    id_, tokens = "", 0
+    while tokens < UNDER_WAY:
+        line = await lines.readline()
+        if not line:
+            raise FatalError("an answer ended before it was cancelled")
+        if line.startswith(b"data: {"):
+            event = msgspec.json.decode(line.removeprefix(b"data: "))
+            id_ = id_ or event.get("response", {}).get("id", "")
+            tokens += event["type"] == "response.output_text.delta"
+    return id_
+
+
+async def _closed(server: ModelServer, prompts: AbstractSet[str]) -> dict[str, int]:
+    """When the connections of these answers were closed, once all of them were."""
+    until = time.monotonic() + CLOSED_S
+    while time.monotonic() < until:
+        closed = (await asyncio.to_thread(server.seen)).closed
+        if prompts <= closed.keys():
+            return closed
+        await asyncio.sleep(LOOK_S)
+    raise FatalError("the model server still writes answers that were cancelled")
