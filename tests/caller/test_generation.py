@@ -1,0 +1,294 @@
+"""One call of a model server, from the bytes that it answers to chunks."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.calling import TOOL, chat, plan_of, text_of
+from tests.support.model_servers.anthropic import Anthropic
+from tests.support.model_servers.llama_cpp import LlamaCpp
+from tests.support.model_servers.ollama import Ollama
+from tests.support.model_servers.openai_like import OpenAiLike
+from tests.support.model_servers.serving import FakeModelServer
+from tests.support.model_servers.sglang import Sglang
+from tests.support.model_servers.speech import Call as Spoken
+from tests.support.model_servers.speech import Script
+from tests.support.model_servers.vllm import Vllm
+from tokenmill.caller.failure import UpstreamFailed
+from tokenmill.caller.generation import Generation
+from tokenmill.caller.kinds import find_kind
+from tokenmill.codecs import Chunk
+
+DONE = b"data: [DONE]\n\n"
+SHORT_S = 0.05
+
+
+def event(**fields: Any) -> bytes:
+    return b"data: " + msgspec.json.encode({"id": "a", **fields}) + b"\n\n"
+
+
+def said(text: str, index: int = 0) -> bytes:
+    return event(choices=[{"index": index, "delta": {"content": text}}])
+
+
+def finish(reason: str = "stop", index: int = 0) -> bytes:
+    return event(choices=[{"index": index, "delta": {}, "finish_reason": reason}])
+
+
+USAGE = event(choices=[], usage={"completion_tokens": 2})
+ROLE = event(choices=[{"index": 0, "delta": {"role": "assistant", "content": ""}}])
+ERROR = b'data: {"error":{"message":"Out of memory","code":500}}\n\n'
+
+
+class Taken:
+    """Who takes chunks, and keeps them."""
+
+    def __init__(self) -> None:
+        self.chunks: list[Chunk] = []
+
+    async def put(self, chunk: Chunk) -> None:
+        self.chunks.append(chunk)
+
+    def text(self, choice: int = 0) -> str:
+        return text_of([chunk for chunk in self.chunks if (chunk.choice or 0) == choice])
+
+    @property
+    def ends(self) -> list[int]:
+        return [int(chunk.choice or 0) for chunk in self.chunks if chunk.end is True]
+
+
+class Server:
+    """Bytes as they come, and what comes then: the end, or silence."""
+
+    def __init__(self, pieces: Iterable[bytes], *, silent: bool = False, fails: bool = False) -> None:
+        self._pieces = pieces
+        self._silent = silent
+        self._fails = fails
+
+    async def stream(self) -> AsyncGenerator[bytes]:
+        for piece in self._pieces:
+            yield piece
+        if self._silent:
+            await asyncio.Event().wait()
+        if self._fails:
+            raise UpstreamFailed("the connection was lost", "broken-off")
+
+
+async def read(
+    *pieces: bytes, choices: int = 1, begins: str = "", codec: str = "sse+openai", **ends: bool
+) -> tuple[Taken, Generation]:
+    taken = Taken()
+    generation = Generation(codec, choices, begins, taken, usage_s=SHORT_S)
+    async with asyncio.timeout(5):
+        await generation.read(Server(pieces, **ends).stream())
+    return taken, generation
+
+
+async def failed(*pieces: bytes, choices: int = 1, **ends: bool) -> tuple[Taken, Generation, UpstreamFailed]:
+    taken = Taken()
+    generation = Generation("sse+openai", choices, "", taken, usage_s=SHORT_S)
+    with pytest.raises(UpstreamFailed) as problem:
+        async with asyncio.timeout(5):
+            await generation.read(Server(pieces, **ends).stream())
+    return taken, generation, problem.value
+
+
+async def test_a_complete_answer() -> None:
+    """Text, why it ended, counts, and one end; no control, and nothing that ends it early."""
+    taken, generation = await read(ROLE, said("Hel"), said("lo"), finish(), USAGE, DONE)
+    assert taken.text() == "Hello"
+    assert [chunk.finish_reason for chunk in taken.chunks if chunk.finish_reason] == ["stop"]
+    assert [chunk.usage for chunk in taken.chunks if chunk.usage] == [{"completion_tokens": 2}]
+    assert [chunk.end for chunk in taken.chunks if chunk.finish_reason] == [False]
+    assert (taken.ends, taken.chunks[-1].end, generation.begun) == ([0], True, True)
+
+
+@pytest.mark.parametrize("tail", [[], [DONE], [USAGE], [USAGE, DONE]])
+async def test_an_answer_is_whole_when_it_has_said_why_it_ended(tail: Sequence[bytes]) -> None:
+    """Whatever comes behind."""
+    taken, _ = await read(said("Hi"), finish(), *tail)
+    assert (taken.text(), taken.ends) == ("Hi", [0])
+
+
+@pytest.mark.parametrize(
+    ("tail", "ends"),
+    [
+        ([], {"silent": True}),
+        ([], {"fails": True}),
+        ([ERROR], {"silent": True}),
+        ([b"data: {\n\n"], {"silent": True}),
+        ([said("", 5)], {"silent": True}),
+    ],
+)
+async def test_counts_that_do_not_come_hold_nobody_up(tail: Sequence[bytes], ends: dict[str, bool]) -> None:
+    """Nor does what goes wrong in their place: the answer is there."""
+    taken, _ = await read(said("Hi"), finish(), *tail, **ends)
+    assert (taken.text(), taken.ends) == ("Hi", [0])
+    assert all(chunk.error is None for chunk in taken.chunks)
+
+
+async def test_a_server_that_goes_on_without_counts_does_not_hold_the_answer_open() -> None:
+    """As with comments that keep the connection open."""
+
+    async def endless() -> AsyncGenerator[bytes]:
+        yield said("Hi") + finish()
+        while True:
+            await asyncio.sleep(SHORT_S / 10)
+            yield b": keep-alive\n\n"
+
+    taken = Taken()
+    async with asyncio.timeout(5):
+        await Generation("sse+openai", 1, "", taken, usage_s=SHORT_S).read(endless())
+    assert taken.ends == [0]
+
+
+@pytest.mark.parametrize("tail", [[], [DONE], [USAGE], [USAGE, DONE]])
+async def test_an_answer_that_does_not_say_why_it_ends_was_broken_off(tail: Sequence[bytes]) -> None:
+    """Nobody may take half an answer for all of it, so it gets no end here."""
+    taken, generation, problem = await failed(said("Hel"), *tail)
+    assert (problem.kind, problem.status, generation.begun) == ("broken-off", 502, True)
+    assert (taken.text(), taken.ends) == ("Hel", [])
+
+
+async def test_an_answer_of_nothing_was_not_begun() -> None:
+    """Not by a role, a comment, a page of HTML or an end: it can be asked for again."""
+    page = b"<html><body>502 Bad Gateway</body></html>\n\n"
+    for pieces in ((), (ROLE,), (b": hm\n\n",), (page,), (ROLE, DONE), (b"\xff\xfe\x00",)):
+        taken, generation, problem = await failed(*pieces)
+        assert (taken.chunks, generation.begun, problem.kind, problem.again) == ([], False, "broken-off", True)
+
+
+@pytest.mark.parametrize("before", [[], [ROLE], [said("Hel")]])
+async def test_an_error_in_the_stream_fails_the_answer(before: Sequence[bytes]) -> None:
+    """With the server's words; it is no chunk, so before the first token it can be tried again."""
+    taken, generation, problem = await failed(*before, ERROR, DONE)
+    assert (str(problem), problem.kind, problem.status) == ("Out of memory", "refused", 502)
+    assert generation.begun is bool(taken.chunks) is (before == [said("Hel")])
+    assert all(chunk.error is None and chunk.end is not True for chunk in taken.chunks)
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b'data: {"choices":\n\n',
+        b'data: {"choices":{}}\n\n',
+        b'data: {"choices":[{"index":-1,"delta":{"content":"x"}}]}\n\n',
+        b'data: {"choices":[7]}\n\n',
+        b"data: " + b"[" * 50_000 + b"\n\n",
+        b"data: " + b"x" * 300_000 + b"\n\n",
+    ],
+)
+async def test_what_can_t_be_read_fails_the_answer(junk: bytes) -> None:
+    """Text that is missing in the middle would not be noticed."""
+    taken, _, problem = await failed(said("Hel"), junk, said("lo"), finish(), DONE)
+    assert (taken.text(), taken.ends, problem.status) == ("Hel", [], 502)
+
+
+async def test_choices_come_in_turns_and_each_ends() -> None:
+    """Under their own numbers, with the counts."""
+    taken, _ = await read(said("a", 1), said("x"), said("b", 1), finish(index=1), said("y"), finish(), USAGE, choices=2)
+    assert (taken.text(0), taken.text(1), sorted(taken.ends)) == ("xy", "ab", [0, 1])
+
+
+@pytest.mark.parametrize("tail", [[], [DONE], [USAGE, DONE], [ERROR]])
+async def test_one_choice_that_never_ends_fails_them(tail: Sequence[bytes]) -> None:
+    """The other one may have had its end."""
+    taken, _, problem = await failed(said("a"), said("b", 1), finish(), *tail, choices=2)
+    assert problem.status == 502
+    assert 1 not in taken.ends
+
+
+async def test_an_error_fails_what_is_open_behind_the_end_of_another_choice() -> None:
+    """It names none, or the first one, which is over."""
+    ended = b'data: {"content":"a","stop":true,"stop_type":"eos"}\n\n'
+    taken = Taken()
+    with pytest.raises(UpstreamFailed, match="Out of memory"):
+        await Generation("sse+llama_cpp", 2, "", taken).read(Server([ended, ERROR]).stream())
+    assert taken.ends == [0]
+
+
+async def test_a_choice_that_nobody_asked_for_is_left_out() -> None:
+    """Also if it never ends, or ends alone."""
+    taken, _ = await read(said("Hi"), said("?", 1), finish(index=7), finish(), DONE)
+    assert {chunk.choice for chunk in taken.chunks} == {0}
+    assert (taken.text(), taken.ends) == ("Hi", [0])
+
+
+async def test_what_the_prompt_has_said_already_comes_first_in_each_choice() -> None:
+    """Once, in front of the first content; not where there is none."""
+    taken, _ = await read(ROLE, said("b", 1), said("a"), said("c"), finish(), finish(index=1), choices=2, begins="<x>")
+    assert (taken.text(0), taken.text(1)) == ("<x>ac", "<x>b")
+    empty, _ = await read(ROLE, finish(), DONE, begins="<x>")
+    assert (empty.text(), empty.ends) == ("", [0])
+
+
+async def test_an_answer_that_is_no_stream_is_read_as_well() -> None:
+    """Some proxies answer whole whatever they are asked for."""
+    whole = {"id": "a", "object": "chat.completion"}
+    whole |= {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]}
+    taken, _ = await read(msgspec.json.encode(whole) + b"\n")
+    assert (taken.text(), taken.ends) == ("Hi", [0])
+
+
+SERVERS: Mapping[str, Callable[[Script], FakeModelServer]] = {
+    "vllm": lambda script: Vllm(lambda _: script),
+    "sglang": lambda script: Sglang(lambda _: script),
+    "llama.cpp": lambda script: LlamaCpp(lambda _: script),
+    "ollama": lambda script: Ollama(lambda _: script),
+    "openai": lambda script: OpenAiLike(lambda _: script, reasons="reasoning", padded=True),
+    "anthropic": lambda script: Anthropic(lambda _: script),
+}
+SPOKEN = Script("Grüezi 🙂 <tool_call>\n", reasoning="hm", calls=[Spoken("now", '{"zone":"Zürich"}')])
+
+
+@cache
+def stream_of(kind: str) -> bytes:
+    """What the server of a kind answers."""
+
+    async def asked() -> bytes:
+        call = find_kind(kind).call(plan_of(kind, chat(tools=[TOOL])))
+        headers = {"content-type": "application/json", **find_kind(kind).headers("")}
+        async with (
+            SERVERS[kind](SPOKEN) as server,
+            aiohttp.ClientSession() as session,
+            session.post(server.url + call.path, data=msgspec.json.encode(call.body), headers=headers) as answer,
+        ):
+            return await answer.read()
+
+    return asyncio.run(asked())
+
+
+def story(taken: Taken) -> tuple[str, str, str, list[str], list[Any], list[int]]:
+    """All that was taken, whichever pieces it came in."""
+    calls = [call for chunk in taken.chunks for call in chunk.tool_calls or ()]
+    return (
+        taken.text(),
+        "".join(chunk.reasoning or "" for chunk in taken.chunks),
+        "".join(call["function"].get("arguments") or "" for call in calls),
+        [chunk.finish_reason for chunk in taken.chunks if chunk.finish_reason],
+        [chunk.usage for chunk in taken.chunks if chunk.usage],
+        taken.ends,
+    )
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+@given(cuts=st.sets(st.integers(0, 9_000), max_size=40))
+def test_it_does_not_matter_where_a_stream_is_cut(kind: str, cuts: set[int]) -> None:
+    """Inside a line, a character or a line end: the same is taken."""
+    stream = stream_of(kind)
+    codec = find_kind(kind).call(plan_of(kind, chat())).codec
+    places = [0, *sorted(cut for cut in cuts if 0 < cut < len(stream)), len(stream)]
+    pieces = [stream[start:end] for start, end in pairwise(places)]
+    whole, _ = asyncio.run(read(stream, codec=codec))
+    cut, _ = asyncio.run(read(*pieces, codec=codec))
+    assert story(cut) == story(whole)
+    assert (whole.text().endswith(SPOKEN.text), whole.ends) == (True, [0])
+    assert story(whole)[2] == (SPOKEN.calls[0].arguments if kind in ("openai", "anthropic") else "")
