@@ -1,0 +1,130 @@
+"""A Kafka with the topics of one test, requests on them, and callers that come and go by hand."""
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+from aiokafka import ConsumerRecord
+
+from tests.support.topics import make_topics, read_topic
+from tests.support.written import told
+from tokenmill.apis.record import RequestRecord
+from tokenmill.caller.answer import Answer, Means
+from tokenmill.caller.http import Http
+from tokenmill.caller.inheritance import Fate, Inheritance, Inherited
+from tokenmill.caller.renderer import Renderer
+from tokenmill.caller.served import served
+from tokenmill.caller.writing import ChunkWriter
+from tokenmill.codecs import Chunk
+from tokenmill.config import Config, Kafka, Topics, Upstream
+from tokenmill.gateway.producer import Producer
+
+CONVERSATION = "talk"
+
+LEASE_S = 1.0
+
+
+class Settled(NamedTuple):
+    """What became of a request."""
+
+    fate: Fate
+    answer: Answer | None
+    text: str
+    seconds: float
+    """How long that took."""
+
+
+def request(message_id: str, model: str = "cut-off", **more: Any) -> RequestRecord:
+    """A chat completion, asked for now."""
+    body = {"model": model, "messages": [{"role": "user", "content": f"say:{message_id}"}], "stream": True}
+    until = int((time.time() + 60) * 1000)
+    fields = {"message_id": message_id, "api": "chat", "fingerprint": message_id, "until": until, **more}
+    return RequestRecord(body=msgspec.Raw(msgspec.json.encode(body)), **fields)
+
+
+def inherited(message_id: str, model: str = "cut-off", age_s: float = 0.0) -> Inherited:
+    """A request as the next owner of a partition finds it."""
+    return Inherited(CONVERSATION, request(message_id, model), 0, int((time.time() - age_s) * 1000))
+
+
+class Desk:
+    """What callers of one test share."""
+
+    def __init__(self, bootstrap: str, unique: str, url: str) -> None:
+        kinds = ("requests", "tokens", "events", "tool_calls", "tool_results", "dlq")
+        names = {kind: f"{kind}-{unique}" for kind in kinds}
+        upstream: dict[str, Any] = {"kind": "vllm", "urls": [url], "model": "test-model", "format": "plain"}
+        self.topics = Topics(**names)
+        self.config = Config(
+            kafka=Kafka(bootstrap_servers=bootstrap),
+            topics=self.topics,
+            upstreams=[
+                Upstream(models=["cut-off"], **upstream),
+                Upstream(models=["goes-on"], continues=True, **upstream),
+            ],
+        )
+        self.producer = Producer(self.config.kafka, [self.topics.tokens, self.topics.requests])
+        self._http = Http()
+        self._renderer = Renderer()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator["Desk"]:
+        """With topics and a producer."""
+        names = [getattr(self.topics, name) for name in ("requests", "tokens", "events")]
+        async with AsyncExitStack() as stack:
+            await make_topics(self.config.kafka.bootstrap_servers, *names, partitions=2)
+            await self.producer.start()
+            stack.push_async_callback(self.producer.stop)
+            stack.push_async_callback(self._renderer.close)
+            await stack.enter_async_context(self._http)
+            yield self
+
+    def writer(self, message_id: str, attempt: int = 0) -> ChunkWriter:
+        """Of the caller before, or one more."""
+        return ChunkWriter(self.producer, self.topics.tokens, CONVERSATION, message_id, attempt=attempt, native=True)
+
+    async def wrote(self, message_id: str, *texts: str) -> ChunkWriter:
+        """A caller that has begun, and has written so much."""
+        writer = self.writer(message_id)
+        await writer.open({"format": "plain"}, 1)
+        for text in texts:
+            await writer.put(Chunk(delta=text))
+        await writer.acknowledged()
+        return writer
+
+    async def settled(self, *each: Inherited) -> list[Settled]:
+        """What the next owner makes of them."""
+        found: dict[str, Settled] = {}
+        began = time.monotonic()
+
+        def decide(one: Inherited, fate: Fate, answer: Answer | None, text: str) -> None:
+            assert one.request.message_id not in found
+            found[one.request.message_id] = Settled(fate, answer, text, time.monotonic() - began)
+
+        async def partition_of(key: bytes) -> int:
+            return await self.producer.partition(self.topics.tokens, key)
+
+        work = Inheritance(self.config.kafka, self.topics.tokens, LEASE_S, partition_of, self.answer, decide)
+        await work.settle(each)
+        return [found[one.request.message_id] for one in each]
+
+    def answer(self, one: Inherited, attempt: int) -> Answer:
+        """Of a caller that goes on."""
+        tokens = self.topics.tokens
+        means = Means(served(self.config), self.producer, self._http, self._renderer, tokens, native=True)
+        return Answer(means, one.conversation, one.request, attempt=attempt)
+
+    async def ask(self, *requests: RequestRecord, conversation: str = CONVERSATION) -> None:
+        """Put requests on their topic."""
+        for one in requests:
+            await self.producer.send(self.topics.requests, conversation.encode(), msgspec.json.encode(one))
+
+    async def records(self) -> Sequence[ConsumerRecord]:
+        """What is on the topic of chunks."""
+        return await read_topic(self.config.kafka.bootstrap_servers, self.topics.tokens)
+
+    async def told(self) -> dict[str, list[str]]:
+        """What a worker makes of it, by message."""
+        return told([(record.value, list(record.headers)) for record in await self.records()])

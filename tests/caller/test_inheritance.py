@@ -1,0 +1,142 @@
+"""What becomes of answers that another caller may have begun: the log alone decides."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.caller.desk import LEASE_S, Desk, inherited
+from tests.support.stage import until
+from tokenmill.caller.answer import TAKEOVER
+from tokenmill.caller.writing import RANGE
+from tokenmill.codecs import Chunk
+from tokenmill.records import header
+
+pytestmark = pytest.mark.integration
+
+NOWHERE = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+async def desk(kafka: str, unique: str) -> AsyncIterator[Desk]:
+    """Topics of the test's own."""
+    async with Desk(kafka, unique, NOWHERE).open() as desk:
+        yield desk
+
+
+async def test_what_has_ended_is_over(desk: Desk) -> None:
+    """At once: the end is in the log, however old."""
+    writer = await desk.wrote("m1", "all")
+    await writer.put(Chunk(finish_reason="stop", end=True))
+    await writer.acknowledged()
+    (found,) = await desk.settled(inherited("m1", age_s=0))
+    assert (found.fate, found.answer) == ("over", None)
+    assert found.seconds < LEASE_S
+
+
+async def test_what_is_alive_is_left_to_whoever_writes_it(desk: Desk) -> None:
+    """Signs of life are enough, for longer than a lease; then its end is waited for."""
+    writer = await desk.wrote("m1", "a")
+    settling = asyncio.create_task(desk.settled(inherited("m1")))
+
+    async def beaten() -> bool:
+        await writer.beat()
+        return asyncio.get_running_loop().time() > enough
+
+    enough = asyncio.get_running_loop().time() + 2.5 * LEASE_S
+    await until(beaten, "signs of life for so long")
+    assert not settling.done()
+    await writer.put(Chunk(finish_reason="stop", end=True))
+    assert (await settling)[0].fate == "over"
+    assert await desk.told() == {"m1": ["a", "[stop]"]}
+
+
+async def test_what_has_brought_nothing_is_asked_for_again(desk: Desk) -> None:
+    """In the next range, by a record that names its writer; what the one before still writes has no effect."""
+    before = await desk.wrote("m1")
+    (found,) = await desk.settled(inherited("m1"))
+    assert (found.fate, found.text) == ("called-again", "")
+    assert found.answer is not None
+    record = (await desk.records())[-1]
+    assert header(record.headers, TAKEOVER)
+    await before.put(Chunk(delta="late"))
+    await found.answer.put(Chunk(delta="new"))
+    await found.answer.put(Chunk(finish_reason="stop", end=True))
+    await found.answer.writer.acknowledged()
+    assert await desk.told() == {"m1": ["new", "[stop]"]}
+
+
+async def test_who_begins_after_a_takeover_is_not_heard(desk: Desk) -> None:
+    """A caller that stood still between reading a request and its first record: two writers are never mixed."""
+    (found,) = await desk.settled(inherited("m1", age_s=2 * LEASE_S))
+    assert found.fate == "called-again"
+    assert found.answer is not None
+    late = await desk.wrote("m1", "late, ", "and wrong")
+    for text in ("a", "b", "c"):
+        await found.answer.put(Chunk(delta=text))
+    await late.put(Chunk(finish_reason="stop", end=True))
+    await late.acknowledged()
+    await found.answer.put(Chunk(finish_reason="stop", end=True))
+    await found.answer.writer.acknowledged()
+    assert "".join((await desk.told())["m1"]) == "abc[stop]"
+    assert found.answer.writer._attempt == 1
+
+
+async def test_half_an_answer_ends_as_failed_unless_it_can_be_gone_on_with(desk: Desk) -> None:
+    """That depends on its upstream; what there is of the text is handed on."""
+    await desk.wrote("m1", "so ", "far")
+    await desk.wrote("m2", "so ", "far")
+    cut, on = await desk.settled(inherited("m1", "cut-off"), inherited("m2", "goes-on"))
+    assert (cut.fate, on.fate, on.text) == ("failed", "continued", "so far")
+    assert cut.answer is not None
+    assert await cut.answer.give_up("it was lost", 502) == "refused"
+    assert (await desk.told())["m1"] == ["so ", "far", "upstream: it was lost", "[error]"]
+
+
+async def test_more_than_text_is_not_gone_on_with(desk: Desk) -> None:
+    """Reasoning that a server sorted out can't be given back to it."""
+    writer = await desk.wrote("m1", "text")
+    await writer.put(Chunk(reasoning="why"))
+    await writer.acknowledged()
+    assert [each.fate for each in await desk.settled(inherited("m1", "goes-on"))] == ["failed"]
+
+
+async def test_of_two_that_take_over_one_has_the_answer(desk: Desk) -> None:
+    """The first record of a range counts; the other one sees that it is alive, and waits for its end."""
+    await desk.wrote("m1")
+    both = [asyncio.create_task(desk.settled(inherited("m1", age_s=LEASE_S))) for _ in range(2)]
+    (won,), (waits,) = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    (found,) = won.result()
+    assert found.fate == "called-again"
+    assert found.answer is not None
+    await found.answer.put(Chunk(delta="once"))
+    await found.answer.put(Chunk(finish_reason="stop", end=True))
+    assert (await waits)[0].fate == "over"
+    assert await desk.told() == {"m1": ["once", "[stop]"]}
+
+
+async def test_who_took_over_and_fell_silent_is_followed(desk: Desk) -> None:
+    """As often as it takes, each in a range of its own."""
+    await desk.wrote("m1")
+    ranges = list[int]()
+    for _ in range(2):
+        (found,) = await desk.settled(inherited("m1"))
+        assert found.fate == "called-again"
+        values = [record.value for record in await desk.records()]
+        ranges.append(int(values[-1].split(b'"seq":')[1].split(b",")[0].rstrip(b"}")) // RANGE)
+    assert ranges == [1, 2]
+
+
+async def test_what_was_stopped_is_over_if_it_had_begun(desk: Desk) -> None:
+    """A stop in front of the first record ends nothing: somebody has to answer."""
+    await desk.wrote("m1", "a")
+    stop = b'{"message_id":"%b","control":"cancel"}'
+    for message in (b"m1", b"m2"):
+        await desk.producer.send(desk.topics.tokens, b"talk", stop % message)
+    ended, begins = await desk.settled(inherited("m1"), inherited("m2"))
+    assert (ended.fate, begins.fate) == ("over", "called-again")
+
+
+async def test_nothing_is_settled_twice(desk: Desk) -> None:
+    """Reading may fail behind the last decision, and is tried again with what is left: nothing."""
+    assert await desk.settled() == []
