@@ -37,6 +37,16 @@ def text_and_calls(*texts: str) -> Scenario:
     return Scenario([*chunks, {"usage": {"input_tokens": 25, "output_tokens": 1}}, {"finish_reason": "stop"}])
 
 
+def test_counts_of_tokens_can_be_left_out() -> None:
+    """Clients that did not ask for them look into `choices` of every chunk."""
+    scenario = text_and_calls("Hello")
+    for asked in (True, False):
+        opened = scenario._replace(open={**scenario.open, "include_usage": asked})
+        assert [chunk["usage"] for chunk in frames(opened)[:-1] if not chunk["choices"]] == (
+            [{"prompt_tokens": 25, "completion_tokens": 1, "total_tokens": 26}] if asked else []
+        )
+
+
 def test_the_five_chunks_of_an_answer_with_a_call() -> None:
     """Text, start of the call, its arguments, finish, counts; then the end. The role comes once."""
     chunks = frames(text_and_calls("I'll look.\n\n", *CALL, "\n"))

@@ -11,7 +11,7 @@ from tests.support.parsing import grammar, named, parse, text_of
 from tokenmill.errors import BadOpen
 from tokenmill.events import ToolCall
 from tokenmill.formats import FORMATS, find_format
-from tokenmill.formats.history import format_call, format_result
+from tokenmill.formats.history import begin_call, format_call, format_result
 from tokenmill.formats.history_table import HISTORY
 from tokenmill.formats.notations import Json
 from tokenmill.parser.spec import Format, History
@@ -68,6 +68,17 @@ def test_what_is_written_is_read_as_the_same_call(format_: Format, arguments: Ma
 
 
 @pytest.mark.parametrize("format_", CALLING)
+def test_a_call_begins_as_it_is_written(format_: Format) -> None:
+    """Of one tool, or of any: a model that goes on from there has to call it."""
+    written = format_call(format_, "tool_1", {"text": "sun"}, "call_0")
+    for name in ("tool_1", ""):
+        begun = begin_call(format_, name)
+        assert begun
+        assert written.startswith(begun)
+        assert ("tool_1" in begun) == bool(name)
+
+
+@pytest.mark.parametrize("format_", CALLING)
 @pytest.mark.parametrize(("result", "said"), [("sunny", "sunny"), ({"a": [1, None]}, '{"a": [1, null]}'), (3, "3")])
 def test_a_result_says_what_the_tool_answered(format_: Format, result: Any, said: str) -> None:
     """Text as it stands, anything else as JSON."""
@@ -95,6 +106,13 @@ def test_a_format_of_ones_own_brings_its_own_templates() -> None:
     own = Format("own", "", "", history=History("[$name $arguments #$id]", "($json)", Json()))
     assert format_call(own, "f", {"a": "$name"}, "7") == '[f {"a": "$name"} #7]'
     assert format_result(own, "f", "x") == '("x")'
+
+
+@pytest.mark.parametrize("call", ["{$arguments} of $name", "all of $arguments", "nothing"])
+def test_a_call_that_does_not_say_first_which_it_is_can_not_be_begun(call: str) -> None:
+    """What was put before the model would leave it every choice."""
+    with pytest.raises(BadOpen, match="does not say which tool"):
+        begin_call(Format("own", "", "", history=History(call, "", Json())), "f")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tokenmill.apis.record import own_conversation
 from tokenmill.gateway.grant import Credentials, Grant, fits, forbidden, unauthenticated
 
 READER = Grant("web", ("web-*",), frozenset({"read", "stop"}), source="12ab")
@@ -36,6 +37,18 @@ def test_the_conversation_of_a_ticket_is_no_pattern(conversation: str) -> None:
     assert ticket.allows(conversation, "read")
     assert not ticket.allows("ab", "read")
     assert not ticket.allows("a", "read")
+
+
+def test_a_name_owns_what_the_front_made_for_it() -> None:
+    """Whatever its patterns are; nobody else's, nothing without a name, and no ticket's."""
+    own = own_conversation("web", "x")
+    assert READER.allows(own, "read")
+    assert not READER.allows(own, "write")
+    assert not READER.allows(own_conversation("web2", "x"), "read")
+    nobody = Grant("", ("web-*",), frozenset({"read"}))
+    assert not nobody.allows(own_conversation("", "x"), "read")
+    ticket = Grant("web", ("web-1",), frozenset({"read"}), by_ticket=True)
+    assert not ticket.allows(own, "read")
 
 
 @pytest.mark.parametrize("pattern", ["?", "[a]", "[!b]", "."])

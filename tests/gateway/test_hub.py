@@ -1,6 +1,8 @@
 """Channels: rendered once for all who share one, and nobody gets another's frames, or half of one's own."""
 
-from tests.support.event_log import EventLog, frames_of, of, spoken
+from functools import partial
+
+from tests.support.event_log import EventLog, frames_of, of, spoken, woven
 from tests.support.pipes import FakePipe, stream_of
 from tokenmill.dialects import Dialect, find_dialect
 from tokenmill.dialects.native import NATIVE
@@ -130,3 +132,22 @@ async def test_what_is_open_is_known_once_something_was_read() -> None:
     assert hub.open_messages(0, b"c") == ["m"]
     hub.dispatch(log.entries()[2:])
     assert hub.open_messages(0, b"c") == []
+
+
+async def test_who_watches_a_message_is_told_of_its_end() -> None:
+    """Once all its choices are over; of no other message, and no more once it looks away."""
+    hub, told = Hub(), list[str]()
+
+    def left() -> None:
+        told.append("left")
+
+    for key, message in ((b"c", b"m"), (b"c", b"n"), (b"d", b"m")):
+        hub.watch(key, message, partial(told.append, f"{key.decode()}/{message.decode()}"))
+    hub.watch(b"c", b"m", left)
+    hub.unwatch(b"c", b"m", left)
+    hub.unwatch(b"c", b"m", left)
+    came = EventLog(woven(of("c", spoken("m", "Hi.", choice=1)), of("c", spoken("m", "Hello")))).entries()
+    hub.dispatch(came[:-1])
+    assert told == []
+    hub.dispatch(came[-1:])
+    assert told == ["c/m"]

@@ -11,7 +11,7 @@ from tokenmill.dialects import DIALECTS, Dialect, find_dialect
 from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.position import Position
-from tokenmill.gateway.reading import Gone, Lookback, Reading, Start
+from tokenmill.gateway.reading import Gone, Lookback, Reading, Since, Start
 from tokenmill.gateway.view import Frame
 from tokenmill.gateway.window import Windows
 
@@ -151,6 +151,17 @@ async def test_a_beginning_that_lies_in_the_past_is_found_by_its_time() -> None:
     for window in (0, None):
         reading = reading_of(log, OPENAI, window)
         assert await shown(reading, start) == [frame for frame in frames if frame.offset >= middle.offset]
+
+
+async def test_a_time_is_where_its_first_record_is() -> None:
+    """Whatever is remembered here, and however far back that is; behind the end nothing is missed either."""
+    log = EventLog([*of("c", spoken("old", "Old.")), *others(20), *of("c", spoken("new", TEXT))])
+    new = next(entry for entry in log.entries() if entry.message == b"new")
+    expected = [frame for frame in frames_of(log.entries(), NATIVE) if frame.message == b"new"]
+    for window in (0, None, new.offset + 5):
+        assert await shown(reading_of(log, NATIVE, window), Since(new.opened), Lookback(0.001, 1)) == expected
+        assert await shown(reading_of(log, NATIVE, window), Since(0)) == frames_of(log.entries(), NATIVE)
+    assert await shown(reading_of(log), Since(NOW * 2)) == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.errors import SnapshotError
 from tokenmill.events import Error, Finish, MessageStart, Part, ReasoningDelta, TextDelta, ToolCall
-from tokenmill.limits import Limits
+from tokenmill.limits import RAW_CHARS, Limits
 from tokenmill.parser import Call, Format, Grammar, Options, Parser, Section
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import SPACE_CHARS, marker
@@ -139,6 +139,15 @@ def test_content_beside_the_text_comes_in_its_place() -> None:
         TextDelta("t2", "_call>b"),
         Error("upstream", "overloaded"),
     ]
+
+
+def test_a_failure_keeps_what_the_server_said_of_it() -> None:
+    """Its status and its body, up to a bound; without them the event has neither."""
+    (error,) = named(Parser.of(grammar("hermes"), "m").fail("slow down", 429, "x" * 99_999), Error)
+    assert (error.code, error.message, error.status) == ("upstream", "slow down", 429)
+    assert error.raw == "x" * RAW_CHARS
+    (bare,) = named(Parser.of(grammar("hermes"), "m").fail("slow down"), Error)
+    assert bare == Error("upstream", "slow down")
 
 
 def test_without_streaming_of_the_input_only_the_call_comes() -> None:

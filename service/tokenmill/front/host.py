@@ -9,6 +9,7 @@ import contextlib
 import logging
 import signal
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import uvloop
@@ -58,8 +59,8 @@ log = logging.getLogger(__name__)
 ROUTES = (Posts, Responses, Models)
 """Each is made of what all share."""
 
-Part = tuple[str, Coroutine[Any, Any, None]]
-"""What runs as long as the process, and its name."""
+Part = tuple[str, Callable[[], Coroutine[Any, Any, None]]]
+"""What runs as long as the process: its name, and what begins it."""
 
 
 def run_front(config: Config, *, caller: bool) -> int:
@@ -123,13 +124,13 @@ class Process:
             running.push_async_callback(self._past.close)
             await self._producer.start()
             running.push_async_callback(self._producer.stop)
-            parts: list[Part] = [("the reader of the log", self._tail.run()), ("the writer", self._flusher.run())]
+            parts: list[Part] = [("the reader of the log", self._tail.run), ("the writer", self._flusher.run)]
             clients = None
             if self._with_caller:
-                parts.append(("the caller", (await self._calling(running)).run(stop)))
+                parts.append(("the caller", partial((await self._calling(running)).run, stop)))
             if self._front:
                 clients, log_ = await self._serving(running)
-                parts.append(("the reader of requests", log_.run()))
+                parts.append(("the reader of requests", log_.run))
             await self._operators(running)
             await self._work(stop, parts, clients)
 
@@ -184,7 +185,7 @@ class Process:
 
     async def _work(self, stop: asyncio.Event, parts: Sequence[Part], clients: web.BaseSite | None) -> None:
         """Until a signal or a part's end."""
-        tasks = {asyncio.create_task(work, name=name): name for name, work in parts}
+        tasks = {asyncio.create_task(run(), name=name): name for name, run in parts}
         stopping = asyncio.create_task(stop.wait(), name="a signal")
         try:
             done, _ = await asyncio.wait({*tasks, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from urllib.parse import quote
 
 import msgspec
 from aiohttp import web
@@ -111,8 +112,11 @@ class Parts:
 
 
 def place_of(conversation: str, message_id: str) -> dict[str, str]:
-    """Headers that say where an answer is, for who follows it through a gateway."""
-    return {"x-conversation-id": conversation.encode("ascii", "backslashreplace").decode(), "tm-message-id": message_id}
+    """Headers that say where an answer is, for who follows it through a gateway. A conversation whose id does not fit
+    into a header is named as in a URL.
+    """
+    fits = conversation.isascii() and conversation.isprintable()
+    return {"x-conversation-id": conversation if fits else quote(conversation, safe=""), "tm-message-id": message_id}
 
 
 def since(time_ms: int) -> Since:

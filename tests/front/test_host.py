@@ -1,0 +1,75 @@
+"""The processes: what they say when they can't start, when clients should be sent to them, and how they end."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.topics import make_topics
+from tokenmill.config import Caller, Config, Front, Kafka
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.front.host import Process, run_caller, run_front
+from tokenmill.gateway.host import SILENT_S
+from tokenmill.servers.front import CallerProcess, FrontProcess
+from tokenmill.servers.ours import OurProcess
+
+AWAY = Config(
+    kafka=Kafka(bootstrap_servers="127.0.0.1:1", startup_timeout_s=1),
+    front=Front(port=0, ops_port=0),
+    caller=Caller(port=0),
+)
+
+RUNS: list[Callable[[Config], int]] = [lambda config: run_front(config, caller=True), run_caller]
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_without_kafka_they_do_not_start(run: Callable[[Config], int], capsys: pytest.CaptureFixture[str]) -> None:
+    """They say so, and a supervisor tries again."""
+    assert run(AWAY) == 1
+    out, err = capsys.readouterr()
+    assert "connect to 127.0.0.1:1" in out + err
+    assert "Traceback" not in out + err
+
+
+@pytest.mark.parametrize(("front", "caller"), [(True, True), (True, False), (False, True)])
+async def test_they_are_ready_while_kafka_answers_and_nobody_told_them_to_end(*, front: bool, caller: bool) -> None:
+    """Else the reason is said."""
+    process = Process(Config(), {}, front=front, caller=caller)
+    now = asyncio.get_running_loop().time()
+    process._tail.polled_at = now
+    assert process.readiness() == (True, "ready")
+    process._tail.polled_at = now - SILENT_S - 5
+    ready, why = process.readiness()
+    assert (ready, "Kafka was not heard of" in why) == (False, True)
+    process._draining = True
+    assert process.readiness() == (False, "draining")
+
+
+@pytest.mark.integration
+async def test_a_topic_or_a_port_that_can_not_be_had_is_named(kafka: str, unique: str) -> None:
+    """And everything that was started has ended."""
+    topics = Config().topics.__class__(events=f"e-{unique}", tokens=f"t-{unique}", requests=f"r-{unique}")
+    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as taken:
+        front = Front(port=taken.sockets[0].getsockname()[1], ops_port=0)
+        config = Config(kafka=Kafka(bootstrap_servers=kafka, startup_timeout_s=1), topics=topics, front=front)
+        await make_topics(kafka, topics.events, topics.tokens, partitions=1)
+        with pytest.raises(Unavailable, match=topics.requests):
+            await Process(config, {}, front=True, caller=False).run(asyncio.Event())
+        await make_topics(kafka, topics.requests, partitions=1)
+        with pytest.raises(FatalError, match=r"front\.port"):
+            await Process(config, {}, front=True, caller=False).run(asyncio.Event())
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("kind", [FrontProcess, CallerProcess])
+async def test_they_end_when_they_are_told_to(kind: type[OurProcess], kafka: str, unique: str, tmp_path: Path) -> None:
+    """With the exit code of a success, and at once where nothing is under way."""
+    topics = {name: f"{name}-{unique}" for name in ("tokens", "events", "requests")}
+    await make_topics(kafka, *topics.values(), partitions=1)
+    with kind(tmp_path, {"kafka": {"bootstrap_servers": kafka}, "topics": topics}) as ours:
+        process = ours.process
+        process.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(process.wait, 15) == 0
+        assert "Traceback" not in ours.log.read_text()
