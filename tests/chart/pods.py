@@ -16,7 +16,7 @@ from tests.chart.rendering import Object, container, kind, pod_of
 from tests.structure.tree import CHECKOUT, PACKAGE
 
 Secrets = Mapping[str, Mapping[str, str]]
-"""Name of a Secret → key → content."""
+"""Name of a Secret, or of a ConfigMap that is not the release's → key → content."""
 
 PROGRAMS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
@@ -50,12 +50,13 @@ class Container:
 
     def _content(self, source: Object) -> dict[str, str]:
         """Path → text of what a part of a projected volume holds."""
-        if "configMap" in source:
+        if "configMap" in source and "items" not in source["configMap"]:
             name = source["configMap"]["name"]
             (data,) = (o["data"] for o in kind("ConfigMap", self._objects) if o["metadata"]["name"] == name)
             return {path: self._moved(text) for path, text in data.items()}
-        secret = self._secrets[source["secret"]["name"]]
-        return {item["path"]: self._moved(secret[item["key"]]) for item in source["secret"]["items"]}
+        kept = source.get("secret") or source["configMap"]
+        content = self._secrets[kept["name"]]
+        return {item["path"]: self._moved(content[item["key"]]) for item in kept["items"]}
 
     def _inside(self, path: str) -> Path:
         return self._root / path.lstrip("/")

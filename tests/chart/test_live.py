@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,26 +10,17 @@ from msgspec import UNSET
 
 from tests.chart.pods import Container, Secrets
 from tests.chart.rendering import Object, hook, of_server, of_tools, one, render, runner, worker
-from tests.support.certificates import make_identity
 from tests.support.stage import Stage, until
 from tests.support.tool_calls import Calls
 from tests.support.topics import admin_of
-from tokenmill.servers import RedisServer, SecureKafkaServer
+from tokenmill.servers import SecureKafkaServer
 from tokenmill.servers.process import free_port
 
 pytestmark = pytest.mark.integration
 
-PASSWORD = "open-sesame"
 PARTITIONS = 2
 BUSY = 2_000
 """Messages that are there when the worker has to stop."""
-
-
-@pytest.fixture
-def secure_kafka(tmp_path: Path) -> Iterator[SecureKafkaServer]:
-    identity = make_identity(tmp_path / "identity")
-    with SecureKafkaServer(tmp_path / "kafka", identity.both, {"alice": PASSWORD}) as server:
-        yield server
 
 
 @pytest.fixture
@@ -54,17 +44,6 @@ def release(secure_kafka: SecureKafkaServer, unique: str) -> list[Object]:
             "worker.preStopSeconds": 1,
         }
     )
-
-
-@pytest.fixture
-def secrets(tmp_path: Path, redis_server: RedisServer, secure_kafka: SecureKafkaServer) -> Secrets:
-    """What the platform keeps; the broker's certificate is there once it runs."""
-    assert secure_kafka.alive
-    return {
-        "kafka-login": {"username": "alice", "password": PASSWORD},
-        "kafka-ca": {"ca.crt": (tmp_path / "identity" / "certificate.pem").read_text()},
-        "redis-login": {"url": redis_server.url},
-    }
 
 
 async def test_a_release_makes_its_topics_works_and_drains(
