@@ -5,11 +5,14 @@ import ssl
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaConnectionError
 
+from tests.support.topics import make_topics
 from tokenmill.config import Kafka
+from tokenmill.demo.broker import embedded_broker
 from tokenmill.errors import ConfigError, Unavailable
-from tokenmill.kafka import client_options, deadline, started, stopped
+from tokenmill.kafka import client_options, deadline, offsets_since, started, stopped
 
 
 def test_plain_settings_become_plain_options() -> None:
@@ -125,3 +128,32 @@ async def test_a_started_client_is_handed_out() -> None:
     assert await started(lambda: client, "start", 1) is client
     await stopped(client)
     assert client.stops == 1
+
+
+T0 = 1_000_000
+
+
+async def places_of(bootstrap: str, topic: str) -> list[dict[int, int]]:
+    """Where a reader begins that looks for three times, in partitions with two records and with none."""
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer:
+        for time in (T0, T0 + 1000):
+            await producer.send_and_wait(topic, b"x", partition=0, timestamp_ms=time)
+    places = [TopicPartition(topic, number) for number in range(2)]
+    async with AIOKafkaConsumer(bootstrap_servers=bootstrap) as consumer:
+        consumer.assign(places)
+        found = [await offsets_since(consumer, places, time) for time in (-1, T0 + 500, T0 + 2000)]
+    return [{place.partition: offset for place, offset in each.items()} for each in found]
+
+
+@pytest.mark.integration
+async def test_a_log_is_read_from_a_time_on(kafka: str, unique: str) -> None:
+    """What is older is left out; of what is all older nothing is read."""
+    await make_topics(kafka, unique, partitions=2)
+    assert await places_of(kafka, unique) == [{0: 0, 1: 0}, {0: 1, 1: 0}, {0: 2, 1: 0}]
+
+
+@pytest.mark.integration
+async def test_a_broker_that_knows_no_times_has_all_of_its_log_read() -> None:
+    """The embedded one says of every time that nothing is younger."""
+    with embedded_broker(["t"]) as bootstrap:
+        assert await places_of(bootstrap, "t") == [{0: 0, 1: 0}] * 3

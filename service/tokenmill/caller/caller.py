@@ -27,7 +27,7 @@ from tokenmill.caller.offsets import Offsets
 from tokenmill.caller.running import Running
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError, Unavailable
-from tokenmill.kafka import deadline, started, stopped
+from tokenmill.kafka import deadline, offsets_since, started, stopped
 from tokenmill.observe import Numbers
 from tokenmill.session.trace_context import trace_context
 from tokenmill.worker.connect import make_consumer, until_available
@@ -254,11 +254,9 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         firsts = await deadline(consumer.beginning_offsets(places), "look up the log's beginning")
         ends = await deadline(consumer.end_offsets(places), "look up the log's end")
         oldest = int((time.time() - self._config.front.answer_s) * 1000)
-        found = await deadline(consumer.offsets_for_times(dict.fromkeys(places, max(0, oldest))), "look up by time")
+        found = await offsets_since(consumer, places, oldest)
         for place in places:
-            begin = (
-                committed[place].offset if place in committed else found[place].offset if found[place] else ends[place]
-            )
+            begin = committed[place].offset if place in committed else found[place]
             begin = min(max(begin, firsts[place]), ends[place])
             consumer.seek(place, begin)
             self._offsets[place] = Offsets(begin, ends[place])

@@ -23,7 +23,7 @@ from tokenmill.apis.record import RequestRecord
 from tokenmill.caller.answer import TAKEOVER, Answer
 from tokenmill.caller.signs import Signs
 from tokenmill.config import Kafka
-from tokenmill.kafka import deadline, started, stopped
+from tokenmill.kafka import deadline, offsets_since, started, stopped
 from tokenmill.records import Headers, PlacedRecord, header
 from tokenmill.worker.connect import make_reader
 
@@ -110,11 +110,8 @@ class Inheritance:
         places = [TopicPartition(self._tokens, number) for number in sorted(numbers)]
         consumer.assign(places)
         ends = await deadline(consumer.end_offsets(places), "look up the end of tokens")
-        found = await deadline(
-            consumer.offsets_for_times(dict.fromkeys(places, max(0, since_ms))), "look up tokens by time"
-        )
-        for place in places:
-            consumer.seek(place, found[place].offset if found[place] else ends[place])
+        for place, offset in (await offsets_since(consumer, places, since_ms)).items():
+            consumer.seek(place, offset)
         self._ends = {place.partition: end for place, end in ends.items()}
 
     async def _look(self, consumer: AIOKafkaConsumer) -> None:

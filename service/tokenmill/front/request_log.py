@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
-from tokenmill.kafka import deadline, started, stopped
+from tokenmill.kafka import deadline, offsets_since, started, stopped
 from tokenmill.worker.connect import make_admin, make_reader
 from tokenmill.worker.topics import partition_counts
 
@@ -43,11 +43,9 @@ class RequestLog:
         self._consumer = consumer
         places = sorted(consumer.assignment())
         since = int(time.time() * 1000) - self._back_ms
-        found = await deadline(consumer.offsets_for_times(dict.fromkeys(places, since)), "look up an offset by time")
-        ends = await deadline(consumer.end_offsets(places), "look up the log's end")
-        for place in places:
-            self._read[place] = found[place].offset if found[place] else ends[place]
-            consumer.seek(place, self._read[place])
+        self._read = await offsets_since(consumer, places, since)
+        for place, offset in self._read.items():
+            consumer.seek(place, offset)
 
     async def stop(self) -> None:
         """Disconnect."""
