@@ -24,6 +24,9 @@ TOOLS = [
 ]
 
 
+CUT_OFF = "cut off:"
+"""In front of arguments that are no JSON."""
+
 MARK, MARKS = "·", "¹²³⁴⁵⁶⁷⁸⁹"
 """In scripts, behind each word; and what each generation has there instead."""
 
@@ -53,9 +56,14 @@ class Said(msgspec.Struct):
         return "".join(mark for mark, _ in groupby(found))
 
     def begins(self, other: "Said") -> bool:
-        """Whether this is the other one's beginning."""
-        calls = self.calls == other.calls[: len(self.calls)]
-        return calls and other.text.startswith(self.text) and other.reasoning.startswith(self.reasoning)
+        """Whether this is the other one's beginning. Its last call may be cut off."""
+        calls = [call for call in self.calls if not call[1].startswith(CUT_OFF)]
+        return (
+            calls == other.calls[: len(calls)]
+            and len(calls) in (len(self.calls), len(self.calls) - 1)
+            and other.text.startswith(self.text)
+            and other.reasoning.startswith(self.reasoning)
+        )
 
 
 def chat(payloads: Iterable[str]) -> Said:
@@ -155,10 +163,12 @@ def rendered(events: Iterable[Json], dialect: str) -> list[str]:
 
 
 def native(events: Iterable[Json]) -> Said:
-    """Of native events."""
-    said = Said()
+    """Of native events. The source of a call that was cut off, which comes as a block of text, is left out."""
+    said, cut = Said(), False
     for event in events:
-        if event["type"] == "text-delta":
+        if event["type"] == "text-start":
+            cut = event.get("cut", False)
+        elif event["type"] == "text-delta" and not cut:
             said.text += event["delta"]
         elif event["type"] == "reasoning-delta":
             said.reasoning += event["delta"]
@@ -172,4 +182,4 @@ def _canonical(arguments: str) -> str:
     try:
         return json.dumps(json.loads(arguments or "{}"), sort_keys=True, ensure_ascii=False)
     except json.JSONDecodeError:
-        return f"cut off: {arguments}"
+        return f"{CUT_OFF} {arguments}"

@@ -111,6 +111,7 @@ class Slot:
 
     async def _again(self) -> None:
         self.logs.append(self.process.log.read_text(errors="replace"))
+        (self.process.folder / "earlier.log").write_text("".join(self.logs))
         try:
             await self.start()
         except MissingServer as problem:  # Kafka is away for longer: the next look tries again
