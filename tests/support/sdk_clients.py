@@ -1,0 +1,156 @@
+"""The official SDKs for Python, each running the tool loop: every turn as the SDK shows it when it is over."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from anthropic import Anthropic
+from anthropic.types import Message
+from openai import OpenAI
+from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.types.chat import ChatCompletion
+from openai.types.responses import Response
+
+from tests.support.sdk_loops import FUNCTIONS, RESULTS, TOOLS, TURNS
+
+TIMEOUT_S = 30
+
+Turn = dict[str, Any]
+"""`message`: all that the SDK shows; and of it text, reasoning, calls, reason and usage, as all SDKs have them."""
+
+Loop = Callable[[str, str, str], list[Turn]]
+"""Run the loop: the server's address, the model, the question."""
+
+RESPONSES_TOOLS = [{"type": "function", "strict": False, **function} for function in FUNCTIONS]
+ANTHROPIC_TOOLS = [
+    {"name": each["name"], "description": each["description"], "input_schema": each["parameters"]} for each in FUNCTIONS
+]
+
+
+def openai_client(url: str, retries: int = 0) -> OpenAI:
+    return OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=retries, timeout=TIMEOUT_S)
+
+
+def anthropic_client(url: str, retries: int = 0) -> Anthropic:
+    return Anthropic(base_url=url, api_key="x", max_retries=retries, timeout=TIMEOUT_S)
+
+
+def chat(url: str, model: str, question: str, *, stream: bool) -> list[Turn]:
+    """OpenAI's chat completions."""
+    with openai_client(url) as client:
+        messages: list[Any] = [{"role": "user", "content": question}]
+        turns: list[Turn] = []
+        for result in [*RESULTS, ""]:
+            body: Any = {"model": model, "messages": messages, "tools": TOOLS}
+            if stream:
+                state = ChatCompletionStreamState()
+                counted: Any = {"stream": True, "stream_options": {"include_usage": True}}
+                for chunk in client.chat.completions.create(**body, **counted):
+                    state.handle_chunk(chunk)
+                done: ChatCompletion = state.get_final_completion()
+            else:
+                done = client.chat.completions.create(**body)
+            turns.append(_chat_turn(done))
+            messages.append(done.choices[0].message.to_dict())
+            calls = turns[-1]["calls"]
+            messages += [{"role": "tool", "tool_call_id": call["id"], "content": result} for call in calls]
+        return turns
+
+
+def _chat_turn(done: ChatCompletion) -> Turn:
+    message, usage = done.choices[0].message, done.usage
+    assert usage is not None
+    calls = [call for call in message.tool_calls or () if call.type == "function"]
+    return {
+        "message": done.to_dict(),
+        "text": message.content or "",
+        "reasoning": getattr(message, "reasoning_content", None) or "",
+        "calls": [_call(call.id, call.function.name, json.loads(call.function.arguments)) for call in calls],
+        "reason": done.choices[0].finish_reason,
+        "usage": [usage.prompt_tokens, usage.completion_tokens],
+    }
+
+
+def responses(url: str, model: str, question: str, *, stream: bool) -> list[Turn]:
+    """OpenAI's Responses, with the whole conversation in each request."""
+    with openai_client(url) as client:
+        items: list[Any] = [{"role": "user", "content": question}]
+        turns: list[Turn] = []
+        for result in [*RESULTS, ""]:
+            body: Any = {"model": model, "input": items, "tools": RESPONSES_TOOLS}
+            if stream:
+                with client.responses.stream(**body) as events:
+                    done: Response = events.get_final_response()
+            else:
+                done = client.responses.create(**body)
+            turns.append(_response_turn(done))
+            items += [item.to_dict() for item in done.output]
+            calls = turns[-1]["calls"]
+            items += [{"type": "function_call_output", "call_id": call["id"], "output": result} for call in calls]
+        return turns
+
+
+def _response_turn(done: Response) -> Turn:
+    usage = done.usage
+    assert usage is not None
+    calls = [item for item in done.output if item.type == "function_call"]
+    thoughts = [part.text for item in done.output if item.type == "reasoning" for part in item.content or ()]
+    return {
+        "message": done.to_dict(),
+        "text": done.output_text,
+        "reasoning": "".join(thoughts),
+        "calls": [_call(call.call_id, call.name, json.loads(call.arguments)) for call in calls],
+        "reason": done.status,
+        "usage": [usage.input_tokens, usage.output_tokens],
+    }
+
+
+def messages(url: str, model: str, question: str, *, stream: bool) -> list[Turn]:
+    """Anthropic's messages."""
+    with anthropic_client(url) as client:
+        conversation: list[Any] = [{"role": "user", "content": question}]
+        turns: list[Turn] = []
+        for result in [*RESULTS, ""]:
+            body: Any = {"model": model, "max_tokens": 1000, "messages": conversation, "tools": ANTHROPIC_TOOLS}
+            if stream:
+                with client.messages.stream(**body) as events:
+                    done: Message = events.get_final_message()
+            else:
+                done = client.messages.create(**body)
+            turns.append(_message_turn(done))
+            conversation.append({"role": "assistant", "content": [block.to_dict() for block in done.content]})
+            results = [
+                {"type": "tool_result", "tool_use_id": call["id"], "content": result} for call in turns[-1]["calls"]
+            ]
+            conversation.append({"role": "user", "content": results})
+        return turns
+
+
+def _message_turn(done: Message) -> Turn:
+    calls = [block for block in done.content if block.type == "tool_use"]
+    return {
+        "message": done.to_dict(),
+        "text": "".join(block.text for block in done.content if block.type == "text"),
+        "reasoning": "".join(block.thinking for block in done.content if block.type == "thinking"),
+        "calls": [_call(call.id, call.name, call.input) for call in calls],
+        "reason": done.stop_reason,
+        "usage": [done.usage.input_tokens, done.usage.output_tokens],
+    }
+
+
+def _call(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
+    return {"id": call_id, "name": name, "arguments": arguments}
+
+
+def _way(play: Callable[..., list[Turn]], *, stream: bool) -> Loop:
+    return lambda url, model, question: play(url, model, question, stream=stream)
+
+
+LOOPS: Mapping[str, Loop] = {
+    f"{play.__name__}, {'streamed' if stream else 'whole'}": _way(play, stream=stream)
+    for play in (chat, responses, messages)
+    for stream in (True, False)
+}
+"""By the API, and how it is asked for."""
+
+assert len(RESULTS) + 1 == TURNS
