@@ -128,7 +128,7 @@ async def test_an_answer_is_whole_when_it_has_said_why_it_ended(tail: Sequence[b
         ([said("", 5)], {"silent": True}),
     ],
 )
-async def test_counts_that_do_not_come_hold_nobody_up(tail: Sequence[bytes], ends: dict[str, bool]) -> None:
+async def test_counts_that_do_not_come_hold_nobody_up(tail: Sequence[bytes], ends: dict[str, Any]) -> None:
     """Nor does what goes wrong in their place: the answer is there."""
     taken, _ = await read(said("Hi"), finish(), *tail, **ends)
     assert (taken.text(), taken.ends) == ("Hi", [0])
@@ -232,7 +232,7 @@ async def test_what_the_prompt_has_said_already_comes_first_in_each_choice() -> 
 
 async def test_an_answer_that_is_no_stream_is_read_as_well() -> None:
     """Some proxies answer whole whatever they are asked for."""
-    whole = {"id": "a", "object": "chat.completion"}
+    whole: dict[str, Any] = {"id": "a", "object": "chat.completion"}
     whole |= {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]}
     taken, _ = await read(msgspec.json.encode(whole) + b"\n")
     assert (taken.text(), taken.ends) == ("Hi", [0])

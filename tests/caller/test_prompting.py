@@ -1,0 +1,150 @@
+"""The prompt of a request: rendered here, or by the server that completes it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.calling import HI, HISTORY, IMAGE, TOOL, chat, model, plan_of
+from tests.support.model_servers.llama_cpp import LlamaCpp
+from tests.support.model_servers.ollama import Ollama
+from tests.support.model_servers.serving import FakeModelServer
+from tests.support.model_servers.speech import Script
+from tests.support.raw_server import answer, raw_server
+from tokenmill.apis.ask import Json
+from tokenmill.caller.failure import UpstreamFailed
+from tokenmill.caller.http import Http
+from tokenmill.caller.kinds import Plan
+from tokenmill.caller.prompting import for_template, prompted, unsaid
+from tokenmill.caller.renderer import Renderer
+
+TEMPLATE = (
+    "{% for tool in tools or [] %}[{{ tool.function.name }}]{% endfor %}"
+    "{% for m in messages %}<{{ m.role }}>{{ m.content + '' }}"
+    "{% for call in m.tool_calls or [] %}({{ call.function.arguments.zone }}){% endfor %}{% endfor %}"
+    "{{ reasoning_effort or '' }}{{ mood or '' }}<assistant>"
+)
+
+
+@pytest.fixture
+async def renderer() -> AsyncIterator[Renderer]:
+    made = Renderer()
+    yield made
+    await made.close()
+
+
+async def prompt(kind: str, url: str, renderer: Renderer, body: Json, **settings: Any) -> Plan:
+    async with Http() as http:
+        return await prompted(model(kind, **settings), plan_of(kind, body, **settings), renderer, http, url, {})
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> str:
+    file = tmp_path / "t.jinja"
+    file.write_text(TEMPLATE)
+    return str(file)
+
+
+async def test_a_template_renders_the_conversation(template: str, renderer: Renderer) -> None:
+    """Texts in one piece, arguments as objects, the tools, and what the request says besides."""
+    body = chat(*HISTORY, tools=[TOOL], reasoning_effort="low", chat_template_kwargs={"mood": "!"})
+    plan = await prompt("completions", "", renderer, body, template_file=template)
+    assert plan.prompt == "[now]<system>Be brief.<developer>No jokes.<user>hi<assistant>(CET)<tool>noonlow!<assistant>"
+    none = chat(tools=[TOOL], tool_choice="none", chat_template_kwargs="?")
+    assert (await prompt("completions", "", renderer, none, template_file=template)).prompt == "<user>hi<assistant>"
+
+
+async def test_a_template_goes_before_the_server_s_own(template: str, renderer: Renderer) -> None:
+    """Which is not asked, then."""
+    plan = await prompt("ollama", "http://nowhere.invalid", renderer, chat(), template_file=template)
+    assert plan.prompt == "<user>hi<assistant>"
+
+
+@pytest.mark.parametrize("text", ["{{ raise_exception('roles must alternate') }}", "{{ messages.nothing.at.all }}"])
+async def test_a_conversation_that_does_not_render_is_the_client_s_to_change(
+    text: str, tmp_path: Path, renderer: Renderer
+) -> None:
+    """It is not asked for again: it would not render then."""
+    (tmp_path / "t.jinja").write_text(text)
+    with pytest.raises(UpstreamFailed, match="does not render") as problem:
+        await prompt("completions", "", renderer, chat(), template_file=str(tmp_path / "t.jinja"))
+    assert (problem.value.status, problem.value.kind, problem.value.again) == (400, "refused", False)
+
+
+@pytest.mark.parametrize(("kind", "server"), [("llama.cpp", LlamaCpp), ("ollama", Ollama)])
+async def test_a_server_says_its_prompt(kind: str, server: type[FakeModelServer], renderer: Renderer) -> None:
+    """Without generating anything."""
+    async with server(lambda _: Script("never")) as fake:
+        plan = await prompt(kind, fake.url, renderer, chat(*HISTORY, tools=[TOOL]))
+        assert fake.generations == []
+    assert plan.prompt is not None
+    assert plan.prompt.startswith("<|im_start|>system\n<tools>\nnow")
+    assert plan.prompt.endswith("<|im_start|>assistant\n")
+
+
+@pytest.mark.parametrize("kind", ["llama.cpp", "ollama"])
+@pytest.mark.parametrize("said", [b"{}", b'{"prompt":null,"_debug_info":null}', b'{"message":{"content":"Hello"}}'])
+async def test_a_server_that_does_not_say_its_prompt_is_told_of(kind: str, said: bytes, renderer: Renderer) -> None:
+    """As one of another version; what to do is said, and asking again does not help."""
+    async with raw_server(answer(200, said)) as server:
+        with pytest.raises(UpstreamFailed, match="template_file") as problem:
+            await prompt(kind, server.url, renderer, chat())
+    assert (problem.value.status, problem.value.again) == (502, False)
+
+
+async def test_a_server_that_refuses_to_render_says_why(renderer: Renderer) -> None:
+    """As one whose model has no tools does."""
+    async with Ollama(lambda _: Script("never"), capabilities=("completion",)) as server:
+        with pytest.raises(UpstreamFailed, match="does not support tools") as problem:
+            await prompt("ollama", server.url, renderer, chat(tools=[TOOL]))
+    assert problem.value.status == 400
+
+
+async def test_servers_that_take_messages_need_no_prompt(renderer: Renderer) -> None:
+    """Nobody is asked for one."""
+    plan = plan_of("vllm", chat())
+    async with Http() as http:
+        assert await prompted(model("vllm"), plan, renderer, http, "http://nowhere.invalid", {}) is plan
+
+
+async def test_what_the_prompt_ends_with_is_not_begun_again(tmp_path: Path, renderer: Renderer) -> None:
+    """Some templates open the turn of the model."""
+    (tmp_path / "t.jinja").write_text("{{ messages[0].content }}<tool_call>{{ '\\n' }}")
+    body = chat(tools=[TOOL], tool_choice="required")
+    plan = await prompt("completions", "", renderer, body, template_file=str(tmp_path / "t.jinja"))
+    assert (plan.prompt, plan.begins) == ("hi<tool_call>\n", '{"name": "')
+
+
+@pytest.mark.parametrize(
+    ("text", "begins", "left"),
+    [
+        ("…<|start|>assistant", "<|start|>assistant<|channel|>x", "<|channel|>x"),
+        ("…<|start|>", "<|start|>assistant", "assistant"),
+        ("…", "<x>", "<x>"),
+        ("…<x>", "<x>", ""),
+        ("a < b <", "<x>", "<x>"),
+        ("", "<x>", "<x>"),
+        ("…<x>", "", ""),
+    ],
+)
+def test_a_beginning_goes_on_where_the_prompt_ends(text: str, begins: str, left: str) -> None:
+    """One sign alone is an accident."""
+    assert unsaid(text, begins) == left
+
+
+def test_a_message_is_as_templates_read_it() -> None:
+    """There is a content, refusals are text, reasoning has the name that templates know; the rest stays."""
+    refused = {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}], "reasoning": "bad", "name": "a"}
+    assert for_template(refused) == refused | {"content": "No.", "reasoning_content": "bad"}
+    assert for_template(HISTORY[3])["content"] == ""
+    assert for_template(HISTORY[3])["tool_calls"][0]["function"] == {"name": "now", "arguments": {"zone": "CET"}}
+    assert for_template(HI) == HI
+
+
+@pytest.mark.parametrize("role", ["user", "tool"])
+def test_images_have_no_place_in_a_prompt_of_text(role: str) -> None:
+    """Without them the model would answer to another question."""
+    with pytest.raises(UpstreamFailed, match="images") as problem:
+        for_template({"role": role, "content": [{"type": "text", "text": "this?"}, IMAGE]})
+    assert (problem.value.status, problem.value.again) == (400, False)

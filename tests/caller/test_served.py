@@ -1,0 +1,115 @@
+"""The models that clients get: what is known of each, and how a request goes to it."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.calling import NAMED, OTHER, SHAPE, TOOL, chat, model, plan_of
+from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.apis.chat import CHAT
+from tokenmill.caller.served import served, unknown_model
+from tokenmill.config import Config, Upstream
+from tokenmill.errors import ConfigError
+
+
+def upstream(*models: str, **settings: Any) -> Upstream:
+    return msgspec.convert({"models": list(models), "kind": "vllm", "urls": ["http://a"], **settings}, Upstream)
+
+
+def options(kind: str = "vllm", *, begins: bool = False, settings: Json | None = None, **fields: Any) -> Json:
+    return model(kind, **settings or {}).options(CHAT.read(chat(**fields)), begins=begins)
+
+
+@pytest.mark.parametrize(
+    ("each", "name"),
+    [
+        (upstream("Qwen/Qwen3-8B"), "qwen3_json"),
+        (upstream("fast", model="openai/gpt-oss-20b"), "harmony"),
+        (upstream("Qwen/Qwen3-8B", format="plain"), "plain"),
+        (upstream("nobody-knows-it"), "plain"),
+        (upstream("Qwen/Qwen3-8B", kind="openai"), "plain"),
+        (upstream("openai/gpt-oss-20b", kind="anthropic"), "plain"),
+        (upstream("m", kind="openai", format="hermes"), "hermes"),
+    ],
+)
+def test_a_model_writes_in_the_format_that_is_configured_or_its_name_tells(each: Upstream, name: str) -> None:
+    """The name at the server tells more; text that a server has parsed is plain."""
+    found = served(Config(upstreams=[each]))[each.models[0]]
+    assert found.format.name == name
+
+
+def test_models_of_an_upstream_share_its_places() -> None:
+    """But not their formats; those of another one have their own."""
+    models = served(Config(upstreams=[upstream("Qwen/Qwen3-8B", "openai/gpt-oss-20b"), upstream("m")]))
+    first, second, third = models.values()
+    assert list(models) == ["Qwen/Qwen3-8B", "openai/gpt-oss-20b", "m"]
+    assert (first.pool is second.pool, first.pool is third.pool) == (True, False)
+    assert first.format is not second.format
+
+
+def test_a_message_opens_with_what_was_asked_for() -> None:
+    """Format, model, tools and the choice among them; counts where they are wanted."""
+    assert options(stream_options={"include_usage": True}) == {"format": "hermes", "model": "m"}
+    assert options(tools=[TOOL, OTHER], tool_choice=NAMED) == {
+        "format": "hermes",
+        "model": "m",
+        "tools": [TOOL, OTHER],
+        "tool_choice": NAMED,
+        "include_usage": False,
+    }
+    assert options(tools=[TOOL], tool_choice="required")["tool_choice"] == "required"
+    assert "tool_choice" not in options(tools=[TOOL])
+
+
+def test_the_configuration_s_options_go_first_and_a_beginning_is_text() -> None:
+    """A prompt that opens reasoning is not the one of an answer that is begun."""
+    settings = {"open": {"start": "reasoning", "tool_choice": "auto"}}
+    assert options(settings=settings)["start"] == "reasoning"
+    assert options(settings=settings, begins=True)["start"] == "text"
+    assert options(settings=settings, tools=[TOOL], tool_choice="required")["tool_choice"] == "auto"
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+def test_servers_that_make_calls_are_told_to(kind: str) -> None:
+    """Nothing is begun for them, and a format without calls is none of their concern."""
+    plan = plan_of(kind, chat(tools=[TOOL], tool_choice="required"))
+    assert (plan.begins, plan.format) == ("", "plain")
+
+
+def test_a_forced_call_is_begun_and_has_no_other_shape() -> None:
+    """The shape is that of a text, which there will not be."""
+    forced = plan_of("vllm", chat(tools=[TOOL], tool_choice=NAMED, response_format=SHAPE))
+    assert (forced.begins, forced.ask.response_format) == ('<tool_call>\n{"name": "now", "arguments": ', None)
+    free = plan_of("vllm", chat(tools=[TOOL], response_format=SHAPE))
+    assert (free.begins, free.ask.response_format) == ("", SHAPE)
+    assert "<tool_call>" in free.markers
+
+
+def test_a_model_without_a_format_of_calls_can_t_be_made_to_call() -> None:
+    """What would help is said."""
+    with pytest.raises(BadAsk, match="use tool_choice auto") as refused:
+        plan_of("vllm", chat(tools=[TOOL], tool_choice="required"), format="plain")
+    assert (refused.value.param, refused.value.code) == ("tool_choice", "unsupported_value")
+
+
+def test_a_model_that_nobody_serves_is_not_found() -> None:
+    """Those that are there are named, as far as they fit; a long name is cut."""
+    known = served(Config(upstreams=[upstream(*(f"m{number:02}" for number in range(12)))]))
+    problem = unknown_model("x" * 5_000, known)
+    assert (problem.param, problem.code) == ("model", "model_not_found")
+    assert len(str(problem)) < 300
+    assert "m09" in str(problem)
+    assert "m10" not in str(problem)
+    assert "no upstreams" in str(unknown_model("m", {}))
+
+
+def test_a_template_is_read_at_the_start(tmp_path: Path) -> None:
+    """One that can't be is named by its setting."""
+    (tmp_path / "t.jinja").write_text("{{ messages }}")
+    good = upstream("m", kind="completions", template_file=str(tmp_path / "t.jinja"))
+    assert served(Config(upstreams=[good]))["m"].template == "{{ messages }}"
+    bad = upstream("n", kind="completions", template_file=str(tmp_path / "none"))
+    with pytest.raises(ConfigError, match=r"upstreams\[1\]\.template_file"):
+        served(Config(upstreams=[good, bad]))
