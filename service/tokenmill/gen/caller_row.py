@@ -19,8 +19,8 @@ CALLERS = Row(
         ),
         Panel(
             title="URLs left alone",
-            text="Model servers that failed again and again, by the caller that leaves most of them alone.",
-            queries=(Query(f"max(tokenmill_caller_urls_left_alone{{{WORKERS}}})"),),
+            text="Model servers that failed again and again, in the last minutes, by the caller that says most.",
+            queries=(Query(f"max(max_over_time(tokenmill_caller_urls_left_alone{{{WORKERS}}}[5m]))"),),
             kind="stat",
             width=4,
             red=1,
