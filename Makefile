@@ -28,6 +28,10 @@ help: ## This list
 demo: $(INSTALLED) ## The whole flow on this machine: embedded broker and Redis, a worker, sample streams
 	@$(BIN)/tokenmill demo
 
+.PHONY: demo-front
+demo-front: $(INSTALLED) ## OpenAI's and Anthropic's APIs before a model server that only writes text, on this machine
+	@$(BIN)/tokenmill demo --front
+
 .PHONY: up
 up: ## The demo with everything around it, in containers: Kafka, Redis, workers, Prometheus, Grafana (needs Docker)
 	docker compose -f deploy/compose.yaml up --build --detach
