@@ -1,16 +1,41 @@
-"""The official SDKs for Python run a tool loop of three turns through the front, in every format of every server."""
+"""The official SDKs for Python before the front: tool loops of three turns in every format, errors, and retries."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from typing import Any
+from uuid import uuid4
 
+import anthropic
+import openai
 import pytest
 
 from tests.support.sdk_checks import check_direct, check_server, check_shown
-from tests.support.sdk_clients import LOOPS
+from tests.support.sdk_clients import ASKS, LOOPS, openai_client
+from tests.support.sdk_cuts import cutting
 from tests.support.sdk_direct import direct
 from tests.support.sdk_loops import MODELS, question
-from tests.support.sdk_stack import SdkStack, sdk_stack
+from tests.support.sdk_stack import WORDS, SdkStack, sdk_stack
 
 pytestmark = pytest.mark.integration
+
+WAYS = [f"{api}, {how}" for api in ("chat", "responses", "messages") for how in ("streamed", "whole")]
+
+SERVERS = ["hermes", "glm_kv", "kimi_k2", "mistral_json", "mistral_args"]
+"""One model of each kind of server."""
+
+BAD_FIELDS: Mapping[str, tuple[dict[str, Any], str]] = {
+    "chat": ({"logprobs": True}, "`logprobs` is not supported"),
+    "responses": ({"previous_response_id": "resp_1"}, "Send the whole conversation in `input`."),
+    "messages": ({"extra_body": {"container": "c"}}, "`container` is not supported"),
+}
+
+REFUSALS = {
+    400: ("BadRequestError", "BadRequestError"),
+    429: ("RateLimitError", "RateLimitError"),
+    500: ("InternalServerError", "InternalServerError"),
+    503: ("InternalServerError", "ServiceUnavailableError"),
+}
+"""How OpenAI's SDK calls a status, and how Anthropic's does."""
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +53,7 @@ def library() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("way", LOOPS)
+@pytest.mark.parametrize("way", WAYS)
 def test_a_tool_loop_ends_as_with_the_library(stack: SdkStack, library: str, way: str, model: str) -> None:
     """Three turns, one generation each: what the SDK shows is what the library makes of the same text."""
     asked = question(f"{way}, {model}")
@@ -36,3 +61,107 @@ def test_a_tool_loop_ends_as_with_the_library(stack: SdkStack, library: str, way
     check_shown(turns, MODELS[model], way.partition(",")[0])
     check_direct(turns, LOOPS[way](library, model, asked), MODELS[model])
     check_server(stack, model, asked, turns)
+
+
+def test_the_judge_sees_another_answer(stack: SdkStack, library: str) -> None:
+    """A sign more in an argument is not what the library gives, nor what the model said."""
+    asked = question("another answer")
+    turns = LOOPS["chat, whole"](stack.url, "hermes", asked)
+    other = LOOPS["chat, whole"](library, "hermes", asked)
+    arguments = turns[1]["message"]["choices"][0]["message"]["tool_calls"][0]["function"]
+    arguments["arguments"] = arguments["arguments"].replace("said", "says")
+    with pytest.raises(AssertionError):
+        check_direct(turns, other, MODELS["hermes"])
+    turns[1]["calls"][0]["arguments"]["price"] = 123
+    with pytest.raises(AssertionError):
+        check_shown(turns, MODELS["hermes"], "chat")
+
+
+def failure(way: str, url: str, model: str, words: str, **fields: Any) -> Any:
+    """The SDK's exception."""
+    with pytest.raises((openai.APIError, anthropic.APIError)) as caught:
+        ASKS[way](url, model, words, **fields)
+    return caught.value
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_wrong_model_is_not_found(stack: SdkStack, way: str) -> None:
+    """The SDK's NotFoundError names those that are there."""
+    error = failure(way, stack.url, "nope", "Hello")
+    assert (type(error).__name__, error.status_code) == ("NotFoundError", 404)
+    assert "there is no model 'nope'; known are deepseek_v31, glm_kv" in str(error)
+    assert error.body["error"]["code"] == "model_not_found" if "messages" in way else error.code == "model_not_found"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_field_that_is_not_had_is_named(stack: SdkStack, way: str) -> None:
+    """In the SDK's BadRequestError, before anything is asked of a model."""
+    fields, said = BAD_FIELDS[way.partition(",")[0]]
+    words = f"Hello {uuid4()}"
+    error = failure(way, stack.url, "hermes", words, **fields)
+    assert (type(error).__name__, error.status_code) == ("BadRequestError", 400)
+    assert said in str(error)
+    assert not stack.generations("hermes", words)
+
+
+@pytest.mark.parametrize(
+    ("way", "status", "model"), [(*pair, SERVERS[at % len(SERVERS)]) for at, pair in enumerate(product(WAYS, REFUSALS))]
+)
+def test_a_refusal_of_the_server_keeps_its_status(stack: SdkStack, way: str, status: int, model: str) -> None:
+    """Streamed or not, of each kind of server: the SDK's class for it, with the server's own words."""
+    error = failure(way, stack.url, model, f"refuse {status}")
+    assert type(error).__name__ == REFUSALS[status]["messages" in way]
+    assert error.status_code == status
+    assert "refused by its script" in str(error)
+    assert ("retry-after" in error.response.headers) == (status in (429, 503))
+
+
+@pytest.mark.parametrize("model", SERVERS)
+def test_an_answer_that_breaks_off_is_none(stack: SdkStack, model: str) -> None:
+    """Without a stream it is a 502, the model was asked once, and answers the next request."""
+    for way in ("chat, whole", "responses, whole", "messages, whole"):
+        words = f"drop {uuid4()}"
+        error = failure(way, stack.url, model, words)
+        assert (type(error).__name__, error.status_code) == ("InternalServerError", 502)
+        assert len(stack.generations(model, words)) == 1
+        assert ASKS[way](stack.url, model, "Hello") == WORDS
+
+
+@pytest.mark.parametrize("model", SERVERS)
+def test_a_stream_that_breaks_off_raises(stack: SdkStack, model: str) -> None:
+    """Chat completions and messages raise in the stream, behind the text that came; Responses end as failed."""
+    words, text = f"drop {uuid4()}", list[str]()
+    error = failure("chat, streamed", stack.url, model, words, seen=text.append)
+    assert type(error) is openai.APIError
+    assert "the connection to the model's server was lost" in error.message
+    assert WORDS.startswith("".join(text))
+    text.clear()
+    error = failure("messages, streamed", stack.url, model, words, seen=text.append)
+    assert type(error) is anthropic.APIStatusError
+    assert "the connection to the model's server was lost" in error.message
+    assert WORDS.startswith("".join(text))
+    with openai_client(stack.url) as client:
+        *_, last = client.responses.create(model=model, input=words, stream=True)
+    assert last.type == "response.failed"
+    assert last.response.error is not None
+    assert "the connection to the model's server was lost" in last.response.error.message
+    assert len(stack.generations(model, words)) == 3
+    assert ASKS["chat, whole"](stack.url, model, "Hello") == WORDS
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_retry_of_an_sdk_is_the_same_request(stack: SdkStack, way: str) -> None:
+    """With its own retries: the connection is cut twice when the answer begins, and the model generates once."""
+    words = f"Hello {uuid4()}"
+    with cutting(stack.front.port, cuts=2, shown=0 if "streamed" in way else 150) as proxy:
+        assert ASKS[way](proxy.url, "hermes", words, retries=2) == WORDS
+    assert proxy.requests == 3
+    assert len(stack.generations("hermes", words)) == 1
+
+
+def test_a_second_request_is_another_one(stack: SdkStack) -> None:
+    """The same words from the same client, asked anew, are generated anew."""
+    words = f"Hello {uuid4()}"
+    ask: Callable[..., str] = ASKS["chat, whole"]
+    assert [ask(stack.url, "hermes", words), ask(stack.url, "hermes", words)] == [WORDS, WORDS]
+    assert len(stack.generations("hermes", words)) == 2

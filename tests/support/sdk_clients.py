@@ -1,7 +1,8 @@
 """The official SDKs for Python, each running the tool loop: every turn as the SDK shows it when it is over."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from anthropic import Anthropic
@@ -11,15 +12,12 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 
-from tests.support.sdk_loops import FUNCTIONS, RESULTS, TOOLS, TURNS
+from tests.support.sdk_loops import FUNCTIONS, RESULTS, TOOLS
 
 TIMEOUT_S = 30
 
 Turn = dict[str, Any]
 """`message`: all that the SDK shows; and of it text, reasoning, calls, reason and usage, as all SDKs have them."""
-
-Loop = Callable[[str, str, str], list[Turn]]
-"""Run the loop: the server's address, the model, the question."""
 
 RESPONSES_TOOLS = [{"type": "function", "strict": False, **function} for function in FUNCTIONS]
 ANTHROPIC_TOOLS = [
@@ -142,15 +140,60 @@ def _call(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
     return {"id": call_id, "name": name, "arguments": arguments}
 
 
-def _way(play: Callable[..., list[Turn]], *, stream: bool) -> Loop:
-    return lambda url, model, question: play(url, model, question, stream=stream)
+def ask_chat(url: str, model: str, words: str, *, stream: bool, retries: int = 0, **fields: Any) -> str:
+    """One question by chat completions; the text of the answer, of which `seen` gets the pieces of a stream."""
+    seen = fields.pop("seen", _nobody)
+    with openai_client(url, retries) as client:
+        said: Any = [{"role": "user", "content": words}]
+        done: Any = client.chat.completions.create(model=model, messages=said, stream=stream, **fields)
+        if stream:
+            return _joined((chunk.choices[0].delta.content or "" for chunk in done), seen)
+        return str(done.choices[0].message.content)
 
 
-LOOPS: Mapping[str, Loop] = {
-    f"{play.__name__}, {'streamed' if stream else 'whole'}": _way(play, stream=stream)
-    for play in (chat, responses, messages)
-    for stream in (True, False)
-}
-"""By the API, and how it is asked for."""
+def ask_responses(url: str, model: str, words: str, *, stream: bool, retries: int = 0, **fields: Any) -> str:
+    """The same by Responses."""
+    seen = fields.pop("seen", _nobody)
+    with openai_client(url, retries) as client:
+        done: Any = client.responses.create(model=model, input=words, stream=stream, **fields)
+        if stream:
+            return _joined((event.delta for event in done if event.type == "response.output_text.delta"), seen)
+        return str(done.output_text)
 
-assert len(RESULTS) + 1 == TURNS
+
+def ask_messages(url: str, model: str, words: str, *, stream: bool, retries: int = 0, **fields: Any) -> str:
+    """The same by messages."""
+    seen = fields.pop("seen", _nobody)
+    with anthropic_client(url, retries) as client:
+        said: Any = [{"role": "user", "content": words}]
+        done: Any = client.messages.create(model=model, max_tokens=99, messages=said, stream=stream, **fields)
+        if stream:
+            return _joined((event.delta.text for event in done if event.type == "content_block_delta"), seen)
+        return str(done.content[0].text)
+
+
+def _nobody(piece: str) -> None:
+    """Nobody looks at the pieces."""
+
+
+def _joined(pieces: Iterable[str], seen: Callable[[str], None]) -> str:
+    text = ""
+    for piece in pieces:
+        seen(piece)
+        text += piece
+    return text
+
+
+def _ways(plays: Mapping[str, Callable[..., Any]]) -> Mapping[str, Callable[..., Any]]:
+    return {
+        f"{api}, {how}": partial(play, stream=how == "streamed")
+        for api, play in plays.items()
+        for how in ("streamed", "whole")
+    }
+
+
+LOOPS = _ways({"chat": chat, "responses": responses, "messages": messages})
+"""Run the loop, by the API and how it is asked for: the server's address, the model, the question."""
+
+ASKS = _ways({"chat": ask_chat, "responses": ask_responses, "messages": ask_messages})
+"""Ask once, in the same ways."""

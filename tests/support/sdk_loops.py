@@ -8,8 +8,6 @@ from tokenmill.formats import find_format
 from tokenmill.formats.history import format_call
 from tokenmill.formats.marker_texts import marker_texts
 
-TURNS = 3
-
 RESULTS = ['{"sky": "clear", "°C": [21, 19.5]}', 'Booked: "ZRH-7".\nHave a nice trip <3']
 """What the tools answer, in order."""
 
