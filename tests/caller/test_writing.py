@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support.answering import Narrow
 from tests.support.stage import until
 from tests.support.written import Written, told
 from tokenmill.caller import writing as module
@@ -14,7 +15,6 @@ from tokenmill.codecs import Chunk
 from tokenmill.gateway import sending
 from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.gateway.sent import Sent, unavailable
-from tokenmill.records import Headers
 
 OPTIONS = {"format": "plain"}
 
@@ -41,17 +41,6 @@ def deltas(written: Written) -> list[str]:
         if record.chunk["seq"] == len(taken):
             taken[record.chunk["seq"]] = record.chunk.get("delta", "")
     return list(taken.values())
-
-
-class Narrow(Written):
-    """Takes no record that is larger than this, as a topic does."""
-
-    most = 200
-
-    async def put(self, topic: str, partition: int, key: bytes, value: bytes | None, headers: Headers = ()) -> Sent:
-        if len(value or b"") > self.most:
-            raise Refused(TOO_LARGE, "the record has too many bytes")
-        return await super().put(topic, partition, key, value, headers)
 
 
 async def test_each_choice_has_its_own_numbers() -> None:
@@ -209,7 +198,7 @@ async def test_who_is_cut_off_in_the_middle_of_a_chunk_can_still_say_the_end(
 
 async def test_a_record_that_kafka_never_takes_is_said_and_leaves_no_gap() -> None:
     """It would be written again for ever."""
-    written = Narrow()
+    written = Narrow(200)
     way = writer(written)
     await way.open(OPTIONS, 1)
     with pytest.raises(Refused) as problem:

@@ -1,0 +1,295 @@
+"""One answer: a model server is called, and what it says becomes chunks, up to an end."""
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from tests.support.answering import Narrow, desk
+from tests.support.calling import HI, TOOL, chat
+from tests.support.model_servers.llama_cpp import LlamaCpp
+from tests.support.model_servers.sglang import Sglang
+from tests.support.model_servers.speech import Script
+from tests.support.model_servers.vllm import Vllm
+from tests.support.stage import until
+from tokenmill.caller import answer as module
+from tokenmill.caller.writing import RANGE
+
+KEY = "sk-secret-key"
+SLOW = Script("x" * 4_000, pause_s=0.02)
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tries follow each other at once."""
+    monkeypatch.setattr(module, "PAUSES_S", (0.0,))
+
+
+async def test_an_answer_is_opened_told_and_ended() -> None:
+    """With the format of the model, its counts, and the place given back."""
+    async with Vllm(lambda _: Script("Hello"), api_key=KEY) as server, desk("vllm", server.url, api_key=KEY) as at:
+        answer, outcome = await at.run()
+        assert (outcome, answer.failure, at.pool.running) == ("finished", "", 0)
+    assert at.story() == ["<hermes>", "Hell", "o", "[stop]"]
+    assert answer.first_s is not None
+    first, *_, last = at.written.chunks
+    assert first["open"] == {"format": "hermes", "model": "m"}
+    assert (last["end"], [chunk["seq"] for chunk in at.written.chunks]) == (True, list(range(len(at.written.chunks))))
+    assert any("usage" in chunk for chunk in at.written.chunks)
+
+
+async def test_an_answer_is_opened_before_it_has_a_place() -> None:
+    """Whoever waits sees that it is alive."""
+    async with Vllm(lambda _: Script("Hello")) as server, desk("vllm", server.url, calls=1) as at:
+        place = await at.pool.take()
+        run = asyncio.create_task(at.run())
+        await until(lambda: at.pool.waiting == 1, "it waits")
+        assert [chunk.get("open", {}).get("model") for chunk in at.written.chunks] == ["m"]
+        assert server.generations == []
+        at.pool.give_back(place, failed=None)
+        assert (await run)[1] == "finished"
+
+
+async def test_each_of_several_choices_has_its_end() -> None:
+    """And its own numbers."""
+    async with Vllm(lambda _: Script("Hello")) as server, desk("vllm", server.url) as at:
+        _, outcome = await at.run(chat(n=2))
+    assert outcome == "finished"
+    assert sorted(chunk.get("choice", 0) for chunk in at.written.chunks if chunk.get("end")) == [0, 1]
+    assert [chunk["seq"] for chunk in at.written.chunks if "open" in chunk] == [0, 0]
+
+
+@pytest.mark.parametrize("fail", ["drop", "error", "junk", "no-finish"])
+async def test_an_answer_that_breaks_off_failed_and_is_not_asked_for_again(fail: Any) -> None:
+    """Its text is there already."""
+    script = Script("Hello", fail=fail, after=1)
+    async with Vllm(lambda _: script) as server, desk("vllm", server.url) as at:
+        answer, outcome = await at.run()
+        assert (outcome, at.status, at.pool.running, len(server.generations)) == ("failed", 502, 0, 1)
+    assert answer.failure in ("broken-off", "refused")
+    assert at.story()[:2] == ["<hermes>", "Hell"]
+    assert at.story()[-1] == "[error]"
+
+
+async def test_a_refusal_of_the_request_is_told_and_not_asked_for_again() -> None:
+    """With the server's own status and words."""
+    script = Script("", fail="refuse", status=400)
+    async with Vllm(lambda _: script) as server, desk("vllm", server.url) as at:
+        answer, outcome = await at.run()
+        assert (outcome, answer.failure, at.status, at.pool.running) == ("refused", "refused", 400, 0)
+        assert server.refusals == [("/v1/chat/completions", 400)]
+    assert at.story() == ["<hermes>", "upstream: refused by its script", "[error]"]
+    assert "BadRequestError" in at.written.chunks[-1]["error_raw"]
+
+
+async def test_a_server_that_is_busy_is_left_for_another() -> None:
+    """Nobody notices."""
+    busy = Script("", fail="refuse", status=503)
+    async with Vllm(lambda _: busy) as first, Vllm(lambda _: Script("Hello")) as second:
+        async with desk("vllm", first.url, second.url) as at:
+            answer, outcome = await at.run()
+            assert (outcome, at.pool.running, at.text) == ("finished", 0, "Hello")
+        assert (len(first.refusals), len(second.generations)) == (1, 1)
+    assert answer.failure == ""
+
+
+@pytest.mark.parametrize("fail", ["refuse", "error", "drop", "junk"])
+async def test_a_server_is_tried_as_often_as_configured(fail: Any) -> None:
+    """As long as nothing has come; then it is told."""
+    script = Script("", fail=fail, status=503)
+    async with Vllm(lambda _: script) as server, desk("vllm", server.url, tries=3) as at:
+        _, outcome = await at.run()
+        assert (outcome, at.pool.running) == ("refused", 0)
+        assert len(server.refusals) + len(server.generations) == 3
+    assert at.status == (503 if fail == "refuse" else 502)
+    assert at.story()[-1] == "[error]"
+
+
+async def test_who_finds_no_place_is_told_to_come_back() -> None:
+    """At once, where nobody may wait."""
+    async with Vllm(lambda _: Script("Hello")) as server, desk("vllm", server.url, calls=1, queue=0) as at:
+        await at.pool.take()
+        answer, outcome = await at.run()
+        assert (outcome, answer.failure, at.status, server.generations) == ("refused", "full", 429, [])
+        assert at.pool.running == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (chat() | {"model": "nobody"}, 404),
+        (chat(tools=[TOOL], parallel_tool_calls=False), 400),
+        ({"model": "m", "messages": []}, 400),
+    ],
+)
+async def test_what_can_t_be_had_of_the_model_is_told(body: Any, status: int) -> None:
+    """The front has looked at it with another configuration."""
+    async with desk("vllm", "http://nowhere.invalid") as at:
+        _, outcome = await at.run(body)
+    assert (outcome, at.status, at.story()[-1]) == ("refused", status, "[error]")
+
+
+@pytest.mark.parametrize("seconds", [-5.0, 0.3])
+async def test_an_answer_that_is_not_over_in_time_is_ended(seconds: float) -> None:
+    """Also one whose time was over when it was read; its server is left."""
+    async with Vllm(lambda _: SLOW) as server, desk("vllm", server.url) as at:
+        answer, outcome = await at.run(seconds=seconds)
+        assert (outcome, at.status, at.pool.running) == ("expired", 504, 0)
+        for generation in server.generations:
+            await generation.over()
+            assert generation.closed_early
+    assert at.story()[-1] == "[error]"
+    assert (answer.first_s is None) is (seconds < 0)
+
+
+async def test_who_waits_too_long_for_a_place_is_ended_and_holds_none() -> None:
+    """Nor does it stay in the queue."""
+    async with desk("vllm", "http://nowhere.invalid", calls=1) as at:
+        await at.pool.take()
+        _, outcome = await at.run(seconds=0.2)
+        assert (outcome, at.pool.running, at.pool.waiting) == ("expired", 1, 0)
+
+
+async def test_a_stop_leaves_the_server_at_once() -> None:
+    """Whoever stopped it has written its end; the place is free."""
+    async with Vllm(lambda _: SLOW) as server, desk("vllm", server.url) as at:
+        answer, run = await at.begun()
+        clock = asyncio.get_running_loop().time
+        asked = clock()
+        answer.stop(run)
+        await server.generations[0].over()
+        assert (clock() - asked < 0.3, server.generations[0].closed_early) == (True, True)
+        assert (await run, at.pool.running) == ("stopped", 0)
+    assert not any(chunk.get("end") for chunk in at.written.chunks)
+
+
+async def test_a_stop_also_takes_who_waits_for_a_place() -> None:
+    """It has called nobody."""
+    async with desk("vllm", "http://nowhere.invalid", calls=1) as at:
+        await at.pool.take()
+        answer = at.answer()
+        run = asyncio.create_task(answer.run())
+        await until(lambda: at.pool.waiting == 1, "it waits")
+        answer.stop(run)
+        assert (await run, at.pool.waiting) == ("stopped", 0)
+
+
+async def test_it_is_over_when_its_end_is_in_the_log() -> None:
+    """Not when it is on its way; a stop then changes nothing, as one that tells of this answer's own end."""
+    async with Vllm(lambda _: Script("Hello")) as server, desk("vllm", server.url) as at:
+        answer = at.answer()
+        at.written.acknowledging.clear()
+        run = asyncio.create_task(answer.run())
+        await until(lambda: at.written.chunks and at.written.chunks[-1].get("end"), "the end is written")
+        answer.stop(run)
+        await asyncio.wait([run], timeout=0.01)
+        assert not run.done()
+        at.written.acknowledging.set()
+        assert await run == "finished"
+
+
+async def test_who_is_cut_off_leaves_the_end_to_others() -> None:
+    """As a process that ends: who has the partition next goes on."""
+    async with Vllm(lambda _: SLOW) as server, desk("vllm", server.url) as at:
+        _, run = await at.begun()
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        assert at.pool.running == 0
+    assert not any(chunk.get("end") for chunk in at.written.chunks)
+
+
+async def test_sglang_is_told_of_a_stop() -> None:
+    """By the name of the try: it notices a lost connection late."""
+    told = list[str]()
+
+    class Telling(Sglang):
+        async def _abort(self, request: web.Request) -> web.StreamResponse:
+            told.append((await request.json())["rid"])
+            return await super()._abort(request)
+
+    async with Telling(lambda _: SLOW) as server, desk("sglang", server.url) as at:
+        answer, run = await at.begun()
+        answer.stop(run)
+        assert await run == "stopped"
+        assert told == [server.generations[0].body["rid"]] == ["m1-0-1"]
+
+
+async def test_a_prompt_and_its_completion_take_one_place() -> None:
+    """And a forced call is begun in both."""
+    script = Script('now", "arguments": {}}\n</tool_call>')
+    async with LlamaCpp(lambda _: script) as server, desk("llama.cpp", server.url, calls=1) as at:
+        _, outcome = await at.run(chat(tools=[TOOL], tool_choice="required"))
+        assert (outcome, at.pool.running) == ("finished", 0)
+        assert server.generations[0].body["prompt"].endswith('<tool_call>\n{"name": "')
+    assert at.text == '<tool_call>\n{"name": "' + script.text
+
+
+async def test_who_takes_over_says_that_the_model_is_called_again() -> None:
+    """In front of the first token, in a range of numbers of its own."""
+    async with Vllm(lambda _: Script("Hello")) as server, desk("vllm", server.url) as at:
+        answer = at.answer(attempt=1)
+        await answer.take_over(b"me")
+        assert await answer.run() == "finished"
+    opening, part, *_ = at.written.chunks
+    assert (opening["resumes"], opening["seq"], at.written.records[0].header(module.TAKEOVER)) == (True, RANGE, "me")
+    assert part["part"] == {"kind": "takeover", "value": {"how": "called-again"}}
+    assert at.story() == ["<hermes>", "Hell", "o", "[stop]"]
+
+
+async def test_who_goes_on_asks_for_the_rest() -> None:
+    """The text of the one before is the beginning of the answer and not said again; how it went on is told last."""
+    async with Vllm(lambda _: Script(" world")) as server, desk("vllm", server.url, continues=True) as at:
+        answer = at.answer(attempt=1)
+        assert answer.continues
+        await answer.take_over(b"me")
+        answer.go_on("Hello")
+        assert await answer.run() == "finished"
+        body = server.generations[0].body
+    assert body["messages"] == [HI, {"role": "assistant", "content": "Hello"}]
+    assert body["continue_final_message"]
+    assert at.text == " world"
+    parts = [chunk["part"]["value"] for chunk in at.written.chunks if "part" in chunk]
+    assert parts == [{"how": "continued"}]
+    assert at.written.chunks[-1]["end"]
+
+
+@pytest.mark.parametrize(("continues", "n", "can"), [(True, 1, True), (True, 2, False), (False, 1, False)])
+async def test_an_answer_is_gone_on_with_where_that_can_be_done(continues: bool, n: int, can: bool) -> None:
+    """Of one choice, at a server that does; never where the request can't be read."""
+    async with desk("vllm", "http://nowhere.invalid", continues=continues) as at:
+        assert at.answer(chat(n=n)).continues is can
+        assert not at.answer(chat() | {"model": "nobody"}).continues
+
+
+@pytest.mark.parametrize("attempt", [0, 1])
+async def test_an_answer_that_is_given_up_ends_all_its_choices(attempt: int) -> None:
+    """Whoever had it before."""
+    async with desk("vllm", "http://nowhere.invalid") as at:
+        answer = at.answer(chat(n=2) if attempt else chat(), attempt=attempt)
+        if attempt:
+            await answer.take_over(b"me")
+        assert await answer.give_up("lost", 502) == "refused"
+    ends = [chunk.get("choice", 0) for chunk in at.written.chunks if chunk.get("end")]
+    assert (ends, at.status, at.story()[-1]) == (list(range(attempt + 1)), 502, "[error]")
+
+
+async def test_a_request_that_no_record_holds_is_refused() -> None:
+    """Its tools open the message; it would be written again for ever."""
+    tool = {"type": "function", "function": {"name": "now", "description": "x" * 2_000}}
+    async with Vllm(lambda _: Script("Hello")) as server, desk("vllm", server.url, written=Narrow(1_000)) as at:
+        _, outcome = await at.run(chat(tools=[tool]))
+        assert (outcome, at.status, server.generations) == ("refused", 413, [])
+    assert at.story()[-1] == "[error]"
+
+
+@pytest.mark.parametrize("script", [Script("", fail="drop"), Script("", fail="refuse", status=401)])
+async def test_the_key_is_in_no_log_and_in_no_record(script: Script, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever goes wrong."""
+    caplog.set_level(logging.DEBUG)
+    async with Vllm(lambda _: script) as server, desk("vllm", server.url, api_key=KEY, tries=2) as at:
+        await at.run()
+    assert all(KEY.encode() not in (record.value or b"") for record in at.written.records)
+    assert KEY not in caplog.text
