@@ -128,3 +128,20 @@ class Desk:
     async def told(self) -> dict[str, list[str]]:
         """What a worker makes of it, by message."""
         return told([(record.value, list(record.headers)) for record in await self.records()])
+
+
+def settings(desk: Desk, **caller: Any) -> dict[str, Any]:
+    """Of a caller as a process of its own; the keyword arguments are those of its section."""
+    config = desk.config
+    return {
+        "kafka": {
+            "bootstrap_servers": config.kafka.bootstrap_servers,
+            "session_timeout_ms": 1_500,
+            "heartbeat_interval_ms": 300,
+            "rebalance_timeout_ms": 10_000,
+            "request_timeout_ms": 15_000,
+        },
+        "topics": msgspec.to_builtins(config.topics),
+        "caller": {"lease_s": LEASE_S, "drain_s": 2, "group_id": f"callers of {config.topics.requests}", **caller},
+        "upstreams": [msgspec.to_builtins(upstream) for upstream in config.upstreams],
+    }

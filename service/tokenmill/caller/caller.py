@@ -5,7 +5,8 @@
 2. An answer that has begun here goes on here, whoever has its partition: a rebalance cuts nobody off. Who gets the
    partition sees in the log that it is alive, and when it has ended.
 3. What is committed lies below every request whose answer has no end yet.
-4. Of requests with the same `key` and `attempt` the first one counts: they are in one partition.
+4. Who stood still asks the group whether it is a member before it begins what it has read (`membership`).
+5. Of requests with the same `key` and `attempt` the first one counts: they are in one partition.
 """
 
 import asyncio
@@ -17,16 +18,16 @@ from typing import Any
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, ConsumerRecord, TopicPartition
-from aiokafka.errors import KafkaError
 
 from tokenmill.apis.record import RequestRecord, read_request
 from tokenmill.caller.answer import Answer, Means
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Fate, Inheritance, Inherited
+from tokenmill.caller.membership import Membership
 from tokenmill.caller.offsets import Offsets
 from tokenmill.caller.running import Running
 from tokenmill.config import Config
-from tokenmill.errors import FatalError, TokenmillError, Unavailable
+from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.kafka import deadline, offsets_since, started, stopped
 from tokenmill.observe import Numbers
 from tokenmill.session.trace_context import trace_context
@@ -62,6 +63,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._settling: dict[TopicPartition, asyncio.Task[None]] = {}
         self._keys: OrderedDict[tuple[str, int], str] = OrderedDict()
         self._consumer: AIOKafkaConsumer | None = None
+        self._membership = Membership(config.kafka.session_timeout_ms / 1000)
         self._assigned = self._draining = False
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         numbers.read("tokenmill_caller_partitions", lambda: [((), len(self._offsets))])
@@ -116,10 +118,15 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         while True:
             if self._draining:  # the group hears of us all the same
                 consumer.pause(*consumer.assignment())
-            for place, records in (await consumer.getmany(timeout_ms=POLL_MS)).items():
-                if place in self._offsets and not self._draining:
-                    for record in records:
-                        self._take(place, record)
+            batches = await consumer.getmany(timeout_ms=POLL_MS)
+            ours = not batches or self._membership.known or await self._commit(consumer, everything=True)
+            for place, records in batches.items():
+                if place not in self._offsets or self._draining:
+                    continue
+                if not ours and place in consumer.assignment():
+                    consumer.seek(place, self._offsets[place].read)
+                for record in records if ours else ():
+                    self._take(place, record)
             self._settle_inherited()
 
     def _take(self, place: TopicPartition, record: ConsumerRecord) -> None:
@@ -224,6 +231,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         """Say how far they are."""
         if self._consumer is not None and self._offsets:
             await self._commit(self._consumer)
+        self._membership.shared_out_anew()
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Read each from where it is done; what was asked for up to now may be under way somewhere."""
@@ -264,21 +272,16 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def _tend(self, consumer: AIOKafkaConsumer) -> None:
         while True:
             await asyncio.sleep(COMMIT_S)
-            await self._commit(consumer)
+            await self._commit(consumer, everything=self._membership.due)
 
-    async def _commit(self, consumer: AIOKafkaConsumer) -> None:
-        """What can't be committed now is with the next one; of a partition that is gone it is another's to say."""
-        due = {place: each.committed for place, each in self._offsets.items() if each.committed != each.begin}
-        if not due:
-            return
-        try:
-            await deadline(consumer.commit(due), "commit")
-        except (Unavailable, KafkaError) as problem:
-            log.info("not committed: %s", problem)
-        else:
-            for place, offset in due.items():
-                if place in self._offsets:
-                    self._offsets[place].begin = offset
+    async def _commit(self, consumer: AIOKafkaConsumer, *, everything: bool = False) -> bool:
+        """Whether the group took it; else it is with the next one. `everything`: of what is as far as it was, too."""
+        due = {each: now.committed for each, now in self._offsets.items() if everything or now.committed != now.begin}
+        if not due or not await self._membership.commit(consumer, due):
+            return False
+        for place, offset in due.items():
+            self._offsets[place].begin = offset
+        return True
 
     def _fail(self, problem: Exception) -> None:
         if not self._failed.done():

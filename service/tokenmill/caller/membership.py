@@ -1,0 +1,56 @@
+"""Whether a member of the group still is one: who stood still may read what is another's by now.
+
+1. A commit that the group takes says that our partitions are ours. From when it was sent they stay ours for a session.
+2. Who knows that for more than half a session no more asks before it begins anything, by one more commit.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from tokenmill.errors import Unavailable
+from tokenmill.kafka import deadline
+
+log = logging.getLogger(__name__)
+
+
+class Membership:
+    """Of one member."""
+
+    def __init__(self, session_s: float, now: Callable[[], float] = time.monotonic) -> None:
+        self._session_s = session_s
+        self._now = now
+        self._known_at = -math.inf
+        self._shared_out = 0
+        """How often partitions were."""
+
+    def shared_out_anew(self) -> None:
+        """The group is about to say whose which partition is. What was under way before says nothing of that."""
+        self._shared_out += 1
+        self._known_at = -math.inf
+
+    @property
+    def known(self) -> bool:
+        """Nobody else can have our partitions."""
+        return self._now() - self._known_at < self._session_s / 2
+
+    @property
+    def due(self) -> bool:
+        """It is time to ask, so that nothing has to wait for that."""
+        return self._now() - self._known_at > self._session_s / 4
+
+    async def commit(self, consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition, int]) -> bool:
+        """Whether the group takes these, from a member with these partitions."""
+        began, number = self._now(), self._shared_out
+        try:
+            await deadline(consumer.commit(dict(offsets)), "commit")
+        except (Unavailable, KafkaError) as problem:
+            log.info("not committed: %s", problem)
+            return False
+        if number == self._shared_out:
+            self._known_at = began
+        return number == self._shared_out

@@ -1,0 +1,219 @@
+"""Callers as processes of their own, on a real Kafka: which requests each takes, and how far it says that it is."""
+
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from aiokafka import TopicPartition
+
+from tests.caller.desk import CONVERSATION, Desk, request, settings
+from tests.support.model_servers.__main__ import key_of
+from tests.support.model_servers.serving import Generation
+from tests.support.model_servers.speech import Script
+from tests.support.model_servers.vllm import Vllm
+from tests.support.model_servers.wire import Body
+from tests.support.stage import until
+from tests.support.topics import admin_of
+from tokenmill.servers.front import CallerProcess
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+SLOW = Script("".join(f"word-{number:02} " for number in range(60)), cut=8, pause_s=0.1)
+"""Six seconds: long enough for others to come and go."""
+
+LATE = Script("at last", first_s=4)
+
+Start = Callable[..., CallerProcess]
+
+
+class Model(Vllm):
+    """A model server with scripts by the id of the message that is asked for; others are said at once."""
+
+    def __init__(self, scripts: dict[str, Script]) -> None:
+        super().__init__(self._said)
+        self.scripts = scripts
+
+    def _said(self, body: Body) -> Script:
+        script = self.scripts.get(key_of(body), Script("quick"))
+        begun = body["messages"][-1]["content"] if body.get("continue_final_message") else ""
+        return msgspec.structs.replace(script, text=script.text.removeprefix(begun))
+
+    def of(self, key: str) -> list[Generation]:
+        """All generations of a message."""
+        return [generation for generation in self.generations if key_of(generation.body) == key]
+
+    async def says(self, key: str, tokens: int = 3) -> Generation:
+        """Wait until it is in the middle of the newest answer of a message."""
+
+        def begun() -> Generation | None:
+            found = self.of(key)
+            return found[-1] if found and found[-1].tokens_sent >= tokens else None
+
+        generation: Generation = await until(begun, f"the model says {key}")
+        return generation
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[Model]:
+    """Without scripts yet."""
+    async with Model({}) as model:
+        yield model
+
+
+@pytest.fixture
+async def desk(kafka: str, unique: str, model: Model) -> AsyncIterator[Desk]:
+    """Topics of the test's own."""
+    async with Desk(kafka, unique, model.url).open() as desk:
+        yield desk
+
+
+@pytest.fixture
+def start(desk: Desk, tmp_path: Path) -> Iterator[Start]:
+    """Makes callers, which are killed in the end."""
+    with ExitStack() as stack:
+
+        def started(name: str, **caller: Any) -> CallerProcess:
+            process = CallerProcess(tmp_path / name, settings(desk, **caller))
+            stack.callback(process.kill)
+            process.start()
+            return process
+
+        yield started
+
+
+async def owns(caller: CallerProcess, count: int) -> None:
+    """Wait until a caller has so many partitions."""
+    said = re.compile(r"(\d+) partitions are ours")
+
+    def has() -> bool:
+        found = said.findall(caller.log.read_text())
+        return bool(found) and int(found[-1]) == count
+
+    await until(has, f"it has {count} partitions")
+
+
+async def answered(desk: Desk, *messages: str) -> dict[str, str]:
+    """What a worker makes of messages, once each is over."""
+
+    async def over() -> dict[str, str]:
+        said = {message: "".join(words) for message, words in (await desk.told()).items()}
+        return said if all(re.search(r"\[\w+\]$", said.get(message, "")) for message in messages) else {}
+
+    found: dict[str, str] = await until(over, f"{messages} are over")
+    return found
+
+
+async def committed(desk: Desk) -> int:
+    """How far the partition of the conversation is; -1 for nowhere."""
+    number = await desk.producer.partition(desk.topics.requests, CONVERSATION.encode())
+    async with admin_of(desk.config.kafka.bootstrap_servers) as admin:
+        found = await admin.list_consumer_group_offsets(f"callers of {desk.topics.requests}")
+    place = found.get(TopicPartition(desk.topics.requests, number))
+    return place.offset if place is not None else -1
+
+
+async def test_a_rebalance_in_mid_answer_cuts_nobody_off(desk: Desk, model: Model, start: Start) -> None:
+    """An answer goes on where it began, whoever has its partition; who gets that waits for its end."""
+    model.scripts["m1"] = SLOW
+    first = start("first")
+    await desk.ask(request("m1"))
+    await model.says("m1")
+    second = start("second")
+    await owns(first, 1)
+    await owns(second, 1)
+    assert await answered(desk, "m1") == {"m1": f"{SLOW.text}[stop]"}
+    assert len(model.of("m1")) == 1
+    await until(lambda: committed_is(desk, 1), "its end is committed")
+
+
+async def committed_is(desk: Desk, offset: int) -> bool:
+    return await committed(desk) == offset
+
+
+async def test_what_is_committed_lies_below_every_answer_that_is_not_over(
+    desk: Desk, model: Model, start: Start
+) -> None:
+    """A quick one behind a slow one moves nothing; then both are done."""
+    model.scripts["m1"] = SLOW
+    start("caller")
+    await desk.ask(request("m1"), request("m2"))
+    await answered(desk, "m2")
+    await model.says("m1", tokens=20)  # some commits later
+    assert await committed(desk) <= 0
+    await answered(desk, "m1")
+    await until(lambda: committed_is(desk, 2), "both are committed")
+
+
+async def test_of_requests_with_the_same_key_the_first_counts(desk: Desk, model: Model, start: Start) -> None:
+    """Two fronts may write the same one; another attempt is another request."""
+    start("caller")
+    await desk.ask(request("m1", key="k"), request("m2", key="k"), request("m3", key="k", attempt=1), request("m4"))
+    assert await answered(desk, "m1", "m3", "m4") == dict.fromkeys(("m1", "m3", "m4"), "quick[stop]")
+    await until(lambda: committed_is(desk, 4), "all are committed")
+    assert model.of("m2") == []
+
+
+async def test_more_than_it_takes_are_told_to_come_back(desk: Desk, model: Model, start: Start) -> None:
+    """At once, and as a refusal with a status of its own."""
+    model.scripts["m1"] = SLOW
+    start("caller", answers=1)
+    await desk.ask(request("m1"))
+    await model.says("m1")
+    await desk.ask(request("m2"))
+    said = await answered(desk, "m2")
+    assert "as many answers as it takes" in said["m2"]
+    assert model.of("m2") == []
+    assert (await answered(desk, "m1"))["m1"] == f"{SLOW.text}[stop]"
+
+
+@pytest.mark.parametrize(
+    ("asked", "script", "said"),
+    [("cut-off", LATE, "^at last.stop.$"), ("goes-on", SLOW, "word-58 word-59 .stop.$"), ("cut-off", SLOW, "error.$")],
+    ids=["nothing had come", "goes on", "is cut off"],
+)
+async def test_an_answer_whose_caller_was_killed_is_taken_over(
+    desk: Desk, model: Model, start: Start, asked: str, script: Script, said: str
+) -> None:
+    """By the next owner of its partition; each word comes once."""
+    model.scripts["m1"] = script
+    first = start("first")
+    await desk.ask(request("m1", asked))
+    await model.says("m1", tokens=0 if script is LATE else 3)
+    first.kill()
+    start("second")
+    found = (await answered(desk, "m1"))["m1"]
+    assert re.search(said, found), found
+    assert script.text.startswith(found.split("upstream:")[0].removesuffix("[stop]"))
+    assert len(model.of("m1")) == (1 if "error" in said else 2)
+
+
+async def test_who_was_frozen_is_not_heard_any_more(desk: Desk, model: Model, start: Start) -> None:
+    """It wakes up in the middle of an answer that has another caller by now, and leaves it."""
+    model.scripts["m1"] = SLOW
+    first = start("first")
+    await desk.ask(request("m1", "goes-on"))
+    await model.says("m1")
+    first.freeze()
+    second = start("second")
+    await until(lambda: "is continued" in second.log.read_text(), "another one has it")
+    first.thaw()
+    assert (await answered(desk, "m1"))["m1"] == f"{SLOW.text}[stop]"
+    assert len(model.of("m1")) == 2
+
+
+async def test_who_was_frozen_begins_nothing_of_what_came_meanwhile(desk: Desk, model: Model, start: Start) -> None:
+    """It may still read the topic before it hears that the partition is another's."""
+    model.scripts["m1"] = SLOW
+    first = start("first")
+    first.freeze()
+    second = start("second")
+    await owns(second, 2)
+    await desk.ask(request("m1"))
+    await model.says("m1")
+    first.thaw()
+    assert (await answered(desk, "m1"))["m1"] == f"{SLOW.text}[stop]"
+    assert len(model.of("m1")) == 1
