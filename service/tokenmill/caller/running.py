@@ -91,6 +91,7 @@ class Running:
         message_id = inherited.request.message_id
         run = self._runs[message_id] = _Run(answer, places)
         run.task = asyncio.create_task(self._watched(inherited, answer, work, run), name=f"the answer {message_id}")
+        run.task.add_done_callback(lambda _: work.close())  # one that is cut off at once has not come to it
         run.task.add_done_callback(lambda task: self._done(message_id, run, task, over))
 
     async def _watched(
@@ -102,11 +103,7 @@ class Running:
             if run.task is not None and not run.task.done():
                 answer.stop(run.task)
 
-        try:
-            unwatch = await self._unwatched(inherited, ended)
-        except BaseException:
-            work.close()
-            raise
+        unwatch = await self._unwatched(inherited, ended)
         try:
             return await work
         except Exception:
