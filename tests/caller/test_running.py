@@ -1,0 +1,209 @@
+"""The answers of a process that are under way."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+
+from tests.support.answering import Desk, desk, request
+from tests.support.model_servers.speech import Script
+from tests.support.model_servers.vllm import Vllm
+from tests.support.stage import until
+from tests.support.watching import PARTITION, Watching
+from tokenmill.caller import running as module
+from tokenmill.caller.answer import Answer, Outcome
+from tokenmill.caller.inheritance import Inherited
+from tokenmill.caller.running import Running
+from tokenmill.codecs import Chunk
+from tokenmill.errors import Unavailable
+from tokenmill.observe import CALLER_METRICS, Numbers
+
+PLACE = TopicPartition("requests", 0)
+SLOW = Script("x" * 4_000, pause_s=0.02)
+
+
+class Scene:
+    """Answers under way, and which requests are over."""
+
+    def __init__(self, at: Desk, server: Vllm, lease_s: float) -> None:
+        self.at = at
+        self.server = server
+        self.watching = Watching()
+        self.numbers = Numbers(CALLER_METRICS)
+        self.running = Running(at.means, self.watching.finishes, lease_s, self.numbers)
+        self.over: list[tuple[TopicPartition, int]] = []
+
+    def begin(self, message_id: str = "m1", offset: int = 0) -> Answer:
+        """Let an answer run."""
+        answer = self.at.answer(message_id=message_id)
+        self.let(answer, answer.run(), message_id, offset)
+        return answer
+
+    def let(self, answer: Answer, work: Coroutine[Any, Any, Outcome], message_id: str = "m1", offset: int = 0) -> None:
+        """Let some work of an answer go to its end."""
+        asked = Inherited("c", request(message_id=message_id), offset, 0)
+        self.running.begin(asked, answer, work, [(PLACE, offset)], self._over)
+
+    def _over(self, place: TopicPartition, offset: int) -> None:
+        self.over.append((place, offset))
+
+    async def quiet(self) -> None:
+        """Nothing is under way."""
+        await until(lambda: not self.running.count, "all answers are over", 20)
+
+    def outcomes(self, outcome: str) -> float:
+        """How many ended so."""
+        return self.numbers.value("tokenmill_caller_answers_total", outcome)
+
+
+@asynccontextmanager
+async def scene(script: Script, *, lease_s: float = 60, **settings: Any) -> AsyncIterator[Scene]:
+    async with Vllm(lambda _: script) as server, desk("vllm", server.url, **settings) as at:
+        yield Scene(at, server, lease_s)
+
+
+async def test_an_answer_goes_to_its_end_and_its_request_is_over() -> None:
+    """At each place where it was read; it is counted, and remembered for a while."""
+    async with scene(Script("Hello")) as now:
+        now.begin(offset=7)
+        assert (now.running.count, now.running.knows("m1")) == (1, True)
+        assert now.running.when_over("m1", PLACE, 9)
+        await now.quiet()
+        assert (now.over, now.outcomes("finished")) == ([(PLACE, 7), (PLACE, 9)], 1)
+        assert (now.running.knows("m1"), now.running.knows("m2")) == (True, False)
+        assert not now.running.when_over("m1", PLACE, 11)
+        assert now.numbers.histograms["tokenmill_caller_first_token_seconds"].count == 1
+        assert now.watching.tail.pins[PARTITION] == 0
+
+
+async def test_of_answers_that_are_over_the_last_ones_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not all that there ever were."""
+    monkeypatch.setattr(module, "ENDED_KEPT", 2)
+    async with scene(Script("Hello")) as now:
+        for name in ("m1", "m2", "m3"):
+            now.begin(name)
+            await now.quiet()
+        assert [now.running.knows(name) for name in ("m1", "m2", "m3")] == [False, True, True]
+
+
+async def test_an_answer_that_is_ended_elsewhere_is_left() -> None:
+    """As by a stop: its server is, too, and its request is over."""
+    async with scene(SLOW) as now:
+        answer = now.begin()
+        await until(lambda: answer.first_s is not None, "it has begun")
+        now.watching.end("another")
+        assert now.running.count == 1
+        now.watching.end("m1")
+        await now.server.generations[0].over()
+        await now.quiet()
+        assert (now.outcomes("stopped"), now.over, now.at.pool.running) == (1, [(PLACE, 0)], 0)
+
+
+async def test_a_failure_is_counted_by_its_kind() -> None:
+    """Beside how the answer ended."""
+    async with scene(Script("", fail="refuse", status=400)) as now:
+        now.begin()
+        await now.quiet()
+        assert (now.outcomes("refused"), now.over) == (1, [(PLACE, 0)])
+        assert now.numbers.value("tokenmill_caller_failures_total", "refused") == 1
+
+
+async def test_a_mistake_of_ours_ends_the_answer_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Behind what was said; nobody waits for it for ever."""
+    async with scene(Script("")) as now:
+        answer = now.at.answer()
+
+        async def wrong() -> Outcome:
+            await answer.writer.open({"format": "hermes"}, 1)
+            await answer.put(Chunk(delta="Hel"))
+            raise ZeroDivisionError
+
+        now.let(answer, wrong())
+        await now.quiet()
+        assert (now.outcomes("refused"), now.over, now.at.status) == (1, [(PLACE, 0)], 500)
+        assert now.at.story() == ["<hermes>", "Hel", f"upstream: {module.FAILED}", "[error]"]
+        assert now.watching.tail.pins[PARTITION] == 0
+    assert "an answer failed: m1" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+
+
+async def test_an_answer_waits_for_kafka_to_be_watched(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that nobody could stop is not begun."""
+    monkeypatch.setattr(module, "AGAIN_S", 0.0)
+    async with scene(Script("Hello")) as now:
+        now.watching.tail.problems = [Unavailable("Kafka does not answer") for _ in range(3)]
+        now.begin()
+        await now.quiet()
+        assert (now.outcomes("finished"), now.watching.tail.problems) == (1, [])
+    assert caplog.text.count("an answer waits: Kafka does not answer") == 3
+
+
+async def test_signs_of_life_are_given_where_nothing_else_is_written() -> None:
+    """So that nobody takes over what waits for a place."""
+    async with scene(Script("Hello"), lease_s=0.3, calls=1) as now:
+        await now.at.pool.take()
+        answer = now.begin()
+        beating = asyncio.create_task(now.running.beat())
+        await until(lambda: len(now.at.written.records) >= 4, "three signs of life")
+        first, *signs = now.at.written.chunks
+        assert "open" in first
+        assert all(sign == {"message_id": "m1"} for sign in signs)
+        beating.cancel()
+        assert answer.first_s is None
+        await now.running.close()
+
+
+async def test_who_writes_gives_no_further_signs() -> None:
+    """Its chunks are signs enough."""
+    async with scene(Script("x" * 240, pause_s=0.02), lease_s=6) as now:
+        beating = asyncio.create_task(now.running.beat())
+        now.begin()
+        await now.quiet()
+        beating.cancel()
+        assert all("seq" in chunk for chunk in now.at.written.chunks)
+
+
+async def test_answers_are_waited_for_then_cut_off(caplog: pytest.LogCaptureFixture) -> None:
+    """Those are not over: who has their partition next takes them over."""
+    caplog.set_level(logging.INFO)
+    async with scene(SLOW) as now:
+        answer = now.begin()
+        await until(lambda: answer.first_s is not None, "it has begun")
+        await now.running.finished(0.05)
+        assert now.running.count == 1
+        await now.running.close()
+        assert (now.running.count, now.over, now.at.pool.running) == (0, [], 0)
+        assert not now.running.knows("m1")
+        assert not any(chunk.get("end") for chunk in now.at.written.chunks)
+        await now.running.finished(60)
+        await now.running.close()
+    assert "1 answers are cut off" in caplog.text
+
+
+async def test_one_that_is_cut_off_before_it_could_begin_has_done_nothing() -> None:
+    """Also while Kafka is asked whether it can be watched."""
+    async with scene(Script("Hello")) as now:
+        now.begin()
+        await now.running.close()
+        now.watching.tail.problems = [Unavailable("Kafka does not answer")]
+        now.begin("m2")
+        await until(lambda: not now.watching.tail.problems, "Kafka was asked")
+        await now.running.close()
+        assert (now.at.written.records, now.over, now.running.count) == ([], [], 0)
+
+
+async def test_what_is_under_way_can_be_seen() -> None:
+    """How many answers, how many of them wait, and which servers are left alone."""
+    async with scene(SLOW, calls=1) as now:
+        now.begin("m1")
+        now.begin("m2")
+        await until(lambda: now.at.pool.waiting == 1, "one waits")
+        seen = [now.numbers.value(f"tokenmill_caller_{name}") for name in ("running", "waiting", "urls_left_alone")]
+        assert seen == [2, 1, 0]
+        await now.running.close()
