@@ -10,6 +10,8 @@ from tests.support.stage import until
 from tokenmill.caller.answer import TAKEOVER
 from tokenmill.caller.writing import RANGE
 from tokenmill.codecs import Chunk
+from tokenmill.errors import Unavailable
+from tokenmill.gateway.sent import unavailable
 from tokenmill.records import header
 
 pytestmark = pytest.mark.integration
@@ -135,6 +137,18 @@ async def test_what_was_stopped_is_over_if_it_had_begun(desk: Desk) -> None:
         await desk.producer.send(desk.topics.tokens, b"talk", stop % message)
     ended, begins = await desk.settled(inherited("m1"), inherited("m2"))
     assert (ended.fate, begins.fate) == ("over", "called-again")
+
+
+async def test_a_kafka_that_is_away_is_waited_for_by_others(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The producer refuses then; to callers that is one more reason to try again, and none to end."""
+
+    async def away(*_: object) -> int:
+        await asyncio.sleep(0)  # as long as the producer waits for a connection others run
+        raise unavailable("Kafka: there is no connection to it")
+
+    monkeypatch.setattr(desk.producer, "partition", away)
+    with pytest.raises(Unavailable, match="there is no connection"):
+        await desk.settled(inherited("m1"))
 
 
 async def test_nothing_is_settled_twice(desk: Desk) -> None:

@@ -23,6 +23,8 @@ from tokenmill.apis.record import RequestRecord
 from tokenmill.caller.answer import TAKEOVER, Answer
 from tokenmill.caller.signs import Signs
 from tokenmill.config import Kafka
+from tokenmill.errors import Unavailable
+from tokenmill.gateway.problems import Refused
 from tokenmill.kafka import deadline, offsets_since, started, stopped
 from tokenmill.records import Headers, PlacedRecord, header
 from tokenmill.worker.connect import make_reader
@@ -88,6 +90,8 @@ class Inheritance:
         """Those for which we have written that record: the answer, its name, its number."""
         self._ends: dict[int, int] = {}
         """The ends of the partitions of `tokens` when reading began."""
+        self._numbers: dict[bytes, int] = {}
+        """The partition of each conversation."""
 
     async def settle(self, inherited: Sequence[Inherited]) -> None:
         """Until each has its fate. Raises `Unavailable`; what has none by then may be settled again."""
@@ -106,8 +110,11 @@ class Inheritance:
             await stopped(consumer)
 
     async def _place(self, consumer: AIOKafkaConsumer, since_ms: int) -> None:
-        numbers = {await self._partition_of(each.who[0]) for each, _ in self._waiting.values()}
-        places = [TopicPartition(self._tokens, number) for number in sorted(numbers)]
+        try:
+            self._numbers = {key: await self._partition_of(key) for key, _ in self._waiting}
+        except Refused as problem:
+            raise Unavailable(f"Kafka: where conversations are: {problem.detail}") from problem
+        places = [TopicPartition(self._tokens, number) for number in sorted(set(self._numbers.values()))]
         consumer.assign(places)
         ends = await deadline(consumer.end_offsets(places), "look up the end of tokens")
         for place, offset in (await offsets_since(consumer, places, since_ms)).items():
@@ -127,7 +134,7 @@ class Inheritance:
         }
         for who, (inherited, signs) in list(self._waiting.items()):
             silent = time.monotonic() - signs.at > self._lease_s
-            if silent and who not in self._taking and await self._partition_of(who[0]) in reached:
+            if silent and who not in self._taking and self._numbers[who[0]] in reached:
                 await self._take_over(inherited, signs)
 
     def _take(self, record: PlacedRecord, *, live: bool) -> None:
