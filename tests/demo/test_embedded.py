@@ -99,7 +99,7 @@ def test_what_ends_by_itself_is_said_with_its_last_words(tmp_path: Path) -> None
             running.enter_context(Toy(tmp_path / "b", "the other", "echo ready; sleep 0.5; echo no more; exit 3")),
         ]
         assert deaths(servers[:1]) == ""
-        with pytest.raises(FatalError, match=r"^the other has ended: ready\nno more$"):
+        with pytest.raises(FatalError, match=r"^the other has ended with 3: ready\nno more$"):
             stay(servers)
 
 

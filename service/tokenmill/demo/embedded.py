@@ -156,7 +156,11 @@ def stay(servers: Sequence[Server]) -> None:
 
 def deaths(servers: Sequence[Server]) -> str:
     """What those said that have ended."""
-    return "; ".join(f"{server.name} has ended: {server.log_end()}" for server in servers if not server.alive)
+    return "; ".join(
+        f"{server.name} has ended with {server.process.returncode}: {server.log_end()}"
+        for server in servers
+        if not server.alive
+    )
 
 
 class _Redis(RedisServer):
