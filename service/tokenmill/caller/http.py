@@ -47,7 +47,9 @@ class Http:
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_S)  # places are counted elsewhere
-        self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
+        self._session = aiohttp.ClientSession(
+            connector=connector, timeout=aiohttp.ClientTimeout(total=None), cookie_jar=aiohttp.DummyCookieJar()
+        )
         return self
 
     async def __aexit__(self, *exception: object) -> None:
