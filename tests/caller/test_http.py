@@ -98,7 +98,7 @@ async def test_silence_ends(pieces: Sequence[bytes], settings: dict[str, float])
         ((SSE, chunk(b"Hel")), "reset"),
         ((b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nHel",), "close"),
         ((b"NONSENSE\r\n\r\n",), "close"),
-        ((SSE, b"no-number\r\n\r\n"), "close"),
+        ((SSE + b"no-number\r\n\r\n",), "close"),
         ((b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nHel",), "close"),
     ],
 )
@@ -107,6 +107,13 @@ async def test_a_connection_that_is_lost_is_no_end(pieces: Sequence[bytes], then
     async with raw_server(*pieces, then=then) as server:
         problem = await problem_of(server.url)
     assert (problem.kind, problem.status, problem.again) == ("broken-off", 502, True)
+
+
+async def test_a_body_whose_frames_are_broken_in_the_middle_is_given_up() -> None:
+    """At the latest when it has been silent for too long: aiohttp closes the connection and tells nobody."""
+    async with raw_server(SSE, chunk(b"Hel"), b"no-number\r\n\r\n") as server:
+        problem = await problem_of(server.url, silence_s=0.2)
+    assert problem.kind in ("slow", "broken-off")
 
 
 @pytest.mark.parametrize(
@@ -220,6 +227,14 @@ async def test_the_next_call_takes_the_same_connection() -> None:
     async with raw_server(answer(200, b"Hi"), then="again") as server, Http() as http:
         assert [await streamed(http, server.url) for _ in range(3)] == [b"Hi"] * 3
         assert server.connections == 1
+
+
+async def test_a_cookie_of_a_server_s_is_not_kept() -> None:
+    """It would lead all answers to one replica, and go to every port of the host."""
+    async with raw_server(answer(200, b"Hi", more="set-cookie: a=b\r\n"), then="again") as server, Http() as http:
+        for _ in range(2):
+            await streamed(http, server.url.replace("127.0.0.1", "localhost"))
+        assert [b"cookie" in request.lower() for request in server.requests] == [False, False]
 
 
 @pytest.mark.parametrize(("pieces", "then"), [((), "reset"), ((), "silent"), ((answer(500, b"no"),), "close")])

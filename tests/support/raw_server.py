@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 Then: TypeAlias = Literal["close", "reset", "silent", "again"]
 
 SSE = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+TURNS = 20
 LINGER_NOT = b"\x01\x00\x00\x00\x00\x00\x00\x00"
 
 
@@ -62,6 +63,8 @@ class RawServer:
         for piece in self._pieces:
             writer.write(piece)
             await writer.drain()
+            for _ in range(TURNS):
+                await asyncio.sleep(0)  # a client in this loop reads it before the next one comes
 
     async def close(self) -> None:
         """Leave no connection."""
