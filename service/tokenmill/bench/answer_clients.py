@@ -28,7 +28,8 @@ DRAIN_S = 60.0
 
 BEGUN, OVER = "begun", "over"
 
-_SENT = re.compile(rb'" (\d{16})"')
+_SENT = re.compile(rb" (\d{16})")
+"""Several tokens may have become one event."""
 
 _OK = b"HTTP/1.1 200 "
 
