@@ -18,6 +18,8 @@ from tests.support.model_servers.vllm import Vllm
 from tests.support.model_servers.wire import Body, prompt_tokens
 from tests.support.sdk_loops import MODELS, Model, turn_of
 from tokenmill.config import Config, Kafka, Topics
+from tokenmill.formats import find_format
+from tokenmill.formats.history import format_call
 from tokenmill.servers.front import FrontProcess
 from tokenmill.servers.worker import WorkerProcess
 from tokenmill.worker.topics import create_topics
@@ -28,6 +30,11 @@ START_S = 60.0
 
 WORDS = "Hello there, friend."
 """What is answered to anything else."""
+
+PLACE = {"location": "Paris"}
+"""The arguments of a call of any other tool."""
+
+HERMES = find_format("hermes")
 
 TEMPLATE = '{"messages": {{ messages | tojson }}, "tools": {{ tools | tojson }}}'
 """A chat template whose prompt shows all that it was given."""
@@ -65,10 +72,15 @@ def answering(model: Model) -> Callable[[Body], Script]:
             return Script(model.raw(turn_of(shown["messages"])), cut=7)
         if tools and not turn_of(shown["messages"]):
             name = tools[0]["function"]["name"]
-            return Script(f'<tool_call>\n{{"name": "{name}", "arguments": {{"location": "Paris"}}}}\n</tool_call>')
+            return Script(_from_there(format_call(HERMES, name, PLACE), shown["messages"][-1]))
         return Script(WORDS)
 
     return answer
+
+
+def _from_there(text: str, last: Mapping[str, Any]) -> str:
+    """What is left of a text of which the assistant's turn has the beginning already."""
+    return text.removeprefix(last["content"]) if last["role"] == "assistant" else text
 
 
 def _server(model: Model) -> FakeModelServer:
