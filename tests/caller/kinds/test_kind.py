@@ -1,15 +1,81 @@
 """What all kinds of model servers have in common."""
 
-from typing import get_args
+from collections.abc import Callable, Mapping
+from typing import Any, get_args
 
+import msgspec
 import pytest
 
-from tests.support.calling import HI, NAMED, OTHER, TOOL, chat, plan_of
-from tokenmill.apis.ask import Ask, BadAsk
+from tests.support.calling import (
+    HI,
+    HISTORY,
+    NAMED,
+    OTHER,
+    TOOL,
+    answered,
+    chat,
+    ends_of,
+    plan_of,
+    prompt_from,
+    text_of,
+)
+from tests.support.model_servers.anthropic import Anthropic
+from tests.support.model_servers.llama_cpp import LlamaCpp
+from tests.support.model_servers.ollama import Ollama
+from tests.support.model_servers.openai_like import OpenAiLike
+from tests.support.model_servers.serving import FakeModelServer
+from tests.support.model_servers.sglang import Sglang
+from tests.support.model_servers.speech import Script
+from tests.support.model_servers.vllm import Vllm
+from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.caller.kinds import KINDS, Plan, find_kind
 from tokenmill.caller.kinds.kind import Base, Call, given
 from tokenmill.config import Upstream
 from tokenmill.config.upstreams import Kind as Configured
+
+SERVERS: Mapping[str, Callable[..., FakeModelServer]] = {
+    "vllm": Vllm,
+    "sglang": Sglang,
+    "llama.cpp": LlamaCpp,
+    "ollama": Ollama,
+    "openai": OpenAiLike,
+    "completions": Vllm,
+    "anthropic": Anthropic,
+}
+PARAMETERS = TOOL["function"]["parameters"]
+LOOPS: Mapping[str, Json] = {
+    "chat": chat(*HISTORY, tools=[TOOL]),
+    "responses": {
+        "model": "m",
+        "instructions": "Be brief.",
+        "tools": [{"type": "function", "name": "now", "parameters": PARAMETERS}],
+        "input": [
+            {"role": "developer", "content": "No jokes."},
+            HI,
+            {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "Which zone?"}]},
+            {"type": "function_call", "call_id": "c1", "name": "now", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "noon"},
+        ],
+    },
+    "messages": {
+        "model": "m",
+        "max_tokens": 99,
+        "system": "Be brief.",
+        "tools": [{"name": "now", "input_schema": PARAMETERS}],
+        "messages": [
+            HI,
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "Which zone?", "signature": "s"},
+                    {"type": "tool_use", "id": "c1", "name": "now", "input": {}},
+                ],
+            },
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "noon"}]},
+        ],
+    },
+}
+"""Behind a call and its result, in each API."""
 
 
 def test_the_kinds_are_those_of_the_configuration() -> None:
@@ -57,3 +123,23 @@ def test_a_kind_without_wishes_needs_one_request() -> None:
 def test_fields_without_a_value_are_left_out() -> None:
     """Nothing and an empty list; zero and an empty object are values."""
     assert given(a=None, b=[], c=0, d={}, e="", f=False) == {"c": 0, "d": {}, "e": "", "f": False}
+
+
+@pytest.mark.parametrize("api", LOOPS)
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_every_kind_of_server_takes_a_loop_of_tools_by_every_api(kind: str, api: str) -> None:
+    """And goes on behind the result."""
+    each, script = find_kind(kind), Script("At noon.")
+
+    def answer(_: Any) -> Script:
+        return script
+
+    async with SERVERS[kind](answer) as server:
+        plan = plan_of(kind, LOOPS[api], api)
+        if each.rendering(plan) is not None:
+            plan = await prompt_from(server, each, plan)
+        elif kind == "completions":
+            plan = msgspec.structs.replace(plan, prompt="P")
+        chunks = await answered(server, each, each.call(plan))
+    assert text_of(chunks) == script.text
+    assert (len(ends_of(chunks)), chunks[-1].end) == (1, True)
