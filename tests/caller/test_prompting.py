@@ -50,9 +50,19 @@ async def test_a_template_renders_the_conversation(template: str, renderer: Rend
     """Texts in one piece, arguments as objects, the tools, and what the request says besides."""
     body = chat(*HISTORY, tools=[TOOL], reasoning_effort="low", chat_template_kwargs={"mood": "!"})
     plan = await prompt("completions", "", renderer, body, template_file=template)
-    assert plan.prompt == "[now]<system>Be brief.<developer>No jokes.<user>hi<assistant>(CET)<tool>noonlow!<assistant>"
+    assert plan.prompt == "[now]<system>Be brief.<system>No jokes.<user>hi<assistant>(CET)<tool>noonlow!<assistant>"
     none = chat(tools=[TOOL], tool_choice="none", chat_template_kwargs="?")
     assert (await prompt("completions", "", renderer, none, template_file=template)).prompt == "<user>hi<assistant>"
+
+
+@pytest.mark.parametrize(("knows", "role"), [("", "system"), ("{# developer #}", "developer")])
+async def test_a_developer_is_the_system_where_a_template_does_not_know_the_role(
+    knows: str, role: str, tmp_path: Path, renderer: Renderer
+) -> None:
+    """Most leave out messages of roles that they do not know, and say nothing."""
+    (tmp_path / "t.jinja").write_text(f"{knows}{{% for m in messages %}}<{{{{ m.role }}}}>{{% endfor %}}")
+    plan = await prompt("completions", "", renderer, chat(*HISTORY[1:3]), template_file=str(tmp_path / "t.jinja"))
+    assert plan.prompt == f"<{role}><user>"
 
 
 async def test_a_template_goes_before_the_server_s_own(template: str, renderer: Renderer) -> None:

@@ -15,6 +15,9 @@ from tokenmill.templates.rendering import CannotRender
 
 BAD_REQUEST = 400
 
+DEVELOPER = "developer"
+"""The role that OpenAI's newer clients send in place of the system's."""
+
 
 async def prompted(
     served: Served, plan: Plan, renderer: Renderer, http: Http, url: str, headers: Mapping[str, str]
@@ -39,8 +42,11 @@ async def _rendered(template: str, plan: Plan, renderer: Renderer) -> str:
     further = kwargs if isinstance(kwargs, dict) else {}
     if ask.reasoning_effort is not None:
         further = {**further, "reasoning_effort": ask.reasoning_effort}
+    messages = [for_template(each) for each in ask.messages]
+    if DEVELOPER not in template:  # a template that does not know the role leaves its messages out, and says nothing
+        messages = [each | {"role": "system"} if each["role"] == DEVELOPER else each for each in messages]
     try:
-        return await renderer.render(template, [for_template(each) for each in ask.messages], plan.tools, further)
+        return await renderer.render(template, messages, plan.tools, further)
     except CannotRender as problem:
         raise UpstreamFailed(str(problem), "refused", BAD_REQUEST, again=False) from problem
 
