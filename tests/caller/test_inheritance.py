@@ -31,7 +31,7 @@ async def test_what_has_ended_is_over(desk: Desk) -> None:
     writer = await desk.wrote("m1", "all")
     await writer.put(Chunk(finish_reason="stop", end=True))
     await writer.acknowledged()
-    (found,) = await desk.settled(inherited("m1", age_s=0))
+    (found,) = await desk.settled(inherited("m1"))
     assert (found.fate, found.answer) == ("over", None)
     assert found.seconds < LEASE_S
 
@@ -53,6 +53,14 @@ async def test_what_is_alive_is_left_to_whoever_writes_it(desk: Desk) -> None:
     assert await desk.told() == {"m1": ["a", "[stop]"]}
 
 
+async def test_silence_counts_while_somebody_listens(desk: Desk) -> None:
+    """What is old when it is found may have a caller that could not write, or whose clock is another one."""
+    await desk.wrote("m1", "a")
+    found = await desk.settled(inherited("m1", age_s=60), inherited("m2", age_s=60))
+    assert [each.fate for each in found] == ["failed", "called-again"]
+    assert min(each.seconds for each in found) > LEASE_S
+
+
 async def test_what_has_brought_nothing_is_asked_for_again(desk: Desk) -> None:
     """In the next range, by a record that names its writer; what the one before still writes has no effect."""
     before = await desk.wrote("m1")
@@ -70,7 +78,7 @@ async def test_what_has_brought_nothing_is_asked_for_again(desk: Desk) -> None:
 
 async def test_who_begins_after_a_takeover_is_not_heard(desk: Desk) -> None:
     """A caller that stood still between reading a request and its first record: two writers are never mixed."""
-    (found,) = await desk.settled(inherited("m1", age_s=2 * LEASE_S))
+    (found,) = await desk.settled(inherited("m1"))
     assert found.fate == "called-again"
     assert found.answer is not None
     late = await desk.wrote("m1", "late, ", "and wrong")
@@ -106,7 +114,7 @@ async def test_more_than_text_is_not_gone_on_with(desk: Desk) -> None:
 async def test_of_two_that_take_over_one_has_the_answer(desk: Desk) -> None:
     """The first record of a range counts; the other one sees that it is alive, and waits for its end."""
     await desk.wrote("m1")
-    both = [asyncio.create_task(desk.settled(inherited("m1", age_s=LEASE_S))) for _ in range(2)]
+    both = [asyncio.create_task(desk.settled(inherited("m1"))) for _ in range(2)]
     (won,), (waits,) = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
     (found,) = won.result()
     assert found.fate == "called-again"

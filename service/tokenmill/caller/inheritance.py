@@ -4,9 +4,11 @@ Rules of this file:
 
 1. The log says everything. An answer is alive as long as somebody writes it: a caller writes at least three times in
    `caller.lease_s`. One that has ended is done; one that is alive is left to whoever writes it.
-2. One of which nothing came for so long is taken over: by a record in the next range of numbers, behind which what the
+2. Silence counts while we listen, by our own clock: with the log read to its end, and Kafka answering. Records that
+   could not be written for a while, or have times of another clock, are no silence.
+3. One of which nothing came for so long is taken over: by a record in the next range of numbers, behind which what the
    one before still writes is dropped (see `writing`). If several try, the first one in the log has it.
-3. So what lies before that record is all there will be of it. If that is nothing, the model is called again. Else it is
+4. So what lies before that record is all there will be of it. If that is nothing, the model is called again. Else it is
    gone on with, where the upstream `continues`; or it ends as one that failed. Which of these is counted, and logged.
 """
 
@@ -33,6 +35,9 @@ log = logging.getLogger(__name__)
 
 POLL_MS = 100
 """Between two looks whether somebody has been silent for too long."""
+
+DEAF_MS = 1_500
+"""Without an answer of Kafka's: where nothing is new, it answers twice a second."""
 
 EARLIER_MS = 1_000
 """Before the request's own time that is read: clocks of fronts and callers differ."""
@@ -88,8 +93,8 @@ class Inheritance:
         self._waiting: dict[tuple[bytes, str], tuple[Inherited, Signs]] = {}
         self._taking: dict[tuple[bytes, str], tuple[Answer, bytes, int]] = {}
         """Those for which we have written that record: the answer, its name, its number."""
-        self._ends: dict[int, int] = {}
-        """The ends of the partitions of `tokens` when reading began."""
+        self._listens_since = 0.0
+        """In monotonic seconds."""
         self._numbers: dict[bytes, int] = {}
         """The partition of each conversation."""
 
@@ -97,10 +102,7 @@ class Inheritance:
         """Until each has its fate. Raises `Unavailable`; what has none by then may be settled again."""
         if not inherited:
             return  # all of it was settled before reading failed
-        now, now_ms = time.monotonic(), time.time() * 1000
-        for each in inherited:
-            age = max(0.0, now_ms - each.time_ms) / 1000
-            self._waiting[each.who] = each, Signs(now - age)
+        self._waiting = {each.who: (each, Signs(time.monotonic())) for each in inherited}
         consumer = await started(lambda: make_reader(self._kafka), "read tokens", self._kafka.startup_timeout_s)
         try:
             await self._place(consumer, min(each.time_ms for each in inherited) - EARLIER_MS)
@@ -116,33 +118,36 @@ class Inheritance:
             raise Unavailable(f"Kafka: where conversations are: {problem.detail}") from problem
         places = [TopicPartition(self._tokens, number) for number in sorted(set(self._numbers.values()))]
         consumer.assign(places)
-        ends = await deadline(consumer.end_offsets(places), "look up the end of tokens")
         for place, offset in (await offsets_since(consumer, places, since_ms)).items():
             consumer.seek(place, offset)
-        self._ends = {place.partition: end for place, end in ends.items()}
 
     async def _look(self, consumer: AIOKafkaConsumer) -> None:
         """What was written, then who is silent."""
         batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), "read tokens")
-        for place, records in batches.items():
+        for records in batches.values():
             for record in records:
-                self._take(record, live=record.offset >= self._ends[place.partition])
-        reached = {
-            number
-            for number, end in self._ends.items()
-            if await deadline(consumer.position(TopicPartition(self._tokens, number)), "read tokens") >= end
-        }
+                self._take(record)
+        hears = [await self._hears(consumer, place) for place in consumer.assignment()]
+        now = time.monotonic()
+        if not all(hears):
+            self._listens_since = now
         for who, (inherited, signs) in list(self._waiting.items()):
-            silent = time.monotonic() - signs.at > self._lease_s
-            if silent and who not in self._taking and self._numbers[who[0]] in reached:
+            if now - max(signs.at, self._listens_since) > self._lease_s and who not in self._taking:
                 await self._take_over(inherited, signs)
 
-    def _take(self, record: PlacedRecord, *, live: bool) -> None:
+    @staticmethod
+    async def _hears(consumer: AIOKafkaConsumer, place: TopicPartition) -> bool:
+        """Whether Kafka has just said where a partition ends, and all of it is read."""
+        end, told_ms = consumer.last_stable_offset(place), consumer.last_poll_timestamp(place)
+        if end is None or told_ms is None or time.time() * 1000 - told_ms > DEAF_MS:
+            return False
+        return bool(await deadline(consumer.position(place), "read tokens") >= end)
+
+    def _take(self, record: PlacedRecord) -> None:
         """A record of `tokens`: of one that is waited for, a sign of it."""
         for message_id in _messages(record.key, self._waiting):
             inherited, signs = self._waiting[record.key or b"", message_id]
-            age = 0.0 if live else max(0.0, time.time() * 1000 - record.timestamp) / 1000
-            took = signs.take(record, message_id, time.monotonic() - age)
+            took = signs.take(record, message_id, time.monotonic())
             if signs.ended:
                 self._settle(inherited, "over", None, "")
             elif took is not None:

@@ -17,7 +17,7 @@ class Signs:
     """A function of the answer's records, but for the times at which they were seen."""
 
     def __init__(self, at: float) -> None:
-        """`at`: when it was heard of last, in monotonic seconds; at first, when it was asked for."""
+        """`at`: when it was heard of last, in monotonic seconds; at first, when it is looked after."""
         self.at = at
         self.range = -1
         """The number of the writer that has it."""
