@@ -1,5 +1,6 @@
 """The official SDKs for Python before the front: tool loops of three turns in every format, errors, and retries."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
@@ -10,11 +11,11 @@ import openai
 import pytest
 
 from tests.support.sdk_checks import check_direct, check_server, check_shown
-from tests.support.sdk_clients import ASKS, LOOPS, openai_client
+from tests.support.sdk_clients import ASKS, LOOPS, anthropic_client, openai_client
 from tests.support.sdk_cuts import cutting
 from tests.support.sdk_direct import direct
 from tests.support.sdk_loops import MODELS, question
-from tests.support.sdk_stack import WORDS, SdkStack, sdk_stack
+from tests.support.sdk_stack import PLACE, WORDS, SdkStack, asked_of, sdk_stack
 
 pytestmark = pytest.mark.integration
 
@@ -77,6 +78,31 @@ def test_the_judge_sees_another_answer(stack: SdkStack, library: str) -> None:
         check_shown(turns, MODELS["hermes"], "chat")
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_a_call_that_has_to_be_made_is_made(stack: SdkStack, model: str) -> None:
+    """Named or any, by each API: the prompt has the beginning of the call, and the SDK shows all of it."""
+    words = f"Where? {uuid4()}"
+    said: Any = [{"role": "user", "content": words}]
+    shape = {"name": "look", "description": "Looks", "parameters": {"type": "object", "properties": {}}}
+    with openai_client(stack.url) as client:
+        tools: Any = [{"type": "function", "function": shape}]
+        done: Any = client.chat.completions.create(model=model, messages=said, tools=tools, tool_choice="required")
+        (call,) = done.choices[0].message.tool_calls
+        assert (call.function.name, json.loads(call.function.arguments)) == ("look", PLACE)
+        named: Any = {"tools": [{"type": "function", **shape}], "tool_choice": {"type": "function", "name": "look"}}
+        (item,) = client.responses.create(model=model, input=words, **named).output
+        assert item.type == "function_call"
+        assert (item.name, json.loads(item.arguments)) == ("look", PLACE)
+    with anthropic_client(stack.url) as client:
+        any_: Any = {"tools": [{"name": "look", "input_schema": shape["parameters"]}], "tool_choice": {"type": "any"}}
+        (block,) = client.messages.create(model=model, max_tokens=99, messages=said, **any_).content
+        assert block.type == "tool_use"
+        assert (block.name, block.input) == ("look", PLACE)
+    begun = [asked_of(generation.body)["begun"] for generation in stack.generations(model, words)]
+    assert len(begun) == 3
+    assert all(begun)
+
+
 def failure(way: str, url: str, model: str, words: str, **fields: Any) -> Any:
     """The SDK's exception."""
     with pytest.raises((openai.APIError, anthropic.APIError)) as caught:
@@ -108,12 +134,13 @@ def test_a_field_that_is_not_had_is_named(stack: SdkStack, way: str) -> None:
     ("way", "status", "model"), [(*pair, SERVERS[at % len(SERVERS)]) for at, pair in enumerate(product(WAYS, REFUSALS))]
 )
 def test_a_refusal_of_the_server_keeps_its_status(stack: SdkStack, way: str, status: int, model: str) -> None:
-    """Streamed or not, of each kind of server: the SDK's class for it, with the server's own words."""
+    """Streamed or not, of each kind of server: the SDK's class for it, with the server's own words. Then it answers."""
     error = failure(way, stack.url, model, f"refuse {status}")
     assert type(error).__name__ == REFUSALS[status]["messages" in way]
     assert error.status_code == status
     assert "refused by its script" in str(error)
     assert ("retry-after" in error.response.headers) == (status in (429, 503))
+    assert ASKS[way](stack.url, model, "Hello") == WORDS
 
 
 @pytest.mark.parametrize("model", SERVERS)

@@ -1,10 +1,13 @@
 """The official SDKs for Python, each running the tool loop: every turn as the SDK shows it when it is over."""
 
 import json
+import ssl
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+import anthropic
+import openai
 from anthropic import Anthropic
 from anthropic.types import Message
 from openai import OpenAI
@@ -25,12 +28,18 @@ ANTHROPIC_TOOLS = [
 ]
 
 
+TLS = ssl.create_default_context()
+"""Nobody uses it, but each client would make one of its own, which takes longer than a request."""
+
+
 def openai_client(url: str, retries: int = 0) -> OpenAI:
-    return OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=retries, timeout=TIMEOUT_S)
+    http = openai.DefaultHttpxClient(verify=TLS)
+    return OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=retries, timeout=TIMEOUT_S, http_client=http)
 
 
 def anthropic_client(url: str, retries: int = 0) -> Anthropic:
-    return Anthropic(base_url=url, api_key="x", max_retries=retries, timeout=TIMEOUT_S)
+    http = anthropic.DefaultHttpxClient(verify=TLS)
+    return Anthropic(base_url=url, api_key="x", max_retries=retries, timeout=TIMEOUT_S, http_client=http)
 
 
 def chat(url: str, model: str, question: str, *, stream: bool) -> list[Turn]:

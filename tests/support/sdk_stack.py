@@ -34,16 +34,23 @@ WORDS = "Hello there, friend."
 PLACE = {"location": "Paris"}
 """The arguments of a call of any other tool."""
 
-HERMES = find_format("hermes")
-
 TEMPLATE = '{"messages": {{ messages | tojson }}, "tools": {{ tools | tojson }}}'
 """A chat template whose prompt shows all that it was given."""
 
 
 def asked_of(body: Body) -> dict[str, Any]:
-    """Messages and tools as the model sees them: of a body with messages, or with a prompt of `TEMPLATE`."""
-    shown: dict[str, Any] = body if "messages" in body else json.loads(body["prompt"])
-    return {"messages": shown["messages"], "tools": shown.get("tools") or []}
+    """Messages and tools as the model sees them, and what its answer begins with: of either kind of body.
+
+    They are in messages, or in a prompt of `TEMPLATE`.
+    """
+    if "messages" not in body:
+        shown, end = json.JSONDecoder().raw_decode(body["prompt"])
+        return {**shown, "tools": shown["tools"] or [], "begun": body["prompt"][end:]}
+    messages, begun = body["messages"], ""
+    if body.get("continue_final_message"):
+        *messages, last = messages
+        begun = last["content"]
+    return {"messages": messages, "tools": body.get("tools") or [], "begun": begun}
 
 
 def _prompt(body: Body) -> str:
@@ -71,16 +78,11 @@ def answering(model: Model) -> Callable[[Body], Script]:
         if words.startswith("Plan"):
             return Script(model.raw(turn_of(shown["messages"])), cut=7)
         if tools and not turn_of(shown["messages"]):
-            name = tools[0]["function"]["name"]
-            return Script(_from_there(format_call(HERMES, name, PLACE), shown["messages"][-1]))
+            call = format_call(find_format(model.format), tools[0]["function"]["name"], PLACE)
+            return Script(call.removeprefix(shown["begun"]))
         return Script(WORDS)
 
     return answer
-
-
-def _from_there(text: str, last: Mapping[str, Any]) -> str:
-    """What is left of a text of which the assistant's turn has the beginning already."""
-    return text.removeprefix(last["content"]) if last["role"] == "assistant" else text
 
 
 def _server(model: Model) -> FakeModelServer:
