@@ -205,6 +205,21 @@ async def test_who_was_frozen_is_not_heard_any_more(desk: Desk, model: Model, st
     assert len(model.of("m1")) == 2
 
 
+async def test_an_answer_that_comes_back_to_who_had_lost_it_goes_on(desk: Desk, model: Model, start: Start) -> None:
+    """It has come to its end there, and that counted for nothing: the log says so."""
+    model.scripts["m1"] = SLOW
+    first = start("first")
+    await desk.ask(request("m1", "goes-on"))
+    await model.says("m1")
+    first.freeze()
+    second = start("second")
+    await until(lambda: "is continued" in second.log.read_text(), "another one has it")
+    second.kill()
+    first.thaw()
+    assert (await answered(desk, "m1"))["m1"] == f"{SLOW.text}[stop]"
+    assert len(model.of("m1")) == 3
+
+
 async def test_who_was_frozen_begins_nothing_of_what_came_meanwhile(desk: Desk, model: Model, start: Start) -> None:
     """It may still read the topic before it hears that the partition is another's."""
     model.scripts["m1"] = SLOW

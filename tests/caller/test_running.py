@@ -4,10 +4,10 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
-from aiokafka import TopicPartition
 
 from tests.support.answering import Desk, desk, request
 from tests.support.model_servers.speech import Script
@@ -22,7 +22,6 @@ from tokenmill.codecs import Chunk
 from tokenmill.errors import Unavailable
 from tokenmill.observe import CALLER_METRICS, Numbers
 
-PLACE = TopicPartition("requests", 0)
 SLOW = Script("x" * 4_000, pause_s=0.02)
 
 
@@ -35,7 +34,8 @@ class Scene:
         self.watching = Watching()
         self.numbers = Numbers(CALLER_METRICS)
         self.running = Running(at.means, self.watching.finishes, lease_s, self.numbers)
-        self.over: list[tuple[TopicPartition, int]] = []
+        self.over: list[int] = []
+        """Offsets."""
 
     def begin(self, message_id: str = "m1", offset: int = 0) -> Answer:
         """Let an answer run."""
@@ -46,10 +46,7 @@ class Scene:
     def let(self, answer: Answer, work: Coroutine[Any, Any, Outcome], message_id: str = "m1", offset: int = 0) -> None:
         """Let some work of an answer go to its end."""
         asked = Inherited("c", request(message_id=message_id), offset, 0)
-        self.running.begin(asked, answer, work, [(PLACE, offset)], self._over)
-
-    def _over(self, place: TopicPartition, offset: int) -> None:
-        self.over.append((place, offset))
+        self.running.begin(asked, answer, work, partial(self.over.append, offset))
 
     async def quiet(self) -> None:
         """Nothing is under way."""
@@ -67,27 +64,30 @@ async def scene(script: Script, *, lease_s: float = 60, **settings: Any) -> Asyn
 
 
 async def test_an_answer_goes_to_its_end_and_its_request_is_over() -> None:
-    """At each place where it was read; it is counted, and remembered for a while."""
+    """It is counted, and not remembered: what is over here may not be over in the log."""
     async with scene(Script("Hello")) as now:
         now.begin(offset=7)
         assert (now.running.count, now.running.knows("m1")) == (1, True)
-        assert now.running.when_over("m1", PLACE, 9)
         await now.quiet()
-        assert (now.over, now.outcomes("finished")) == ([(PLACE, 7), (PLACE, 9)], 1)
-        assert (now.running.knows("m1"), now.running.knows("m2")) == (True, False)
-        assert not now.running.when_over("m1", PLACE, 11)
+        assert (now.over, now.outcomes("finished")) == ([7], 1)
+        assert not now.running.knows("m1")
         assert now.numbers.histograms["tokenmill_caller_first_token_seconds"].count == 1
         assert now.watching.tail.pins[PARTITION] == 0
 
 
-async def test_of_answers_that_are_over_the_last_ones_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not all that there ever were."""
-    monkeypatch.setattr(module, "ENDED_KEPT", 2)
-    async with scene(Script("Hello")) as now:
-        for name in ("m1", "m2", "m3"):
-            now.begin(name)
-            await now.quiet()
-        assert [now.running.knows(name) for name in ("m1", "m2", "m3")] == [False, True, True]
+async def test_an_answer_that_is_taken_over_from_ourselves_is_left() -> None:
+    """As soon as the one that goes on begins; the end of the first is none of the second's."""
+    async with scene(SLOW) as now:
+        first = now.begin(offset=7)
+        await until(lambda: first.first_s is not None, "it has begun")
+        second = now.begin(offset=9)
+        await now.server.generations[0].over()
+        await until(lambda: now.over == [7], "the first is over")
+        assert (now.running.count, now.running.knows("m1"), now.outcomes("stopped")) == (1, True, 1)
+        await until(lambda: second.first_s is not None, "the second goes on")
+        now.watching.end("m1")
+        await now.quiet()
+        assert now.over == [7, 9]
 
 
 async def test_an_answer_that_is_ended_elsewhere_is_left() -> None:
@@ -100,7 +100,7 @@ async def test_an_answer_that_is_ended_elsewhere_is_left() -> None:
         now.watching.end("m1")
         await now.server.generations[0].over()
         await now.quiet()
-        assert (now.outcomes("stopped"), now.over, now.at.pool.running) == (1, [(PLACE, 0)], 0)
+        assert (now.outcomes("stopped"), now.over, now.at.pool.running) == (1, [0], 0)
 
 
 async def test_a_failure_is_counted_by_its_kind() -> None:
@@ -108,7 +108,7 @@ async def test_a_failure_is_counted_by_its_kind() -> None:
     async with scene(Script("", fail="refuse", status=400)) as now:
         now.begin()
         await now.quiet()
-        assert (now.outcomes("refused"), now.over) == (1, [(PLACE, 0)])
+        assert (now.outcomes("refused"), now.over) == (1, [0])
         assert now.numbers.value("tokenmill_caller_failures_total", "refused") == 1
 
 
@@ -124,7 +124,7 @@ async def test_a_mistake_of_ours_ends_the_answer_and_is_logged(caplog: pytest.Lo
 
         now.let(answer, wrong())
         await now.quiet()
-        assert (now.outcomes("refused"), now.over, now.at.status) == (1, [(PLACE, 0)], 500)
+        assert (now.outcomes("refused"), now.over, now.at.status) == (1, [0], 500)
         assert now.at.story() == ["<hermes>", "Hel", f"upstream: {module.FAILED}", "[error]"]
         assert now.watching.tail.pins[PARTITION] == 0
     assert "an answer failed: m1" in caplog.text

@@ -3,7 +3,8 @@
 1. A partition's owner begins what is asked for from then on. What was asked for before is inherited (`inheritance`): it
    may be under way at somebody else, or nobody.
 2. An answer that has begun here goes on here, whoever has its partition: a rebalance cuts nobody off. Who gets the
-   partition sees in the log that it is alive, and when it has ended.
+   partition sees in the log that it is alive, and when it has ended: we, too, if we get it back, as another one may
+   have taken it over meanwhile.
 3. What is committed lies below every request whose answer has no end yet.
 4. Who stood still asks the group whether it is a member before it begins what it has read (`membership`).
 5. Of requests with the same `key` and `attempt` the first one counts: they are in one partition.
@@ -14,6 +15,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -25,7 +27,7 @@ from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Fate, Inheritance, Inherited
 from tokenmill.caller.membership import Membership
 from tokenmill.caller.offsets import Offsets
-from tokenmill.caller.running import Running
+from tokenmill.caller.running import Over, Running
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.kafka import deadline, offsets_since, started, stopped
@@ -137,13 +139,11 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         inherited = Inherited(
             record.key.decode(errors="replace"), request, record.offset, record.timestamp, trace_context(record.headers)
         )
-        if self._running.knows(request.message_id):  # the partition was away, and the answer was not
-            offsets.take(record.offset, finished=not self._running.when_over(request.message_id, place, record.offset))
-            return
-        offsets.take(record.offset, finished=False)
-        if record.offset < offsets.inherited_until:
+        is_inherited = record.offset < offsets.inherited_until
+        offsets.take(record.offset, finished=not is_inherited and self._running.knows(request.message_id))
+        if is_inherited:
             self._inherited.setdefault(place, []).append(inherited)
-        else:
+        elif not self._running.knows(request.message_id):  # a record that was written twice is one request
             self._begin(place, inherited, self._answer(inherited, 0))
 
     def _repeats(self, request: RequestRecord) -> bool:
@@ -165,15 +165,13 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         )
 
     def _begin(self, place: TopicPartition, inherited: Inherited, answer: Answer) -> None:
-        over = [(place, inherited.offset)]
-        if self._running.count >= self._config.caller.answers:
-            self._running.begin(inherited, answer, answer.give_up(OVERLOADED, TOO_MANY), over, self._over)
-        else:
-            self._running.begin(inherited, answer, answer.run(), over, self._over)
+        full = self._running.count >= self._config.caller.answers
+        work = answer.give_up(OVERLOADED, TOO_MANY) if full else answer.run()
+        self._running.begin(inherited, answer, work, self._over(place, inherited))
 
-    def _over(self, place: TopicPartition, offset: int) -> None:
-        if (offsets := self._offsets.get(place)) is not None:
-            offsets.done(offset)
+    def _over(self, place: TopicPartition, inherited: Inherited) -> Over:
+        """What an end is told to: the offsets of today, not those of a later time at which the partition is ours."""
+        return partial(self._offsets[place].done, inherited.offset)
 
     # What others may have begun
 
@@ -215,12 +213,12 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     ) -> None:
         self._numbers.add("tokenmill_caller_inherited_total", fate)
         if answer is None:
-            self._over(place, inherited.offset)
+            self._over(place, inherited)()
             return
         log.warning("an answer was taken over, and is %s: %s", fate, inherited.request.message_id)
         if fate == "failed":
             work = answer.give_up(LOST, BAD_GATEWAY)
-            self._running.begin(inherited, answer, work, [(place, inherited.offset)], self._over)
+            self._running.begin(inherited, answer, work, self._over(place, inherited))
         else:
             answer.go_on(text)
             self._begin(place, inherited, answer)

@@ -1,12 +1,12 @@
-"""The answers of a process that are under way: each a task, watched from outside, with signs of life in the log."""
+"""The answers of a process that are under way: each a task, watched from outside, with signs of life in the log.
+
+What is over here says nothing of the answer: another caller may have taken it over. So nothing is remembered of it.
+"""
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeAlias
-
-from aiokafka import TopicPartition
 
 from tokenmill.caller.answer import Answer, Means, Outcome
 from tokenmill.caller.finishes import Finishes
@@ -19,9 +19,6 @@ log = logging.getLogger(__name__)
 SIGNS = 3
 """Of life in one lease: one may be late."""
 
-ENDED_KEPT = 10_000
-"""Answers that are over and are remembered: a partition that comes back is read from its last commit."""
-
 CLOSE_S = 3.0
 """For answers that are cut off to leave their servers."""
 
@@ -30,19 +27,15 @@ AGAIN_S = 0.5
 
 FAILED, SERVER_ERROR = "the caller failed; its log says why", 500
 
-Place: TypeAlias = tuple[TopicPartition, int]
-"""Where a request is."""
-
-Over: TypeAlias = Callable[[TopicPartition, int], None]
+Over: TypeAlias = Callable[[], None]
+"""Hears that an answer is."""
 
 
 class _Run:
     """One of them."""
 
-    def __init__(self, answer: Answer, places: Iterable[Place]) -> None:
+    def __init__(self, answer: Answer) -> None:
         self.answer = answer
-        self.places = list(places)
-        """Of its request, each time it was read."""
         self.task: asyncio.Task[Outcome] | None = None
 
 
@@ -55,7 +48,6 @@ class Running:
         self._lease_s = lease_s
         self._numbers = numbers
         self._runs: dict[str, _Run] = {}
-        self._ended: OrderedDict[str, None] = OrderedDict()
         numbers.read("tokenmill_caller_running", lambda: [((), self.count)])
         numbers.read("tokenmill_caller_waiting", lambda: [((), sum(pool.waiting for pool in self._pools()))])
         numbers.read("tokenmill_caller_urls_left_alone", lambda: [((), sum(pool.closed for pool in self._pools()))])
@@ -69,27 +61,16 @@ class Running:
         return len(self._runs)
 
     def knows(self, message_id: str) -> bool:
-        """Whether an answer is under way here, or was a short time ago."""
-        return message_id in self._runs or message_id in self._ended
+        """Whether an answer is under way here."""
+        return message_id in self._runs
 
-    def when_over(self, message_id: str, place: TopicPartition, offset: int) -> bool:
-        """Whether it is under way; then its end is told of this place, too."""
-        run = self._runs.get(message_id)
-        if run is not None:
-            run.places.append((place, offset))
-        return run is not None
-
-    def begin(
-        self,
-        inherited: Inherited,
-        answer: Answer,
-        work: Coroutine[Any, Any, Outcome],
-        places: Iterable[Place],
-        over: Over,
-    ) -> None:
-        """Let an answer go to its end, and tell of that."""
+    def begin(self, inherited: Inherited, answer: Answer, work: Coroutine[Any, Any, Outcome], over: Over) -> None:
+        """Let an answer go to its end, and tell of that. One that was taken over from ourselves is left."""
         message_id = inherited.request.message_id
-        run = self._runs[message_id] = _Run(answer, places)
+        before = self._runs.get(message_id)
+        if before is not None and before.task is not None:
+            before.answer.stop(before.task)
+        run = self._runs[message_id] = _Run(answer)
         run.task = asyncio.create_task(self._watched(inherited, answer, work, run), name=f"the answer {message_id}")
         run.task.add_done_callback(lambda _: work.close())  # one that is cut off at once has not come to it
         run.task.add_done_callback(lambda task: self._done(message_id, run, task, over))
@@ -122,15 +103,12 @@ class Running:
                 await asyncio.sleep(AGAIN_S)
 
     def _done(self, message_id: str, run: _Run, task: "asyncio.Task[Outcome]", over: Over) -> None:
-        del self._runs[message_id]
+        if self._runs.get(message_id) is run:
+            del self._runs[message_id]
         if task.cancelled():
             return  # by us, at the end: whoever has its partition next goes on
-        self._ended[message_id] = None
-        if len(self._ended) > ENDED_KEPT:
-            self._ended.popitem(last=False)
         self._count(run.answer, task.result())
-        for place, offset in run.places:
-            over(place, offset)
+        over()
 
     def _count(self, answer: Answer, outcome: Outcome) -> None:
         self._numbers.add("tokenmill_caller_answers_total", outcome)
