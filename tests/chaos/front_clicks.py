@@ -65,7 +65,7 @@ class Click:
         self._left_at = time.monotonic()
 
     def __str__(self) -> str:
-        return f"{self.key}, {self.kind} of {self.model}, which came {self.tries} times"
+        return f"{self.key}, {self.kind} of {self.model}, which came {self.tries} times, {self.message_ids}"
 
     @property
     def read_as(self) -> str:

@@ -22,8 +22,12 @@ FAULTS: Sequence[tuple[str, Strike, int]] = (
 PAUSE_S = (0.3, 1.5)
 
 
+AT_ONCE = 2
+"""Faults that are not over: a process that was killed takes seconds to be there again."""
+
+
 class Faults:
-    """One after the other, as long as answers are under way."""
+    """One soon after the other, as long as answers are under way."""
 
     def __init__(self, stage: FrontStage, dice: random.Random, busy: Callable[[], bool], brokers: int) -> None:
         """`brokers`: how often the broker may be killed."""
@@ -33,18 +37,27 @@ class Faults:
         self._brokers = brokers
         self._left: list[tuple[str, Strike]] = []
         self.done: Counter[str] = Counter()
+        self._room = asyncio.Semaphore(AT_ONCE)
 
     async def go_on(self, enough: asyncio.Event) -> None:
-        """Until it is enough. The last one is waited for, as it starts what has to be there."""
-        while not enough.is_set():
-            try:
-                async with asyncio.timeout(self._dice.uniform(*PAUSE_S)):
-                    await enough.wait()
-            except TimeoutError:
-                if self._busy():
-                    await self._one()
+        """Until it is enough. The last ones are waited for, as they start what has to be there."""
+        async with asyncio.TaskGroup() as under_way:
+            while not enough.is_set():
+                try:
+                    async with asyncio.timeout(self._dice.uniform(*PAUSE_S)):
+                        await enough.wait()
+                except TimeoutError:
+                    if self._busy():
+                        await self._room.acquire()
+                        under_way.create_task(self._one())
 
     async def _one(self) -> None:
+        try:
+            await self._drawn()
+        finally:
+            self._room.release()
+
+    async def _drawn(self) -> None:
         if not self._left:  # every kind comes before any comes again
             self._left = [(whom, how) for whom, how, times in FAULTS for _ in range(times)]
             self._dice.shuffle(self._left)

@@ -20,7 +20,7 @@ from tests.chaos.front_said import Said, native
 from tests.chaos.front_stage import DISCONNECT_S, LEASE_S, Struck
 
 SLACK_S = 1.5
-"""Between a kill and the end of a generation: a busy server notices late, and a caller writes what it has read later."""
+"""Between a kill and the end of a generation: a busy server notices late, a caller writes later what it has read."""
 
 FINISHED = {"stop", "tool_calls", "completed", "end_turn", "tool_use"}
 
