@@ -20,6 +20,7 @@ def test_a_small_run_measures_both_ways(monkeypatch: pytest.MonkeyPatch) -> None
         assert 0 < side.first_p50_ms <= side.first_p99_ms
         assert 0 < side.token_p50_ms <= side.token_p99_ms
         assert 0 < side.answers_s < side.tokens_s
+        assert 0 <= side.in_line < 1
     assert compared.costs().keys() == {"front and caller", "worker", "broker", "model server", "clients"}
     assert compared.added(lambda side: side.token_p50_ms) > 0
     assert (report.stops.count, report.flush_ms) == (5, 0)

@@ -17,7 +17,7 @@ from tokenmill.bench.front_report import LOADS, RATE, Compared, Load, Report, Si
 from tokenmill.bench.front_stops import measure_stops
 from tokenmill.bench.load import PARTITIONS
 from tokenmill.bench.model_server import MODEL, ModelServer
-from tokenmill.bench.processes import processor_seconds
+from tokenmill.bench.processes import processor_seconds, queued_seconds
 from tokenmill.config import Config, Kafka
 from tokenmill.errors import FatalError
 from tokenmill.servers import KafkaServer, RedisServer
@@ -85,13 +85,13 @@ class _Bench:
             pids = {name: each.pid for name, each in behind.items()}
             pids |= {"model server": self.model.pid, "clients": clients.pid}
             clients.begun()
-            before = _spent(pids)
+            before, in_line = _spent(pids), queued_seconds(server.pid) or 0.0
             clients.over()
-            after = _spent(pids)
+            after, in_line = _spent(pids), (queued_seconds(server.pid) or 0.0) - in_line
             got = clients.got()
         if (generations := self.model.seen().generations - asked) != got.asked:
             raise FatalError(f"{got.asked} answers were asked for, and the model gave {generations}")
-        return _side(got, {name: after[name] - before[name] for name in pids})
+        return _side(got, {name: after[name] - before[name] for name in pids}, in_line)
 
 
 def _spent(pids: Mapping[str, int]) -> dict[str, float]:
@@ -102,9 +102,9 @@ def _spent(pids: Mapping[str, int]) -> dict[str, float]:
     return {name: seconds or 0.0 for name, seconds in found.items()}
 
 
-def _side(got: Got, spent: Mapping[str, float]) -> Side:
+def _side(got: Got, spent: Mapping[str, float], in_line: float) -> Side:
     first, token = quantiles(got.first_ms, n=100), quantiles(got.token_ms, n=100)
     tokens = len(got.token_ms)
     costs = {name: seconds * 1e6 / tokens for name, seconds in spent.items()}
     rates = got.answers / got.seconds, tokens / got.seconds
-    return Side(*rates, first[49], first[98], token[49], token[98], costs)
+    return Side(*rates, first[49], first[98], token[49], token[98], costs, in_line / got.seconds)

@@ -40,6 +40,8 @@ class Side(msgspec.Struct, frozen=True):
     token_p99_ms: float
     costs_us: Mapping[str, float]
     """Processor time for each token, by process."""
+    in_line: float = 0.0
+    """Share of the time in which the server that is asked was ready to work, and others had the processors."""
 
 
 Figure = Callable[[Side], float]

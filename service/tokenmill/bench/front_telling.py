@@ -87,6 +87,8 @@ def _findings(report: Report) -> Iterator[Finding]:
             f"{name}: {each.share(lambda side: side.tokens_s):.2f} of the tokens a second",
             "at least 0.95" if budgets else "",
         )
+        in_line = median(side.in_line for side in each.front)
+        yield Finding(f"{name}: {in_line:.0%} of the time the front was ready to work, and others had the processors")
     stops = report.stops
     yield Finding(
         f"the model server is left {stops.p50_ms:.0f} ms (p50) and {stops.p99_ms:.0f} ms (p99) after a cancel, "
