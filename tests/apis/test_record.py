@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tokenmill.apis.record import (
     CONVERSATION_BYTES,
     AnswerId,
+    LeftRecord,
     ReaderRecord,
     RequestRecord,
     body_of,
@@ -78,6 +79,8 @@ def test_a_record_comes_back_as_it_was_written() -> None:
     assert (read.message_id, read.until, read.stays, read.key) == ("resp_1", 7, True, "")
     reader = ReaderRecord("resp_1")
     assert read_request(msgspec.json.encode(reader)) == reader
+    left = LeftRecord("resp_1")
+    assert read_request(msgspec.json.encode(left)) == left
 
 
 @pytest.mark.parametrize("value", [None, b"", b"{", b"[]", b'{"type":"other"}', b'{"type":"request"}', b"\xff"])

@@ -1,13 +1,17 @@
 """What becomes of answers that nobody reads."""
 
 import asyncio
+from typing import cast
 
 import pytest
 
 from tests.support.event_log import EventLog, of, spoken
 from tests.support.stage import until
-from tokenmill.front.readers import Readers
+from tokenmill.front import readers as module
+from tokenmill.front.readers import Others, Readers
 from tokenmill.gateway.hub import Hub
+from tokenmill.gateway.problems import Refused
+from tokenmill.gateway.sent import unavailable
 
 
 class Stopped:
@@ -61,6 +65,55 @@ async def test_an_answer_that_is_read_again_goes_on(where: str) -> None:
     await asyncio.wait([leaving])
     assert leaving.cancelled()
     assert (made._leaving, stopped.answers) == ({}, [])
+
+
+class Fronts:
+    """Some of them, of which each hears at once what another one says."""
+
+    def __init__(self, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "ANSWER_S", 0.2)
+        self.problem: Refused | None = None
+        self.stopped = Stopped()
+        self.all = [Readers(Hub(), 0.01, self.stopped, cast("Others", self)) for _ in range(count)]
+
+    async def ask(self, conversation: str, message_id: str) -> None:
+        if self.problem is not None:
+            raise self.problem
+        for each in self.all:
+            each.asked(conversation, message_id)
+
+    async def tell(self, conversation: str, message_id: str) -> None:
+        assert conversation == "c"
+        for each in self.all:
+            each.read_elsewhere(message_id)
+
+
+async def test_what_another_front_reads_is_not_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever came first, and whenever it was noticed that the reader here had left; the last one to leave stops it."""
+    fronts = Fronts(3, monkeypatch)
+    first, second, _ = fronts.all
+    with second.reading("c", "m", stays=False):
+        with first.reading("c", "m", stays=False):
+            pass
+        (leaving,) = first._leaving.values()
+        await asyncio.wait([leaving])
+        assert leaving.cancelled()
+    assert fronts.stopped.answers == []
+    await until(lambda: fronts.stopped.answers, "the last one has left")
+    assert fronts.stopped.answers == [("c", "m")]
+
+
+async def test_who_can_ask_nobody_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Kafka is away: a stop could not be written either."""
+    fronts = Fronts(1, monkeypatch)
+    fronts.problem = unavailable("Kafka is away")
+    with fronts.all[0].reading("c", "m", stays=False):
+        pass
+    await asyncio.wait(fronts.all[0]._leaving.values())
+    assert (fronts.stopped.answers, fronts.all[0]._leaving) == ([], {})
+    assert "goes on that nobody reads: Kafka is away" in caplog.text
 
 
 async def test_an_answer_that_ends_by_itself_is_not_stopped() -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from aiokafka import ConsumerRecord
 
-from tokenmill.apis.record import ReaderRecord, RequestRecord
+from tokenmill.apis.record import LeftRecord, ReaderRecord, RequestRecord
 from tokenmill.front import request_index
 from tokenmill.front.request_index import RequestIndex
 
@@ -78,6 +78,15 @@ def test_who_reads_along_is_told_of() -> None:
     made = RequestIndex(KEEP_MS, heard.append)
     made.take(of_value(msgspec.json.encode(ReaderRecord("a"))))
     assert heard == ["a"]
+    assert len(made) == 0
+
+
+def test_who_is_left_by_its_readers_is_told_of() -> None:
+    """By the conversation and the id of the answer."""
+    heard: list[tuple[str, str]] = []
+    made = RequestIndex(KEEP_MS, left=lambda *who: heard.append(who))
+    made.take(of_value(msgspec.json.encode(LeftRecord("a"))))
+    assert heard == [("c", "a")]
     assert len(made) == 0
 
 

@@ -113,7 +113,13 @@ class ReaderRecord(msgspec.Struct, frozen=True, tag_field="type", tag="reader"):
     message_id: str
 
 
-AnyRequest: TypeAlias = RequestRecord | ReaderRecord
+class LeftRecord(msgspec.Struct, frozen=True, tag_field="type", tag="left"):
+    """The readers of an answer at one front have left: whoever has one says so, or it is stopped."""
+
+    message_id: str
+
+
+AnyRequest: TypeAlias = RequestRecord | ReaderRecord | LeftRecord
 
 _decoder: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
 

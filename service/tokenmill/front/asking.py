@@ -105,6 +105,11 @@ class Requests:
             value = msgspec.json.encode(ReaderRecord(known.message_id))
             await self._producer.send(self._topic, known.conversation.encode(), value)
 
+    def stays(self, message_id: str) -> bool:
+        """Whether an answer goes on without a reader; one that is not known any more does."""
+        known = self._index.by_id(message_id)
+        return known is None or known.stays
+
     def again(self, known: Known) -> int:
         """The number of the next attempt, when all of this one failed. Raises `Refused`."""
         if known.attempt + 1 >= ATTEMPTS:

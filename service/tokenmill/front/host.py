@@ -28,7 +28,7 @@ from tokenmill.front.asking import Requests
 from tokenmill.front.models import Models
 from tokenmill.front.parts import Parts
 from tokenmill.front.posts import Posts
-from tokenmill.front.readers import Readers
+from tokenmill.front.readers import Others, Readers
 from tokenmill.front.request_index import RequestIndex
 from tokenmill.front.request_log import RequestLog
 from tokenmill.front.responses import Responses
@@ -155,10 +155,10 @@ class Process:
         admission = Admission(door, Places(gateway.connections, gateway.connections_per_principal))
         serving = Serving(gateway, self._tail, self._past, self._hub, self._flusher, self._counts)
         stops = Stops(self._producer, config.topics.tokens)
-        readers = Readers(self._hub, front.disconnect_s, stops.stop)
+        readers = Readers(self._hub, front.disconnect_s, stops.stop, Others(self._producer, config.topics.requests))
         running.push_async_callback(readers.close)
         back_s = max(front.remember_s, front.retry_s)
-        index = RequestIndex(int(back_s * 1000), readers.read_elsewhere)
+        index = RequestIndex(int(back_s * 1000), readers.read_elsewhere, readers.asked)
         requests_log = RequestLog(config.kafka, config.topics.requests, back_s, index.take)
         await requests_log.start()
         running.push_async_callback(requests_log.stop)

@@ -2,8 +2,10 @@
 
 1. An answer whose last reader has left is stopped after `front.disconnect_s`, unless its request said that it stays, or
    somebody reads it again: here, or, as the topic `requests` tells, at another front.
-2. Who reads through a gateway is not known here: such requests say `tm-resumable`.
-3. A process that ends stops nothing: its clients come back elsewhere.
+2. Before it is stopped the other fronts are asked, by that topic: one may have had a reader all along, or since before
+   it was noticed here that ours had left.
+3. Who reads through a gateway is not known here: such requests say `tm-resumable`.
+4. A process that ends stops nothing: its clients come back elsewhere.
 """
 
 import asyncio
@@ -12,18 +14,47 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
+import msgspec
+
+from tokenmill.apis.record import LeftRecord, ReaderRecord
 from tokenmill.gateway.hub import Hub
+from tokenmill.gateway.problems import Refused
+from tokenmill.gateway.producer import Producer
 
 log = logging.getLogger(__name__)
 
 Stop = Callable[[str, str], Awaitable[None]]
 """Stops the answer of a conversation and an id."""
 
+ANSWER_S = 3.0
+"""For the other fronts to say that they have a reader: it takes milliseconds, where none of them is busy."""
+
+
+class Others:
+    """The other fronts, by the topic `requests`."""
+
+    def __init__(self, producer: Producer, topic: str) -> None:
+        self._producer = producer
+        self._topic = topic
+
+    async def ask(self, conversation: str, message_id: str) -> None:
+        """Whether any has a reader of an answer; it is told as in `tell`. Raises `Refused`."""
+        await self._say(conversation, LeftRecord(message_id))
+
+    async def tell(self, conversation: str, message_id: str) -> None:
+        """That there is one here. Raises `Refused`."""
+        await self._say(conversation, ReaderRecord(message_id))
+
+    async def _say(self, conversation: str, record: LeftRecord | ReaderRecord) -> None:
+        await self._producer.send(self._topic, conversation.encode(), msgspec.json.encode(record))
+
 
 class Readers:
-    """Counts them."""
+    """Counts them. Without `others` there is one front alone."""
 
-    def __init__(self, hub: Hub, disconnect_s: float, stop: Stop) -> None:
+    def __init__(self, hub: Hub, disconnect_s: float, stop: Stop, others: Others | None = None) -> None:
+        self._others = others
+        self._telling = set[asyncio.Task[None]]()
         self._hub = hub
         self._disconnect_s = disconnect_s
         self._stop = stop
@@ -57,6 +88,20 @@ class Readers:
         if (leaving := self._leaving.pop(message_id, None)) is not None:
             leaving.cancel()
 
+    def asked(self, conversation: str, message_id: str) -> None:
+        """Another front has no reader of it any more: say so if there is one here."""
+        if self._others is not None and message_id in self._count:
+            task = asyncio.create_task(self._tell(self._others, conversation, message_id))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+
+    @staticmethod
+    async def _tell(others: Others, conversation: str, message_id: str) -> None:
+        try:
+            await others.tell(conversation, message_id)
+        except Refused as problem:
+            log.warning("the other fronts do not hear of a reader: %s", problem.detail)
+
     def _leave(self, conversation: str, message_id: str) -> None:
         self.read_elsewhere(message_id)
         task = asyncio.create_task(self._left(conversation, message_id), name=f"the end of {message_id}")
@@ -67,12 +112,17 @@ class Readers:
         key, message, over = conversation.encode(), message_id.encode(), asyncio.Event()
         self._hub.watch(key, message, over.set)
         try:
-            async with asyncio.timeout(self._disconnect_s):
-                await over.wait()
-        except TimeoutError:
+            if await _within(over, self._disconnect_s):
+                return
+            if self._others is not None:
+                await self._others.ask(conversation, message_id)
+                if await _within(over, ANSWER_S):
+                    return
             self.abandoned += 1
             log.info("an answer is stopped, as nobody reads it: %s", message_id)
             await self._stop(conversation, message_id)
+        except Refused as problem:
+            log.warning("an answer goes on that nobody reads: %s", problem.detail)
         finally:
             self._hub.unwatch(key, message, over.set)
             if self._leaving.get(message_id) is asyncio.current_task():
@@ -80,10 +130,19 @@ class Readers:
 
     async def close(self) -> None:
         """Stop nothing more."""
-        tasks = list(self._leaving.values())
+        tasks = [*self._leaving.values(), *self._telling]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _within(over: asyncio.Event, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            await over.wait()
+    except TimeoutError:
+        return False
+    return True
 
 
 class Read:

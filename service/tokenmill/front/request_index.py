@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 from aiokafka import ConsumerRecord
 
-from tokenmill.apis.record import ApiName, ReaderRecord, RequestRecord, read_request
+from tokenmill.apis.record import ApiName, LeftRecord, ReaderRecord, RequestRecord, read_request
 
 KNOWN_KEPT = 200_000
 """Requests: some hundred a second for ten minutes, half a kilobyte each."""
@@ -26,11 +26,19 @@ class Known(msgspec.Struct, frozen=True, gc=False):
 
 
 class RequestIndex:
-    """Finds them. `read_elsewhere` hears of answers that somebody reads who did not ask for them."""
+    """Finds them. `read_elsewhere` hears of answers that somebody reads who did not ask for them, and `left` of those
+    that a front has no reader of any more, by conversation and id.
+    """
 
-    def __init__(self, keep_ms: int, read_elsewhere: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        keep_ms: int,
+        read_elsewhere: Callable[[str], None] = lambda _: None,
+        left: Callable[[str, str], None] = lambda *_: None,
+    ) -> None:
         self._keep_ms = keep_ms
         self._read_elsewhere = read_elsewhere
+        self._left = left
         self._by_id: OrderedDict[str, Known] = OrderedDict()
         self._by_key: dict[tuple[str, int], Known] = {}
         self._by_fingerprint: defaultdict[str, list[Known]] = defaultdict(list)
@@ -43,6 +51,8 @@ class RequestIndex:
         request = read_request(record.value)
         if isinstance(request, ReaderRecord):
             self._read_elsewhere(request.message_id)
+        if isinstance(request, LeftRecord) and record.key:
+            self._left(record.key.decode(errors="replace"), request.message_id)
         if not isinstance(request, RequestRecord) or not record.key or request.message_id in self._by_id:
             return
         if request.key and (request.key, request.attempt) in self._by_key:

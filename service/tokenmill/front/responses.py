@@ -69,7 +69,8 @@ class Responses:
             framing: Framing = _behind(request.query.get("starting_after"))
             await self._exists(answer, conversation)
             parts.numbers.add("tokenmill_front_attached_total", "id")
-            with parts.readers.reading(conversation, str(answer), stays=True) as read:
+            stays = parts.requests.stays(str(answer))
+            with parts.readers.reading(conversation, str(answer), stays=stays) as read:
                 return await parts.streamed(
                     request, RESPONSES, conversation, str(answer), since(answer.time_ms), grant, read, framing
                 )
