@@ -274,11 +274,12 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _commit(self, consumer: AIOKafkaConsumer, *, everything: bool = False) -> bool:
         """Whether the group took it; else it is with the next one. `everything`: of what is as far as it was, too."""
-        due = {each: now.committed for each, now in self._offsets.items() if everything or now.committed != now.begin}
-        if not due or not await self._membership.commit(consumer, due):
+        due = {place: each for place, each in self._offsets.items() if everything or each.committed != each.begin}
+        offsets = {place: each.committed for place, each in due.items()}
+        if not due or not await self._membership.commit(consumer, offsets):
             return False
-        for place, offset in due.items():
-            self._offsets[place].begin = offset
+        for place, each in due.items():  # those of today: meanwhile partitions may have gone
+            each.begin = offsets[place]
         return True
 
     def _fail(self, problem: Exception) -> None:
