@@ -21,6 +21,7 @@ from tokenmill.caller.served import served
 from tokenmill.config import Config, Front, Gateway, Kafka, Topics, Upstream
 from tokenmill.front.host import Process
 from tokenmill.gateway.grant import Action, Credentials, Grant
+from tokenmill.process import Deadline
 from tokenmill.servers.process import answer_of, free_port
 
 PARTITIONS = 2
@@ -163,7 +164,9 @@ async def fronting(
 async def another(config: Config) -> AsyncIterator[Config]:
     """A front with this configuration, as long as the block lasts."""
     stop = asyncio.Event()
-    running = asyncio.create_task(Process(config, served(config), front=True, caller=False).run(stop))
+    process = Process(config, served(config), front=True, caller=False)
+    process._deadline = Deadline(lambda _: None)  # this one outlives it
+    running = asyncio.create_task(process.run(stop))
     try:
         ready = f"http://127.0.0.1:{config.front.ops_port}/readyz"
         await until(lambda: running.done() or _answers(ready), "the front is ready")
