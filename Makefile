@@ -91,8 +91,9 @@ chaos: $(INSTALLED) ## Faults of every kind, minutes with each delivery; longer:
 	$(BIN)/python -m tests.chaos $(CHAOS_ARGS)
 
 .PHONY: cuts
-cuts: $(INSTALLED) ## A thousand cuts between the gateway and its clients, while everything around them is killed
+cuts: $(INSTALLED) ## A thousand cuts between the gateway and its clients, and between fronts and theirs, while everything is killed
 	TOKENMILL_CUTS=500 $(BIN)/pytest tests/integration/test_gateway_cuts.py $(PYTEST_ARGS)
+	TOKENMILL_FRONT_CUTS=1000 $(BIN)/pytest tests/chaos/test_front.py $(PYTEST_ARGS)
 
 .PHONY: mutants
 mutants: $(INSTALLED) ## Mistakes in the parser's core, each of which the tests must notice

@@ -32,7 +32,7 @@ CUTS = int(os.environ.get("TOKENMILL_FRONT_CUTS", "60"))
 
 SEED = int(os.environ.get("TOKENMILL_FRONT_SEED", "7"))
 
-FAULTS, CLICKS, AT_ONCE = max(16, CUTS // 6), 50, 10
+FAULTS, CLICKS, AT_ONCE = max(16, CUTS // 8), 50, 16
 
 CLICK_S = 60.0
 """For an answer of some seconds, whatever happens meanwhile."""
@@ -81,7 +81,7 @@ class Trial:
         self._dice = random.Random(SEED)
         self.scripts = {f"click-{number}": script(self._dice) for number in range(CLICKS + 3 * CUTS)}
         self.stage = FrontStage(folder, kafka, redis, msgspec.json.encode(self.scripts))
-        self.cuts = Cuts(self._dice, mean_bytes=12_000, mean_s=4.0)
+        self.cuts = Cuts(self._dice, mean_bytes=8_000, mean_s=3.0)
         self.faults = Faults(self.stage, self._dice, lambda: self.running > 0, brokers=max(1, CUTS // 50))
         self.clicks: list[Click] = []
         self.readers: list[GatewayReader] = []
