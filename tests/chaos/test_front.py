@@ -37,8 +37,8 @@ FAULTS, CLICKS, AT_ONCE = max(16, CUTS // 8), 50, 16
 CLICK_S = 60.0
 """For an answer of some seconds, whatever happens meanwhile."""
 
-AWAY = "Unable to bootstrap from"
-"""A process that starts while there is no broker ends, and is started again."""
+AWAY = ("Unable to bootstrap from", "the Kafka client's coordination task has ended")
+"""While there is no broker: what a process that starts ends of, and a worker whose connection was closed under it."""
 
 WORDS = (
     "the",
@@ -140,7 +140,12 @@ class Trial:
         await until(rest, "no answer is generated any more", CLICK_S)
         strikes = [strike for slot in self.stage.callers for strike in slot.strikes]
         judge = Judge(wanted, generations(self.stage.model.ledger, time.time()), strikes)
-        deaths = [(slot, death) for slot in self.stage.slots for death in slot.deaths if AWAY not in death]
+        deaths = [
+            (slot, death)
+            for slot in self.stage.slots
+            for death in slot.deaths
+            if not any(map(death.__contains__, AWAY))
+        ]
         ended = [f"{slot.process.folder.name} ended by itself: {death}" for slot, death in deaths]
         return judge.problems(self.clicks, self.readers) + ended
 
