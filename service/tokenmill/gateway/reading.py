@@ -66,6 +66,7 @@ class Reading:
         "_began",
         "_check",
         "_dialect",
+        "_from_now",
         "_muted",
         "_offset",
         "_records",
@@ -101,6 +102,7 @@ class Reading:
         self._check: Position | None = None
         self._muted: frozenset[bytes] = frozenset()
         self._rewinds = 0
+        self._from_now = False
         self._whole = False
         """Everything is to be shown from its beginning on."""
         self.gap = False
@@ -108,6 +110,7 @@ class Reading:
 
     async def begin(self, start: Start, lookback: Lookback, now_ms: int) -> None:
         """Find where reading has to begin. Raises `Gone` and `Unavailable`."""
+        self._from_now = start == "now"
         self._whole = start == "start" or isinstance(start, Since)
         if isinstance(start, Position):
             # A made-up distance may not cost more than `start`; a true one that is larger is found by `tm-opened`.
@@ -201,6 +204,10 @@ class Reading:
 
         Raises `Gone` if the position it began at turns out not to be there, and `Unavailable`.
         """
+        if self._from_now:  # a full window has moved on since, and what it lost is not wanted
+            self._from_now = False
+            if self._offset < (kept := min(self._records.kept_from, self.place[0] + 1)):
+                self._begin_at(kept)
         while True:
             while self._offset < self._records.kept_from:
                 yield await self._show(*await self._records.before_window(self._offset, self._soon))

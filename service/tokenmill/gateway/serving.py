@@ -124,7 +124,7 @@ class Serving:
         begun: Begun,
         finished: Callable[[], None] = lambda: None,
     ) -> web.StreamResponse:
-        """Answer with the stream that was begun; `finished` hears that its client has had all of it."""
+        """Answer with the stream that was begun; `finished` hears that all of it was written for its client."""
         if begun.nothing_comes(asked):
             return web.Response(status=204)  # an EventSource would come back for ever
         response = web.StreamResponse(headers={**asked.framing.headers, **headers})
@@ -132,8 +132,8 @@ class Serving:
             pipe = await HttpPipe.opened(request, response, self.settings.stall_s)
             try:
                 if await self.attend(asked, begun, pipe, held) == "finished":
+                    finished()  # before it is sent: a client that has read the end may be gone at once
                     await pipe.finish()
-                    finished()
                 else:
                     await _sent_back(pipe, asked.framing.goodbye(random.randint(*RETRY_MS)))  # noqa: S311 -- no secret
             except (TimeoutError, Gone, Unavailable) as problem:
