@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.event_log import START_MS, EventLog, Said, frames_of, of, position_of, spoken, woven
+from tests.support.event_log import EventLog, Said, frames_of, of, position_of, spoken, woven
+from tests.support.readings import NOW, TEXT, others, reading_of, shown, talk
 from tokenmill.dialects import DIALECTS, Dialect, find_dialect
 from tokenmill.dialects.native import NATIVE
 from tokenmill.errors import Unavailable
@@ -16,37 +17,6 @@ from tokenmill.gateway.view import Frame
 from tokenmill.gateway.window import Windows
 
 OPENAI = find_dialect("openai")
-
-TEXT = '<think>Hm.</think>Rain.\n<tool_call>\n{"name": "now", "arguments": {"a": "b c"}}\n</tool_call> Done.'
-
-NOW = START_MS + 1_000
-
-FAR = Lookback(600, 1_000_000)
-
-
-def others(count: int) -> list[Said]:
-    """Other conversations of the partition."""
-    return [chunk for number in range(count) for chunk in of(f"o{number}", spoken("x", "No."))]
-
-
-def talk() -> EventLog:
-    """Messages one after the other and at the same time, with two choices, among others."""
-    said = woven(
-        [*of("c", spoken("one", TEXT)), *of("c", spoken("two", "Hi."))],
-        [*others(5), *of("c", spoken("three", TEXT, choice=1))],
-        [*others(3), *of("c", spoken("three", TEXT, step=3))],
-        others(30),
-    )
-    return EventLog(said)
-
-
-def reading_of(log: EventLog, dialect: Dialect = NATIVE, window: int | None = None, key: bytes = b"c") -> Reading:
-    return Reading(log, log.window(window), key, dialect, 0)  # type: ignore[arg-type] # reads like `Past`
-
-
-async def shown(reading: Reading, start: Start, lookback: Lookback = FAR) -> list[Frame]:
-    await reading.begin(start, lookback, NOW)
-    return [frame async for frames in reading.frames() for frame in frames]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
