@@ -49,23 +49,25 @@ def measure_waits(folder: Path, bootstrap: str) -> list[Wait]:
     """Each kind of wait, on this Kafka."""
     with ExitStack() as stack:
         redis = stack.enter_context(RedisServer(folder / "redis"))
-        return asyncio.run(_measured(folder, _settings(bootstrap, redis.url)))
+        return asyncio.run(_measured(folder, bootstrap, redis.url))
+
+
+TOPICS = {name: f"waits-{name}" for name in ("tokens", "events", "dlq")} | {"tool_calls": "waits-tool-calls"}
 
 
 def _settings(bootstrap: str, redis_url: str) -> Settings:
-    topics = {name: f"waits-{name}" for name in ("tokens", "events", "dlq")} | {"tool_calls": "waits-tool-calls"}
     return {
         "kafka": {"bootstrap_servers": bootstrap, "group_id": "waits"},
         "redis": {"url": redis_url, "key_prefix": "waits"},
-        "topics": topics,
+        "topics": TOPICS,
     }
 
 
-async def _measured(folder: Path, settings: Settings) -> list[Wait]:
-    bootstrap, topics = settings["kafka"]["bootstrap_servers"], settings["topics"]
+async def _measured(folder: Path, bootstrap: str, redis_url: str) -> list[Wait]:
+    settings = _settings(bootstrap, redis_url)
     async with (
-        created(bootstrap, list(topics.values())),
-        Publisher(Connection(bootstrap), topic=topics["tokens"]) as publisher,
+        created(bootstrap, list(TOPICS.values())),
+        Publisher(Connection(bootstrap), topic=TOPICS["tokens"]) as publisher,
     ):
         with WorkerProcess(folder / "worker", settings), _gateway(folder / "window", settings) as window:
             ids = {tokens: await _answered(publisher, window, tokens) for tokens in (SHORT, LONG)}
