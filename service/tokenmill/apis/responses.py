@@ -1,21 +1,12 @@
 """OpenAI's Responses: what a request asks for."""
 
-from collections.abc import Mapping
-
 from tokenmill.apis.api import Api, Field, Fields
 from tokenmill.apis.ask import Ask, Json
-from tokenmill.apis.chat import conversation_of
+from tokenmill.apis.chat import RANGES, conversation_of
 from tokenmill.apis.reading import Said, numbers
 from tokenmill.apis.response_format import read_format
 from tokenmill.apis.responses_input import WHOLE, read_input
 from tokenmill.apis.tools import chosen, foreign_tool, function, openai_choice
-
-RANGES: Mapping[str, tuple[float, float]] = {
-    "temperature": (0, 2),
-    "top_p": (0, 1),
-    "presence_penalty": (-2, 2),
-    "frequency_penalty": (-2, 2),
-}
 
 FIELDS = Fields(
     Field("model", "used", "which model, and with it which server"),

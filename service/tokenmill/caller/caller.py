@@ -23,6 +23,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, ConsumerRecord
 
 from tokenmill.apis.record import RequestRecord, read_request
 from tokenmill.caller.answer import Answer, Means
+from tokenmill.caller.failure import BAD_GATEWAY, TOO_MANY
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Fate, Inheritance, Inherited
 from tokenmill.caller.membership import Membership
@@ -48,7 +49,6 @@ KEYS_KEPT = 10_000
 
 OVERLOADED = "the caller has as many answers as it takes; try again later"
 LOST = "the process that called the model was lost, and half an answer can't be gone on with"
-TOO_MANY, BAD_GATEWAY = 429, 502
 
 
 class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class

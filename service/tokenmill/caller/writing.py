@@ -21,6 +21,7 @@ from tokenmill.gateway.native_chunks import NATIVE
 from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.gateway.sending import Sending, Writer
 from tokenmill.records import Headers
+from tokenmill.session.identity import choice_index
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ class ChunkWriter:
         """What a codec made of the model's answer, under our names and numbers. Raises `Refused` as `open` does."""
         await self._put(
             msgspec.structs.replace(chunk, conversation_id=None, open=None, model=None),
-            chunk.choice if isinstance(chunk.choice, int) else 0,
+            choice_index(chunk),
             self._headers,
         )
 

@@ -14,9 +14,10 @@ import time
 import msgspec
 
 from tokenmill.apis import Api, Ask
-from tokenmill.apis.record import ReaderRecord, RequestRecord
+from tokenmill.apis.record import RequestRecord
 from tokenmill.config import Front
 from tokenmill.front.identity import Identity
+from tokenmill.front.readers import Others
 from tokenmill.front.request_index import Known, RequestIndex
 from tokenmill.front.request_log import RequestLog
 from tokenmill.gateway.grant import Grant
@@ -50,6 +51,7 @@ class Requests:
         self._log = log
         self._index = index
         self._producer = producer
+        self._others = Others(producer, topic)
 
     async def known(self, asking: Asking) -> Known | None:
         """The request that this one is again. Raises `Refused` and `Unavailable`."""
@@ -102,8 +104,7 @@ class Requests:
     async def attached(self, known: Known) -> None:
         """Tell all fronts that somebody reads an answer who did not ask for it."""
         if not known.stays:
-            value = msgspec.json.encode(ReaderRecord(known.message_id))
-            await self._producer.send(self._topic, known.conversation.encode(), value)
+            await self._others.tell(known.conversation, known.message_id)
 
     def stays(self, message_id: str) -> bool:
         """Whether an answer goes on without a reader; one that is not known any more does."""

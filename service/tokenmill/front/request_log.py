@@ -10,8 +10,8 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline, offsets_since, started, stopped
-from tokenmill.worker.connect import make_admin, make_reader
-from tokenmill.worker.topics import partition_counts
+from tokenmill.worker.connect import make_reader
+from tokenmill.worker.topics import find_topic
 
 POLL_MS = 200
 
@@ -36,9 +36,7 @@ class RequestLog:
 
     async def start(self) -> None:
         """Connect, and find where to begin."""
-        async with make_admin(self._kafka) as admin:
-            if not await partition_counts(admin, [self._topic]):
-                raise Unavailable(f"Kafka: no topic {self._topic}: `tokenmill topics create` makes it")
+        await find_topic(self._kafka, self._topic)
         consumer = await started(self._reader, f"read {self._topic}", self._kafka.startup_timeout_s)
         self._consumer = consumer
         places = sorted(consumer.assignment())

@@ -7,6 +7,8 @@
 """
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import msgspec
 from aiohttp import web
@@ -112,22 +114,11 @@ class Responses:
         headers = place_of(conversation, str(answer))
         return web.Response(body=msgspec.json.encode(response), content_type=JSON, headers=headers)
 
-    def _following(self, answer: AnswerId, conversation: str) -> "_Opened":
-        return _Opened(self._parts, answer, conversation)
-
-
-class _Opened:
-    """A block with the events of an answer from its beginning."""
-
-    def __init__(self, parts: Parts, answer: AnswerId, conversation: str) -> None:
-        self._block = parts.following(conversation, str(answer), since(answer.time_ms))
-
-    async def __aenter__(self) -> Following:
-        following, _ = await self._block.__aenter__()
-        return following
-
-    async def __aexit__(self, *problem: object) -> None:
-        await self._block.__aexit__(*problem)  # type: ignore[arg-type] # -- as it was handed on
+    @asynccontextmanager
+    async def _following(self, answer: AnswerId, conversation: str) -> AsyncIterator[Following]:
+        """A block with the events of an answer from its beginning."""
+        async with self._parts.following(conversation, str(answer), since(answer.time_ms)) as (following, _):
+            yield following
 
 
 async def _ended(whole: Whole, following: Following, wait_s: float) -> None:

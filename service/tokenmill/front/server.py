@@ -14,8 +14,7 @@ from tokenmill.front.failure import Failed
 from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.origins import Origins, asks
 from tokenmill.gateway.problems import Refused
-from tokenmill.gateway.server import HEADER_BYTES, REQUEST_ID
-from tokenmill.gateway.strays import guarded
+from tokenmill.gateway.server import REQUEST_ID, guarded_app
 from tokenmill.observe import Numbers
 
 log = logging.getLogger(__name__)
@@ -30,18 +29,7 @@ def front_app(
     routes: Iterable[web.RouteDef], numbers: Numbers, origins: Origins, watch: Deadlines, body_bytes: int
 ) -> web.Application:
     """What clients come to."""
-    app = web.Application(
-        middlewares=[answering(numbers, origins, watch)],
-        client_max_size=body_bytes,
-        handler_args={
-            "max_field_size": HEADER_BYTES,
-            "max_line_size": HEADER_BYTES,
-            "auto_decompress": False,  # a small body may become a large one; those that are compressed are refused
-        },
-    )
-    app.add_routes(guarded(routes))
-    app.on_response_prepare.append(origins.mark)
-    return app
+    return guarded_app(routes, answering(numbers, origins, watch), origins, body_bytes)
 
 
 def api_of(path: str) -> Api:

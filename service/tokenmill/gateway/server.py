@@ -29,8 +29,15 @@ def client_app(
     routes: Iterable[web.RouteDef], counts: Counts, origins: Origins, watch: Deadlines, body_bytes: int
 ) -> web.Application:
     """What clients come to; `body_bytes` caps a body that is read whole."""
+    return guarded_app(routes, answering(counts, origins, watch), origins, body_bytes)
+
+
+def guarded_app(
+    routes: Iterable[web.RouteDef], answering_: Middleware, origins: Origins, body_bytes: int
+) -> web.Application:
+    """An application with bounds for whatever anybody may send, and one middleware that answers for all routes."""
     app = web.Application(
-        middlewares=[answering(counts, origins, watch)],
+        middlewares=[answering_],
         client_max_size=body_bytes,
         handler_args={
             "max_field_size": HEADER_BYTES,

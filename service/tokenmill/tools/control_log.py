@@ -12,24 +12,16 @@ from typing import TypeAlias
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tokenmill.config import Kafka
-from tokenmill.errors import Unavailable
-from tokenmill.kafka import deadline, started, stopped
+from tokenmill.kafka import deadline, offsets_since, started, stopped
 from tokenmill.tools.control import Control, read_control
-from tokenmill.worker.connect import make_admin, make_reader
-from tokenmill.worker.topics import partition_counts
+from tokenmill.worker.connect import make_reader
+from tokenmill.worker.topics import find_topic
 
 POLL_MS = 200
 
 
 Take: TypeAlias = Callable[[Control, int], None]
 """Gets a record, and its time in milliseconds since the epoch."""
-
-
-async def find_control(kafka: Kafka, topic: str) -> None:
-    """Raises `Unavailable` if the topic is not there; a client would wait for it."""
-    async with make_admin(kafka) as admin:
-        if not await partition_counts(admin, [topic]):
-            raise Unavailable(f"Kafka: no topic {topic}: `tokenmill topics create` makes it")
 
 
 class ControlLog:
@@ -48,7 +40,7 @@ class ControlLog:
 
     async def run(self) -> None:
         """Until cancelled. Raises `Unavailable` if Kafka does not answer, or the topic is not there."""
-        await find_control(self._kafka, self._topic)
+        await find_topic(self._kafka, self._topic)
         consumer = await started(self._reader, "read tool-control", self._kafka.startup_timeout_s)
         try:
             ends = await self._begin(consumer)
@@ -69,10 +61,9 @@ class ControlLog:
         """Seek to where it has to be read from; answers the ends that the partitions have now."""
         places = sorted(consumer.assignment())
         since = int(time.time() * 1000) - self._back_ms
-        found = await deadline(consumer.offsets_for_times(dict.fromkeys(places, since)), "look up an offset by time")
+        for place, offset in (await offsets_since(consumer, places, since)).items():
+            consumer.seek(place, offset)
         ends: dict[TopicPartition, int] = await deadline(consumer.end_offsets(places), "look up the log's end")
-        for place in places:
-            consumer.seek(place, found[place].offset if found[place] else ends[place])
         return ends
 
     def _reader(self) -> AIOKafkaConsumer:

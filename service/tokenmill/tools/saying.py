@@ -9,8 +9,9 @@ import msgspec
 from tokenmill.config import Config
 from tokenmill.kafka import deadline, started, stopped
 from tokenmill.tools.control import Approval, ApprovalRequest, Control
-from tokenmill.tools.control_log import ControlLog, find_control
+from tokenmill.tools.control_log import ControlLog
 from tokenmill.worker.connect import make_producer
+from tokenmill.worker.topics import find_topic
 
 
 async def questions(config: Config) -> list[ApprovalRequest]:
@@ -45,7 +46,7 @@ async def _read(log: ControlLog) -> None:
 async def say(config: Config, words: Iterable[tuple[str, Control]]) -> None:
     """Publish words about calls, each with the conversation that it is about. Raises `Unavailable`."""
     kafka, topic = config.kafka, config.topics.tool_control
-    await find_control(kafka, topic)
+    await find_topic(kafka, topic)
     writing = f"write to {topic}"
     producer = await started(lambda: make_producer(kafka), writing, kafka.startup_timeout_s)
     try:

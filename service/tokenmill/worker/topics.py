@@ -8,7 +8,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import IncompatibleBrokerVersion, TopicAlreadyExistsError, for_code
 
-from tokenmill.config import Config
+from tokenmill.config import Config, Kafka
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import deadline
 from tokenmill.limits import KIB
@@ -78,6 +78,13 @@ async def create_topics(config: Config, partitions: int, replication: int = 1) -
             else:
                 changes.append(TopicChange(topic, "unchanged", has))
         return changes
+
+
+async def find_topic(kafka: Kafka, topic: str) -> None:
+    """Raises `Unavailable` if the topic is not there; a client would wait for it."""
+    async with make_admin(kafka) as admin:
+        if not await partition_counts(admin, [topic]):
+            raise Unavailable(f"Kafka: no topic {topic}: `tokenmill topics create` makes it")
 
 
 async def partition_counts(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:
