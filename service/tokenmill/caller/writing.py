@@ -72,11 +72,7 @@ class ChunkWriter:
 
     async def put(self, chunk: Chunk) -> None:
         """What a codec made of the model's answer, under our names and numbers. Raises `Refused` as `open` does."""
-        await self._put(
-            msgspec.structs.replace(chunk, conversation_id=None, open=None, model=None),
-            choice_index(chunk),
-            self._headers,
-        )
+        await self._put(chunk, choice_index(chunk), self._headers, conversation_id=None, open=None, model=None)
 
     async def fail(self, message: str, status: int, raw: str, choices: int) -> None:
         """End every choice as one that failed. It does no harm to those that have ended."""
@@ -111,9 +107,12 @@ class ChunkWriter:
                 await self._begin_again(problem)
             self._forget()
 
-    async def _put(self, chunk: Chunk, choice: int, headers: Headers) -> None:
+    async def _put(self, chunk: Chunk, choice: int, headers: Headers, **others: None) -> None:
+        """A chunk with our names in place of its own, and `others`. One copy of it: there is one for each token."""
         number = self._attempt * RANGE + self._numbers[choice]
-        named = msgspec.structs.replace(chunk, message_id=self._message_id, choice=choice or msgspec.UNSET, seq=number)
+        named = msgspec.structs.replace(
+            chunk, message_id=self._message_id, choice=choice or msgspec.UNSET, seq=number, **others
+        )
         self._unacknowledged.append((msgspec.json.encode(named), headers))
         self._numbers[choice] += 1
         try:
