@@ -78,8 +78,7 @@ def test_it_has_ended_when_all_choices_have() -> None:
     log.add(seq=1, finish_reason="stop", end=True)
     assert not log.signs.ended
     log.add(seq=1, choice=1, finish_reason="stop", end=True)
-    assert log.signs.ended
-    assert log.add(seq=RANGE, open={}, resumes=True) is None
+    assert (log.signs.ended, log.add(seq=RANGE, open={}, resumes=True)) == (True, None)
 
 
 def test_a_stop_ends_it() -> None:
@@ -137,8 +136,7 @@ def test_a_long_text_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     log.add(seq=0, delta="abc")
     assert log.signs.text == ["abc"]
     log.add(seq=1, delta="d")
-    assert log.signs.text is None
-    assert log.signs.content
+    assert (log.signs.text, log.signs.content) == (None, True)
 
 
 @pytest.mark.parametrize(
