@@ -129,8 +129,9 @@ bench: $(INSTALLED) ## The benchmarks, each beside its reference
 .PHONY: install
 install: $(INSTALLED) $(JUDGES_INSTALLED) ## .venv with tokenmill and everything for development
 
+# Extras stay in the pins: pip looks "coverage[toml]" up on its own, and takes a newer one where only "coverage" is pinned.
 COMPILE := uv pip compile --universal --python-version 3.11 --quiet --generate-hashes --no-emit-index-url \
-    --custom-compile-command "make lock"
+    --no-strip-extras --custom-compile-command "make lock"
 
 .PHONY: lock
 lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
