@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.support.parsing import all_cuts
-from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing
+from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing, one_event
 
 
 def is_object(data: str) -> bool:
@@ -116,3 +116,40 @@ def test_what_waits_is_bounded(stream: bytes, events: list[Frame]) -> None:
 def test_nothing_is_left_behind_a_last_line_that_ends_with_cr() -> None:
     """Its LF will not come any more; a state that is left would hold the log for ever."""
     assert frames(b"data: a\r") == [Frame("", "a")]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b'data: {"a":1}\n\n',
+        b"data: [DONE]\n\n",
+        b"data: \n\n",
+        b"data:  two spaces \n\n",
+        b"data: na\xc3\xafve\xff\n\n",
+        b"data: \xef\xbb\xbfx\n\n",
+        b"data: " + b"x" * (EVENT_BYTES - 8) + b"\n\n",
+    ],
+)
+def test_one_event_is_what_the_framing_makes_of_it(value: bytes) -> None:
+    framing = Framing()
+    assert [Frame("", one_event(value))] == list(framing.feed(value))
+    assert framing == Framing()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        b"",
+        b"data: x\n",
+        b"data: x\r\n\r\n",
+        b"data: x\r\n\n",
+        b"data: x\ndata: y\n\n",
+        b"data: x\n\ndata: y\n\n",
+        b"data:x\n\n",
+        b"event: e\ndata: x\n\n",
+        b"data: " + b"x" * EVENT_BYTES + b"\n\n",
+    ],
+)
+def test_anything_else_is_left_to_the_framing(value: bytes | None) -> None:
+    assert one_event(value) is None

@@ -121,6 +121,8 @@ class Generation:
             self._open.discard(choice)
         if has_content(chunk) or chunk.usage or chunk.finish_reason is not None or ends:
             self.begun = True
-            # A native chunk with a reason ends its message unless it says that it does not.
-            stays = False if chunk.finish_reason is not None else UNSET
-            await self._taker.put(msgspec.structs.replace(chunk, control=None, end=ends or stays))
+            if chunk.control is not None or chunk.end is not UNSET or chunk.finish_reason is not None:
+                # A native chunk with a reason ends its message unless it says that it does not.
+                stays = False if chunk.finish_reason is not None else UNSET
+                chunk = msgspec.structs.replace(chunk, control=None, end=ends or stays)
+            await self._taker.put(chunk)

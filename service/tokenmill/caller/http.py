@@ -71,15 +71,18 @@ class Http:
         self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream
     ) -> AsyncGenerator[bytes]:
         """What a call is answered with, as it comes. Raises `UpstreamFailed`."""
+        clock = asyncio.get_running_loop().time
         async with self._answered(url, call, headers, upstream) as response:
-            while True:
-                with _Failing():
-                    async with asyncio.timeout(upstream.silence_s):
+            with _Failing():
+                async with asyncio.timeout(None) as silence:
+                    while True:
+                        silence.reschedule(clock() + upstream.silence_s)
                         piece = await response.content.readany()
-                if not piece:
-                    return
-                for start in range(0, len(piece), PIECE_BYTES):
-                    yield piece[start : start + PIECE_BYTES]
+                        silence.reschedule(None)  # whoever takes it may wait, for Kafka
+                        if not piece:
+                            return
+                        for start in range(0, len(piece), PIECE_BYTES):
+                            yield piece[start : start + PIECE_BYTES]
 
     async def abort(self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream) -> None:
         """Tell a server that an answer is not wanted; whether it hears that changes nothing."""
@@ -152,7 +155,7 @@ def message_of(raw: str) -> str:
 
 
 class _Failing:
-    """What the client raises, as what it means. No generator: there is one for each piece of an answer."""
+    """What the client raises, as what it means."""
 
     def __enter__(self) -> None:
         return None

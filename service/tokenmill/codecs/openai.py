@@ -22,6 +22,7 @@ import msgspec
 from tokenmill.codecs.chunk import Chunk, ProviderPart
 from tokenmill.codecs.message_id import message_id
 from tokenmill.codecs.openai_choice import content_of, finish_of, index_of
+from tokenmill.codecs.openai_token import Token, token_of
 from tokenmill.codecs.payloads import DONE, identity_of, model_of, payloads
 from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.errors import Undecodable
@@ -90,7 +91,11 @@ class OpenAICodec:
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of a record; whole or not at all. Raises `Undecodable`."""
-        answers = _Answers(_decode_state(state) if state else [], message_id(record))
+        known = _decode_state(state) if state else []
+        token = token_of(record.value) if known else None
+        if token is not None and _goes_on(known, token):
+            return state, [token.chunk]
+        answers = _Answers(known, message_id(record))
         if record.value is None:
             answers.end_all()
         else:
@@ -100,6 +105,14 @@ class OpenAICodec:
                 else:
                     answers.read(read_object(data, "a chat.completion.chunk"))
         return _encode_state(answers.known) if answers.known else b"", answers.chunks
+
+
+def _goes_on(known: Sequence[_Message], token: Token) -> bool:
+    """Whether it is of a choice that has begun, so that nothing need be remembered of it."""
+    for message in known:
+        if message.id == token.id:
+            return any(choice.index == token.index and not choice.silent for choice in message.choices)
+    return False
 
 
 class _Answers:

@@ -39,6 +39,15 @@ class Frame(NamedTuple):
     """It is a line that is no SSE."""
 
 
+def one_event(value: bytes | None) -> str | None:
+    """The data, if bytes at the beginning of an event are one event of one line, as servers send it in one piece."""
+    if not value or not value.startswith(b"data: ") or not value.endswith(b"\n\n") or b"\r" in value:
+        return None
+    if value.find(b"\n") != len(value) - 2 or len(value) > EVENT_BYTES:
+        return None
+    return value[6:-2].decode(errors="replace")
+
+
 def _never(_data: str) -> bool:
     return False
 

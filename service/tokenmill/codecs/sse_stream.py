@@ -10,14 +10,14 @@ Rules of this file:
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec import UNSET
 
 from tokenmill.codecs.chunk import Chunk
 from tokenmill.codecs.codec import Codec
-from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing
+from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing, one_event
 from tokenmill.errors import RecordError
 from tokenmill.records import InputRecord, Record
 
@@ -55,7 +55,7 @@ class SseCodec:
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of the events that the record completes."""
         known, chunks, value = _decode_state(state) if state else _State(), list[Chunk](), record.value
-        for frame in known.framing.feed(value or b"", whole=_is_event, last=value is None):
+        for frame in _frames(known.framing, value):
             chunks += self._read(frame, known, record)
         if value is None:
             with contextlib.suppress(RecordError):
@@ -77,6 +77,13 @@ class SseCodec:
         event = InputRecord("", 0, record.offset, record.timestamp, record.key, value, list(record.headers))
         known.inner, chunks = self._inner.decode(known.inner, event)
         return chunks
+
+
+def _frames(framing: Framing, value: bytes | None) -> Iterable[Frame]:
+    """The events that bytes complete; most bring one that is whole."""
+    if (data := one_event(value)) is not None and framing == _EMPTY:
+        return (Frame("", data),)
+    return framing.feed(value or b"", whole=_is_event, last=value is None)
 
 
 def _is_event(data: str) -> bool:

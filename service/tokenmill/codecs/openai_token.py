@@ -1,0 +1,82 @@
+"""What nearly every chunk of a chat completion is: some text of one choice that has begun, and nothing else.
+
+1. Such a chunk is read straight into a structure, at a fraction of what it costs to read it as any JSON.
+2. Fields are strict, and further ones are none of it: what is in any way different is left to `openai`, which reads
+   everything. A chunk that is read here says what it would say there.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from tokenmill.codecs.chunk import Chunk
+from tokenmill.codecs.payloads import MODEL_CHARS
+
+
+class _Delta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    content: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    role: str | None = None
+    tool_calls: None = None
+    function_call: None = None
+    refusal: None = None
+
+
+class _Choice(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    index: int
+    delta: _Delta
+    finish_reason: None = None
+    stop_reason: None = None
+    logprobs: None = None
+    token_ids: None = None
+    matched_stop: None = None
+
+
+class Token(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A chunk of one choice that can only bring text or reasoning."""
+
+    id: Annotated[str, Meta(min_length=1)]
+    choices: list[_Choice]
+    model: str | None = None
+    object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
+    created: int = 0
+    usage: None = None
+    service_tier: str | None = None
+    system_fingerprint: str | None = None
+    prompt_token_ids: None = None
+
+    @property
+    def index(self) -> int:
+        """Of its choice."""
+        return self.choices[0].index
+
+    @property
+    def chunk(self) -> Chunk:
+        """What it brings."""
+        delta = self.choices[0].delta
+        return Chunk(
+            message_id=self.id,
+            choice=self.index,
+            reasoning=delta.reasoning or delta.reasoning_content or "",
+            delta=delta.content or "",
+            model=self.model[:MODEL_CHARS] or None if self.model else None,
+        )
+
+
+def token_of(value: bytes | None) -> Token | None:
+    """The token that a record is, if it is one."""
+    if not value or value[:1] != b"{":
+        return None
+    try:
+        token = _decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if len(token.choices) != 1:
+        return None
+    delta = token.choices[0].delta
+    return token if delta.content or delta.reasoning or delta.reasoning_content else None
+
+
+_decode = msgspec.json.Decoder(Token).decode
