@@ -1,6 +1,7 @@
 """The topic of requests as a front reads it."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Self
 
@@ -9,6 +10,7 @@ from aiokafka import AIOKafkaProducer, ConsumerRecord
 
 from tests.support.topics import make_topics
 from tokenmill.config import Kafka
+from tokenmill.demo.broker import embedded_broker
 from tokenmill.errors import Unavailable
 from tokenmill.front.request_log import RequestLog
 
@@ -72,3 +74,19 @@ async def test_what_does_not_come_is_not_waited_for_without_an_end(
     async with Reading(kafka, topic, 600) as reading:
         with pytest.raises(Unavailable, match="does not come to its end"):
             await reading.log.reached(0, 7)
+
+
+async def test_the_embedded_broker_s_records_are_soon_there_too() -> None:
+    """It tells a waiting fetch of nothing: a request with a key would take half a second each time."""
+    with embedded_broker(["requests"]) as broker:
+        async with Reading(broker, "requests", 600) as reading, AIOKafkaProducer(bootstrap_servers=broker) as producer:
+            took = [await _seconds_until_read(reading.log, producer) for _ in range(5)]
+    assert min(took) < 0.2
+
+
+async def _seconds_until_read(log: RequestLog, producer: AIOKafkaProducer) -> float:
+    """From when a record is written."""
+    placed = await producer.send_and_wait("requests", b"asked", partition=0)
+    written = time.perf_counter()
+    await log.reached(placed.partition, placed.offset)
+    return time.perf_counter() - written

@@ -15,6 +15,9 @@ from tokenmill.worker.topics import find_topic
 
 POLL_MS = 200
 
+FETCH_WAIT_MS = 50
+"""A request with an `Idempotency-Key` waits for its own record, which may come just behind the beginning of a fetch."""
+
 CAUGHT_UP_S = 5.0
 """For what is in the log to be read: it takes milliseconds."""
 
@@ -84,7 +87,7 @@ class RequestLog:
             raise Unavailable(f"Kafka: the reader of {self._topic} does not come to its end") from late
 
     def _reader(self) -> AIOKafkaConsumer:
-        return make_reader(self._kafka, self._topic)
+        return make_reader(self._kafka, self._topic, wait_ms=FETCH_WAIT_MS)
 
     def _started(self) -> AIOKafkaConsumer:
         if self._consumer is None:

@@ -26,6 +26,9 @@ T = TypeVar("T")
 FETCH_WAIT_MS = 50
 """One fetch is in flight a broker; while it waits for one partition, resumed ones wait with it."""
 
+READER_WAIT_MS = 500
+"""Of those that read much, or wait for nobody."""
+
 FETCH_PARTITION_BYTES = 512 * KIB
 """Records of one partition in one fetch; a longer record still comes, alone."""
 
@@ -64,10 +67,11 @@ def make_consumer(kafka: Kafka, reset: str = "none") -> AIOKafkaConsumer:
     )
 
 
-def make_reader(kafka: Kafka, *topics: str) -> AIOKafkaConsumer:
+def make_reader(kafka: Kafka, *topics: str, wait_ms: int = READER_WAIT_MS) -> AIOKafkaConsumer:
     """A reader that is in no group and sees what is committed.
 
-    It has all partitions of the topics, new ones too; without topics, those that it is assigned.
+    It has all partitions of the topics, new ones too; without topics, those that it is assigned. `wait_ms` is how long
+    a fetch of nothing takes: a Kafka ends one as soon as something comes, the embedded broker does not.
     """
     return AIOKafkaConsumer(
         *topics,
@@ -76,6 +80,7 @@ def make_reader(kafka: Kafka, *topics: str) -> AIOKafkaConsumer:
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         isolation_level="read_committed",
+        fetch_max_wait_ms=wait_ms,
     )
 
 
