@@ -51,6 +51,15 @@ def test_a_name_owns_what_the_front_made_for_it() -> None:
     assert not ticket.allows(own, "read")
 
 
+def test_what_the_front_made_for_a_name_is_nobody_else_s_by_a_pattern_of_everything() -> None:
+    """A key of an application may well have `*`; whoever is to see these, too, is given their sign by name."""
+    made = own_conversation("web2", "x")
+    assert not Grant("web", ("*", "*~*"), frozenset({"read"})).allows(made, "read")
+    assert Grant("operator", ("*", "~*"), frozenset({"read"})).allows(made, "read")
+    assert Grant("operator", (made,), frozenset({"read"})).allows(made, "read")
+    assert not Grant("operator", ("~*",), frozenset({"read"})).allows("web-1", "read")
+
+
 @pytest.mark.parametrize("pattern", ["?", "[a]", "[!b]", "."])
 def test_only_the_star_is_special(pattern: str) -> None:
     """What is special in a shell or an expression is a character of a name here."""

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
+from tokenmill.apis.record import own_conversation
 from tokenmill.config import Gateway
 from tokenmill.errors import ConfigError
 from tokenmill.gateway.grant import CREDENTIAL_CHARACTERS
@@ -91,6 +92,7 @@ async def test_without_auth_everybody_may_do_everything() -> None:
     grant = await authorised(make_rights(Gateway()), Credentials(), "any", "write")
     assert grant.name == ""
     assert grant.expires is None
+    assert grant.allows(own_conversation("", "x"), "read")
 
 
 async def test_who_is_not_known_gets_a_401_and_who_may_not_a_403(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ class Gateway(Section, frozen=True, kw_only=True):
     """Of the certificate."""
     auth: Literal["none", "keys", "jwt", "function"] = "none"
     """Who may read, stop and write: everybody, holders of a key in `keys_file`, of a token that is signed, or whom a
-    function of your own lets in."""
+    function of your own lets in. Patterns of conversations cover those that the front made for others (`~…`) only if
+    they begin with `~` themselves."""
     keys_file: str = ""
     """With `keys`: a TOML file with a table `[[keys]]` for each: `name`, `sha256` of the key in hex, `conversations`
     (patterns with `*`), `actions` (`read`, `stop`, `write`). Read again when it changes."""

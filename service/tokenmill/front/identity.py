@@ -1,7 +1,7 @@
 """Which request it is: where its answer will be, by which id, and what tells it from any other.
 
 1. A conversation is what the body or the header `x-conversation-id` says; else it is made of the client's own name, so
-   that nobody else may read it.
+   that nobody else may read it, unless a grant says so by a pattern that begins as such conversations do (`~`).
 2. The same `Idempotency-Key` of the same client is the same request, wherever it comes in.
 3. SDKs try again without a key, but say so: `x-stainless-retry-count`. The same body of the same client is the same
    request then.

@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from tokenmill.apis.record import own_prefix
+from tokenmill.apis.record import OWN, own_prefix
 from tokenmill.gateway.problems import FORBIDDEN, UNAUTHENTICATED, Refused
 
 Action: TypeAlias = Literal["read", "stop", "write"]
@@ -58,7 +58,8 @@ class Grant(msgspec.Struct, frozen=True):
     name: str
     """Whose it is: open connections are counted by it. Empty: they are not."""
     conversations: tuple[str, ...]
-    """Patterns, in which `*` stands for any characters or none; upper and lower case differ."""
+    """Patterns, in which `*` stands for any characters or none; upper and lower case differ. What begins with `~` fits
+    those alone that do so, too: the front makes such conversations, each for one name."""
     actions: frozenset[Action]
     expires: float | None = None
     """When it ends, in seconds since the epoch: an open connection is closed then. None: it does not."""
@@ -73,7 +74,9 @@ class Grant(msgspec.Struct, frozen=True):
             return False
         if self.by_ticket:
             return conversation in self.conversations
-        return self.owns(conversation) or any(fits(pattern, conversation) for pattern in self.conversations)
+        own = conversation.startswith(OWN)
+        patterns = (each for each in self.conversations if not own or each.startswith(OWN))
+        return self.owns(conversation) or any(fits(pattern, conversation) for pattern in patterns)
 
     def owns(self, conversation: str) -> bool:
         """Whether it is one that the front made for this name, as its client named none."""

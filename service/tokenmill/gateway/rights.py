@@ -13,6 +13,7 @@ from typing import Final
 
 from aiohttp import web
 
+from tokenmill.apis.record import OWN
 from tokenmill.config import Gateway
 from tokenmill.errors import ConfigError
 from tokenmill.gateway.function import Function
@@ -33,7 +34,7 @@ __all__ = ["Action", "Credentials", "Door", "Grant", "Rights", "authorised", "cr
 TICKET: Final = "ticket"
 """The parameter of the URL."""
 
-EVERYTHING: Final = Grant("", ("*",), frozenset({"read", "stop", "write"}))
+EVERYTHING: Final = Grant("", ("*", f"{OWN}*"), frozenset({"read", "stop", "write"}))
 
 
 class Everybody(Rights):
