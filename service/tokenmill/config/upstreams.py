@@ -34,6 +34,10 @@ class Upstream(Section, frozen=True, kw_only=True):
     """Sent as the server wants it; better in a file."""
     api_key_file: str = ""
     """A file that holds it."""
+    length_field: Literal["", "max_tokens", "max_completion_tokens"] = ""
+    """Of the kind `openai`: by which name the server is told how long an answer may be. Empty:
+    `max_completion_tokens` at the addresses of OpenAI and Azure, and `max_tokens` at others, of which some do not know
+    the newer name."""
     continues: bool = False
     """An answer whose caller is lost is gone on with, from the text that there is; else it ends as failed. Needs a
     template, or a server that goes on with an answer: `vllm`, `sglang`."""

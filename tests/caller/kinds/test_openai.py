@@ -49,7 +49,55 @@ def test_a_client_s_own_body_is_passed_on(choice: Any) -> None:
     fields: Json = {"tools": [TOOL, OTHER], "tool_choice": choice, "parallel_tool_calls": False, "n": 2, "stop": "a"}
     fields |= {"max_completion_tokens": 9, "response_format": SHAPE, "reasoning_effort": "none", "verbosity": "low"}
     fields |= {"messages": [*HISTORY, {"role": "user", "content": [IMAGE]}], "novel": {"a": None}}
-    assert body(**fields) == RAW | fields
+    length = {"max_completion_tokens": fields.pop("max_completion_tokens")}
+    assert body(**fields, **length) == RAW | fields | {"max_tokens": 9}
+
+
+AZURE = "https://eu.openai.azure.com/openai"
+
+
+@pytest.mark.parametrize(
+    ("urls", "field", "name"),
+    [
+        (["http://10.0.0.7:11434"], "", "max_tokens"),
+        (["https://api.mistral.ai"], "", "max_tokens"),
+        (["https://api.openai.com.example.org"], "", "max_tokens"),
+        (["https://myopenai.azure.com"], "", "max_tokens"),
+        (["https://api.openai.com"], "", "max_completion_tokens"),
+        (["https://eu.api.openai.com", AZURE], "", "max_completion_tokens"),
+        ([AZURE, "http://10.0.0.7"], "", "max_tokens"),
+        (["http://proxy"], "max_completion_tokens", "max_completion_tokens"),
+        (["https://api.openai.com"], "max_tokens", "max_tokens"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("api", "said"),
+    [
+        ("chat", chat(max_tokens=9)),
+        ("chat", chat(max_completion_tokens=9)),
+        ("chat", chat(max_completion_tokens=9, max_tokens=8)),
+        ("responses", {"model": "m", "input": "hi", "max_output_tokens": 9}),
+        ("messages", {"model": "m", "messages": [HI], "max_tokens": 9}),
+    ],
+)
+def test_the_server_hears_how_long_an_answer_may_be_by_the_name_that_it_knows(
+    api: str, said: Json, urls: list[str], field: str, name: str
+) -> None:
+    """Whatever the client calls it. OpenAI's models refuse one name, others pass over the other: then nothing ends."""
+    plan = plan_of("openai", said, api, urls=urls, length_field=field)
+    assert OPENAI.call(plan).body == RAW | {name: 9}
+
+
+def test_who_may_write_as_long_as_they_like_is_told_of_no_end() -> None:
+    """By neither name."""
+    assert body(max_tokens=None) == RAW
+
+
+@pytest.mark.parametrize("thinking", [{"type": "disabled"}, {"type": "adaptive"}])
+def test_a_server_of_any_make_is_told_nothing_of_thinking(thinking: Json) -> None:
+    """There is no word that all know: one that refuses an effort of `none` would name what no client sent."""
+    asked = {"model": "m", "max_tokens": 9, "messages": [HI], "thinking": thinking}
+    assert OPENAI.call(plan_of("openai", asked, "messages")).body == RAW | {"max_tokens": 9}
 
 
 def test_our_fields_go_before_the_client_s() -> None:

@@ -1,9 +1,22 @@
-"""Any server with OpenAI's chat completions, which may read calls and reasoning itself."""
+"""Any server with OpenAI's chat completions, which may read calls and reasoning itself.
+
+How long an answer may be has two names there. OpenAI's newer models refuse `max_tokens`; Ollama, llama.cpp before 2026
+and others pass over `max_completion_tokens`, so that nothing ends the answer, and Mistral refuses it. Hence a server is
+told by the name that it knows, whichever the client used, and by one alone: OpenAI refuses both together.
+"""
+
+from urllib.parse import urlsplit
 
 from tokenmill.apis.ask import Json
 from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given
+from tokenmill.config import Upstream
 
-LEFT_OUT = frozenset({"stream", "stream_options", "model", "metadata", "store"})
+OLD, NEW = "max_tokens", "max_completion_tokens"
+
+NEW_AT = ("api.openai.com", "openai.azure.com")
+"""Hosts, and those below them, where the new name is the one that every model takes."""
+
+LEFT_OUT = frozenset({"stream", "stream_options", "model", "metadata", "store", OLD, NEW})
 """Of a client's own body: what is ours to say, and what is for the front."""
 
 
@@ -21,7 +34,8 @@ class OpenAI(Base):
             body = {**own, "model": plan.model, "stream": True, "stream_options": {"include_usage": True}}
         else:
             body = chat_body(plan) | _choice(plan)
-        return Call("/v1/chat/completions", body, "sse+openai")
+            body.pop(OLD, None)
+        return Call("/v1/chat/completions", body | given(**{_length(plan.upstream): plan.ask.max_tokens}), "sse+openai")
 
 
 def _choice(plan: Plan) -> Json:
@@ -30,6 +44,15 @@ def _choice(plan: Plan) -> Json:
     choice = named if ask.tool_choice == "named" else ask.tool_choice if ask.tool_choice != "auto" else None
     tools = ask.tools if ask.tool_choice in ("none", "named") else plan.tools
     return given(tools=tools, tool_choice=choice if ask.tools else None, parallel_tool_calls=ask.parallel_tool_calls)
+
+
+def _length(upstream: Upstream) -> str:
+    """By which name it is told how long an answer may be."""
+    hosts = (f".{urlsplit(url).hostname}" for url in upstream.urls)
+    return upstream.length_field or (NEW if all(host.endswith(_NEW_ENDS) for host in hosts) else OLD)
+
+
+_NEW_ENDS = tuple(f".{host}" for host in NEW_AT)
 
 
 OPENAI = OpenAI()
