@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.apis.bodies import BY_NAME, GOOD, ask, param, read, refusal
-from tokenmill.apis import APIS, Field, Fields
+from tokenmill.apis import APIS, Field, Fields, name_at
 from tokenmill.apis.ask import Ask, BadAsk
 from tokenmill.apis.reading import Said
 from tokenmill.apis.refusals import error_body
@@ -95,6 +95,19 @@ def test_every_api_has_its_place() -> None:
     assert len({api.path for api in APIS}) == len({api.prefix for api in APIS}) == len(APIS)
     for api in APIS:
         assert [find_dialect(name).name for name in (api.dialect, api.whole)] == [api.dialect, api.whole]
+
+
+def test_a_field_is_named_as_its_api_names_it() -> None:
+    """Every name is one that the client may have sent."""
+    assert [name_at(api, "response_format") for api in ("chat", "responses", "messages")] == [
+        "response_format",
+        "text.format",
+        "output_config.format",
+    ]
+    for api in APIS:
+        for field, name in api.names.items():
+            assert name_at(api.name, field) == name
+            assert {name, name.split(".")[0]} & {row.name for row in api.fields.rows}
 
 
 # Whatever a client sends

@@ -49,6 +49,7 @@ def test_a_body_with_the_least() -> None:
         ({"presence_penalty": -2}, "presence_penalty", -2.0),
         ({"seed": -1}, "seed", -1),
         ({"reasoning_effort": "low"}, "reasoning_effort", "low"),
+        ({"reasoning_effort": "none"}, "thinks", False),
         ({"parallel_tool_calls": False}, "parallel_tool_calls", False),
         ({"stream_options": {"include_usage": False}}, "include_usage", False),
         ({"stream": None}, "stream", False),

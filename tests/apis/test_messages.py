@@ -48,10 +48,13 @@ def test_a_body_with_the_least() -> None:
 @pytest.mark.parametrize(
     ("changes", "field", "expected"),
     [
-        ({"thinking": {"type": "disabled"}}, "reasoning_effort", "none"),
-        ({"thinking": {"type": "adaptive", "display": "summarized"}}, "reasoning_effort", None),
-        ({"thinking": None}, "reasoning_effort", None),
+        ({"thinking": {"type": "disabled"}}, "reasoning_effort", None),
+        ({"thinking": {"type": "disabled"}}, "thinks", False),
+        ({"thinking": {"type": "enabled", "budget_tokens": 2000}}, "thinks", True),
+        ({"thinking": {"type": "adaptive", "display": "summarized"}}, "thinks", True),
+        ({"thinking": None}, "thinks", True),
         ({"output_config": {"effort": "low"}, "thinking": {"type": "disabled"}}, "reasoning_effort", "low"),
+        ({"output_config": {"effort": "low"}, "thinking": {"type": "disabled"}}, "thinks", False),
         ({"tool_choice": {"type": "auto", "disable_parallel_tool_use": False}}, "parallel_tool_calls", True),
         ({"tool_choice": {"type": "auto"}}, "parallel_tool_calls", None),
         ({"stop_sequences": None}, "stop", []),

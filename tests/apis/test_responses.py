@@ -51,6 +51,8 @@ def test_a_body_with_the_least() -> None:
         ({"background": None}, "background", False),
         ({"text": None}, "forwarded", {}),
         ({"reasoning": {"effort": None}}, "reasoning_effort", None),
+        ({"reasoning": {"effort": "none"}}, "thinks", False),
+        ({"reasoning": {"effort": "low"}}, "thinks", True),
         ({"temperature": 1}, "temperature", 1.0),
         ({"include": []}, "stream", True),
     ],

@@ -23,7 +23,8 @@ TEMPLATE = (
     "{% for tool in tools or [] %}[{{ tool.function.name }}]{% endfor %}"
     "{% for m in messages %}<{{ m.role }}>{{ m.content + '' }}"
     "{% for call in m.tool_calls or [] %}({{ call.function.arguments.zone }}){% endfor %}{% endfor %}"
-    "{{ reasoning_effort or '' }}{{ mood or '' }}<assistant>"
+    "{{ reasoning_effort or '' }}{{ mood or '' }}"
+    "{{ '(quiet)' if enable_thinking is defined and not enable_thinking else '' }}<assistant>"
 )
 
 
@@ -51,6 +52,8 @@ async def test_a_template_renders_the_conversation(template: str, renderer: Rend
     body = chat(*HISTORY, tools=[TOOL], reasoning_effort="low", chat_template_kwargs={"mood": "!"})
     plan = await prompt("completions", "", renderer, body, template_file=template)
     assert plan.prompt == "[now]<system>Be brief.<system>No jokes.<user>hi<assistant>(CET)<tool>noonlow!<assistant>"
+    quiet = await prompt("completions", "", renderer, chat(reasoning_effort="none"), template_file=template)
+    assert quiet.prompt == "<user>hinone(quiet)<assistant>"
     none = chat(tools=[TOOL], tool_choice="none", chat_template_kwargs="?")
     assert (await prompt("completions", "", renderer, none, template_file=template)).prompt == "<user>hi<assistant>"
 

@@ -82,7 +82,7 @@ def test_a_forced_call_is_begun_and_has_no_other_shape() -> None:
     """The shape is that of a text, which there will not be."""
     forced = plan_of("vllm", chat(tools=[TOOL], tool_choice=NAMED, response_format=SHAPE))
     assert (forced.begins, forced.ask.response_format) == ('<tool_call>\n{"name": "now", "arguments": ', None)
-    free = plan_of("vllm", chat(tools=[TOOL], response_format=SHAPE))
+    free = plan_of("vllm", chat(tools=[TOOL], tool_choice="none", response_format=SHAPE))
     assert (free.begins, free.ask.response_format) == ("", SHAPE)
     assert "<tool_call>" in free.markers
 

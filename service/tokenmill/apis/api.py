@@ -1,6 +1,6 @@
 """What an API is: where it is, what its answers are made of, and what each field of its requests does."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -91,5 +91,7 @@ class Api(msgspec.Struct, frozen=True):
     prefix: str
     """Of the ids of answers."""
     fields: Fields
+    names: Mapping[str, str]
+    """What it calls fields that `Ask` has by another name."""
     read: Callable[[Json], Ask]
     """What a body asks for. Raises `BadAsk`, and nothing else, whatever the body is."""

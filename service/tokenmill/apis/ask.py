@@ -44,6 +44,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     reasoning_effort: str | None = None
+    thinks: bool = True
+    """False: the model is to answer without thinking first, if it can."""
     forwarded: Json = {}
     """What else the body says, and the upstream is to decide: passed on as it is to servers that speak the same API."""
     stream: bool = False

@@ -19,15 +19,25 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "frequency_penalty": (-2, 2),
 }
 
+NO_EFFORT = "none"
+"""The effort of a model that is told not to think."""
+
+CAPPED = "reasoning included; the server gets it by the name that it knows"
+"""What is said of it in the table of each API; so are the others here."""
+
+SHAPED = "of raw text it leaves no room for calls or reasoning: see below"
+
+UNTHINKING = "`none` tells its template not to think, too"
+
 FIELDS = Fields(
     Field("model", "used", "which model, and with it which server"),
     Field("messages", "used", "system, developer, user, assistant and tool; text and images (`image_url`)"),
     Field("tools", "used", "functions"),
     Field("tool_choice", "used", "`none`, `auto`, `required`, a function, or `allowed_tools`"),
     Field("parallel_tool_calls", "used", "whether an answer may have several calls"),
-    Field("response_format", "used", "`text`, `json_object` or `json_schema`"),
+    Field("response_format", "used", f"`text`, `json_object` or `json_schema`; {SHAPED}"),
     Field("n", "used", "so many answers, 1 to 128"),
-    Field("max_completion_tokens", "used", "how long an answer may be"),
+    Field("max_completion_tokens", "used", f"how long an answer may be, {CAPPED}"),
     Field("max_tokens", "used", "the same by its old name; the new one goes before it"),
     Field("temperature", "used", "0 to 2"),
     Field("top_p", "used", "0 to 1"),
@@ -35,7 +45,7 @@ FIELDS = Fields(
     Field("frequency_penalty", "used", "-2 to 2"),
     Field("stop", "used", "a string or a list of them"),
     Field("seed", "used", "an integer"),
-    Field("reasoning_effort", "used", "a word that the model knows"),
+    Field("reasoning_effort", "used", f"a word that the model knows; {UNTHINKING}"),
     Field("stream", "used", "whether the answer comes in pieces"),
     Field("stream_options", "used", "see its members"),
     Field("stream_options.include_usage", "used", "a last chunk with counts of tokens"),
@@ -71,7 +81,7 @@ def read(body: Json) -> Ask:
     forwarded = FIELDS.check(said)
     tools = [] if said.at("tools").absent else [_tool(tool) for tool in said.at("tools").items()]
     options = FIELDS.check_within(said, "stream_options")
-    format_ = said.at("response_format")
+    format_, effort = said.at("response_format"), said.maybe("reasoning_effort", Said.filled)
     return Ask(
         model=said.need("model").filled(),
         messages=read_messages(said.need("messages")),
@@ -81,7 +91,8 @@ def read(body: Json) -> Ask:
         max_tokens=_max_tokens(said),
         stop=_stop(said.at("stop")),
         seed=said.maybe("seed", lambda seed: seed.whole(-(2**63), 2**63 - 1)),
-        reasoning_effort=said.maybe("reasoning_effort", Said.filled),
+        reasoning_effort=effort,
+        thinks=thinks(effort),
         forwarded=forwarded,
         stream=said.maybe("stream", Said.flag) or False,
         include_usage=bool(options and options.maybe("include_usage", Said.flag)),
@@ -89,6 +100,11 @@ def read(body: Json) -> Ask:
         **chosen(tools, openai_choice(tools, said.at("tool_choice"), within=True)),
         **numbers(said, RANGES),
     )
+
+
+def thinks(effort: str | None) -> bool:
+    """Whether a model that is told this effort is to think at all."""
+    return effort != NO_EFFORT
 
 
 def _tool(said: Said) -> Json:
@@ -129,5 +145,6 @@ CHAT = Api(
     whole="openai_completion",
     prefix="chatcmpl-",
     fields=FIELDS,
+    names={},
     read=read,
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from tokenmill.apis.api import Api, Field, Fields
 from tokenmill.apis.ask import Ask, Json, ToolChoice
-from tokenmill.apis.chat import conversation_of
+from tokenmill.apis.chat import CAPPED, SHAPED, conversation_of
 from tokenmill.apis.messages_blocks import read_messages, read_system
 from tokenmill.apis.reading import Said, numbers
 from tokenmill.apis.response_format import DEFAULT_NAME, schema_format
@@ -12,23 +12,29 @@ from tokenmill.apis.tools import Choice, chosen, foreign_tool, function, named, 
 
 RANGES: Mapping[str, tuple[float, float]] = {"temperature": (0, 1), "top_p": (0, 1)}
 
-NO_EFFORT = "none"
-"""The effort of a model that is told not to think."""
+NAMES: Mapping[str, str] = {
+    "response_format": "output_config.format",
+    "reasoning_effort": "output_config.effort",
+    "parallel_tool_calls": "tool_choice.disable_parallel_tool_use",
+    "stop": "stop_sequences",
+}
 
 FIELDS = Fields(
     Field("model", "used", "which model, and with it which server"),
-    Field("max_tokens", "used", "how long an answer may be; it has to be there"),
+    Field("max_tokens", "used", f"how long an answer may be, {CAPPED}; it has to be there"),
     Field("messages", "used", "user, assistant and system; text, images, calls, their results, and thinking"),
     Field("system", "used", "a string or blocks of text"),
     Field("tools", "used", "tools of the client, which have an `input_schema`"),
     Field("tool_choice", "used", "`auto`, `any`, `none` or a tool, and `disable_parallel_tool_use`"),
     Field("thinking", "used", "see its members"),
-    Field("thinking.type", "used", "`disabled` asks for the effort `none`; the others leave it to the model"),
+    Field(
+        "thinking.type", "used", "`disabled` tells the model's template not to think; the others leave it to the model"
+    ),
     Field("thinking.budget_tokens", "noted", "models count no thoughts apart; `max_tokens` bounds them, too"),
     Field("thinking.display", "refused", "thinking is told as it is.", accepts=("summarized",)),
     Field("output_config", "used", "see its members"),
-    Field("output_config.effort", "used", "a word that the model knows; it goes before `thinking`"),
-    Field("output_config.format", "used", "`json_schema`"),
+    Field("output_config.effort", "used", "a word that the model knows"),
+    Field("output_config.format", "used", f"`json_schema`; {SHAPED}"),
     Field("stop_sequences", "used", "a list of strings"),
     Field("temperature", "used", "0 to 1"),
     Field("top_p", "used", "0 to 1"),
@@ -66,7 +72,8 @@ def read(body: Json) -> Ask:
         parallel_tool_calls=_parallel(said.at("tool_choice")),
         response_format=output.maybe("format", _format) if output else None,
         stop=said.maybe("stop_sequences", lambda stop: [each.filled() for each in stop.items()]) or [],
-        reasoning_effort=_effort(thinking, output),
+        reasoning_effort=output.maybe("effort", Said.filled) if output else None,
+        thinks=_thinks(thinking),
         forwarded=forwarded,
         stream=said.maybe("stream", Said.flag) or False,
         conversation=conversation_of(said),
@@ -110,14 +117,11 @@ def _parallel(said: Said) -> bool | None:
     return None if alone is None else not alone
 
 
-def _effort(thinking: Said | None, output: Said | None) -> str | None:
-    if thinking is not None:
-        kind = thinking.need("type").word("enabled", "disabled", "adaptive")
-        thinking.maybe("budget_tokens", Said.whole)
-    else:
-        kind = ""
-    said = output.maybe("effort", Said.filled) if output else None
-    return said or (NO_EFFORT if kind == "disabled" else None)
+def _thinks(thinking: Said | None) -> bool:
+    if thinking is None:
+        return True
+    thinking.maybe("budget_tokens", Said.whole)
+    return thinking.need("type").word("enabled", "disabled", "adaptive") != "disabled"
 
 
 def _format(said: Said) -> Json:
@@ -134,5 +138,6 @@ MESSAGES = Api(
     whole="anthropic_message",
     prefix="msg_",
     fields=FIELDS,
+    names=NAMES,
     read=read,
 )

@@ -1,12 +1,21 @@
 """OpenAI's Responses: what a request asks for."""
 
+from collections.abc import Mapping
+
 from tokenmill.apis.api import Api, Field, Fields
 from tokenmill.apis.ask import Ask, Json
-from tokenmill.apis.chat import RANGES, conversation_of
+from tokenmill.apis.chat import CAPPED, RANGES, SHAPED, UNTHINKING, conversation_of, thinks
 from tokenmill.apis.reading import Said, numbers
 from tokenmill.apis.response_format import read_format
 from tokenmill.apis.responses_input import WHOLE, read_input
 from tokenmill.apis.tools import chosen, foreign_tool, function, openai_choice
+
+NAMES: Mapping[str, str] = {
+    "messages": "input",
+    "response_format": "text.format",
+    "reasoning_effort": "reasoning.effort",
+    "verbosity": "text.verbosity",
+}
 
 FIELDS = Fields(
     Field("model", "used", "which model, and with it which server"),
@@ -16,15 +25,15 @@ FIELDS = Fields(
     Field("tool_choice", "used", "`none`, `auto`, `required`, a function, or `allowed_tools`"),
     Field("parallel_tool_calls", "used", "whether an answer may have several calls"),
     Field("text", "used", "see its members"),
-    Field("text.format", "used", "`text`, `json_object` or `json_schema`"),
+    Field("text.format", "used", f"`text`, `json_object` or `json_schema`; {SHAPED}"),
     Field("text.verbosity", "forwarded", "a word that the model knows"),
     Field("reasoning", "used", "see its members"),
-    Field("reasoning.effort", "used", "a word that the model knows"),
+    Field("reasoning.effort", "used", f"a word that the model knows; {UNTHINKING}"),
     Field("reasoning.summary", "noted", "reasoning is told as it is"),
     Field("reasoning.generate_summary", "noted", "reasoning is told as it is"),
     Field("reasoning.context", "refused", "the template decides which reasoning it shows.", accepts=("auto",)),
     Field("reasoning.mode", "refused", "there is one mode.", accepts=("standard",)),
-    Field("max_output_tokens", "used", "how long an answer may be"),
+    Field("max_output_tokens", "used", f"how long an answer may be, {CAPPED}"),
     Field("temperature", "used", "0 to 2"),
     Field("top_p", "used", "0 to 1"),
     Field("presence_penalty", "used", "-2 to 2"),
@@ -64,6 +73,7 @@ def read(body: Json) -> Ask:
     forwarded = FIELDS.check(said)
     said.maybe("include", _include)
     text, reasoning = FIELDS.check_within(said, "text"), FIELDS.check_within(said, "reasoning")
+    effort = reasoning.maybe("effort", Said.filled) if reasoning else None
     tools = [] if said.at("tools").absent else [_tool(tool) for tool in said.at("tools").items()]
     if text and (verbosity := text.maybe("verbosity", Said.text)):
         forwarded["verbosity"] = verbosity
@@ -73,7 +83,8 @@ def read(body: Json) -> Ask:
         parallel_tool_calls=said.maybe("parallel_tool_calls", Said.flag),
         response_format=text.maybe("format", lambda format_: read_format(format_, within=False)) if text else None,
         max_tokens=said.maybe("max_output_tokens", Said.whole),
-        reasoning_effort=reasoning.maybe("effort", Said.filled) if reasoning else None,
+        reasoning_effort=effort,
+        thinks=thinks(effort),
         forwarded=forwarded,
         stream=said.maybe("stream", Said.flag) or False,
         background=said.maybe("background", Said.flag) or False,
@@ -121,5 +132,6 @@ RESPONSES = Api(
     whole="openai_responses",
     prefix="resp_",
     fields=FIELDS,
+    names=NAMES,
     read=read,
 )

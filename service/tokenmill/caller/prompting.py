@@ -9,6 +9,7 @@ from tokenmill.caller.failure import UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
 from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_of
+from tokenmill.caller.kinds.raw_text import template_variables
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served
 from tokenmill.templates.rendering import CannotRender
@@ -38,8 +39,7 @@ async def prompted(
 
 async def _rendered(template: str, plan: Plan, renderer: Renderer) -> str:
     ask = plan.ask
-    kwargs = ask.forwarded.get("chat_template_kwargs")
-    further = kwargs if isinstance(kwargs, dict) else {}
+    further = template_variables(plan)
     if ask.reasoning_effort is not None:
         further = {**further, "reasoning_effort": ask.reasoning_effort}
     messages = [for_template(each) for each in ask.messages]
@@ -48,7 +48,8 @@ async def _rendered(template: str, plan: Plan, renderer: Renderer) -> str:
     try:
         return await renderer.render(template, messages, plan.tools, further)
     except CannotRender as problem:
-        raise UpstreamFailed(str(problem), "refused", BAD_REQUEST, again=False) from problem
+        logged = "the chat template does not render"  # its own words may be the prompt's
+        raise UpstreamFailed(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem
 
 
 def for_template(message: Json) -> Json:

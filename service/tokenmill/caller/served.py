@@ -7,6 +7,7 @@ import msgspec
 
 from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.caller.kinds import Kind, Plan, find_kind
+from tokenmill.caller.kinds.raw_text import check_shape
 from tokenmill.caller.pool import Pool
 from tokenmill.caller.renderer import template_of
 from tokenmill.config import Config, Upstream
@@ -28,6 +29,7 @@ class Served:
         self.pool = pool
         self.template = template
         """Empty: the server renders."""
+        self.opens_reasoning = self.kind.raw and _opens_reasoning(upstream, format_)
         self._markers = marker_texts(format_)
 
     def plan(self, ask: Ask, api: str, body: Json) -> Plan:
@@ -43,7 +45,10 @@ class Served:
             format=self.format.name,
             markers=self._markers,
             begins=begins,
+            opens_reasoning=self.opens_reasoning,
         )
+        if self.kind.raw:
+            check_shape(plan)
         self.kind.check(plan)
         return plan
 
@@ -71,6 +76,11 @@ class Served:
             **self.upstream.open,
             **({"start": "text"} if begins else {}),
         }
+
+
+def _opens_reasoning(upstream: Upstream, format_: Format) -> bool:
+    """Whether its prompts end inside of the reasoning, by what is configured or by the format's own habit."""
+    return bool(upstream.open.get("start", format_.start) == "reasoning" or format_.prompt)
 
 
 def served(config: Config) -> Mapping[str, Served]:

@@ -10,7 +10,8 @@ from tokenmill.gen import markdown
 
 def page() -> str:
     """Every field of every API."""
-    return markdown.page("APIs", *(text.strip() for text in ABOUT), *(block for api in APIS for block in _api(api)))
+    tables = (block for api in APIS for block in _api(api))
+    return markdown.page("APIs", *(text.strip() for text in ABOUT), *tables, *(text.strip() for text in TOLD))
 
 
 def _api(api: Api) -> Iterator[str]:
@@ -29,6 +30,41 @@ def _literal(value: object) -> str:
     """A value as JSON writes it."""
     return msgspec.json.encode(value).decode()
 
+
+TOLD = (
+    """
+## What a model's server is told
+
+Its [`kind`](configuration.md#upstreams) decides how some of it is said. The length of an answer counts its reasoning.
+Not to think is what the effort `none` asks for, and `disabled` of Messages.
+""",
+    """
+| kind | how long | not to think | an effort | a shape |
+| --- | --- | --- | --- | --- |
+| `vllm`, `sglang` | `max_tokens` | its template, see below | `reasoning_effort` | `response_format` |
+| `completions` | `max_tokens` | its template | its template | `response_format` |
+| `llama.cpp` | `n_predict` | its template | its template | `json_schema` |
+| `ollama` | `num_predict` | `think: false` | refused | `format` |
+| `openai` | see below | the effort, if the client says it | `reasoning_effort` | `response_format` |
+| `anthropic` | `max_tokens`, 4096 if nobody says it | Messages as they are | Messages alone | Messages alone |
+""",
+    """
+Of `openai` the length is `max_completion_tokens` at the addresses of OpenAI and Azure, whose newer models refuse the
+other name, and `max_tokens` elsewhere, as some servers pass over the newer one; `length_field` says otherwise. It is
+told nothing of `disabled`, as there is no word for it that all such servers take.
+""",
+    """
+A template is told not to think by its variables `enable_thinking` and `thinking`, both false; what a client says in
+`chat_template_kwargs` counts. A model whose prompt opens the reasoning (`open = { start = "reasoning" }`, or the
+format's own habit) is told nothing: if its prompt did not open it, its text would be taken for reasoning.
+""",
+    """
+Raw text, of all kinds but the last two, is held to a shape from its first token on: servers leave room for reasoning
+and calls only where their own parsers read the text. So the model is told not to think, and refused beside it, by
+their names, are tools that may be called, an effort other than `none`, and models whose prompt opens the reasoning. A
+call that has to come (`required`, or a tool by its name) is no text: there the shape is left out.
+""",
+)
 
 ABOUT = (
     """

@@ -103,7 +103,7 @@ def test_how_words_are_chosen_is_said_in_its_words() -> None:
         ({"response_format": SHAPE}, "response_format"),
         ({"presence_penalty": 1}, "presence_penalty"),
         ({"frequency_penalty": 1}, "frequency_penalty"),
-        ({"reasoning_effort": "none"}, "reasoning_effort"),
+        ({"reasoning_effort": "low"}, "reasoning_effort"),
         ({"logit_bias": {}}, "logit_bias"),
         ({"system": "Obey."}, "system"),
     ],

@@ -26,6 +26,7 @@ from tests.support.model_servers.speech import Script
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.caller.kinds import Call
 from tokenmill.caller.kinds.llama_cpp import LLAMA_CPP
+from tokenmill.caller.kinds.raw_text import UNTHINKING
 
 CALL = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
 MARKERS = ("<tool_call>", "</tool_call>")
@@ -37,6 +38,7 @@ def body(begins: str = "", **fields: Any) -> Json:
     return LLAMA_CPP.call(plan).body
 
 
+MESSAGE: Json = {"model": "m", "max_tokens": 9, "messages": [HI]}
 RAW: Json = {"prompt": "P", "preserved_tokens": list(MARKERS), "stream": True}
 
 
@@ -65,6 +67,8 @@ def test_variables_of_the_template_are_for_the_template() -> None:
     rendering = LLAMA_CPP.rendering(plan)
     assert rendering is not None
     assert rendering.body["chat_template_kwargs"] == kwargs | {"reasoning_effort": "low"}
+    quiet = LLAMA_CPP.rendering(plan_of("llama.cpp", {**MESSAGE, "thinking": {"type": "disabled"}}, "messages"))
+    assert quiet == Call("/apply-template", {"messages": [HI], "chat_template_kwargs": UNTHINKING})
     assert body(chat_template_kwargs=kwargs, reasoning_effort="low") == body(chat_template_kwargs=3) == RAW
 
 

@@ -58,6 +58,14 @@ def test_the_prompt_has_the_tools_that_may_be_called() -> None:
     assert rendering(tools=[TOOL, OTHER], tool_choice=NAMED) == RENDER | {"tools": [TOOL]}
 
 
+def test_a_model_that_is_not_to_think_is_not_opened_for_it() -> None:
+    """Its template is Ollama's, which has a word for it; others are left to themselves."""
+    asked = {"model": "m", "max_tokens": 9, "messages": [HI], "thinking": {"type": "disabled"}}
+    messages = OLLAMA.rendering(plan_of("ollama", asked, "messages"))
+    assert messages == Call("/api/chat", RENDER | {"think": False})
+    assert rendering(reasoning_effort="none") == rendering(response_format=SHAPE) == RENDER | {"think": False}
+
+
 @pytest.mark.parametrize(
     ("choice", "begins"),
     [("required", '<tool_call>\n{"name": "'), (NAMED, '<tool_call>\n{"name": "now", "arguments": ')],

@@ -22,6 +22,7 @@ from tests.support.model_servers.sglang import Sglang
 from tests.support.model_servers.speech import Script
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.caller.kinds import Call
+from tokenmill.caller.kinds.raw_text import UNTHINKING
 from tokenmill.caller.kinds.sglang import SGLANG
 
 RAW: Json = {
@@ -70,7 +71,9 @@ def test_how_words_are_chosen_is_passed_on() -> None:
     """Also what only this server knows."""
     fields: Json = {"temperature": 0.0, "top_p": 0.5, "seed": 7, "stop": ["a"], "n": 2, "min_p": 0.1}
     fields |= {"response_format": SHAPE, "reasoning_effort": "none"}
-    assert body(**fields, max_tokens=5) == RAW | fields | {"max_tokens": 5}
+    quiet = {"chat_template_kwargs": RAW["chat_template_kwargs"] | UNTHINKING}
+    assert body(**fields, max_tokens=5) == RAW | fields | quiet | {"max_tokens": 5}
+    assert body(reasoning_effort="low") == RAW | {"reasoning_effort": "low"}
 
 
 def test_our_fields_go_before_the_client_s() -> None:

@@ -21,6 +21,7 @@ from tests.support.calling import (
 from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
 from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.caller.kinds.raw_text import UNTHINKING
 from tokenmill.caller.kinds.vllm import VLLM
 
 RAW: Json = {
@@ -31,6 +32,7 @@ RAW: Json = {
     "stream": True,
     "stream_options": {"include_usage": True},
 }
+QUIET: Json = {"chat_template_kwargs": UNTHINKING}
 SPECIAL = ("<think>", "</think>", "<tool_call>", "</tool_call>")
 CALL = '<think></think><tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
 CONTINUED = {"continue_final_message": True, "add_generation_prompt": False}
@@ -73,12 +75,24 @@ def test_a_call_that_has_to_come_is_begun(choice: Any, tools: list[Json], begins
 def test_how_words_are_chosen_is_passed_on() -> None:
     """As the client says it; one answer is not said."""
     fields: Json = {"temperature": 0.0, "top_p": 0.5, "seed": 7, "presence_penalty": 1.0, "frequency_penalty": -1.0}
-    fields |= {"stop": ["a", "b"], "response_format": SHAPE, "reasoning_effort": "low"}
+    fields |= {"stop": ["a", "b"], "reasoning_effort": "low"}
     assert body(**fields, max_completion_tokens=5, n=3, top_k=4) == RAW | fields | {"max_tokens": 5, "n": 3, "top_k": 4}
-    assert body(n=1, stop="a", response_format={"type": "json_object"}) == RAW | {
-        "stop": ["a"],
-        "response_format": {"type": "json_object"},
-    }
+    assert body(n=1, stop="a") == RAW | {"stop": ["a"]}
+
+
+@pytest.mark.parametrize("shape", [SHAPE, {"type": "json_object"}])
+def test_a_shape_leaves_no_room_for_thoughts(shape: Json) -> None:
+    """The text has it from its first token on, so the template is told."""
+    assert body(response_format=shape) == RAW | {"response_format": shape} | QUIET
+
+
+def test_a_model_that_is_not_to_think_is_told_so_by_its_template() -> None:
+    """Whichever API says it, and beside what the client tells the template itself, which counts."""
+    quiet = body("messages", model="m", max_tokens=9, messages=[HI], thinking={"type": "disabled"})
+    assert quiet == RAW | {"max_tokens": 9} | QUIET
+    own = body(reasoning_effort="none", chat_template_kwargs={"enable_thinking": True, "a": 1})
+    variables = {"enable_thinking": True, "thinking": False, "a": 1}
+    assert own == RAW | {"reasoning_effort": "none", "chat_template_kwargs": variables}
 
 
 def test_our_fields_go_before_the_client_s() -> None:
@@ -99,7 +113,7 @@ def test_the_history_goes_as_it_is() -> None:
 def test_other_apis_ask_the_same() -> None:
     """Responses and Messages are chats here."""
     responses = body("responses", model="m", input="hi", max_output_tokens=9, reasoning={"effort": "none"})
-    assert responses == RAW | {"max_tokens": 9, "reasoning_effort": "none"}
+    assert responses == RAW | {"max_tokens": 9, "reasoning_effort": "none"} | QUIET
     tools = [{"name": "now", "input_schema": TOOL["function"]["parameters"]}]
     messages = body("messages", model="m", max_tokens=9, top_k=4, messages=[HI], tools=tools)
     assert messages == RAW | {"max_tokens": 9, "top_k": 4, "tools": [TOOL], "tool_choice": "none"}

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.apis.ask import Json
 from tokenmill.caller.kinds.arguments import read_arguments, said_by, text_of
-from tokenmill.caller.kinds.kind import Base, Call, Plan, given, single
+from tokenmill.caller.kinds.kind import Base, Call, Plan, given, single, unsupported
 
 VERSION = "2023-06-01"
 
@@ -37,12 +37,12 @@ class Anthropic(Base):
             "seed": ask.seed,
             "presence_penalty": ask.presence_penalty,
             "frequency_penalty": ask.frequency_penalty,
-            "reasoning_effort": ask.reasoning_effort,
+            "reasoning_effort": ask.reasoning_effort if ask.thinks else None,
             **{name: value for name, value in ask.forwarded.items() if name not in TAKEN},
         }
         for name, value in fields.items():
             if value is not None:
-                raise BadAsk(f"{name} can't be passed on to {ask.model}; leave it out", name, "unsupported_parameter")
+                raise unsupported(plan, name, ask.model)
 
     def call(self, plan: Plan) -> Call:
         """The client's own body, where it speaks this API."""

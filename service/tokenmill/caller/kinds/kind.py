@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from tokenmill.apis import name_at
 from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.config import Upstream
 
@@ -26,6 +27,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Rendered here, or by the server."""
     begins: str = ""
     """What the answer begins with: the prompt has it already, the text that comes has not."""
+    opens_reasoning: bool = False
+    """Its prompt opens the reasoning, whatever the client says."""
     answer: str = ""
     """Names this try, for servers that stop what has a name."""
 
@@ -33,6 +36,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def model(self) -> str:
         """Its name at the server."""
         return self.upstream.model or self.ask.model
+
+    def name_of(self, field: str) -> str:
+        """What the client calls a field of `Ask`."""
+        return name_at(self.api, field)
 
     @property
     def tools(self) -> list[Json]:
@@ -112,6 +119,12 @@ class Base:
         return {"authorization": f"Bearer {api_key}"} if api_key else {}
 
 
+def unsupported(plan: Plan, field: str, server: str) -> BadAsk:
+    """The refusal of a field that a server has no word for."""
+    name = plan.name_of(field)
+    return BadAsk(f"{name} can't be passed on to {server}; leave it out", name, "unsupported_parameter")
+
+
 def given(**fields: Any) -> Json:
     """Those that have a value."""
     return {name: value for name, value in fields.items() if value is not None and value != []}
@@ -134,11 +147,9 @@ def sampling(ask: Ask) -> Json:
 def one_call_at_a_time(plan: Plan) -> None:
     """Raise `BadAsk` where a single call is wanted of a model whose text nobody holds to that."""
     if plan.ask.parallel_tool_calls is False and plan.tools:
-        raise BadAsk(
-            f"{plan.ask.model} writes calls as text, so nothing keeps it to one; leave parallel_tool_calls out",
-            "parallel_tool_calls",
-            "unsupported_parameter",
-        )
+        name = plan.name_of("parallel_tool_calls")
+        detail = f"{plan.ask.model} writes calls as text, so nothing keeps it to one; leave {name} out"
+        raise BadAsk(detail, name, "unsupported_parameter")
 
 
 def single(plan: Plan) -> None:

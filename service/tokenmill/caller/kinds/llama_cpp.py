@@ -7,6 +7,7 @@ among `preserved_tokens`, so the format's markers are.
 
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.caller.kinds.kind import Base, Call, Plan, given, one_call_at_a_time, single
+from tokenmill.caller.kinds.raw_text import template_variables
 
 
 class LlamaCpp(Base):
@@ -23,13 +24,11 @@ class LlamaCpp(Base):
         parts = (part for content in contents if isinstance(content, list) for part in content)
         if any(part.get("type") == "image_url" for part in parts):
             detail = f"{plan.ask.model} completes a prompt of text, in which images have no place; leave them out"
-            raise BadAsk(detail, "messages", "unsupported_value")
+            raise BadAsk(detail, plan.name_of("messages"), "unsupported_value")
 
     def rendering(self, plan: Plan) -> Call | None:
         """By the server's own template."""
-        kwargs = plan.ask.forwarded.get("chat_template_kwargs")
-        effort = given(reasoning_effort=plan.ask.reasoning_effort)
-        template = {**(kwargs if isinstance(kwargs, dict) else {}), **effort}
+        template = template_variables(plan) | given(reasoning_effort=plan.ask.reasoning_effort)
         body = {
             "messages": plan.ask.messages,
             **given(tools=plan.tools),

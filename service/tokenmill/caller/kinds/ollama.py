@@ -8,8 +8,10 @@ completes a prompt as it is, special tokens included; the prompt comes from the 
 from collections.abc import Mapping
 
 from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.apis.chat import NO_EFFORT
 from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_of
-from tokenmill.caller.kinds.kind import Base, Call, Plan, given, one_call_at_a_time, single
+from tokenmill.caller.kinds.kind import Base, Call, Plan, given, one_call_at_a_time, single, unsupported
+from tokenmill.caller.kinds.raw_text import thinks
 
 OPTIONS = frozenset({"top_k", "min_p", "typical_p", "repeat_penalty", "repeat_last_n", "num_ctx", "num_keep"})
 """What else it takes as an option."""
@@ -27,11 +29,13 @@ class Ollama(Base):
         single(plan)
         for name in plan.ask.forwarded:
             if name not in OPTIONS:
-                raise BadAsk(f"{name} can't be passed on to Ollama; leave it out", name, "unsupported_parameter")
+                raise unsupported(plan, name, "Ollama")
         if any(";base64," not in url for url in _urls(plan.ask.messages)):
-            raise BadAsk("Ollama takes images as data URLs in base64 alone", "messages", "unsupported_value")
-        if plan.ask.reasoning_effort is not None:
-            raise BadAsk("Ollama takes no reasoning_effort; leave it out", "reasoning_effort", "unsupported_parameter")
+            raise BadAsk(
+                "Ollama takes images as data URLs in base64 alone", plan.name_of("messages"), "unsupported_value"
+            )
+        if plan.ask.reasoning_effort not in (None, NO_EFFORT):
+            raise unsupported(plan, "reasoning_effort", "Ollama")
 
     def rendering(self, plan: Plan) -> Call | None:
         """By its own template, without asking the model."""
@@ -40,7 +44,7 @@ class Ollama(Base):
             {
                 "model": plan.model,
                 "messages": _messages(plan.ask.messages),
-                **given(tools=plan.tools),
+                **given(tools=plan.tools, think=None if thinks(plan) else False),
                 "_debug_render_only": True,
                 "stream": False,
             },

@@ -6,6 +6,7 @@ text. It notices that a connection is gone after two seconds; `/abort_request` s
 """
 
 from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given, one_call_at_a_time
+from tokenmill.caller.kinds.raw_text import template_variables
 from tokenmill.caller.kinds.vllm import CONTINUED
 
 
@@ -28,9 +29,8 @@ class SGLang(Base):
             "separate_reasoning": False,
             **(CONTINUED if plan.begins else {}),
         }
-        kwargs = plan.ask.forwarded.get("chat_template_kwargs")
         spaces = {"spaces_between_special_tokens": False}
-        body["chat_template_kwargs"] = {**(kwargs if isinstance(kwargs, dict) else {}), **spaces}
+        body["chat_template_kwargs"] = template_variables(plan) | spaces
         return Call("/v1/chat/completions", body | {"rid": plan.answer}, "sse+openai")
 
     def abort(self, call: Call) -> Call | None:

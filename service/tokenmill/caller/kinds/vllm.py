@@ -8,6 +8,7 @@ of many models are, come only if they are not skipped.
 
 from tokenmill.apis.ask import Json
 from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given, one_call_at_a_time
+from tokenmill.caller.kinds.raw_text import template_variables
 
 CONTINUED: Json = {"continue_final_message": True, "add_generation_prompt": False}
 """The last message is the beginning of the answer."""
@@ -33,10 +34,17 @@ def raw_chat(plan: Plan) -> Json:
     return {
         **chat_body(plan),
         **given(tool_choice="none" if plan.tools else None),
+        **template_kwargs(plan),
         "skip_special_tokens": False,
         "spaces_between_special_tokens": False,
         **(CONTINUED if plan.begins else {}),
     }
+
+
+def template_kwargs(plan: Plan) -> Json:
+    """What the template is told, if it is told anything."""
+    variables = template_variables(plan)
+    return {"chat_template_kwargs": variables} if variables else {}
 
 
 VLLM = Vllm()

@@ -1,0 +1,94 @@
+"""What raw text can't be at once, and how its model is kept from thinking."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.calling import HI, OTHER, SHAPE, TOOL, chat, plan_of
+from tokenmill.apis.ask import BadAsk, Json
+from tokenmill.caller.kinds import KINDS
+from tokenmill.caller.kinds.raw_text import UNTHINKING, template_variables, thinks
+
+RAW = [kind.name for kind in KINDS if kind.raw]
+R1: Json = {"open": {"start": "reasoning"}}
+RESPONSE: Json = {"model": "m", "input": "hi", "text": {"format": {"type": "json_object"}}}
+MESSAGE: Json = {
+    "model": "m",
+    "max_tokens": 9,
+    "messages": [HI],
+    "output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}},
+}
+NOW: Json = {"type": "function", **TOOL["function"]}
+TOLD: Json = {"name": "now", "input_schema": TOOL["function"]["parameters"]}
+
+
+@pytest.mark.parametrize("kind", RAW)
+@pytest.mark.parametrize(
+    ("api", "body", "settings", "param"),
+    [
+        ("chat", chat(response_format=SHAPE, tools=[TOOL, OTHER]), {}, "response_format"),
+        ("chat", chat(response_format={"type": "json_object"}, tools=[TOOL]), {}, "response_format"),
+        ("responses", RESPONSE | {"tools": [NOW]}, {}, "text.format"),
+        ("messages", MESSAGE | {"tools": [TOLD]}, {}, "output_config.format"),
+        ("chat", chat(response_format=SHAPE), R1, "response_format"),
+        ("chat", chat(response_format=SHAPE), {"format": "minimax_m2"}, "response_format"),
+        ("chat", chat(response_format=SHAPE, reasoning_effort="low"), {}, "reasoning_effort"),
+        ("responses", RESPONSE | {"reasoning": {"effort": "low"}}, {}, "reasoning.effort"),
+    ],
+)
+def test_a_shape_beside_calls_or_reasoning_is_refused(
+    kind: str, api: str, body: Json, settings: dict[str, Any], param: str
+) -> None:
+    """By the name that the client used: it holds from the first token on, so neither could come."""
+    with pytest.raises(BadAsk) as refused:
+        plan_of(kind, body, api, **settings)
+    assert (refused.value.param, refused.value.code) == (param, "unsupported_parameter")
+    assert param in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        chat(response_format=SHAPE),
+        chat(response_format=SHAPE, tools=[]),
+        chat(response_format=SHAPE, tools=[TOOL], tool_choice="none"),
+        chat(response_format={"type": "text"}, tools=[TOOL], reasoning_effort="low"),
+        chat(tools=[TOOL]),
+    ],
+)
+def test_a_shape_of_text_alone_is_had(body: Json) -> None:
+    """And tools without one, of course."""
+    assert plan_of("vllm", body).ask.model == "m"
+
+
+def test_servers_that_parse_know_how_to_do_both() -> None:
+    """They hold the text alone to it, and tell calls and reasoning from that."""
+    body = chat(response_format=SHAPE, tools=[TOOL], reasoning_effort="low")
+    assert plan_of("openai", body, **R1).ask.response_format == SHAPE
+
+
+@pytest.mark.parametrize(
+    ("body", "settings", "expected"),
+    [
+        (chat(), {}, True),
+        (chat(reasoning_effort="low"), {}, True),
+        (chat(reasoning_effort="none"), {}, False),
+        (chat(response_format=SHAPE), {}, False),
+        (chat(reasoning_effort="none"), R1, True),
+        (chat(reasoning_effort="none"), {"format": "minimax_m2"}, True),
+        (chat(reasoning_effort="none"), {"format": "minimax_m2", "open": {"start": "text"}}, False),
+    ],
+)
+def test_a_model_thinks_unless_it_is_told_not_to(body: Json, settings: dict[str, Any], *, expected: bool) -> None:
+    """Of one whose prompt opens the reasoning the text would be taken for that: it is told nothing."""
+    plan = plan_of("vllm", body, **settings)
+    assert thinks(plan) is expected
+    assert template_variables(plan) == ({} if expected else UNTHINKING)
+
+
+def test_what_the_client_tells_the_template_counts() -> None:
+    """What is no object tells it nothing."""
+    own = {"enable_thinking": True, "a": 1}
+    said = template_variables(plan_of("vllm", chat(reasoning_effort="none", chat_template_kwargs=own)))
+    assert said == {"enable_thinking": True, "thinking": False, "a": 1}
+    assert template_variables(plan_of("vllm", chat(chat_template_kwargs=3))) == {}
