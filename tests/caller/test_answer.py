@@ -15,6 +15,7 @@ from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
 from tests.support.stage import until
 from tokenmill.caller import answer as module
+from tokenmill.caller import trying
 from tokenmill.caller.writing import RANGE
 
 KEY = "sk-secret-key"
@@ -24,7 +25,7 @@ SLOW = Script("x" * 4_000, pause_s=0.02)
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tries follow each other at once."""
-    monkeypatch.setattr(module, "PAUSES_S", (0.0,))
+    monkeypatch.setattr(trying, "PAUSES_S", (0.0,))
 
 
 async def test_an_answer_is_opened_told_and_ended() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tokenmill.caller.failure import AGAIN, RAW_CHARS, UpstreamFailed
+from tokenmill.caller.failure import AGAIN, RAW_CHARS, UpstreamFailed, refusal
 
 
 def test_a_failure_says_what_a_client_is_told() -> None:
@@ -22,3 +22,25 @@ def test_a_failure_says_what_a_client_is_told() -> None:
 def test_a_server_that_may_answer_otherwise_the_next_time_is_asked_again(status: int, again: bool) -> None:
     """One that is busy, not one that was asked for nonsense."""
     assert (status in AGAIN) is again
+
+
+@pytest.mark.parametrize("status", [400, 402, 404, 429, 500])
+def test_a_refusal_keeps_the_server_s_status_and_words(status: int) -> None:
+    """For the client; the log gets the status alone."""
+    problem = refusal(status, "no", "raw", again=True)
+    assert (str(problem), problem.status, problem.said, problem.raw) == ("no", status, status, "raw")
+    assert (problem.kind, problem.again, problem.logged) == ("refused", True, f"status {status}")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refusal_of_our_key_is_our_fault(status: int) -> None:
+    """No client can mend it, and nobody is told the server's words."""
+    problem = refusal(status, "key sk-1 is wrong", "key sk-1 is wrong", again=True)
+    assert (problem.status, problem.said, problem.raw, problem.again) == (502, status, "", False)
+    assert "sk-1" not in f"{problem}{problem.logged}"
+
+
+def test_the_log_has_a_failure_s_message_unless_it_may_quote() -> None:
+    """Then it has other words."""
+    assert UpstreamFailed("it was silent", "slow").logged == "it was silent"
+    assert UpstreamFailed("can't read: sesame", "unreadable", logged="can't read").logged == "can't read"

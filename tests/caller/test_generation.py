@@ -170,7 +170,12 @@ async def test_an_answer_of_nothing_was_not_begun() -> None:
 async def test_an_error_in_the_stream_fails_the_answer(before: Sequence[bytes]) -> None:
     """With the server's words; it is no chunk, so before the first token it can be tried again."""
     taken, generation, problem = await failed(*before, ERROR, DONE)
-    assert (str(problem), problem.kind, problem.status) == ("Out of memory", "refused", 502)
+    assert (str(problem), problem.kind, problem.status, problem.logged) == (
+        "Out of memory",
+        "refused",
+        502,
+        "status 502",
+    )
     assert generation.begun is bool(taken.chunks) is (before == [said("Hel")])
     assert all(chunk.error is None and chunk.end is not True for chunk in taken.chunks)
 
@@ -190,6 +195,7 @@ async def test_what_can_t_be_read_fails_the_answer(junk: bytes) -> None:
     """Text that is missing in the middle would not be noticed."""
     taken, _, problem = await failed(said("Hel"), junk, said("lo"), finish(), DONE)
     assert (taken.text(), taken.ends, problem.status) == ("Hel", [], 502)
+    assert problem.logged in ("status 502", "the model's server wrote what can't be read")
 
 
 async def test_choices_come_in_turns_and_each_ends() -> None:

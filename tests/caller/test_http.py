@@ -125,7 +125,7 @@ async def test_a_body_whose_frames_are_broken_in_the_middle_is_given_up() -> Non
         (422, b'{"detail":"no such field"}', "no such field"),
         (422, b'{"detail":[{"loc":["body","a"],"msg":"missing"}]}', "the model's server answered 422"),
         (404, b'{"error":"model not found"}', "model not found"),
-        (401, b'{"error":"Unauthorized"}', "Unauthorized"),
+        (402, b'{"error":"Insufficient Balance"}', "Insufficient Balance"),
         (500, b"Internal Server Error", "the model's server answered 500"),
         (502, b"<html>\xff Bad Gateway</html>", "the model's server answered 502"),
         (503, b"", "the model's server answered 503"),
@@ -140,6 +140,38 @@ async def test_a_refusal_keeps_its_status_and_says_why(status: int, body: bytes,
     assert (problem.kind, problem.status, str(problem)) == ("refused", status, message)
     assert problem.raw == body.decode(errors="replace")
     assert problem.again is (status in (500, 502, 503, 529))
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_refusal_of_our_key_is_no_client_s(status: int) -> None:
+    """An SDK would take it for its own key's, and the server's words may quote ours."""
+    body = b'{"error":{"message":"Incorrect API key provided: sk-sec****-key","code":"invalid_api_key"}}'
+    async with raw_server(answer(status, body)) as server:
+        problem = await problem_of(server.url)
+    assert (problem.kind, problem.status, problem.said, problem.again) == ("refused", 502, status, False)
+    assert "the gateway's own credentials" in str(problem)
+    assert (problem.raw, "sk-" in str(problem), problem.logged) == ("", False, f"status {status}")
+
+
+@pytest.mark.parametrize(
+    ("more", "seconds"), [("", None), ("retry-after: 7\r\n", 7), ("Retry-After-Ms: 1500\r\nRetry-After: 2\r\n", 1.5)]
+)
+async def test_a_refusal_says_when_to_come_back(more: str, seconds: float | None) -> None:
+    """If the server does."""
+    async with raw_server(answer(429, b"{}", more=more)) as server:
+        assert (await problem_of(server.url)).pause_s == seconds
+
+
+async def test_what_is_logged_of_a_failure_has_no_words_of_the_server_s() -> None:
+    """They may be those of a prompt; what the system says of a host and a port is no secret."""
+    said = b'{"error":"you said: open sesame"}'
+    async with raw_server(answer(400, said)) as refuses, raw_server(b"open sesame\r\n\r\n") as babbles:
+        refused, broken = await problem_of(refuses.url), await problem_of(babbles.url)
+    assert (refused.logged, "sesame" in broken.logged) == ("status 400", False)
+    assert broken.logged.startswith("the connection to the model's server was lost: ")
+    nowhere = await problem_of("http://no-such-host.invalid")
+    assert "no-such-host.invalid" in nowhere.logged
+    assert "no-such-host" not in str(nowhere)
 
 
 async def test_a_refusal_that_comes_in_pieces_is_whole() -> None:
@@ -175,7 +207,7 @@ async def test_a_redirect_is_not_followed(status: int) -> None:
         async with raw_server(answer(status, b"", more=f"location: {elsewhere.url}/\r\n")) as server:
             problem = await problem_of(server.url)
         assert elsewhere.requests == []
-    assert (problem.kind, problem.status) == ("refused", 502)
+    assert (problem.kind, problem.status, problem.logged) == ("refused", 502, f"status {status}")
 
 
 async def test_a_prompt_is_read_whole() -> None:

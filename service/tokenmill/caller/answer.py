@@ -3,14 +3,15 @@
 1. It opens its message before it has a place: whoever waits sees that it is alive, and which writer it is.
 2. It ends in one of `OUTCOMES`, each exactly once. Only one that nobody wants any more leaves its end to others: a
    `finish` that it did not cause, or a writer that has taken over.
-3. A refusal that comes before the first token may be tried again, at another URL if there is one.
+3. It does not outlive its time for long, whether Kafka takes its end or not. One of whose end that is not known is
+   `left`: it is to be looked after as those of callers that were lost (`inheritance`), which gives it one.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
-from contextlib import aclosing, suppress
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -19,13 +20,11 @@ from tokenmill.apis import APIS
 from tokenmill.apis.ask import Ask, BadAsk, Json
 from tokenmill.apis.record import ApiName, RequestRecord, body_of
 from tokenmill.caller.failure import LATE, UpstreamFailed
-from tokenmill.caller.generation import Generation
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
-from tokenmill.caller.pool import Replica
-from tokenmill.caller.prompting import prompted
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served, unknown_model
+from tokenmill.caller.trying import Tries
 from tokenmill.caller.writing import ChunkWriter
 from tokenmill.codecs import Chunk, ProviderPart
 from tokenmill.gateway.problems import Refused
@@ -40,8 +39,8 @@ Outcome: TypeAlias = Literal["finished", "failed", "refused", "expired", "stoppe
 OUTCOMES: tuple[Outcome, ...] = ("finished", "failed", "refused", "expired", "stopped")
 """Whole; broken off by the server; not to be had from it; not over in time; not wanted any more."""
 
-PAUSES_S = (0.2, 1.0, 3.0)
-"""Between tries; behind the last one, the last of these."""
+END_S = 30.0
+"""For its end to be in the log, from when its time is over: twice what a record may take until it is acknowledged."""
 
 TAKEOVER = "tm-takeover"
 """Header of the records with which a caller takes an answer over: which one it is."""
@@ -49,7 +48,7 @@ TAKEOVER = "tm-takeover"
 TAKEOVER_PART = "takeover"
 """Kind of the `part` event that says that another caller went on, and how."""
 
-BAD_REQUEST, NOT_FOUND, SERVER_ERROR = 400, 404, 500
+BAD_REQUEST, NOT_FOUND = 400, 404
 
 
 class Means:
@@ -108,7 +107,10 @@ class Answer:
         """The kind of what went wrong last."""
         self._began_at = time.monotonic()
         self._choices = 1
-        self._unwanted = False
+        self.unwanted = False
+        """It was stopped, and its end is not ours."""
+        self.left = False
+        """It is over here, and nobody knows whether its end is in the log."""
         self._ended = set[int]()
         """Choices whose end was written."""
         self._ending = False
@@ -148,38 +150,59 @@ class Answer:
         self._begun = text
 
     async def give_up(self, message: str, status: int) -> Outcome:
-        """End it as one that failed."""
-        await self._open({}, 1)
-        await self._fail(message, status)
-        await self.writer.acknowledged()
-        return "refused"
+        """End it as one that failed; else as `run`."""
+        return await self._to_end(self._given_up(message, status))
 
     def stop(self, task: "asyncio.Task[Any]") -> None:
         """It is over, and not by us: the server is left at once."""
         if self._ending:
             return
-        self._unwanted = True
+        self.unwanted = True
         task.cancel()
 
     async def run(self) -> Outcome:
-        """To its end, which is in the log then. Cancelled, it leaves the end to whoever takes it over."""
+        """To its end, which is in the log then, unless it is `left`. Cancelled, it leaves it to whoever goes on."""
+        return await self._to_end(self._in_time())
+
+    async def _to_end(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+        """What comes of it, once that is in the log."""
         try:
-            return await self._run()
+            async with asyncio.timeout(max(0.0, self._left_s) + END_S):
+                outcome = await work
+                await self.writer.acknowledged()
+        except TimeoutError:
+            self.left = True
+            return "expired"
         except asyncio.CancelledError:
-            if self._unwanted:
+            if self.unwanted:
                 return "stopped"
             raise
-
-    async def _run(self) -> Outcome:
-        left = self._request.until / 1000 - time.time()
-        try:
-            async with asyncio.timeout(left):
-                outcome = await self._answered()
-        except TimeoutError:
-            outcome = "expired"
-            await self._fail("the answer was not over in time", LATE)
-        await self.writer.acknowledged()
         return outcome
+
+    @property
+    def _left_s(self) -> float:
+        """What it has of its time."""
+        return self._request.until / 1000 - time.time()
+
+    async def _in_time(self) -> Outcome:
+        try:
+            async with asyncio.timeout(self._left_s):
+                return await self._answered()
+        except TimeoutError:
+            self.failure = "late"
+            log.warning("an answer was not over in time: %s", self._request.message_id)
+            await self._fail("the answer was not over in time", LATE)
+            return "expired"
+
+    async def _given_up(self, message: str, status: int) -> Outcome:
+        await self._open({}, 1)
+        await self._fail(message, status)
+        return "refused"
+
+    @property
+    def _tries(self) -> Tries:
+        name, until = f"{self._request.message_id}-{self._attempt}", self._request.until / 1000
+        return Tries(self._means.http, self._means.renderer, name, self, until, goes_on=bool(self._begun))
 
     async def _answered(self) -> Outcome:
         try:
@@ -191,7 +214,7 @@ class Answer:
         self._choices = plan.ask.n
         try:
             await self._open(served.options(plan.ask, begins=bool(plan.begins)), plan.ask.n)
-            await self._generated(served, plan)
+            await self._tries.generate(served, plan)
         except Refused as problem:  # a record that is larger than Kafka takes
             await self._open({}, plan.ask.n)
             await self._fail(problem.detail, problem.kind.status)
@@ -221,7 +244,7 @@ class Answer:
         await self.writer.fail(message, status, raw, self._choices)
 
     async def put(self, chunk: Chunk) -> None:
-        """A chunk of the model's; for `Generation`."""
+        """A chunk of the model's; for `Tries`."""
         if self.first_s is None:
             self.first_s = time.monotonic() - self._began_at
         if not self._told and (not self._begun or chunk.end is True):
@@ -232,48 +255,6 @@ class Answer:
             self._ended.add(choice_index(chunk))
             self._ending = len(self._ended) == self._choices
         await self.writer.put(chunk)
-
-    async def _generated(self, served: Served, plan: Plan) -> None:
-        """Try until something comes. Raises `UpstreamFailed`."""
-        avoided = set[str]()
-        for number in range(1, served.upstream.tries + 1):
-            replica = await served.pool.take(avoided)
-            try:
-                await self._tried(served, plan, replica, number)
-            except UpstreamFailed as problem:
-                if self.first_s is not None or not problem.again or number == served.upstream.tries:
-                    raise
-                log.info("a model server failed before the first token (%s); it is tried again", problem.kind)
-                avoided.add(replica.url)
-            else:
-                return
-            await asyncio.sleep(PAUSES_S[min(number, len(PAUSES_S)) - 1])
-
-    async def _tried(self, served: Served, plan: Plan, replica: Replica, number: int) -> None:
-        """Ask one server, and give its place back. Raises `UpstreamFailed`."""
-        failed: bool | None = None
-        try:
-            await self._asked(served, plan, replica.url, number)
-            failed = False
-        except UpstreamFailed as problem:
-            failed = problem.status >= SERVER_ERROR
-            raise
-        finally:
-            served.pool.give_back(replica, failed=failed)
-
-    async def _asked(self, served: Served, plan: Plan, url: str, number: int) -> None:
-        means, upstream, kind = self._means, served.upstream, served.kind
-        headers = kind.headers(upstream.api_key)
-        plan = await prompted(served, plan, means.renderer, means.http, url, headers)
-        call = kind.call(msgspec.structs.replace(plan, answer=f"{self._request.message_id}-{self._attempt}-{number}"))
-        generation = Generation(call.codec, plan.ask.n, "" if self._begun else plan.begins, self)
-        try:
-            async with aclosing(means.http.streamed(url, call, headers, upstream)) as pieces:
-                await generation.read(pieces)
-        except asyncio.CancelledError:
-            if (abort := kind.abort(call)) is not None:
-                await means.http.abort(url, abort, headers, upstream)
-            raise
 
 
 _BY_NAME = {api.name: api for api in APIS}

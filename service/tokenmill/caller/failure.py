@@ -1,9 +1,16 @@
-"""Why an answer can't be had from a model server: what the client is told, and whether another try may help."""
+"""Why an answer can't be had from a model server: what the client is told, what is logged, and whether to try again.
+
+A server's words may quote a prompt: the client is told them, the log is not. Those about our key may quote the key:
+nobody is told them.
+"""
 
 TOO_MANY, UNAVAILABLE, BAD_GATEWAY, LATE = 429, 503, 502, 504
 
 AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses of a server that may answer otherwise the next time, or at another URL."""
+
+CREDENTIALS = frozenset({401, 403})
+"""Statuses that are about the key that we sent: no client can mend it, and an SDK would take them for its own key's."""
 
 RAW_CHARS = 4_096
 """Of a server's own words."""
@@ -12,12 +19,13 @@ RAW_CHARS = 4_096
 class UpstreamFailed(Exception):
     """A model server did not answer, or not as it should.
 
-    `status` is what a client is answered if nothing has come yet: the server's own where it gave one. `kind` is a word
-    for the metrics: `refused`, `connect`, `slow`, `broken-off`, `unreadable`, `full` or `late`.
+    `status` is what a client is answered if nothing has come yet: the server's own where it gave one that is about the
+    request. `kind` is a word for the metrics: `refused`, `connect`, `slow`, `broken-off`, `unreadable`, `full` or
+    `late`. `logged` is what a log may say: the message, unless that may have words of the server's.
     """
 
     def __init__(
-        self, message: str, kind: str, status: int = BAD_GATEWAY, raw: str = "", *, again: bool = True
+        self, message: str, kind: str, status: int = BAD_GATEWAY, raw: str = "", *, again: bool = True, logged: str = ""
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -25,6 +33,26 @@ class UpstreamFailed(Exception):
         self.raw = raw[:RAW_CHARS]
         self.again = again
         """Whether another try may help."""
+        self.logged = logged or message
+        self.said = status
+        """The server's own status, where it gave one."""
+        self.pause_s: float | None = None
+        """For how long it asks not to be asked again."""
+
+
+def refusal(status: int, message: str, raw: str = "", *, again: bool) -> UpstreamFailed:
+    """What a server's own refusal means.
+
+    One of our key is not the client's affair, and its words may quote a part of the key: the client is told that the
+    gateway is at fault, and nothing else.
+    """
+    logged = f"status {status}"
+    if status not in CREDENTIALS:
+        return UpstreamFailed(message, "refused", status, raw, again=again, logged=logged)
+    message = "the model's server refused the gateway's own credentials for it; whoever runs the gateway can mend that"
+    problem = UpstreamFailed(message, "refused", BAD_GATEWAY, again=False, logged=logged)
+    problem.said = status
+    return problem
 
 
 KINDS = ("refused", "connect", "slow", "broken-off", "unreadable", "full", "late")

@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.caller.failure import BAD_GATEWAY, UpstreamFailed
+from tokenmill.caller.failure import BAD_GATEWAY, UpstreamFailed, refusal
 from tokenmill.codecs import Chunk, find_codec
 from tokenmill.errors import RecordError
 from tokenmill.records import InputRecord
@@ -95,14 +95,15 @@ class Generation:
         try:
             self._state, chunks = self._codec.decode(self._state, InputRecord("", 0, 0, 0, b"answer", piece))
         except RecordError as problem:
-            raise UpstreamFailed(f"the model's server wrote what can't be read: {problem}", "unreadable") from problem
+            message = "the model's server wrote what can't be read"
+            raise UpstreamFailed(f"{message}: {problem}", "unreadable", logged=message) from problem
         return chunks
 
     async def _take(self, chunks: Sequence[Chunk]) -> None:
         for chunk in chunks:
             choice = choice_index(chunk)
             if chunk.error is not None and self._missing:  # whichever choice it names, no other will be whole
-                raise UpstreamFailed(chunk.error, "refused", chunk.error_status or BAD_GATEWAY, chunk.error_raw or "")
+                raise refusal(chunk.error_status or BAD_GATEWAY, chunk.error, chunk.error_raw or "", again=True)
             if choice not in self._open or chunk.error is not None:
                 continue  # behind its end, or one that nobody asked for
             if chunk.finish_reason is not None:

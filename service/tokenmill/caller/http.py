@@ -1,11 +1,13 @@
 """The way to model servers: one connection pool, a deadline for each wait, and failures as what they mean for clients.
 
 1. No wait is without an end: for a connection, for the first byte of an answer, and between two pieces of it.
-2. A server's own refusal keeps its status and the beginning of its body; it may hold prompts, so the log has neither.
+2. A server's own refusal keeps its status and the beginning of its body, which may hold prompts and is not logged; one
+   of our key is told as our own fault (`failure.refusal`).
 3. Redirects are not followed: they would take the key elsewhere.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from io import BytesIO
@@ -15,8 +17,9 @@ import aiohttp
 import msgspec
 
 from tokenmill.apis.ask import Json
-from tokenmill.caller.failure import AGAIN, BAD_GATEWAY, LATE, RAW_CHARS, UNAVAILABLE, UpstreamFailed
+from tokenmill.caller.failure import AGAIN, BAD_GATEWAY, LATE, RAW_CHARS, UNAVAILABLE, UpstreamFailed, refusal
 from tokenmill.caller.kinds import Call
+from tokenmill.caller.retry_after import retry_after
 from tokenmill.config import Upstream
 from tokenmill.limits import MIB
 
@@ -31,6 +34,9 @@ KEEP_S = 15.0
 
 ABORT_S = 5.0
 """For telling a server that an answer is not wanted any more."""
+
+LOGGED_CHARS = 300
+"""Of why a server can't be reached."""
 
 REDIRECT, REFUSED = 300, 400
 """The first statuses that are none of an answer, and of a refusal."""
@@ -138,7 +144,10 @@ async def _refusal(response: aiohttp.ClientResponse, upstream: Upstream) -> Upst
         raw = ""
     status = response.status if response.status >= REFUSED else BAD_GATEWAY  # a redirect is no answer
     message = message_of(raw) or f"the model's server answered {response.status}"
-    return UpstreamFailed(message, "refused", status, raw, again=status in AGAIN)
+    problem = refusal(status, message, raw, again=status in AGAIN)
+    problem.logged = f"status {response.status}"
+    problem.pause_s = retry_after(response.headers, time.time())
+    return problem
 
 
 def message_of(raw: str) -> str:
@@ -155,15 +164,18 @@ def message_of(raw: str) -> str:
 
 
 class _Failing:
-    """What the client raises, as what it means."""
+    """What the client raises, as what it means. Its own words are of hosts and sockets, or may quote what came."""
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _trace: object) -> None:
         if isinstance(problem, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-            raise UpstreamFailed("the model's server can't be reached", "connect", UNAVAILABLE) from problem
+            message = "the model's server can't be reached"
+            logged = f"{message}: {problem}"[:LOGGED_CHARS]  # a host, a port, and what the system says
+            raise UpstreamFailed(message, "connect", UNAVAILABLE, logged=logged) from problem
         if isinstance(problem, TimeoutError):
             raise UpstreamFailed("the model's server was silent for too long", "slow", LATE) from problem
         if isinstance(problem, aiohttp.ClientError | OSError):
-            raise UpstreamFailed("the connection to the model's server was lost", "broken-off") from problem
+            message = "the connection to the model's server was lost"
+            raise UpstreamFailed(message, "broken-off", logged=f"{message}: {type(problem).__name__}") from problem

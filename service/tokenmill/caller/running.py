@@ -108,7 +108,8 @@ class Running:
         if task.cancelled():
             return  # by us, at the end: whoever has its partition next goes on
         self._count(run.answer, task.result())
-        over()
+        if not run.answer.left:
+            over()
 
     def _count(self, answer: Answer, outcome: Outcome) -> None:
         self._numbers.add("tokenmill_caller_answers_total", outcome)

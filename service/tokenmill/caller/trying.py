@@ -1,0 +1,132 @@
+"""Tries to have one answer from the servers of its upstream: at which of them, how often, and after which pauses.
+
+1. What failed before the first token is tried again where that may help, at another URL if there is one.
+2. Every try that failed is logged, with the server and the kind of the failure, but without words of the server's: they
+   may quote a prompt or a key.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection
+from contextlib import aclosing
+from urllib.parse import urlsplit
+
+import msgspec
+
+from tokenmill.caller.failure import UpstreamFailed
+from tokenmill.caller.generation import Generation, Taker
+from tokenmill.caller.http import Http
+from tokenmill.caller.kinds import Plan
+from tokenmill.caller.pool import Replica
+from tokenmill.caller.prompting import prompted
+from tokenmill.caller.renderer import Renderer
+from tokenmill.caller.served import Served
+
+log = logging.getLogger(__name__)
+
+PAUSES_S = (0.2, 1.0, 3.0)
+"""Between tries; behind the last one, the last of these."""
+
+RETRY_AFTER_S = 30.0
+"""At most, of what a server asks for: as long as others wait for a place. Whoever waits knows nothing of it."""
+
+SERVER_ERROR = 500
+
+
+class Tries:
+    """Those for one answer.
+
+    Args:
+        http: the way to the servers.
+        renderer: of prompts.
+        name: of the answer; with a number behind it, that of a try.
+        taker: of what comes.
+        until: seconds of the epoch at which the answer's time is over.
+        goes_on: the beginning of the answer has come already, of a caller before.
+    """
+
+    def __init__(
+        self, http: Http, renderer: Renderer, name: str, taker: Taker, until: float, *, goes_on: bool = False
+    ) -> None:
+        self._http = http
+        self._renderer = renderer
+        self._name = name
+        self._taker = taker
+        self._until = until
+        self._goes_on = goes_on
+        self._begun = False
+        """Something has come."""
+
+    async def generate(self, served: Served, plan: Plan) -> None:
+        """Try until something comes, and go on with that to its end. Raises `UpstreamFailed`."""
+        avoided = set[str]()
+        for number in range(1, served.upstream.tries + 1):
+            replica = await self._place(served, plan, avoided)
+            avoided.add(replica.url)
+            try:
+                return await self._tried(served, plan, replica, number)
+            except UpstreamFailed as problem:
+                _tell(plan, problem, replica.url)
+                alone = all(each.url in avoided for each in served.pool.replicas)
+                pause = _pause(problem, number, alone=alone)
+                last = self._begun or not problem.again or number == served.upstream.tries
+                if last or time.time() + pause > self._until:  # better its reason now than none in time
+                    raise
+            await asyncio.sleep(pause)
+        return None
+
+    @staticmethod
+    async def _place(served: Served, plan: Plan, avoided: Collection[str]) -> Replica:
+        try:
+            return await served.pool.take(avoided)
+        except UpstreamFailed as problem:
+            _tell(plan, problem)
+            raise
+
+    async def _tried(self, served: Served, plan: Plan, replica: Replica, number: int) -> None:
+        """Ask one server, and give its place back. Raises `UpstreamFailed`."""
+        failed: bool | None = None
+        try:
+            await self._asked(served, plan, replica.url, number)
+            failed = False
+        except UpstreamFailed as problem:
+            failed = problem.said >= SERVER_ERROR
+            raise
+        finally:
+            served.pool.give_back(replica, failed=failed)
+
+    async def _asked(self, served: Served, plan: Plan, url: str, number: int) -> None:
+        upstream, kind = served.upstream, served.kind
+        headers = kind.headers(upstream.api_key)
+        plan = await prompted(served, plan, self._renderer, self._http, url, headers)
+        call = kind.call(msgspec.structs.replace(plan, answer=f"{self._name}-{number}"))
+        generation = Generation(call.codec, plan.ask.n, "" if self._goes_on else plan.begins, self._taker)
+        try:
+            async with aclosing(self._http.streamed(url, call, headers, upstream)) as pieces:
+                await generation.read(pieces)
+        except asyncio.CancelledError:
+            if (abort := kind.abort(call)) is not None:
+                await self._http.abort(url, abort, headers, upstream)
+            raise
+        finally:
+            self._begun |= generation.begun
+
+
+def _pause(problem: UpstreamFailed, number: int, *, alone: bool) -> float:
+    """Until the next try. What a server asks for counts where there is no other to ask in its place."""
+    asked = min(problem.pause_s or 0.0, RETRY_AFTER_S) if alone else 0.0
+    return max(asked, PAUSES_S[min(number, len(PAUSES_S)) - 1])
+
+
+def _tell(plan: Plan, problem: UpstreamFailed, url: str = "") -> None:
+    """Log a failure. Those of one kind at one server have one wording: of many, some are said (see `observe.logs`)."""
+    where = f"{plan.model} at {bare(url)}" if url else plan.model
+    wording = f"no answer of {where} ({problem.kind})".replace("%", "%%")
+    log.warning(wording + ": %s", problem.logged)  # noqa: G003 -- the wording is what repeats are told by
+
+
+def bare(url: str) -> str:
+    """A URL without what may hold a key: no user, no query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,0 +1,174 @@
+"""Tries at model servers: where, how often, after which pauses, and what the log says of them."""
+
+import asyncio
+import logging
+import time
+
+import pytest
+
+from tests.support.answering import Desk, desk
+from tests.support.model_servers.speech import Fail, Script
+from tests.support.model_servers.vllm import Vllm
+from tests.support.raw_server import answer, raw_server
+from tokenmill.caller import trying as module
+from tokenmill.caller.trying import bare
+from tokenmill.observe import setup_logs
+
+KEY = "sk-secret-key"
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tries follow each other at once."""
+    monkeypatch.setattr(module, "PAUSES_S", (0.0,))
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What was logged of failures."""
+    records = [record for record in caplog.records if record.name == module.__name__]
+    assert {record.levelno for record in records} <= {logging.WARNING}
+    return [record.getMessage() for record in records]
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (Script("", fail="refuse", status=503), "(refused): status 503"),
+        (Script("", fail="drop"), "(broken-off): the connection to the model's server was lost: "),
+        (Script("", fail="junk"), "(refused): status 502"),
+        (Script("", fail="error"), "(refused): status 50"),
+    ],
+    ids=lambda value: value.fail if isinstance(value, Script) else "",
+)
+async def test_every_try_that_fails_is_logged(script: Script, words: str, caplog: pytest.LogCaptureFixture) -> None:
+    """With the model, its server and the kind; the last one, too."""
+    async with Vllm(lambda _: script) as server, desk("vllm", server.url, tries=2) as at:
+        await at.run()
+        first, last = said(caplog)
+        assert first == last
+        assert last.startswith(f"no answer of test-model at {server.url} {words}")
+
+
+async def test_a_server_that_is_not_there_is_logged_with_what_the_system_says(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A name that nobody knows and a port that nobody listens at are mended in different places."""
+    async with desk("vllm", "http://no-such-host.invalid", tries=1) as at:
+        await at.run()
+    (line,) = said(caplog)
+    assert line.startswith("no answer of test-model at http://no-such-host.invalid (connect): ")
+    assert "Cannot connect to host no-such-host.invalid:80" in line
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("status", [400, 401, 403, 500])
+async def test_neither_prompts_nor_keys_are_logged(status: int, caplog: pytest.LogCaptureFixture) -> None:
+    """A refusal may quote both."""
+    caplog.set_level(logging.DEBUG)
+    body = b'{"error":{"message":"Incorrect API key sk-secret-key for: Hi there"}}'
+    async with raw_server(answer(status, body)) as server, desk("vllm", server.url, api_key=KEY, tries=1) as at:
+        await at.run()
+    (line,) = said(caplog)
+    assert line.endswith(f"(refused): status {status}")
+    assert not {word for word in ("Incorrect", KEY, "Hi there") if word in caplog.text}
+
+
+async def test_a_refusal_of_our_key_is_told_as_the_gateway_s(caplog: pytest.LogCaptureFixture) -> None:
+    """Once, and it says nothing of whether the server works: it is not left alone for that."""
+    async with Vllm(lambda _: Script("Hello"), api_key=KEY) as server, desk("vllm", server.url, api_key="sk-old") as at:
+        for number in range(6):
+            found, outcome = await at.run(message_id=f"m{number}")
+            assert (outcome, found.failure) == ("refused", "refused")
+        assert (len(server.refusals), at.pool.closed, at.status) == (6, 0, 502)
+    told = at.story("m0")[1]
+    assert "the gateway's own credentials" in told
+    assert not any("error_raw" in chunk for chunk in at.written.chunks)
+    assert said(caplog)[0].endswith("(refused): status 401")
+
+
+async def test_who_finds_no_place_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """It has come to no server."""
+    async with desk("vllm", "http://nowhere.invalid", calls=1, queue=0) as at:
+        await at.pool.take()
+        await at.run()
+    (line,) = said(caplog)
+    assert line.startswith("no answer of test-model (full): the model has as many requests as it takes")
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("fail", ["refuse", "drop"])
+async def test_a_server_that_fails_again_and_again_fills_no_log(
+    fail: Fail, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each server and each kind of failure is heard of all the same."""
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", list(root.handlers))
+    level = root.level
+    setup_logs("plain")
+    try:
+        async with Vllm(lambda _: Script("", fail=fail)) as server, desk("vllm", server.url, tries=2) as at:
+            for number in range(2):
+                await at.run(message_id=f"m{number}")
+    finally:
+        root.setLevel(level)
+    lines = capsys.readouterr().err.splitlines()
+    assert sum("no answer of" in line for line in lines) == 3
+
+
+async def paused(at: Desk) -> float:
+    """How long an answer took, which waits for tries."""
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    await at.run()
+    return clock() - began
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize(("retry_after", "cap", "least"), [(1, 30.0, 1.0), (3600, 0.5, 0.5)])
+async def test_a_server_that_says_when_is_asked_then(
+    retry_after: int, cap: float, least: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not before, unless that would take too long."""
+    monkeypatch.setattr(module, "RETRY_AFTER_S", cap)
+    busy = [Script("", fail="refuse", status=429, retry_after=retry_after), Script("Hello")]
+    async with Vllm(lambda _: busy.pop(0)) as server, desk("vllm", server.url) as at:
+        took = await paused(at)
+        assert (at.text, busy, least <= took < least + 5) == ("Hello", [], True)
+
+
+@pytest.mark.usefixtures("soon")
+async def test_another_server_is_asked_at_once() -> None:
+    """What the first one asks for is none of its affair."""
+    busy = Script("", fail="refuse", status=429, retry_after=20)
+    async with (
+        Vllm(lambda _: busy) as first,
+        Vllm(lambda _: Script("Hello")) as second,
+        desk("vllm", first.url, second.url) as at,
+    ):
+        assert await paused(at) < 10
+        assert at.text == "Hello"
+
+
+@pytest.mark.usefixtures("soon")
+async def test_who_can_t_wait_so_long_is_told_at_once() -> None:
+    """The server's own refusal, and not that the answer took too long."""
+    busy = Script("", fail="refuse", status=429, retry_after=25)
+    async with Vllm(lambda _: busy) as server, desk("vllm", server.url) as at:
+        began = time.monotonic()
+        _, outcome = await at.run(seconds=20)
+        assert time.monotonic() - began < 10
+        assert (outcome, at.status, len(server.refusals)) == ("refused", 429, 1)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://a:8000/v1", "http://a:8000/v1"),
+        ("https://user:sk-1@a/x?key=sk-2#sk-3", "https://a/x"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+    ],
+)
+def test_a_url_is_shown_without_what_may_be_secret(url: str, shown: str) -> None:
+    """The configuration refuses such URLs; nobody has to rely on that."""
+    assert bare(url) == shown
