@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from tokenmill.apis.api import Api, Field, Fields
 from tokenmill.apis.ask import Ask, Json
 from tokenmill.apis.chat_messages import read_messages
+from tokenmill.apis.chat_servers import SERVERS_OWN
 from tokenmill.apis.reading import Said, numbers
 from tokenmill.apis.response_format import read_format
 from tokenmill.apis.tools import chosen, foreign_tool, function, openai_choice
@@ -70,6 +71,7 @@ FIELDS = Fields(
     Field("moderation", "refused", "nothing is moderated here."),
     Field("service_tier", "refused", "there is one tier.", accepts=("auto", "default")),
     Field("web_search_options", "refused", "nothing searches here; declare a tool that does."),
+    *SERVERS_OWN,
     unknown="forwarded",
     about="Other fields are passed on as they are: `top_k`, `min_p`, `chat_template_kwargs` and what servers add.",
 )

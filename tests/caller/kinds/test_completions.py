@@ -60,8 +60,8 @@ def test_how_words_are_chosen_is_passed_on() -> None:
 
 
 def test_our_fields_go_before_the_client_s() -> None:
-    """Nobody completes a prompt of his own, or skips markers."""
-    assert body(prompt="mine", skip_special_tokens=True, stream=False) == RAW
+    """Nobody skips markers."""
+    assert body(skip_special_tokens=True, stream=False) == RAW
 
 
 def test_one_call_at_a_time_can_t_be_had_of_text() -> None:

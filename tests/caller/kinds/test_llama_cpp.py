@@ -93,8 +93,8 @@ def test_how_words_are_chosen_is_said_in_its_words() -> None:
 
 
 def test_our_fields_go_before_the_client_s() -> None:
-    """Nobody completes a prompt of his own, or loses markers."""
-    assert body(prompt="mine", preserved_tokens=[], stream=False) == RAW
+    """Nobody loses markers."""
+    assert body(preserved_tokens=[], stream=False) == RAW
 
 
 @pytest.mark.parametrize(

