@@ -155,6 +155,12 @@ def test_a_name_that_no_format_knows_is_nobodys(model: str) -> None:
     assert suggest_format(model, FORMATS) is None
 
 
+@pytest.mark.parametrize("format_", FORMATS, ids=lambda each: each.name)
+def test_a_format_s_own_name_is_that_format(format_: Format) -> None:
+    """Also where its words name another's models, as those of `qwen3_xml` do."""
+    assert suggest_format(format_.name, FORMATS) is format_
+
+
 def test_the_first_name_counts_and_of_those_the_longest() -> None:
     """A model is called by its own name first, then by the one of what it was made of."""
     known = [

@@ -24,7 +24,8 @@ class Upstream(Section, frozen=True, kw_only=True):
     model: str = ""
     """Its name there; empty: as the client says."""
     format: str = ""
-    """The format that the model writes; empty: by the model's name, and `plain` if that says nothing."""
+    """The format that the model writes; empty: by the model's name, which may be a format's, and `plain` if that
+    says nothing."""
     open: dict[str, Any] = {}
     """Further options of its messages, as `[parser]` has them: `start = "reasoning"` where the prompt opens it."""
     template_file: str = ""

@@ -5,6 +5,8 @@
 2. A number counts as a whole: `Qwen3` is not in `Qwen3.5-27B`.
 3. Of the names of models in a repository's the first counts, for a model is named before the one that it was made of;
    of several that begin there the longest.
+4. A name that is a format's own stands for that format, whatever models it has in it: whoever calls a model `hermes` or
+   `qwen3_xml` says what it writes.
 """
 
 import re
@@ -22,10 +24,12 @@ _ANYTHING = "*"
 
 def suggest_format(model: str, formats: Iterable[Format]) -> Format | None:
     """The format of a model, by its name on Hugging Face or one like it; None if no format names the model."""
-    name = _words(model)
+    known, name = tuple(formats), _words(model)
+    if own := next((format_ for format_ in known if format_.name == model), None):
+        return own
     found = [
         (match.start(), -len(pattern), format_)
-        for format_ in formats
+        for format_ in known
         for pattern in format_.models
         if (match := _compiled(pattern).search(name))
     ]
