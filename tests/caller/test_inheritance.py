@@ -137,6 +137,22 @@ async def test_who_took_over_and_fell_silent_is_followed(desk: Desk) -> None:
     assert ranges == [1, 2]
 
 
+async def test_signs_of_who_was_overtaken_keep_nobody_waiting(desk: Desk) -> None:
+    """The one who took over is lost, too: that the first one still lives, and does not know it, helps nobody."""
+    first = await desk.wrote("m1")
+    (found,) = await desk.settled(inherited("m1"))
+    assert found.fate == "called-again"
+    settling = asyncio.create_task(desk.settled(inherited("m1")))
+
+    async def beaten() -> bool:
+        await first.beat()
+        return settling.done()
+
+    await until(beaten, "it is taken over again")
+    assert (await settling)[0].fate == "called-again"
+    assert await desk.told() == {}
+
+
 async def test_what_was_stopped_is_over_if_it_had_begun(desk: Desk) -> None:
     """A stop in front of the first record ends nothing: somebody has to answer."""
     await desk.wrote("m1", "a")

@@ -7,7 +7,7 @@ import pytest
 
 from tokenmill.caller import signs
 from tokenmill.caller.signs import Signs
-from tokenmill.caller.writing import RANGE
+from tokenmill.caller.writing import RANGE, SIGN_RANGE
 from tokenmill.records import InputRecord
 from tokenmill.session.idle import LAST_OFFSET
 
@@ -47,6 +47,39 @@ def test_a_sign_of_life_changes_nothing_but_the_time() -> None:
     log.add(seq=0, open={})
     assert log.add() is None
     assert (log.signs.at, log.signs.content, log.signs.text, log.signs.ended) == (2.0, False, [], False)
+
+
+def sign(range_: bytes) -> tuple[str, bytes]:
+    """The header of one."""
+    return SIGN_RANGE, range_
+
+
+def test_who_was_overtaken_gives_signs_of_nobody_s_life() -> None:
+    """It may not know it yet, and go on for minutes; who has the answer may be lost meanwhile."""
+    log = Log()
+    log.add(seq=0, open={})
+    log.add(None, sign(b"0"))
+    log.add(seq=RANGE, open={}, resumes=True)
+    assert [log.add(None, sign(b"0")), log.signs.at] == [None, 3.0]
+    log.add(None, sign(b"1"))
+    assert (log.signs.at, log.signs.range) == (5.0, 1)
+
+
+def test_a_sign_of_life_may_come_before_the_record_that_takes_over() -> None:
+    """That was refused, and is written again: it is the first of its range all the same."""
+    log = Log()
+    log.add(seq=0, open={})
+    assert (log.add(None, sign(b"1")), log.signs.range) == (None, 0)
+    assert log.add(seq=RANGE, open={}, resumes=True) == 1
+
+
+@pytest.mark.parametrize("value", [b"", b"-1", b"one", b"9" * 5_000])
+def test_a_sign_that_does_not_say_whose_it_is_counts(value: bytes) -> None:
+    """As those of older versions do."""
+    log = Log()
+    log.add(seq=RANGE, open={})
+    log.add(None, sign(value))
+    assert (log.signs.at, log.signs.range) == (2.0, 1)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +139,17 @@ def test_a_time_out_ends_it_unless_something_came_meanwhile() -> None:
     assert not log.signs.ended
     log.add(None, (LAST_OFFSET, b"1"), control="timeout")
     assert log.signs.ended
+
+
+@pytest.mark.parametrize("late", [{"seq": 1, "delta": "late"}, {}], ids=["chunk", "sign"])
+def test_what_the_one_before_still_writes_makes_a_time_out_stale(late: dict[str, Any]) -> None:
+    """As a worker sees it, the message was not idle; to think that it is over would leave it to nobody."""
+    log = Log()
+    log.add(seq=0, open={})
+    log.add(seq=RANGE, open={}, resumes=True)
+    log.add(None, *([] if late else [sign(b"0")]), **late)
+    log.add(None, (LAST_OFFSET, b"1"), control="timeout")
+    assert not log.signs.ended
 
 
 @pytest.mark.parametrize(

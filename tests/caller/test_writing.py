@@ -227,6 +227,17 @@ async def test_a_sign_of_life_changes_nothing() -> None:
     assert told((record.value, record.headers) for record in written.records)["m1"] == ["Hi", "[stop]"]
 
 
+@pytest.mark.parametrize("attempt", [0, 2])
+async def test_a_sign_of_life_says_whose_it_is(attempt: int) -> None:
+    """In a header, which a worker passes over; chunks have it in their numbers."""
+    written = Written()
+    way = writer(written, attempt=attempt)
+    await way.open(OPTIONS, 1)
+    await way.beat()
+    assert [record.header(module.SIGN_RANGE) for record in written.records] == ["", str(attempt)]
+    assert written.records[-1].chunk == {"message_id": "m1"}
+
+
 async def test_a_sign_of_life_that_can_t_be_given_is_not_missed() -> None:
     """Where there is no room there is none for others, either."""
 
@@ -235,5 +246,7 @@ async def test_a_sign_of_life_that_can_t_be_given_is_not_missed() -> None:
             raise unavailable("Kafka: no room")
 
     written = Full()
-    await writer(written).beat()
-    assert written.records == []
+    way = writer(written)
+    before = way.written_at
+    await way.beat()
+    assert (written.records, way.written_at) == ([], before)

@@ -1,6 +1,6 @@
 """What the topic `tokens` says of one answer: whether it goes on, who writes it, and what has come."""
 
-from tokenmill.caller.writing import RANGE
+from tokenmill.caller.writing import RANGE, SIGN_RANGE
 from tokenmill.codecs import Chunk
 from tokenmill.codecs.native import NATIVE
 from tokenmill.errors import RecordError
@@ -11,6 +11,9 @@ from tokenmill.session.idle import condition_of
 
 TEXT_CHARS = 4 * MIB
 """Of an answer that may be gone on with: a million tokens."""
+
+RANGE_DIGITS = 10
+"""Of the number of a range: there are as many as numbers of chunks allow."""
 
 
 class Signs:
@@ -45,23 +48,21 @@ class Signs:
         if chunk.control is not None:
             self._control(chunk, record)
             return None
-        number = self.range if chunk.seq is None else chunk.seq // RANGE
+        self._last = record.offset  # whoever wrote it: no time-out that was written before takes effect
+        number = _range_of(record, self.range) if chunk.seq is None else chunk.seq // RANGE
         if number < self.range:
             return None  # somebody writes who has it no more
         self.at = max(self.at, at)
-        begins, self.range = number > self.range, number
-        self._read(chunk)
-        self._last = record.offset
-        return number if begins else None
+        return None if chunk.seq is None else self._read(chunk, number)
 
     def _control(self, chunk: Chunk, record: PlacedRecord) -> None:
         """Its end, if a worker ends it here: not before it has begun, and not by a time-out that comes too late."""
         condition = condition_of(_as_input(record)) if chunk.control == "timeout" else None
         self.ended = self.range >= 0 and (condition is None or condition.holds(0, self._last))
 
-    def _read(self, chunk: Chunk) -> None:
-        if chunk.seq is None:
-            return  # a sign of life
+    def _read(self, chunk: Chunk, number: int) -> int | None:
+        """One that is more than a sign of life; returns what `take` does."""
+        begins, self.range = number > self.range, number
         choice = choice_index(chunk)
         self._open.add(choice)
         if chunk.end is True:
@@ -70,6 +71,7 @@ class Signs:
         self.content |= has_content(chunk) or chunk.finish_reason is not None
         only_text = not (choice or chunk.reasoning or chunk.tool_calls or chunk.part is not None)
         self._keep(chunk.delta or "", only_text=only_text)
+        return number if begins else None
 
     def _keep(self, text: str, *, only_text: bool) -> None:
         self._size += len(text)
@@ -77,6 +79,12 @@ class Signs:
             self.text = None
         elif self.text is not None and text:
             self.text.append(text)
+
+
+def _range_of(record: PlacedRecord, otherwise: int) -> int:
+    """Whose sign of life it is; `otherwise` for one that does not say, as of an older version."""
+    value = header(record.headers, SIGN_RANGE) or b""
+    return int(value) if value.isdigit() and len(value) <= RANGE_DIGITS else otherwise
 
 
 def _as_input(record: PlacedRecord) -> InputRecord:

@@ -28,6 +28,10 @@ log = logging.getLogger(__name__)
 RANGE = 1_000_000
 """Numbers of one writer: a chunk is a token or so, and no answer has a million."""
 
+SIGN_RANGE = "tm-range"
+"""Header of a sign of life: the range of who gives it. One who was overtaken, and does not know it, must not be taken
+for who has the answer now. It is no member of the chunk, which says nothing to the worker."""
+
 AGAIN_S = 0.5
 """Before records are written again that Kafka refused."""
 
@@ -90,12 +94,14 @@ class ChunkWriter:
     async def beat(self) -> None:
         """A sign of life, without a number: it changes nothing, and nobody need wait for it."""
         value = msgspec.json.encode({"message_id": self._message_id})
-        self.written_at = asyncio.get_running_loop().time()
+        headers = [*self._headers, (SIGN_RANGE, b"%d" % self._attempt)]
         try:
             partition = await self._producer.partition(self._topic, self._key)
-            await self._producer.put(self._topic, partition, self._key, value, self._headers)
+            await self._producer.put(self._topic, partition, self._key, value, headers)
         except Refused as problem:
             log.info("a sign of life was not written: %s", problem.detail)
+        else:
+            self.written_at = asyncio.get_running_loop().time()
 
     async def acknowledged(self) -> None:
         """Wait until everything is in the log."""
