@@ -20,6 +20,7 @@ from tokenmill.caller.writing import ChunkWriter
 from tokenmill.codecs import Chunk
 from tokenmill.config import Config, Kafka, Topics, Upstream
 from tokenmill.gateway.producer import Producer
+from tokenmill.gateway.sending import Writer
 
 CONVERSATION = "talk"
 
@@ -110,11 +111,14 @@ class Desk:
         await work.settle(each)
         return [found[one.request.message_id] for one in each]
 
+    def means(self, producer: Writer | None = None) -> Means:
+        """Of a caller in this process."""
+        way = producer or self.producer
+        return Means(served(self.config), way, self._http, self._renderer, self.topics.tokens, native=True)
+
     def answer(self, one: Inherited, attempt: int) -> Answer:
         """Of a caller that goes on."""
-        tokens = self.topics.tokens
-        means = Means(served(self.config), self.producer, self._http, self._renderer, tokens, native=True)
-        return Answer(means, one.conversation, one.request, attempt=attempt)
+        return Answer(self.means(), one.conversation, one.request, attempt=attempt)
 
     async def ask(self, *requests: RequestRecord, conversation: str = CONVERSATION) -> None:
         """Put requests on their topic."""

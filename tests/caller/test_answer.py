@@ -85,38 +85,6 @@ async def test_a_refusal_of_the_request_is_told_and_not_asked_for_again() -> Non
     assert "BadRequestError" in at.written.chunks[-1]["error_raw"]
 
 
-async def test_a_server_that_is_busy_is_left_for_another() -> None:
-    """Nobody notices."""
-    busy = Script("", fail="refuse", status=503)
-    async with Vllm(lambda _: busy) as first, Vllm(lambda _: Script("Hello")) as second:
-        async with desk("vllm", first.url, second.url) as at:
-            answer, outcome = await at.run()
-            assert (outcome, at.pool.running, at.text) == ("finished", 0, "Hello")
-        assert (len(first.refusals), len(second.generations)) == (1, 1)
-    assert answer.failure == ""
-
-
-@pytest.mark.parametrize("fail", ["refuse", "error", "drop", "junk"])
-async def test_a_server_is_tried_as_often_as_configured(fail: Any) -> None:
-    """As long as nothing has come; then it is told."""
-    script = Script("", fail=fail, status=503)
-    async with Vllm(lambda _: script) as server, desk("vllm", server.url, tries=3) as at:
-        _, outcome = await at.run()
-        assert (outcome, at.pool.running) == ("refused", 0)
-        assert len(server.refusals) + len(server.generations) == 3
-    assert at.status == (503 if fail == "refuse" else 502)
-    assert at.story()[-1] == "[error]"
-
-
-async def test_who_finds_no_place_is_told_to_come_back() -> None:
-    """At once, where nobody may wait."""
-    async with Vllm(lambda _: Script("Hello")) as server, desk("vllm", server.url, calls=1, queue=0) as at:
-        await at.pool.take()
-        answer, outcome = await at.run()
-        assert (outcome, answer.failure, at.status, server.generations) == ("refused", "full", 429, [])
-        assert at.pool.running == 1
-
-
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -143,6 +111,31 @@ async def test_an_answer_that_is_not_over_in_time_is_ended(seconds: float) -> No
             assert generation.closed_early
     assert at.story()[-1] == "[error]"
     assert (answer.first_s is None) is (seconds < 0)
+
+
+@pytest.mark.parametrize("stage", ["put", "acknowledge", "acknowledge in time", "give up"])
+async def test_a_kafka_that_is_away_holds_no_answer_for_ever(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written when the answer's time is over has some time more; then others have to look for its end."""
+    monkeypatch.setattr(module, "END_S", 0.2)
+    async with Vllm(lambda _: Script("Hello")) as server, desk("vllm", server.url) as at:
+        (at.written.taking if stage in ("put", "give up") else at.written.acknowledging).clear()
+        answer = at.answer(seconds=1 if stage == "acknowledge in time" else 0.1)
+        async with asyncio.timeout(10):
+            outcome = await (answer.give_up("no", 502) if stage == "give up" else answer.run())
+        assert (outcome, answer.left, at.pool.running) == ("expired", True, 0)
+
+
+async def test_an_answer_that_kafka_takes_late_is_not_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end is known."""
+    monkeypatch.setattr(module, "END_S", 20)
+    async with desk("vllm", "http://nowhere.invalid", calls=1) as at:
+        await at.pool.take()
+        at.written.acknowledging.clear()
+        answer = at.answer(seconds=0.1)
+        run = asyncio.create_task(answer.run())
+        await until(lambda: at.written.chunks and at.written.chunks[-1].get("end"), "the end is written")
+        at.written.acknowledging.set()
+        assert (await run, answer.left, answer.failure) == ("expired", False, "late")
 
 
 async def test_who_waits_too_long_for_a_place_is_ended_and_holds_none() -> None:

@@ -1,6 +1,8 @@
 """Callers as processes of their own, on a real Kafka: which requests each takes, and how far it says that it is."""
 
+import asyncio
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +20,12 @@ from tests.support.model_servers.vllm import Vllm
 from tests.support.model_servers.wire import Body
 from tests.support.stage import until
 from tests.support.topics import admin_of
+from tests.support.watching import Watching
+from tokenmill.caller import answer as answers
+from tokenmill.caller.caller import Caller
+from tokenmill.config import Caller as Settings
+from tokenmill.gateway.sent import Sent
+from tokenmill.observe import CALLER_METRICS, Numbers
 from tokenmill.servers.front import CallerProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -232,3 +240,39 @@ async def test_who_was_frozen_begins_nothing_of_what_came_meanwhile(desk: Desk, 
     first.thaw()
     assert (await answered(desk, "m1"))["m1"] == f"{SLOW.text}[stop]"
     assert len(model.of("m1")) == 1
+
+
+class Held:
+    """The way to Kafka, of which no record comes out until it is let go."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._producer = desk.producer
+        self.free = asyncio.Event()
+
+    async def partition(self, topic: str, key: bytes) -> int:
+        return await self._producer.partition(topic, key)
+
+    async def put(self, *record: Any, **more: Any) -> Sent:
+        await self.free.wait()
+        return await self._producer.put(*record, **more)
+
+
+async def test_an_answer_whose_end_kafka_did_not_take_gets_one(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By who has its partition, though that is who left it; nothing is committed before."""
+    monkeypatch.setattr(answers, "END_S", 0.2)
+    group = Settings(lease_s=1, group_id=f"callers of {desk.topics.requests}")
+    config, held = msgspec.structs.replace(desk.config, caller=group), Held(desk)
+    numbers, stop = Numbers(CALLER_METRICS), asyncio.Event()
+    caller = Caller(config, desk.means(held), Watching().finishes, numbers)
+    running = asyncio.create_task(caller.run(stop))
+    await until(lambda: caller.readiness()[0], "it has its partitions", 60)
+    await desk.ask(request("m1", until=int((time.time() + 0.5) * 1000)))
+    await until(lambda: numbers.value("tokenmill_caller_answers_total", "expired"), "it is left")
+    await until(lambda: numbers.value("tokenmill_caller_inherited"), "it is looked after")
+    assert await committed(desk) <= 0
+    held.free.set()
+    assert "not over in time" in (await answered(desk, "m1"))["m1"]
+    await until(lambda: committed_is(desk, 1), "its end is committed")
+    assert numbers.value("tokenmill_caller_inherited_total", "called-again") == 1
+    stop.set()
+    await running

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
 from tests.support.stage import until
 from tests.support.watching import PARTITION, Watching
+from tokenmill.caller import answer as answers
 from tokenmill.caller import running as module
 from tokenmill.caller.answer import Answer, Outcome
 from tokenmill.caller.inheritance import Inherited
@@ -36,6 +36,8 @@ class Scene:
         self.running = Running(at.means, self.watching.finishes, lease_s, self.numbers)
         self.over: list[int] = []
         """Offsets."""
+        self.left: list[int] = []
+        """Of those whose end has to be looked for."""
 
     def begin(self, message_id: str = "m1", offset: int = 0) -> Answer:
         """Let an answer run."""
@@ -46,7 +48,11 @@ class Scene:
     def let(self, answer: Answer, work: Coroutine[Any, Any, Outcome], message_id: str = "m1", offset: int = 0) -> None:
         """Let some work of an answer go to its end."""
         asked = Inherited("c", request(message_id=message_id), offset, 0)
-        self.running.begin(asked, answer, work, partial(self.over.append, offset))
+
+        def over(*, known: bool) -> None:
+            (self.over if known else self.left).append(offset)
+
+        self.running.begin(asked, answer, work, over)
 
     async def quiet(self) -> None:
         """Nothing is under way."""
@@ -131,6 +137,68 @@ async def test_a_mistake_of_ours_ends_the_answer_and_is_logged(caplog: pytest.Lo
     assert "ZeroDivisionError" in caplog.text
 
 
+@pytest.mark.parametrize("stage", ["ends", "watches"])
+async def test_what_can_t_be_ended_is_looked_for_and_logged(
+    stage: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever was raised: it is neither forgotten nor taken for over."""
+    async with scene(Script("Hello")) as now:
+        answer = now.at.answer()
+
+        async def wrong() -> Outcome:
+            raise ZeroDivisionError
+
+        if stage == "ends":
+
+            async def broken(*_: object) -> None:
+                raise LookupError("what nobody foresaw")
+
+            monkeypatch.setattr(answer.writer, "open", broken)
+        else:
+            now.watching.tail.problems = [LookupError("what nobody foresaw")]
+        now.let(answer, wrong(), offset=7)
+        await now.quiet()
+        assert (now.over, now.left, now.running.knows("m1")) == ([], [7], False)
+        assert now.watching.tail.pins[PARTITION] == 0
+    assert "an answer could not be ended, and is looked after again: m1" in caplog.text
+    assert "what nobody foresaw" in caplog.text
+
+
+async def test_an_answer_whose_end_kafka_does_not_take_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was not over in time: that is counted, and the request is not over."""
+    monkeypatch.setattr(answers, "END_S", 0.1)
+    async with scene(Script("Hello")) as now:
+        now.at.written.taking.clear()
+        answer = now.at.answer(seconds=0.1)
+        now.let(answer, answer.run(), offset=7)
+        await now.quiet()
+        assert (now.over, now.left, now.outcomes("expired")) == ([], [7], 1)
+    assert "Kafka does not take the end of an answer, which is looked after again: m1" in caplog.text
+
+
+@pytest.mark.parametrize("stage", ["watches", "opens"])
+async def test_one_that_is_given_up_can_be_ended_elsewhere(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its request is over then, as that of one that was called for."""
+    monkeypatch.setattr(module, "AGAIN_S", 60.0)
+    async with scene(Script("Hello")) as now:
+        if stage == "watches":
+            now.watching.tail.problems = [Unavailable("Kafka does not answer")]
+        now.at.written.taking.clear()
+        answer = now.at.answer()
+        now.let(answer, answer.give_up("too many", 429), offset=7)
+        if stage == "watches":
+            await until(lambda: not now.watching.tail.problems, "Kafka was asked")
+            now.begin(offset=9)
+        else:
+            await until(lambda: now.watching.tail.pins[PARTITION] == 1, "it is watched")
+            now.watching.end("m1")
+        await until(lambda: now.over == [7], "it is over")
+        assert (now.left, now.outcomes("stopped")) == ([], 1)
+        await now.running.close()
+
+
 async def test_an_answer_waits_for_kafka_to_be_watched(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -157,6 +225,26 @@ async def test_signs_of_life_are_given_where_nothing_else_is_written() -> None:
         beating.cancel()
         assert answer.first_s is None
         await now.running.close()
+
+
+async def test_a_sign_that_kafka_does_not_take_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As of an answer whose partition has lost its leader: the others would be taken over."""
+    caplog.set_level(logging.INFO)
+    async with scene(Script("Hello"), lease_s=0.6, calls=1) as now:
+        await now.at.pool.take()
+        held = now.begin("held")
+        now.begin("free")
+        await until(lambda: now.at.pool.waiting == 2, "both have begun")
+        never = asyncio.Event()
+        monkeypatch.setattr(held.writer, "beat", never.wait)
+        beating = asyncio.create_task(now.running.beat())
+        await until(lambda: len(now.at.written.chunks) >= 6, "four signs of the other one")
+        assert {chunk["message_id"] for chunk in now.at.written.chunks[2:]} == {"free"}
+        beating.cancel()
+        await now.running.close()
+    assert "a sign of life was not written in time" in caplog.text
 
 
 async def test_who_writes_gives_no_further_signs() -> None:

@@ -31,6 +31,40 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @pytest.mark.usefixtures("soon")
+async def test_a_server_that_is_busy_is_left_for_another() -> None:
+    """Nobody notices."""
+    busy = Script("", fail="refuse", status=503)
+    async with Vllm(lambda _: busy) as first, Vllm(lambda _: Script("Hello")) as second:
+        async with desk("vllm", first.url, second.url) as at:
+            answer, outcome = await at.run()
+            assert (outcome, at.pool.running, at.text) == ("finished", 0, "Hello")
+        assert (len(first.refusals), len(second.generations)) == (1, 1)
+    assert answer.failure == ""
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("fail", ["refuse", "error", "drop", "junk"])
+async def test_a_server_is_tried_as_often_as_configured(fail: Fail) -> None:
+    """As long as nothing has come; then it is told."""
+    script = Script("", fail=fail, status=503)
+    async with Vllm(lambda _: script) as server, desk("vllm", server.url, tries=3) as at:
+        _, outcome = await at.run()
+        assert (outcome, at.pool.running) == ("refused", 0)
+        assert len(server.refusals) + len(server.generations) == 3
+    assert at.status == (503 if fail == "refuse" else 502)
+    assert at.story()[-1] == "[error]"
+
+
+async def test_who_finds_no_place_is_told_to_come_back() -> None:
+    """At once, where nobody may wait."""
+    async with Vllm(lambda _: Script("Hello")) as server, desk("vllm", server.url, calls=1, queue=0) as at:
+        await at.pool.take()
+        answer, outcome = await at.run()
+        assert (outcome, answer.failure, at.status, server.generations) == ("refused", "full", 429, [])
+        assert at.pool.running == 1
+
+
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize(
     ("script", "words"),
     [

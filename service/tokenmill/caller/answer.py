@@ -171,6 +171,7 @@ class Answer:
                 outcome = await work
                 await self.writer.acknowledged()
         except TimeoutError:
+            log.warning("Kafka does not take the end of an answer, which is looked after again: %s", self._message_id)
             self.left = True
             return "expired"
         except asyncio.CancelledError:
@@ -178,6 +179,10 @@ class Answer:
                 return "stopped"
             raise
         return outcome
+
+    @property
+    def _message_id(self) -> str:
+        return self._request.message_id
 
     @property
     def _left_s(self) -> float:
@@ -190,7 +195,7 @@ class Answer:
                 return await self._answered()
         except TimeoutError:
             self.failure = "late"
-            log.warning("an answer was not over in time: %s", self._request.message_id)
+            log.warning("an answer was not over in time: %s", self._message_id)
             await self._fail("the answer was not over in time", LATE)
             return "expired"
 

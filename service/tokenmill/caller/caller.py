@@ -8,10 +8,12 @@
 3. What is committed lies below every request whose answer has no end yet.
 4. Who stood still asks the group whether it is a member before it begins what it has read (`membership`).
 5. Of requests with the same `key` and `attempt` the first one counts: they are in one partition.
+6. An answer that is over here, but maybe not in the log, is looked after by its partition's owner as an inherited one.
 """
 
 import asyncio
 import logging
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -25,10 +27,11 @@ from tokenmill.apis.record import RequestRecord, read_request
 from tokenmill.caller.answer import Answer, Means
 from tokenmill.caller.failure import BAD_GATEWAY, TOO_MANY
 from tokenmill.caller.finishes import Finishes
-from tokenmill.caller.inheritance import Fate, Inheritance, Inherited
+from tokenmill.caller.inheritance import Decide, Fate, Inheritance, Inherited
 from tokenmill.caller.membership import Membership
 from tokenmill.caller.offsets import Offsets
 from tokenmill.caller.running import Over, Running
+from tokenmill.caller.settling import Settling
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.kafka import deadline, offsets_since, started, stopped
@@ -61,15 +64,18 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._running = Running(means, finishes, config.caller.lease_s, numbers)
         self._numbers = numbers
         self._offsets: dict[TopicPartition, Offsets] = {}
-        self._inherited: dict[TopicPartition, list[Inherited]] = {}
-        self._settling: dict[TopicPartition, asyncio.Task[None]] = {}
+        patience_s = self._kafka.startup_timeout_s
+        self._inherited = Settling(self._inheritance, self._decided, patience_s, self._fail)
+        """Of partitions that came to be ours."""
+        self._left = Settling(self._inheritance, self._decided, math.inf, self._fail)
+        """Of our own. A Kafka that is away is why they are here: it is no reason to end."""
         self._keys: OrderedDict[tuple[str, int], str] = OrderedDict()
         self._consumer: AIOKafkaConsumer | None = None
         self._membership = Membership(config.kafka.session_timeout_ms / 1000)
         self._assigned = self._draining = False
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         numbers.read("tokenmill_caller_partitions", lambda: [((), len(self._offsets))])
-        numbers.read("tokenmill_caller_inherited", lambda: [((), sum(map(len, self._inherited.values())))])
+        numbers.read("tokenmill_caller_inherited", lambda: [((), self._inherited.count + self._left.count)])
 
     def readiness(self) -> tuple[bool, str]:
         """Whether it takes requests, and why not. One that has no partition is ready for some."""
@@ -98,10 +104,11 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             self._draining = True
             await self._running.finished(self._config.caller.drain_s)
         finally:
-            everything = [*tasks, stopping, *self._settling.values()]
-            for task in everything:
+            for task in (*tasks, stopping):
                 task.cancel()
-            await asyncio.gather(*everything, return_exceptions=True)
+            await asyncio.gather(*tasks, stopping, return_exceptions=True)
+            for settling in (self._inherited, self._left):
+                await settling.close()
             await self._running.close()
             await self._commit(consumer)
             await stopped(consumer)
@@ -142,7 +149,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         is_inherited = record.offset < offsets.inherited_until
         offsets.take(record.offset, finished=not is_inherited and self._running.knows(request.message_id))
         if is_inherited:
-            self._inherited.setdefault(place, []).append(inherited)
+            self._inherited.add(place, inherited)
         elif not self._running.knows(request.message_id):  # a record that was written twice is one request
             self._begin(place, inherited, self._answer(inherited, 0))
 
@@ -171,49 +178,39 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     def _over(self, place: TopicPartition, inherited: Inherited) -> Over:
         """What an end is told to: the offsets of today, not those of a later time at which the partition is ours."""
-        return partial(self._offsets[place].done, inherited.offset)
+        return partial(self._is_over, place, inherited, self._offsets[place])
+
+    def _is_over(self, place: TopicPartition, inherited: Inherited, offsets: Offsets, *, known: bool) -> None:
+        """An end that is not `known` to be in the log is looked for, by the partition's owner."""
+        if known:
+            offsets.done(inherited.offset)
+        elif self._offsets.get(place) is offsets:
+            self._left.add(place, inherited)
 
     # What others may have begun
 
     def _settle_inherited(self) -> None:
-        """Look after what is inherited of a partition, once all of that was read."""
-        for place, inherited in list(self._inherited.items()):
+        """Look after what is inherited of a partition, once all of that was read, and after what is left."""
+        for place in self._inherited.places:
             offsets = self._offsets[place]
-            if offsets.read >= offsets.inherited_until and place not in self._settling:
-                work = self._settled(place, list(inherited))
-                self._settling[place] = asyncio.create_task(work, name=f"what is inherited of {place}")
+            if offsets.read >= offsets.inherited_until:
+                self._inherited.settle(place)
+        for place in self._left.places:
+            self._left.settle(place)
 
-    async def _settled(self, place: TopicPartition, inherited: list[Inherited]) -> None:
-        left = {each.offset: each for each in inherited}
+    def _inheritance(self, decide: Decide) -> Inheritance:
+        tokens, lease_s = self._config.topics.tokens, self._config.caller.lease_s
+        return Inheritance(self._kafka, tokens, lease_s, self._partition_of, self._answer, decide)
 
-        def decide(each: Inherited, fate: Fate, answer: Answer | None, text: str) -> None:
-            left.pop(each.offset, None)
-            self._inherited[place].remove(each)
-            self._decided(place, each, fate, answer, text)
-
-        async def partition_of(key: bytes) -> int:
-            return await self._means.producer.partition(self._config.topics.tokens, key)
-
-        async def settle() -> None:
-            inheritance = Inheritance(
-                self._kafka, self._config.topics.tokens, self._config.caller.lease_s, partition_of, self._answer, decide
-            )
-            await inheritance.settle(list(left.values()))
-
-        try:
-            await until_available(settle, self._kafka.startup_timeout_s)
-        except Exception as problem:  # noqa: BLE001 -- whatever it is ends the process, and is said there
-            self._fail(problem)
-        else:
-            self._inherited.pop(place, None)
-            self._settling.pop(place, None)
+    async def _partition_of(self, key: bytes) -> int:
+        return await self._means.producer.partition(self._config.topics.tokens, key)
 
     def _decided(
         self, place: TopicPartition, inherited: Inherited, fate: Fate, answer: Answer | None, text: str
     ) -> None:
         self._numbers.add("tokenmill_caller_inherited_total", fate)
         if answer is None:
-            self._over(place, inherited)()
+            self._over(place, inherited)(known=True)
             return
         log.warning("an answer was taken over, and is %s: %s", fate, inherited.request.message_id)
         if fate == "failed":
@@ -245,11 +242,8 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _let_go(self, place: TopicPartition) -> None:
         del self._offsets[place]
-        self._inherited.pop(place, None)
-        settling = self._settling.pop(place, None)
-        if settling is not None:
-            settling.cancel()
-            await asyncio.gather(settling, return_exceptions=True)
+        for settling in (self._inherited, self._left):
+            await settling.let_go(place)
 
     async def _place(self, places: list[TopicPartition]) -> None:
         consumer = self._consumer

@@ -6,11 +6,12 @@ What is over here says nothing of the answer: another caller may have taken it o
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 from tokenmill.caller.answer import Answer, Means, Outcome
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Inherited
+from tokenmill.caller.writing import ChunkWriter
 from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
 
@@ -27,8 +28,12 @@ AGAIN_S = 0.5
 
 FAILED, SERVER_ERROR = "the caller failed; its log says why", 500
 
-Over: TypeAlias = Callable[[], None]
-"""Hears that an answer is."""
+
+class Over(Protocol):
+    """Hears that an answer is over here."""
+
+    def __call__(self, *, known: bool) -> None:
+        """`known`: it is over in the log, too. Else somebody has to look, who gives it an end if it has none."""
 
 
 class _Run:
@@ -103,13 +108,17 @@ class Running:
                 await asyncio.sleep(AGAIN_S)
 
     def _done(self, message_id: str, run: _Run, task: "asyncio.Task[Outcome]", over: Over) -> None:
+        """Whatever it raised: nobody may wait for what nobody remembers."""
         if self._runs.get(message_id) is run:
             del self._runs[message_id]
-        if task.cancelled():
+        if task.cancelled() and not run.answer.unwanted:
             return  # by us, at the end: whoever has its partition next goes on
-        self._count(run.answer, task.result())
-        if not run.answer.left:
-            over()
+        problem = None if task.cancelled() else task.exception()
+        if problem is not None:
+            log.error("an answer could not be ended, and is looked after again: %s", message_id, exc_info=problem)
+        else:
+            self._count(run.answer, "stopped" if task.cancelled() else task.result())
+        over(known=problem is None and not run.answer.left)
 
     def _count(self, answer: Answer, outcome: Outcome) -> None:
         self._numbers.add("tokenmill_caller_answers_total", outcome)
@@ -120,12 +129,12 @@ class Running:
 
     async def beat(self) -> None:
         """Give signs of life, until cancelled: of answers of which nothing was written for a while."""
-        clock = asyncio.get_running_loop().time
+        clock, pause_s = asyncio.get_running_loop().time, self._lease_s / SIGNS / 2
         while True:
-            await asyncio.sleep(self._lease_s / SIGNS / 2)
-            for run in tuple(self._runs.values()):
-                if clock() - run.answer.writer.written_at > self._lease_s / SIGNS / 2:
-                    await run.answer.writer.beat()
+            await asyncio.sleep(pause_s)
+            writers = [run.answer.writer for run in self._runs.values()]
+            due = [writer for writer in writers if clock() - writer.written_at > pause_s]
+            await asyncio.gather(*(_beat(writer, pause_s) for writer in due))
 
     async def finished(self, seconds: float) -> None:
         """Wait for them."""
@@ -142,3 +151,12 @@ class Running:
         if tasks:
             log.warning("%d answers are cut off", len(tasks))
             await asyncio.wait(tasks, timeout=CLOSE_S)
+
+
+async def _beat(writer: ChunkWriter, within_s: float) -> None:
+    """Give a sign of life. One that Kafka does not take, as of a partition without a leader, holds up no other."""
+    try:
+        async with asyncio.timeout(within_s):
+            await writer.beat()
+    except TimeoutError:
+        log.info("a sign of life was not written in time")

@@ -1,0 +1,155 @@
+"""Requests of which it is not known how far their answers have come: who looks after them, and for how long."""
+
+import asyncio
+
+from aiokafka import TopicPartition
+
+from tests.support.answering import request
+from tests.support.stage import until
+from tokenmill.caller.answer import Answer
+from tokenmill.caller.inheritance import Decide, Fate, Inherited
+from tokenmill.caller.settling import Settling
+from tokenmill.errors import Unavailable
+
+HERE, THERE = TopicPartition("requests", 0), TopicPartition("requests", 1)
+
+
+class Round:
+    """Decides as it is told to."""
+
+    def __init__(self, decide: Decide, problems: list[Exception]) -> None:
+        self._decide = decide
+        self._problems = problems
+        self.asked: list[list[int]] = []
+        """Offsets, at each try."""
+        self._all: dict[int, Inherited] = {}
+        self._over = asyncio.Event()
+        self.ended = False
+
+    async def settle(self, inherited: list[Inherited]) -> None:
+        self.asked.append([each.offset for each in inherited])
+        self._all = {each.offset: each for each in inherited}
+        if self._problems:
+            raise self._problems.pop(0)
+        try:
+            await self._over.wait()
+        finally:
+            self.ended = True
+
+    def decide(self, offset: int) -> None:
+        """That one is over."""
+        self._decide(self._all.pop(offset), "over", None, "")
+        if not self._all:
+            self._over.set()
+
+
+class Scene:
+    """Rounds in the order in which they began."""
+
+    def __init__(self, patience_s: float = 60.0) -> None:
+        self.rounds: list[Round] = []
+        self.problems: list[Exception] = []
+        """Raised by those that begin, each once."""
+        self.fates: list[tuple[int, int, Fate]] = []
+        self.failures: list[Exception] = []
+        self.settling = Settling(self._look, self._decided, patience_s, self.failures.append)
+
+    def _look(self, decide: Decide) -> Round:
+        self.rounds.append(Round(decide, self.problems))
+        return self.rounds[-1]
+
+    def _decided(self, place: TopicPartition, each: Inherited, fate: Fate, _answer: Answer | None, _text: str) -> None:
+        self.fates.append((place.partition, each.offset, fate))
+
+    def add(self, *offsets: int, place: TopicPartition = HERE) -> None:
+        """Some of a partition."""
+        for offset in offsets:
+            self.settling.add(place, Inherited("c", request(message_id=f"m{offset}"), offset, 0))
+
+    async def begun(self, count: int) -> Round:
+        """The newest of so many rounds, once it is at work."""
+
+        def at_work() -> bool:
+            return len(self.rounds) == count and bool(self.rounds[-1].asked)
+
+        await until(at_work, "a round has begun")
+        return self.rounds[-1]
+
+
+async def test_all_of_a_partition_are_looked_after_together() -> None:
+    """Each until it has its fate; then nothing is left of the partition."""
+    now = Scene()
+    now.add(3, 5)
+    assert (now.settling.count, now.settling.places, now.rounds) == (2, [HERE], [])
+    now.settling.settle(HERE)
+    now.settling.settle(HERE)
+    now.settling.settle(THERE)
+    first = await now.begun(1)
+    first.decide(5)
+    assert (now.settling.count, now.fates) == (1, [(0, 5, "over")])
+    first.decide(3)
+    await until(lambda: not now.settling.places, "all are settled")
+    assert (first.asked, now.settling.count, len(now.rounds)) == ([[3, 5]], 0, 1)
+
+
+async def test_what_comes_meanwhile_is_the_next_round_s() -> None:
+    """It is not forgotten when the first one ends."""
+    now = Scene()
+    now.add(3)
+    now.settling.settle(HERE)
+    first = await now.begun(1)
+    now.add(7)
+    now.settling.settle(HERE)
+    first.decide(3)
+    await until(lambda: first.ended, "the first round is over")
+    assert now.settling.count == 1
+    await asyncio.sleep(0)
+    now.settling.settle(HERE)
+    second = await now.begun(2)
+    second.decide(7)
+    await until(lambda: not now.settling.places, "all are settled")
+    assert (second.asked, now.fates) == ([[7]], [(0, 3, "over"), (0, 7, "over")])
+
+
+async def test_a_kafka_that_is_away_is_asked_again() -> None:
+    """For what has no fate yet."""
+    now = Scene()
+    now.problems = [Unavailable("Kafka does not answer")]
+    now.add(3)
+    now.settling.settle(HERE)
+    await until(lambda: len(now.rounds) == 2, "it is tried again", 20)
+    (await now.begun(2)).decide(3)
+    await until(lambda: not now.settling.places, "all are settled")
+    assert now.failures == []
+
+
+async def test_whatever_else_goes_wrong_is_told() -> None:
+    """Going on would commit what nobody looks after."""
+    now = Scene()
+    now.problems = [problem := ValueError("what nobody foresaw")]
+    now.add(3)
+    now.settling.settle(HERE)
+    await until(lambda: now.failures, "it is told")
+    now.settling.settle(HERE)
+    assert (now.failures, now.settling.count, len(now.rounds)) == ([problem], 1, 1)
+    patient = Scene(patience_s=0)
+    patient.problems = [Unavailable("Kafka does not answer")]
+    patient.add(3)
+    patient.settling.settle(HERE)
+    await until(lambda: patient.failures, "patience has an end")
+
+
+async def test_a_partition_that_is_let_go_is_another_s() -> None:
+    """At once; the others' go on, up to the end of the process."""
+    now = Scene()
+    now.add(3)
+    now.add(4, place=THERE)
+    now.settling.settle(HERE)
+    here = await now.begun(1)
+    now.settling.settle(THERE)
+    there = await now.begun(2)
+    await now.settling.let_go(HERE)
+    assert (here.ended, there.ended, now.settling.count, now.settling.places) == (True, False, 1, [THERE])
+    await now.settling.let_go(HERE)
+    await now.settling.close()
+    assert (there.ended, now.fates) == (True, [])
