@@ -245,6 +245,8 @@ async def test_who_was_frozen_begins_nothing_of_what_came_meanwhile(desk: Desk, 
 class Held:
     """The way to Kafka, of which no record comes out until it is let go."""
 
+    acknowledged_s = 0.0
+
     def __init__(self, desk: Desk) -> None:
         self._producer = desk.producer
         self.free = asyncio.Event()

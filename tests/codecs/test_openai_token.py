@@ -96,7 +96,7 @@ def test_both_ways_say_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     event = b"data: %b\n\n" % value.strip()
     found = told("openai", value), told("sse+openai", event)
     monkeypatch.setattr("tokenmill.codecs.openai.token_of", lambda _: None)
-    monkeypatch.setattr("tokenmill.codecs.sse_stream.one_event", lambda _: None)
+    monkeypatch.setattr("tokenmill.codecs.sse_stream.whole_events", lambda _: None)
     assert found == (told("openai", value), told("sse+openai", event))
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.support.parsing import all_cuts
-from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing, one_event
+from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing, whole_events
 
 
 def is_object(data: str) -> bool:
@@ -122,17 +122,18 @@ def test_nothing_is_left_behind_a_last_line_that_ends_with_cr() -> None:
     "value",
     [
         b'data: {"a":1}\n\n',
-        b"data: [DONE]\n\n",
+        b'data: {"a":1}\n\ndata: {"a":2}\n\ndata: [DONE]\n\n',
         b"data: \n\n",
         b"data:  two spaces \n\n",
-        b"data: na\xc3\xafve\xff\n\n",
-        b"data: \xef\xbb\xbfx\n\n",
+        "data: na\u00efve \ufeff\n\n".encode(),
         b"data: " + b"x" * (EVENT_BYTES - 8) + b"\n\n",
     ],
 )
-def test_one_event_is_what_the_framing_makes_of_it(value: bytes) -> None:
+def test_whole_events_are_what_the_framing_makes_of_them(value: bytes) -> None:
     framing = Framing()
-    assert [Frame("", one_event(value))] == list(framing.feed(value))
+    found = whole_events(value)
+    assert found is not None
+    assert [Frame("", data.decode()) for data in found] == list(framing.feed(value))
     assert framing == Framing()
 
 
@@ -141,15 +142,19 @@ def test_one_event_is_what_the_framing_makes_of_it(value: bytes) -> None:
     [
         None,
         b"",
+        b"\n\n",
         b"data: x\n",
         b"data: x\r\n\r\n",
         b"data: x\r\n\n",
         b"data: x\ndata: y\n\n",
-        b"data: x\n\ndata: y\n\n",
+        b"data: x\n\n: comment\n\n",
+        b"data: x\n\n\n\n",
+        b"data: x\n\ndata: y",
         b"data:x\n\n",
         b"event: e\ndata: x\n\n",
+        b"data: \xff\n\n",
         b"data: " + b"x" * EVENT_BYTES + b"\n\n",
     ],
 )
 def test_anything_else_is_left_to_the_framing(value: bytes | None) -> None:
-    assert one_event(value) is None
+    assert whole_events(value) is None

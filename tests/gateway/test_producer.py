@@ -1,6 +1,7 @@
 """The producer on a real Kafka: acknowledged, on the partition that Java clients choose, bounded, and never stuck."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -13,7 +14,7 @@ from tests.support.topics import PARTITIONS, admin_of, known, make_topics, read_
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.problems import Refused
-from tokenmill.gateway.producer import Bounds, Producer
+from tokenmill.gateway.producer import OF_LATE, Bounds, Producer
 from tokenmill.servers import KafkaServer
 
 pytestmark = pytest.mark.integration
@@ -65,6 +66,15 @@ async def test_a_record_is_where_the_answer_says(producer: Producer, kafka: str,
     assert (records[first].value, list(records[first].headers)) == (b"{}", [("tm-codec", b"native")])
     assert (records[second].value, second.offset) == (None, first.offset + 1)
     assert producer.in_flight_bytes == 0
+
+
+async def test_the_time_of_acknowledgements_is_a_mean_of_the_last_records(producer: Producer, topic: str) -> None:
+    assert producer.acknowledged_s == 0
+    began = time.monotonic()
+    for _ in range(20):
+        await producer.send(topic, b"c", b"{}")
+    taken = (time.monotonic() - began) / 20
+    assert taken / OF_LATE < producer.acknowledged_s < taken
 
 
 async def test_keys_go_where_the_java_client_sends_them(producer: Producer, topic: str) -> None:

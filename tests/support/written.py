@@ -36,6 +36,8 @@ class Record(NamedTuple):
 class Written:
     """A `Writer` that keeps everything in memory. Offsets count from 0."""
 
+    acknowledged_s = 0.0
+
     def __init__(self) -> None:
         self.records: list[Record] = []
         self.refusals: dict[int, Refused] = {}

@@ -22,6 +22,7 @@ from tokenmill.apis.record import ApiName, RequestRecord, body_of
 from tokenmill.caller.failure import LATE, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
+from tokenmill.caller.pace import pause_s
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served, unknown_model
 from tokenmill.caller.trying import Tries
@@ -247,6 +248,11 @@ class Answer:
     async def _fail(self, message: str, status: int, raw: str = "") -> None:
         self._ending = True
         await self.writer.fail(message, status, raw, self._choices)
+
+    @property
+    def pause_s(self) -> float:
+        """For how long what comes may be left where it is; for `Tries`."""
+        return pause_s(self._means.producer.acknowledged_s)
 
     async def put(self, chunk: Chunk) -> None:
         """A chunk of the model's; for `Tries`."""

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from tokenmill.caller.failure import BAD_GATEWAY, UpstreamFailed, refusal
+from tokenmill.caller.pace import joined
 from tokenmill.codecs import Chunk, find_codec
 from tokenmill.errors import RecordError
 from tokenmill.records import InputRecord
@@ -28,6 +29,10 @@ BROKEN_OFF = "the model's server ended its answer before it was complete"
 
 class Taker(Protocol):
     """Who takes chunks."""
+
+    @property
+    def pause_s(self) -> float:
+        """For how long more may be left where it is."""
 
     async def put(self, chunk: Chunk) -> None:
         """The next one."""
@@ -67,7 +72,9 @@ class Generation:
             piece = await self._next(pieces)
             if piece is None:
                 break
-            await self._take(self._decoded(piece))
+            await self._take(joined(self._decoded(piece)))
+            if self.begun and self._missing and (pause := self._taker.pause_s):
+                await asyncio.sleep(pause)
         if self._missing:
             raise UpstreamFailed(BROKEN_OFF, "broken-off")
         for choice in sorted(self._open):

@@ -9,7 +9,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from io import BytesIO
 from typing import Any, Self
 
@@ -77,18 +77,15 @@ class Http:
         self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream
     ) -> AsyncGenerator[bytes]:
         """What a call is answered with, as it comes. Raises `UpstreamFailed`."""
-        clock = asyncio.get_running_loop().time
         async with self._answered(url, call, headers, upstream) as response:
-            with _Failing():
-                async with asyncio.timeout(None) as silence:
-                    while True:
-                        silence.reschedule(clock() + upstream.silence_s)
+            with _Failing(), closing(_Patience(upstream.silence_s)) as patience:
+                while True:
+                    with patience:
                         piece = await response.content.readany()
-                        silence.reschedule(None)  # whoever takes it may wait, for Kafka
-                        if not piece:
-                            return
-                        for start in range(0, len(piece), PIECE_BYTES):
-                            yield piece[start : start + PIECE_BYTES]
+                    if not piece:
+                        return
+                    for start in range(0, len(piece), PIECE_BYTES):
+                        yield piece[start : start + PIECE_BYTES]
 
     async def abort(self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream) -> None:
         """Tell a server that an answer is not wanted; whether it hears that changes nothing."""
@@ -161,6 +158,44 @@ def message_of(raw: str) -> str:
             break
         said = next((said[name] for name in _MESSAGES if said.get(name)), "")
     return said if isinstance(said, str) else ""
+
+
+class _Patience:
+    """Ends each wait inside its `with` block that takes too long, with a `TimeoutError`.
+
+    It has one timer for all waits of an answer, where `asyncio.timeout` takes one for each: that would be each token.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 -- a coroutine is run by one
+        self._task = task
+        self._loop = asyncio.get_running_loop()
+        self._seconds = seconds
+        self._since: float | None = None
+        """When the wait began, if there is one."""
+        self._late = False
+        self._timer = self._loop.call_later(seconds, self._look)
+
+    def __enter__(self) -> None:
+        self._since = time.monotonic()
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _trace: object) -> None:
+        self._since = None
+        if self._late and kind is asyncio.CancelledError and not self._task.uncancel():
+            raise TimeoutError from problem
+
+    def close(self) -> None:
+        """Look no more."""
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        waited = 0.0 if self._since is None else time.monotonic() - self._since
+        self._late = waited >= self._seconds
+        if self._late:
+            self._task.cancel()
+        else:
+            self._timer = self._loop.call_later(self._seconds - waited, self._look)
 
 
 class _Failing:

@@ -39,13 +39,24 @@ class Frame(NamedTuple):
     """It is a line that is no SSE."""
 
 
-def one_event(value: bytes | None) -> str | None:
-    """The data, if bytes at the beginning of an event are one event of one line, as servers send it in one piece."""
-    if not value or not value.startswith(b"data: ") or not value.endswith(b"\n\n") or b"\r" in value:
+def whole_events(value: bytes | None) -> list[bytes] | None:
+    """The data of the events, if bytes at the beginning of one are events of one line each, as servers send them."""
+    if not value or not value.endswith(b"\n\n") or b"\r" in value or len(value) > EVENT_BYTES:
         return None
-    if value.find(b"\n") != len(value) - 2 or len(value) > EVENT_BYTES:
+    events = value[:-2].split(b"\n\n")
+    if any(not event.startswith(b"data: ") or b"\n" in event for event in events):
         return None
-    return value[6:-2].decode(errors="replace")
+    return [event[6:] for event in events] if _is_utf8(value) else None
+
+
+def _is_utf8(value: bytes) -> bool:
+    if value.isascii():
+        return True
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _never(_data: str) -> bool:

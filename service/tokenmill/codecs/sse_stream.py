@@ -10,14 +10,14 @@ Rules of this file:
 """
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import UNSET
 
 from tokenmill.codecs.chunk import Chunk
 from tokenmill.codecs.codec import Codec
-from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing, one_event
+from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing, whole_events
 from tokenmill.errors import RecordError
 from tokenmill.records import InputRecord, Record
 
@@ -55,8 +55,12 @@ class SseCodec:
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
         """The chunks of the events that the record completes."""
         known, chunks, value = _decode_state(state) if state else _State(), list[Chunk](), record.value
-        for frame in _frames(known.framing, value):
-            chunks += self._read(frame, known, record)
+        if known.framing == _EMPTY and (events := whole_events(value)) is not None:
+            for event in events:
+                chunks += self._event(event, known, record)
+        else:
+            for frame in known.framing.feed(value or b"", whole=_is_event, last=value is None):
+                chunks += self._read(frame, known, record)
         if value is None:
             with contextlib.suppress(RecordError):
                 chunks += self._decode(None, known, record)
@@ -65,11 +69,13 @@ class SseCodec:
         return _encode_state(known) if kept else b"", chunks
 
     def _read(self, frame: Frame, known: _State, record: Record) -> Sequence[Chunk]:
-        """One event."""
         if frame.data is None:
             return [_failure(f"an event has more than {EVENT_BYTES} bytes; it is left out", known)]
+        return self._event(frame.data.encode(errors="replace"), known, record)
+
+    def _event(self, data: bytes, known: _State, record: Record) -> Sequence[Chunk]:
         try:
-            return self._decode(frame.data.encode(errors="replace"), known, record)
+            return self._decode(data, known, record)
         except RecordError as problem:
             return [_failure(f"an event can't be read: {problem}", known)]
 
@@ -77,13 +83,6 @@ class SseCodec:
         event = InputRecord("", 0, record.offset, record.timestamp, record.key, value, list(record.headers))
         known.inner, chunks = self._inner.decode(known.inner, event)
         return chunks
-
-
-def _frames(framing: Framing, value: bytes | None) -> Iterable[Frame]:
-    """The events that bytes complete; most bring one that is whole."""
-    if (data := one_event(value)) is not None and framing == _EMPTY:
-        return (Frame("", data),)
-    return framing.feed(value or b"", whole=_is_event, last=value is None)
 
 
 def _is_event(data: str) -> bool:

@@ -53,6 +53,9 @@ RECORD_BYTES = 200
 AGAIN_S = 0.5
 """Between two tries to have a new producer."""
 
+OF_LATE = 128
+"""Records of which a mean is taken: tens of milliseconds of a busy process, seconds of an idle one."""
+
 CLOSE_S = 1.0
 """To close connections of a client that is given up: its sockets are ours, so nobody has to answer."""
 
@@ -102,6 +105,8 @@ class Producer:
         self._client: AIOKafkaProducer | None = None
         self._ready = asyncio.Event()
         self._renewal: asyncio.Task[None] | None = None
+        self.acknowledged_s = 0.0
+        """How long records take to be acknowledged: a mean in which the last `OF_LATE` count most."""
 
     @property
     def in_flight_bytes(self) -> int:
@@ -206,6 +211,7 @@ class Producer:
     # When it is
 
     def _done(self, client: AIOKafkaProducer, sent: Sent, future: "asyncio.Future[Any]") -> None:
+        self.acknowledged_s += (sent.age_s - self.acknowledged_s) / OF_LATE
         problem = future.exception()
         if problem is None:
             record = future.result()

@@ -15,6 +15,10 @@ WINDOW_BYTES = 1 * MIB
 class Writer(Protocol):
     """What is needed of a producer."""
 
+    @property
+    def acknowledged_s(self) -> float:
+        """How long records take to be acknowledged, of late."""
+
     async def partition(self, topic: str, key: bytes) -> int:
         """The partition that records of a key go to."""
 

@@ -1,6 +1,7 @@
 """A record on its way to Kafka: what became of it, and what its writer is told if it is not written."""
 
 import asyncio
+import time
 from typing import NamedTuple
 
 from tokenmill.gateway.problems import TOO_MANY, UNAVAILABLE, Refused
@@ -23,33 +24,41 @@ class Placed(NamedTuple):
 class Sent:
     """A record that is on its way."""
 
-    __slots__ = ("_due", "_outcome", "_patience", "lane", "size")
+    __slots__ = ("_outcome", "_patience", "_since", "_waiter", "lane", "size")
 
     def __init__(self, lane: Room, size: int, patience: float) -> None:
-        loop = asyncio.get_running_loop()
-        self._outcome: asyncio.Future[Placed | Refused] = loop.create_future()
+        self._since = time.monotonic()
+        self._outcome: Placed | Refused | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        """Made for whoever waits: of most records nobody asks before they are acknowledged."""
         self._patience = patience
-        self._due = loop.time() + patience
         self.lane = lane
         self.size = size
 
     def settle(self, outcome: Placed | Refused) -> None:
         """Say what became of it."""
-        self._outcome.set_result(outcome)
+        self._outcome = outcome
+        if self._waiter is not None:
+            self._waiter.set_result(None)
 
     @property
     def settled(self) -> bool:
         """Whether it is known."""
-        return self._outcome.done()
+        return self._outcome is not None
+
+    @property
+    def age_s(self) -> float:
+        """Since it was sent."""
+        return time.monotonic() - self._since
 
     async def placed(self) -> Placed:
         """Where it is, once it is acknowledged. Raises `Refused` if it is not, or not in time."""
-        if not self.settled:
-            left = max(0.0, self._due - asyncio.get_running_loop().time())
-            await asyncio.wait([self._outcome], timeout=left)
-        if not self.settled:
+        if self._outcome is None:
+            self._waiter = self._waiter or asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._waiter], timeout=max(0.0, self._patience - self.age_s))
+        outcome = self._outcome
+        if outcome is None:
             raise unavailable(f"Kafka did not acknowledge the record within {self._patience:g} s; it still may")
-        outcome = self._outcome.result()
         if isinstance(outcome, Refused):
             raise outcome
         return outcome
