@@ -18,7 +18,7 @@ pytestmark = pytest.mark.integration
 def test_topics_are_created_once_and_never_shrink(kafka: str, unique: str, tmp_path: Path) -> None:
     """Each line says what was done and how many partitions there are now."""
     config = tmp_path / "t.toml"
-    names = ("tokens", "events", "tool_calls", "tool_results", "tool_state", "tool_control", "dlq")
+    names = ("tokens", "events", "tool_calls", "tool_results", "tool_state", "tool_control", "requests", "dlq")
     config.write_text("[topics]\n" + "".join(f'{name} = "{name}-{unique}"\n' for name in names))
 
     topics = sorted(f"{name}-{unique}" for name in names)
