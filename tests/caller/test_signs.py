@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tokenmill.caller import signs
+from tokenmill.caller.answer import TAKEOVER_PART
 from tokenmill.caller.signs import Signs
 from tokenmill.caller.writing import RANGE, SIGN_RANGE
 from tokenmill.records import InputRecord
@@ -47,6 +48,15 @@ def test_a_sign_of_life_changes_nothing_but_the_time() -> None:
     log.add(seq=0, open={})
     assert log.add() is None
     assert (log.signs.at, log.signs.content, log.signs.text, log.signs.ended) == (2.0, False, [], False)
+
+
+def test_what_callers_say_of_takeovers_is_none_of_the_answer() -> None:
+    """One that was called again before it brought anything can be gone on with all the same, when that caller is lost."""
+    log = Log()
+    log.add(seq=RANGE, open={}, resumes=True)
+    log.add(seq=RANGE + 1, part={"kind": TAKEOVER_PART, "value": {"how": "called-again"}})
+    log.add(seq=RANGE + 2, delta="text")
+    assert (log.signs.content, log.signs.text) == (True, ["text"])
 
 
 def sign(range_: bytes) -> tuple[str, bytes]:

@@ -1,5 +1,6 @@
 """What the topic `tokens` says of one answer: whether it goes on, who writes it, and what has come."""
 
+from tokenmill.caller.answer import TAKEOVER_PART
 from tokenmill.caller.writing import RANGE, SIGN_RANGE
 from tokenmill.codecs import Chunk
 from tokenmill.codecs.native import NATIVE
@@ -69,7 +70,8 @@ class Signs:
             self._open.discard(choice)
             self.ended = not self._open
         self.content |= has_content(chunk) or chunk.finish_reason is not None
-        only_text = not (choice or chunk.reasoning or chunk.tool_calls or chunk.part is not None)
+        part = chunk.part is not None and chunk.part.kind != TAKEOVER_PART  # which a caller said, and no server
+        only_text = not (choice or chunk.reasoning or chunk.tool_calls or part)
         self._keep(chunk.delta or "", only_text=only_text)
         return number if begins else None
 
