@@ -22,7 +22,6 @@ from tests.support.model_servers.sglang import Sglang
 from tests.support.model_servers.speech import Call as Spoken
 from tests.support.model_servers.speech import Script
 from tests.support.model_servers.vllm import Vllm
-from tests.support.stage import until
 from tokenmill.caller.failure import UpstreamFailed
 from tokenmill.caller.generation import Generation
 from tokenmill.caller.kinds import find_kind
@@ -52,9 +51,10 @@ ERROR = b'data: {"error":{"message":"Out of memory","code":500}}\n\n'
 class Taken:
     """Who takes chunks, and keeps them."""
 
-    def __init__(self, pause_s: float = 0.0) -> None:
+    pause_s = 0
+
+    def __init__(self) -> None:
         self.chunks: list[Chunk] = []
-        self.pause_s = pause_s
 
     async def put(self, chunk: Chunk) -> None:
         self.chunks.append(chunk)
@@ -111,28 +111,6 @@ async def test_a_complete_answer() -> None:
     assert [chunk.usage for chunk in taken.chunks if chunk.usage] == [{"completion_tokens": 2}]
     assert [chunk.end for chunk in taken.chunks if chunk.finish_reason] == [False]
     assert (taken.ends, taken.chunks[-1].end, generation.begun) == ([0], True, True)
-
-
-async def test_what_comes_during_a_pause_is_one_chunk() -> None:
-    """The first piece is written as soon as it comes, and the end waits for nothing."""
-    taken = Taken(pause_s=0.5)
-    came = asyncio.Queue[bytes]()
-
-    async def stream() -> AsyncGenerator[bytes]:
-        while piece := await came.get():
-            pieces = [piece] + [came.get_nowait() for _ in range(came.qsize())]
-            yield b"".join(pieces)
-
-    came.put_nowait(said("Hel"))
-    reading = asyncio.create_task(Generation("sse+openai", 1, "", taken).read(stream()))
-    await until(lambda: taken.chunks, "the first chunk")
-    for piece in (said("lo"), said(" you"), finish(), USAGE, DONE):
-        came.put_nowait(piece)
-    await asyncio.sleep(0)
-    assert [chunk.delta for chunk in taken.chunks] == ["Hel"]
-    await asyncio.wait_for(reading, 5)
-    assert [chunk.delta for chunk in taken.chunks if chunk.delta] == ["Hel", "lo you"]
-    assert taken.ends == [0]
 
 
 @pytest.mark.parametrize("tail", [[], [DONE], [USAGE], [USAGE, DONE]])

@@ -14,7 +14,6 @@ import pytest
 from tests.support.model_servers.openai_like import OpenAiLike
 from tests.support.model_servers.speech import Script
 from tests.support.raw_server import SSE, Then, answer, chunk, raw_server
-from tests.support.stage import until
 from tokenmill.caller import http as module
 from tokenmill.caller.failure import RAW_CHARS, UpstreamFailed
 from tokenmill.caller.http import Http, message_of
@@ -241,29 +240,6 @@ async def test_a_prompt_that_does_not_end_is_not_waited_for(monkeypatch: pytest.
     async with raw_server(SSE, chunk(b'{"prompt":"' + b"x" * 2_000), then="silent") as server, Http() as http:
         with pytest.raises(UpstreamFailed, match="no JSON"):
             await http.whole(server.url, CALL, HEADERS, upstream())
-
-
-async def test_only_waiting_for_the_server_is_silence() -> None:
-    """Neither many short waits nor the time that whoever takes the pieces needs."""
-    async with OpenAiLike(lambda _: Script("abcdef" * 4, pause_s=0.05)) as server, Http() as http:
-        call = Call("/v1/chat/completions", {"model": "test-model", "messages": [{}], "stream": True})
-        began, came = asyncio.get_running_loop().time(), b""
-        async with aclosing(http.streamed(server.url, call, HEADERS, upstream(silence_s=0.25))) as pieces:
-            async for piece in pieces:
-                came += piece
-                if len(came) == len(piece):
-                    await asyncio.sleep(0.6)
-        assert asyncio.get_running_loop().time() - began > 0.6
-    assert came.endswith(b"data: [DONE]\n\n")
-
-
-async def test_a_cancel_is_no_silence() -> None:
-    async with raw_server(SSE, chunk(b"Hel"), then="silent") as server, Http() as http:
-        asking = asyncio.create_task(streamed(http, server.url, silence_s=30))
-        await until(lambda: server.requests, "the request")
-        asking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asking
 
 
 async def test_who_leaves_a_stream_closes_the_connection_at_once() -> None:

@@ -1,8 +1,13 @@
 """Where Kafka is slow an answer is read less often, and what came meanwhile becomes one chunk."""
 
+import asyncio
+from collections.abc import AsyncGenerator
+
 import pytest
 from msgspec import UNSET
 
+from tests.support.stage import until
+from tokenmill.caller.generation import Generation
 from tokenmill.caller.pace import LEAST_S, MOST_S, TIMES, joined, pause_s
 from tokenmill.codecs import Chunk, ProviderPart
 
@@ -12,7 +17,47 @@ from tokenmill.codecs import Chunk, ProviderPart
     [(0.0, 0.0), (0.0005, 0.0), (LEAST_S / TIMES, LEAST_S), (0.004, 0.032), (0.02, MOST_S), (9.0, MOST_S)],
 )
 def test_the_pause_grows_with_the_time_of_an_acknowledgement(acknowledged_s: float, expected: float) -> None:
+    """From none to where a text still flows."""
     assert pause_s(acknowledged_s) == pytest.approx(expected)
+
+
+class Busy:
+    """Takes chunks where Kafka is slow."""
+
+    pause_s = 0.5
+
+    def __init__(self) -> None:
+        self.chunks: list[Chunk] = []
+
+    async def put(self, chunk: Chunk) -> None:
+        self.chunks.append(chunk)
+
+
+def said(text: str, reason: str = "null") -> bytes:
+    return b'data: {"id":"a","choices":[{"index":0,"delta":{"content":"%b"},"finish_reason":%b}]}\n\n' % (
+        text.encode(),
+        reason.encode(),
+    )
+
+
+async def test_what_comes_during_a_pause_is_one_chunk() -> None:
+    """The first piece is written as soon as it comes, and nothing is lost."""
+    taken, came = Busy(), asyncio.Queue[bytes]()
+
+    async def stream() -> AsyncGenerator[bytes]:
+        while piece := await came.get():
+            yield b"".join([piece, *(came.get_nowait() for _ in range(came.qsize()))])
+
+    came.put_nowait(said("Hel"))
+    reading = asyncio.create_task(Generation("sse+openai", 1, "", taken).read(stream()))
+    await until(lambda: taken.chunks, "the first chunk")
+    for piece in (said("lo"), said(" you"), said("", '"stop"'), b"data: [DONE]\n\n"):
+        came.put_nowait(piece)
+    await asyncio.sleep(0)
+    assert [chunk.delta for chunk in taken.chunks] == ["Hel"]
+    await asyncio.wait_for(reading, 5)
+    assert [chunk.delta for chunk in taken.chunks if chunk.delta] == ["Hel", "lo you"]
+    assert taken.chunks[-1].end is True
 
 
 def test_text_of_a_choice_becomes_one_chunk() -> None:
@@ -28,6 +73,7 @@ def test_reasoning_stays_in_front_of_the_text() -> None:
 
 
 def test_choices_are_not_mixed() -> None:
+    """Each has its own numbers."""
     chunks = [Chunk(choice=0, delta="a"), Chunk(choice=1, delta="b"), Chunk(choice=0, delta="c")]
     assert joined(chunks) == chunks
 
@@ -54,6 +100,7 @@ def test_what_says_more_stays_alone(other: Chunk) -> None:
 
 
 def test_a_piece_of_one_chunk_is_left_as_it_is() -> None:
+    """Most are; and one of none, as comments are."""
     chunks = [Chunk(delta="a")]
     assert joined(chunks) is chunks
     assert joined([]) == []

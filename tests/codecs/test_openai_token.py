@@ -102,6 +102,7 @@ def test_both_ways_say_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("name", TOKENS)
 def test_tokens_go_the_short_way(name: str) -> None:
+    """And say there what they say on the long one."""
     value = msgspec.json.encode(TOKENS[name])
     token, found = token_of(value), told("openai", value)
     assert token is not None

@@ -130,6 +130,7 @@ def test_nothing_is_left_behind_a_last_line_that_ends_with_cr() -> None:
     ],
 )
 def test_whole_events_are_what_the_framing_makes_of_them(value: bytes) -> None:
+    """The short way and the long one."""
     framing = Framing()
     found = whole_events(value)
     assert found is not None
@@ -157,4 +158,5 @@ def test_whole_events_are_what_the_framing_makes_of_them(value: bytes) -> None:
     ],
 )
 def test_anything_else_is_left_to_the_framing(value: bytes | None) -> None:
+    """Which knows what to do."""
     assert whole_events(value) is None

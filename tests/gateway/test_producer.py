@@ -14,7 +14,8 @@ from tests.support.topics import PARTITIONS, admin_of, known, make_topics, read_
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.problems import Refused
-from tokenmill.gateway.producer import OF_LATE, Bounds, Producer
+from tokenmill.gateway.producer import Bounds, Producer
+from tokenmill.gateway.sent import OF_LATE
 from tokenmill.servers import KafkaServer
 
 pytestmark = pytest.mark.integration
@@ -69,6 +70,7 @@ async def test_a_record_is_where_the_answer_says(producer: Producer, kafka: str,
 
 
 async def test_the_time_of_acknowledgements_is_a_mean_of_the_last_records(producer: Producer, topic: str) -> None:
+    """It grows from nothing."""
     assert producer.acknowledged_s == 0
     began = time.monotonic()
     for _ in range(20):

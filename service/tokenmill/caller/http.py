@@ -19,6 +19,7 @@ import msgspec
 from tokenmill.apis.ask import Json
 from tokenmill.caller.failure import AGAIN, BAD_GATEWAY, LATE, RAW_CHARS, UNAVAILABLE, UpstreamFailed, refusal
 from tokenmill.caller.kinds import Call
+from tokenmill.caller.patience import Patience
 from tokenmill.caller.retry_after import retry_after
 from tokenmill.config import Upstream
 from tokenmill.limits import MIB
@@ -78,7 +79,7 @@ class Http:
     ) -> AsyncGenerator[bytes]:
         """What a call is answered with, as it comes. Raises `UpstreamFailed`."""
         async with self._answered(url, call, headers, upstream) as response:
-            with _Failing(), closing(_Patience(upstream.silence_s)) as patience:
+            with _Failing(), closing(Patience(upstream.silence_s)) as patience:
                 while True:
                     with patience:
                         piece = await response.content.readany()
@@ -158,44 +159,6 @@ def message_of(raw: str) -> str:
             break
         said = next((said[name] for name in _MESSAGES if said.get(name)), "")
     return said if isinstance(said, str) else ""
-
-
-class _Patience:
-    """Ends each wait inside its `with` block that takes too long, with a `TimeoutError`.
-
-    It has one timer for all waits of an answer, where `asyncio.timeout` takes one for each: that would be each token.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 -- a coroutine is run by one
-        self._task = task
-        self._loop = asyncio.get_running_loop()
-        self._seconds = seconds
-        self._since: float | None = None
-        """When the wait began, if there is one."""
-        self._late = False
-        self._timer = self._loop.call_later(seconds, self._look)
-
-    def __enter__(self) -> None:
-        self._since = time.monotonic()
-
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _trace: object) -> None:
-        self._since = None
-        if self._late and kind is asyncio.CancelledError and not self._task.uncancel():
-            raise TimeoutError from problem
-
-    def close(self) -> None:
-        """Look no more."""
-        self._timer.cancel()
-
-    def _look(self) -> None:
-        waited = 0.0 if self._since is None else time.monotonic() - self._since
-        self._late = waited >= self._seconds
-        if self._late:
-            self._task.cancel()
-        else:
-            self._timer = self._loop.call_later(self._seconds - waited, self._look)
 
 
 class _Failing:

@@ -29,7 +29,7 @@ from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.gateway.room import Room
-from tokenmill.gateway.sent import Placed, Sent, refused, too_many, unavailable
+from tokenmill.gateway.sent import OF_LATE, Placed, Sent, refused, too_many, unavailable
 from tokenmill.kafka import client_options, started, stopped
 from tokenmill.limits import KIB, MIB
 from tokenmill.records import Headers
@@ -52,9 +52,6 @@ RECORD_BYTES = 200
 
 AGAIN_S = 0.5
 """Between two tries to have a new producer."""
-
-OF_LATE = 128
-"""Records of which a mean is taken: tens of milliseconds of a busy process, seconds of an idle one."""
 
 CLOSE_S = 1.0
 """To close connections of a client that is given up: its sockets are ours, so nobody has to answer."""

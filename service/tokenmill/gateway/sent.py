@@ -13,6 +13,9 @@ ROOM_AGAIN_S = 1
 KAFKA_AGAIN_S = 5
 """When whoever found no Kafka should: an election takes so long."""
 
+OF_LATE = 128
+"""Records of which a mean is taken: tens of milliseconds of a busy process, seconds of an idle one."""
+
 
 class Placed(NamedTuple):
     """Where a record is in its topic."""

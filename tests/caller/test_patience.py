@@ -1,0 +1,55 @@
+"""A deadline for each wait of a loop: what counts as waiting, and what ends it."""
+
+import asyncio
+from contextlib import closing
+
+import pytest
+
+from tokenmill.caller.patience import Patience
+
+
+async def test_a_wait_that_takes_too_long_ends() -> None:
+    """As a timeout, also if it is not the first one; the task goes on."""
+    with closing(Patience(0.05)) as patience:
+        with patience:
+            await asyncio.sleep(0)
+        with pytest.raises(TimeoutError), patience:
+            await asyncio.Event().wait()
+        with patience:
+            await asyncio.sleep(0.01)
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+
+
+async def test_only_waiting_counts() -> None:
+    """Neither many short waits nor the time between them."""
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    with closing(Patience(0.2)) as patience:
+        await asyncio.sleep(0.3)
+        while clock() - began < 0.8:
+            with patience:
+                await asyncio.sleep(0.02)
+
+
+async def test_a_cancel_is_no_timeout() -> None:
+    """One of others' ends the task."""
+
+    async def waiting() -> None:
+        with closing(Patience(30)) as patience, patience:
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(waiting())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_closed_it_looks_no_more() -> None:
+    """Its timer would cancel a task that does something else by then."""
+    with closing(Patience(0.02)) as patience:
+        pass
+    with patience:
+        await asyncio.sleep(0.06)
