@@ -10,7 +10,7 @@ FRONT = Side(97.5, 9_800, 10.4, 41.2, 15.3, 25.7, {"front and caller": 60.4, "mo
 
 def test_both_ways_are_told_beside_the_budgets() -> None:
     """What is added, the share of the rate, and the processor time; a load without budgets has none."""
-    loads = Compared(LOADS[0], [DIRECT], [FRONT]), Compared(LOADS[2], [DIRECT], [FRONT])
+    loads = Compared(LOADS[0], [DIRECT], [FRONT]), Compared(LOADS[3], [DIRECT], [FRONT])
     telling = front_telling(Report(list(loads), Stops(100, 20, 130), 25))
     times, costs = telling.tables
     assert times.rows[2:] == [

@@ -22,6 +22,7 @@ class Load(msgspec.Struct, frozen=True):
 LOADS = (
     Load("one answer at a time", 1, 10),
     Load("50 answers at once", 50, 100),
+    Load("100 answers at once", 100, 100),
     Load("200 answers at once", 200, 100, budgets=True),
     Load("answers of one token, 32 at once", 32, 1),
 )

@@ -17,7 +17,8 @@ SDK does.
 The first token comes so long after the request was sent; for each token counts how long it was on its way. All
 processes share the machine, clients and model server included. Figures are medians of all rounds, in which both ways
 take turns; what is added is the median of the differences of each round. Of the front `gateway.flush_ms` is
-{flush_ms}: so long it collects tokens for one write, but not an answer's first and last."""
+{flush_ms}: so long it collects tokens for one write, but not an answer's first and last. Where Kafka is slow to
+acknowledge, a caller leaves an answer alone for up to 50 ms, and writes together what came meanwhile."""
 
 
 def front_telling(report: Report) -> Telling:
