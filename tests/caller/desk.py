@@ -1,5 +1,6 @@
 """A Kafka with the topics of one test, requests on them, and callers that come and go by hand."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -95,8 +96,8 @@ class Desk:
         await writer.acknowledged()
         return writer
 
-    async def settled(self, *each: Inherited) -> list[Settled]:
-        """What the next owner makes of them."""
+    async def settled(self, *each: Inherited, parts_s: float | None = None) -> list[Settled]:
+        """What the next owner makes of them; if it parts with the partition after so long, of some."""
         found: dict[str, Settled] = {}
         began = time.monotonic()
 
@@ -108,8 +109,11 @@ class Desk:
             return await self.producer.partition(self.topics.tokens, key)
 
         work = Inheritance(self.config.kafka, self.topics.tokens, LEASE_S, partition_of, self.answer, decide)
+        if parts_s is not None:
+            asyncio.get_running_loop().call_later(parts_s, work.part)
         await work.settle(each)
-        return [found[one.request.message_id] for one in each]
+        assert parts_s is not None or len(found) == len(each)
+        return [found[one.request.message_id] for one in each if one.request.message_id in found]
 
     def means(self, producer: Writer | None = None) -> Means:
         """Of a caller in this process."""

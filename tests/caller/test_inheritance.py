@@ -153,6 +153,29 @@ async def test_signs_of_who_was_overtaken_keep_nobody_waiting(desk: Desk) -> Non
     assert await desk.told() == {}
 
 
+async def test_who_is_silent_is_listened_to_however_partitions_move(desk: Desk) -> None:
+    """Who has listened for a while goes on: a lease that began anew with each rebalance might never end."""
+    await desk.wrote("m1", "so ", "far")
+    (found,) = await desk.settled(inherited("m1", "goes-on"), parts_s=LEASE_S / 2)
+    assert (found.fate, found.text) == ("continued", "so far")
+    assert found.seconds > LEASE_S
+
+
+async def test_who_is_heard_of_is_left_to_the_owner_of_today(desk: Desk) -> None:
+    """Who had the partition before decides nothing of it then, also if that falls silent later."""
+    writer = await desk.wrote("m1", "a")
+    began = asyncio.get_running_loop().time()
+    settling = asyncio.create_task(desk.settled(inherited("m1"), parts_s=2 * LEASE_S))
+
+    async def beaten() -> bool:
+        await writer.beat()
+        return settling.done()
+
+    await until(beaten, "it is heard of")
+    assert asyncio.get_running_loop().time() - began >= 2 * LEASE_S
+    assert await settling == []
+
+
 async def test_what_was_stopped_is_over_if_it_had_begun(desk: Desk) -> None:
     """A stop in front of the first record ends nothing: somebody has to answer."""
     await desk.wrote("m1", "a")

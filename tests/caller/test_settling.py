@@ -25,6 +25,7 @@ class Round:
         self._all: dict[int, Inherited] = {}
         self._over = asyncio.Event()
         self.ended = False
+        self.parted = False
 
     async def settle(self, inherited: list[Inherited]) -> None:
         self.asked.append([each.offset for each in inherited])
@@ -35,6 +36,13 @@ class Round:
             await self._over.wait()
         finally:
             self.ended = True
+
+    def part(self) -> None:
+        self.parted = True
+
+    def heard_of_all(self) -> None:
+        """Those that are left are their owner's."""
+        self._over.set()
 
     def decide(self, offset: int) -> None:
         """That one is over."""
@@ -140,16 +148,39 @@ async def test_whatever_else_goes_wrong_is_told() -> None:
 
 
 async def test_a_partition_that_is_let_go_is_another_s() -> None:
-    """At once; the others' go on, up to the end of the process."""
+    """Which may be us again, by a round of its own: the one before listens on, until it has heard of all."""
     now = Scene()
-    now.add(3)
+    now.add(3, 5)
     now.add(4, place=THERE)
     now.settling.settle(HERE)
     here = await now.begun(1)
     now.settling.settle(THERE)
     there = await now.begun(2)
-    await now.settling.let_go(HERE)
-    assert (here.ended, there.ended, now.settling.count, now.settling.places) == (True, False, 1, [THERE])
-    await now.settling.let_go(HERE)
+    now.settling.let_go(HERE)
+    now.settling.let_go(HERE)
+    assert (here.parted, here.ended, there.parted) == (True, False, False)
+    assert (now.settling.count, now.settling.places) == (1, [THERE])
+    now.add(3, 5)
+    now.settling.settle(HERE)
+    anew = await now.begun(3)
+    assert (anew.asked, anew.parted) == ([[3, 5]], False)
+    here.decide(3)
+    here.heard_of_all()
+    await until(lambda: here.ended, "the round before is over")
+    assert (now.fates, now.settling.count, anew.ended) == ([(0, 3, "over")], 3, False)
     await now.settling.close()
-    assert (there.ended, now.fates) == (True, [])
+    assert (anew.ended, there.ended, now.fates) == (True, True, [(0, 3, "over")])
+
+
+async def test_a_round_that_begins_again_is_told_that_its_partition_was_let_go() -> None:
+    """As reading failed; it ends with the process, as all do."""
+    now = Scene()
+    now.problems = [Unavailable("Kafka does not answer")]
+    now.add(3)
+    now.settling.settle(HERE)
+    await now.begun(1)
+    now.settling.let_go(HERE)
+    again = await now.begun(2)
+    assert again.parted
+    await now.settling.close()
+    assert (again.ended, now.failures) == (True, [])

@@ -51,7 +51,7 @@ def test_a_sign_of_life_changes_nothing_but_the_time() -> None:
 
 
 def test_what_callers_say_of_takeovers_is_none_of_the_answer() -> None:
-    """One that was called again before it brought anything can be gone on with all the same, when that caller is lost."""
+    """One that was called again before it brought anything can be gone on with when that caller is lost, too."""
     log = Log()
     log.add(seq=RANGE, open={}, resumes=True)
     log.add(seq=RANGE + 1, part={"kind": TAKEOVER_PART, "value": {"how": "called-again"}})

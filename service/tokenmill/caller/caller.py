@@ -178,10 +178,12 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     def _over(self, place: TopicPartition, inherited: Inherited) -> Over:
         """What an end is told to: the offsets of today, not those of a later time at which the partition is ours."""
-        return partial(self._is_over, place, inherited, self._offsets[place])
+        return partial(self._is_over, place, inherited, self._offsets.get(place))
 
-    def _is_over(self, place: TopicPartition, inherited: Inherited, offsets: Offsets, *, known: bool) -> None:
+    def _is_over(self, place: TopicPartition, inherited: Inherited, offsets: Offsets | None, *, known: bool) -> None:
         """An end that is not `known` to be in the log is looked for, by the partition's owner."""
+        if offsets is None:
+            return  # it was another's when the answer was taken over here
         if known:
             offsets.done(inherited.offset)
         elif self._offsets.get(place) is offsets:
@@ -231,7 +233,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Read each from where it is done; what was asked for up to now may be under way somewhere."""
         for place in list(self._offsets):
-            await self._let_go(place)
+            self._let_go(place)
         places = sorted(assigned)
         try:
             await until_available(lambda: self._place(places), self._kafka.startup_timeout_s)
@@ -240,10 +242,10 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._assigned = True
         log.info("%d partitions are ours", len(places))
 
-    async def _let_go(self, place: TopicPartition) -> None:
+    def _let_go(self, place: TopicPartition) -> None:
         del self._offsets[place]
         for settling in (self._inherited, self._left):
-            await settling.let_go(place)
+            settling.let_go(place)
 
     async def _place(self, places: list[TopicPartition]) -> None:
         consumer = self._consumer

@@ -10,6 +10,8 @@ Rules of this file:
    one before still writes is dropped (see `writing`). If several try, the first one in the log has it.
 4. So what lies before that record is all there will be of it. If that is nothing, the model is called again. Else it is
    gone on with, where the upstream `continues`; or it ends as one that failed. Which of these is counted, and logged.
+5. Listening needs no partition. When partitions are shared out anew, who has listened goes on until each is heard of
+   or taken over: else callers that come and go faster than a lease would keep a silent answer waiting for ever.
 """
 
 import logging
@@ -95,8 +97,16 @@ class Inheritance:
         """Those for which we have written that record: the answer, its name, its number."""
         self._listens_since = 0.0
         """In monotonic seconds."""
+        self._listens = False
+        """Behind the last look, everything is read, and Kafka answers."""
+        self._parted = False
+        """The partition was let go."""
         self._numbers: dict[bytes, int] = {}
         """The partition of each conversation."""
+
+    def part(self) -> None:
+        """The partition was let go: one that is heard of is left to its next owner, and has no fate here."""
+        self._parted = True
 
     async def settle(self, inherited: Sequence[Inherited]) -> None:
         """Until each has its fate. Raises `Unavailable`; what has none by then may be settled again."""
@@ -129,7 +139,8 @@ class Inheritance:
                 self._take(record)
         hears = [await self._hears(consumer, place) for place in consumer.assignment()]
         now = time.monotonic()
-        if not all(hears):
+        self._listens = all(hears)
+        if not self._listens:
             self._listens_since = now
         for who, (inherited, signs) in list(self._waiting.items()):
             if now - max(signs.at, self._listens_since) > self._lease_s and who not in self._taking:
@@ -147,11 +158,14 @@ class Inheritance:
         """A record of `tokens`: of one that is waited for, a sign of it."""
         for message_id in _messages(record.key, self._waiting):
             inherited, signs = self._waiting[record.key or b"", message_id]
-            took = signs.take(record, message_id, time.monotonic())
+            before, took = signs.at, signs.take(record, message_id, time.monotonic())
             if signs.ended:
                 self._settle(inherited, "over", None, "")
             elif took is not None:
                 self._taken(inherited, signs, took, header(record.headers, TAKEOVER))
+            # One that we are about to take over stays: nobody else knows of that range.
+            if self._parted and self._listens and signs.at > before and inherited.who not in self._taking:
+                self._waiting.pop(inherited.who, None)
 
     async def _take_over(self, inherited: Inherited, signs: Signs) -> None:
         """Write the record behind which the answer is ours, if it is the first one of its range."""

@@ -1,7 +1,8 @@
 """Requests of which it is not known how far their answers have come, by partition, each until it has its fate.
 
 Those of one partition are looked after together, from when all of them are there; what comes meanwhile is the next
-round's. Nothing of a partition that is let go is: it is the next owner's then.
+round's. When partitions are shared out anew, the next owner, which may be us again, has a round of its own; the one
+that was under way ends once each of its requests is heard of or taken over (rule 5 of `inheritance`).
 """
 
 import asyncio
@@ -20,6 +21,32 @@ class Looking(Protocol):
 
     async def settle(self, inherited: list[Inherited]) -> None:
         """Until each has its fate. Raises `Unavailable`; what has none by then may be settled again."""
+
+    def part(self) -> None:
+        """The partition may be another's by now: what is heard of is that one's."""
+
+
+class _Round:
+    """Those of one partition."""
+
+    def __init__(self, waiting: dict[int, Inherited]) -> None:
+        self.waiting = waiting
+        self.parted = False
+        """Its partition may be another's by now."""
+        self._looking: Looking | None = None
+
+    async def settle(self, looking: Looking, left: dict[int, Inherited]) -> None:
+        """One try, for those that are left."""
+        self._looking = looking
+        if self.parted:
+            looking.part()
+        await looking.settle([*left.values()])
+
+    def part(self) -> None:
+        """Its partition was let go."""
+        self.parted = True
+        if self._looking is not None:
+            self._looking.part()
 
 
 Decided: TypeAlias = Callable[[TopicPartition, Inherited, Fate, Answer | None, str], None]
@@ -45,7 +72,9 @@ class Settling:
         self._fail = fail
         self._waiting: dict[TopicPartition, dict[int, Inherited]] = {}
         """By offset."""
-        self._rounds: dict[TopicPartition, asyncio.Task[None]] = {}
+        self._rounds: dict[TopicPartition, _Round] = {}
+        self._tasks = set[asyncio.Task[None]]()
+        """Of all rounds, also of those whose partition was let go."""
 
     @property
     def count(self) -> int:
@@ -64,37 +93,39 @@ class Settling:
     def settle(self, place: TopicPartition) -> None:
         """Look after all of a partition's, unless that is being done."""
         if place in self._waiting and place not in self._rounds:
-            work = self._settled(place, self._waiting[place])
-            self._rounds[place] = asyncio.create_task(work, name=f"what is inherited of {place}")
+            found = self._rounds[place] = _Round(self._waiting[place])
+            task = asyncio.create_task(self._settled(place, found), name=f"what is inherited of {place}")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
-    async def _settled(self, place: TopicPartition, waiting: dict[int, Inherited]) -> None:
-        left = dict(waiting)
+    async def _settled(self, place: TopicPartition, found: _Round) -> None:
+        left = dict(found.waiting)
 
         def decide(each: Inherited, fate: Fate, answer: Answer | None, text: str) -> None:
             left.pop(each.offset, None)
-            waiting.pop(each.offset, None)
+            found.waiting.pop(each.offset, None)
             self._decided(place, each, fate, answer, text)
 
         try:
-            await until_available(lambda: self._look(decide).settle([*left.values()]), self._patience_s)
+            await until_available(lambda: found.settle(self._look(decide), left), self._patience_s)
         except Exception as problem:  # noqa: BLE001 -- whatever it is ends the process, and is said there
             self._fail(problem)
             return
+        if found.parted:
+            return
         self._rounds.pop(place, None)
-        if not waiting:
+        if not found.waiting:
             self._waiting.pop(place, None)
 
-    async def let_go(self, place: TopicPartition) -> None:
-        """The partition is another's."""
+    def let_go(self, place: TopicPartition) -> None:
+        """The partition is shared out anew: whoever gets it looks after what is there, by `add`."""
         self._waiting.pop(place, None)
-        await _cancelled([found] if (found := self._rounds.pop(place, None)) else [])
+        if (found := self._rounds.pop(place, None)) is not None:
+            found.part()
 
     async def close(self) -> None:
         """Look after none any more."""
-        await _cancelled([*self._rounds.values()])
-
-
-async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+        tasks = [*self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
