@@ -33,7 +33,7 @@ async def test_an_answer_is_opened_told_and_ended() -> None:
     async with Vllm(lambda _: Script("Hello"), api_key=KEY) as server, desk("vllm", server.url, api_key=KEY) as at:
         answer, outcome = await at.run()
         assert (outcome, answer.failure, at.pool.running) == ("finished", "", 0)
-    assert at.story() == ["<hermes>", "Hell", "o", "[stop]"]
+    assert "".join(at.story()) == "<hermes>Hello[stop]"
     assert answer.first_s is not None
     first, *_, last = at.written.chunks
     assert first["open"] == {"format": "hermes", "model": "m"}
@@ -230,7 +230,7 @@ async def test_who_takes_over_says_that_the_model_is_called_again() -> None:
     opening, part, *_ = at.written.chunks
     assert (opening["resumes"], opening["seq"], at.written.records[0].header(module.TAKEOVER)) == (True, RANGE, "me")
     assert part["part"] == {"kind": "takeover", "value": {"how": "called-again"}}
-    assert at.story() == ["<hermes>", "Hell", "o", "[stop]"]
+    assert "".join(at.story()) == "<hermes>Hello[stop]"
 
 
 async def test_who_goes_on_asks_for_the_rest() -> None:
