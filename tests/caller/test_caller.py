@@ -278,3 +278,16 @@ async def test_an_answer_whose_end_kafka_did_not_take_gets_one(desk: Desk, monke
     assert numbers.value("tokenmill_caller_inherited_total", "called-again") == 1
     stop.set()
     await running
+
+
+async def test_nothing_is_said_of_partitions_that_may_be_another_s(desk: Desk) -> None:
+    """From their revocation on: a commit would be that of the member which joins again, whatever it gets."""
+    config = msgspec.structs.replace(desk.config, caller=Settings(group_id=f"callers of {desk.topics.requests}"))
+    numbers, stop = Numbers(CALLER_METRICS), asyncio.Event()
+    caller = Caller(config, desk.means(), Watching().finishes, numbers)
+    running = asyncio.create_task(caller.run(stop))
+    await until(lambda: numbers.value("tokenmill_caller_partitions") == 2, "it has its partitions", 60)
+    await caller.on_partitions_revoked(())
+    assert numbers.value("tokenmill_caller_partitions") == 0
+    stop.set()
+    await running

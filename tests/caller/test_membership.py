@@ -5,7 +5,8 @@ from typing import Any, cast
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import CommitFailedError
+from aiokafka.errors import NodeNotReadyError, UnknownMemberIdError
+from aiokafka.structs import OffsetAndMetadata
 
 from tokenmill.caller.membership import Membership
 
@@ -13,19 +14,23 @@ OFFSETS = {TopicPartition("requests", 0): 5}
 
 
 class Group:
-    """Takes commits, or refuses them, when it is told to."""
+    """Takes commits, or refuses them, when it is told to; in the place of a consumer and its coordinator."""
 
     def __init__(self) -> None:
+        self._coordinator = self
+        self.generation = 3
+        self.sent = 0
         self.problem: Exception | None = None
         self.answering = asyncio.Event()
         self.answering.set()
         self.taken: list[dict[TopicPartition, int]] = []
 
-    async def commit(self, offsets: dict[TopicPartition, int]) -> None:
+    async def _do_commit_offsets(self, _: None, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
+        self.sent += 1
         await self.answering.wait()
         if self.problem is not None:
             raise self.problem
-        self.taken.append(offsets)
+        self.taken.append({place: each.offset for place, each in offsets.items()})
 
 
 class Member:
@@ -59,12 +64,13 @@ async def test_a_commit_tells_for_half_a_session() -> None:
 
 
 async def test_a_refusal_tells_nothing() -> None:
-    """The group has given the partitions to others; nor does it say anything if it does not answer."""
+    """The group has given the partitions to others; nor does it say anything if it does not answer. It is sent once."""
     member = Member()
-    for problem in (CommitFailedError(), OSError()):
+    for problem in (UnknownMemberIdError(), NodeNotReadyError(), OSError()):
         member.group.problem = problem
+        member.group.sent = 0
         assert not await member.commit()
-        assert not member.membership.known
+        assert (member.membership.known, member.group.sent) == (False, 1)
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -83,3 +89,24 @@ async def test_what_was_sent_before_partitions_were_shared_out_tells_nothing(kno
     member.group.answering.set()
     assert not await committing
     assert not member.membership.known
+
+
+async def test_who_is_no_member_commits_nothing() -> None:
+    """The broker would take it for a tool that sets offsets, where the group has no members at the moment."""
+    member = Member()
+    for generation in (-1, 0):
+        member.group.generation = generation
+        assert not await member.commit()
+    assert (member.group.sent, member.membership.known) == (0, False)
+
+
+async def test_a_commit_that_waits_is_not_sent_for_partitions_of_before() -> None:
+    """It would be that of a member with others."""
+    member = Member()
+    member.group.answering.clear()
+    both = [asyncio.create_task(member.commit()) for _ in range(2)]
+    await asyncio.sleep(0)
+    member.membership.shared_out_anew()
+    member.group.answering.set()
+    assert await asyncio.gather(*both) == [False, False]
+    assert member.group.sent == 1

@@ -225,15 +225,15 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     # Partitions come and go
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
-        """Say how far they are."""
+        """Say how far they are; nothing more is said of them, as they may be another's from now on."""
         if self._consumer is not None and self._offsets:
             await self._commit(self._consumer)
         self._membership.shared_out_anew()
+        for place in list(self._offsets):
+            self._let_go(place)
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Read each from where it is done; what was asked for up to now may be under way somewhere."""
-        for place in list(self._offsets):
-            self._let_go(place)
         places = sorted(assigned)
         try:
             await until_available(lambda: self._place(places), self._kafka.startup_timeout_s)

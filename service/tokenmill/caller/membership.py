@@ -2,15 +2,19 @@
 
 1. A commit that the group takes says that our partitions are ours. From when it was sent they stay ours for a session.
 2. Who knows that for more than half a session no more asks before it begins anything, by one more commit.
+3. A commit is sent once, by the member that has the partitions. The client's own call sends it again, after a failure,
+   as whatever the member is by then: under a new generation, in which another has them, or without one, which the
+   broker takes for that of a tool. Requests would be passed over whose answers have no end.
 """
 
+import asyncio
 import logging
 import math
 import time
 from collections.abc import Callable, Mapping
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka.structs import OffsetAndMetadata
 
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline
@@ -27,6 +31,7 @@ class Membership:
         self._known_at = -math.inf
         self._shared_out = 0
         """How often partitions were."""
+        self._one_at_a_time = asyncio.Lock()
 
     def shared_out_anew(self) -> None:
         """The group is about to say whose which partition is. What was under way before says nothing of that."""
@@ -45,12 +50,17 @@ class Membership:
 
     async def commit(self, consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition, int]) -> bool:
         """Whether the group takes these, from a member with these partitions."""
-        began, number = self._now(), self._shared_out
-        try:
-            await deadline(consumer.commit(dict(offsets)), "commit")
-        except (Unavailable, KafkaError) as problem:
-            log.info("not committed: %s", problem)
-            return False
+        number = self._shared_out
+        async with self._one_at_a_time:  # or an older one might overtake a newer one
+            began, coordinator = self._now(), consumer._coordinator  # noqa: SLF001 -- see rule 3
+            if number != self._shared_out or coordinator.generation <= 0:
+                return False
+            marks = {place: OffsetAndMetadata(offset, "") for place, offset in offsets.items()}
+            try:
+                await deadline(coordinator._do_commit_offsets(None, marks), "commit")  # noqa: SLF001 -- see rule 3
+            except Unavailable as problem:
+                log.info("not committed: %s", problem)
+                return False
         if number == self._shared_out:
             self._known_at = began
         return number == self._shared_out
