@@ -4,7 +4,7 @@
    beginning; or its caller was lost when something had come, and it was told so.
 2. What one connection was told of an answer is the beginning of what the next one is told.
 3. There is one generation a click. Each further one has a reason: the caller of the one before was killed, ended or
-   frozen while it ran.
+   frozen while it ran, or while it could not write the rest of it, as there was no broker.
 4. Nobody waits for ever.
 """
 
@@ -21,6 +21,9 @@ from tests.chaos.front_stage import DISCONNECT_S, LEASE_S, Struck
 
 SLACK_S = 1.5
 """Between a kill and the end of a generation: a busy server notices late, a caller writes later what it has read."""
+
+BACK_S = 2.0
+"""Until every caller writes again, once there is a broker."""
 
 FINISHED = {"stop", "tool_calls", "completed", "end_turn", "tool_use"}
 
@@ -57,11 +60,13 @@ class Judge:
         expected: Mapping[str, Mapping[str, Said]],
         ledger: Mapping[str, Sequence[Generated]],
         strikes: Iterable[Struck],
+        outages: Iterable[tuple[float, float]] = (),
     ) -> None:
-        """`strikes` are those of callers."""
+        """`strikes` are those of callers; `outages` are times without a broker, each from its beginning to its end."""
         self._expected = expected
         self._ledger = ledger
         self._strikes = list(strikes)
+        self._outages = sorted(outages)
 
     def problems(self, clicks: Iterable[Click], readers: Iterable[GatewayReader]) -> list[str]:
         """All that is wrong."""
@@ -117,12 +122,21 @@ class Judge:
 
     def _struck(self, generated: Generated) -> bool:
         """Whether something was done to a caller that may have been its own."""
+        written = self._written(generated)
         for strike in self._strikes:
             if strike.how == "freeze" and strike.begin - LEASE_S < generated.end and generated.begin < strike.end:
                 return True
-            if strike.begin - SLACK_S < generated.end < strike.end + SLACK_S:
+            if strike.begin - SLACK_S < written and generated.end < strike.end + SLACK_S:
                 return True
         return False
+
+    def _written(self, generated: Generated) -> float:
+        """When its caller can have written all of it."""
+        written = generated.end
+        for begin, end in self._outages:
+            if begin - SLACK_S < written < end:
+                written = end + BACK_S
+        return written
 
     def _of_reader(self, reader: GatewayReader) -> Iterator[str]:
         yield from reader.wrong

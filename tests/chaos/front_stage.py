@@ -75,6 +75,8 @@ class Slot:
     def __init__(self, process: Server) -> None:
         self.process = process
         self.strikes: list[Struck] = []
+        self.absences: list[tuple[float, float]] = []
+        """From a strike until the next one was ready, or had failed to be."""
         self.logs: list[str] = []
         """Of those that have ended."""
         self.deaths: list[str] = []
@@ -98,6 +100,7 @@ class Slot:
             self.strikes.append(Struck(how, begin, time.time()))
             if how != "freeze":
                 await self._again()
+            self.absences.append((begin, time.time()))
 
     async def watch(self) -> None:
         """For ever: start it again when it ended by itself."""

@@ -139,7 +139,8 @@ class Trial:
 
         await until(rest, "no answer is generated any more", CLICK_S)
         strikes = [strike for slot in self.stage.callers for strike in slot.strikes]
-        judge = Judge(wanted, generations(self.stage.model.ledger, time.time()), strikes)
+        ledger, outages = generations(self.stage.model.ledger, time.time()), self.stage.broker.absences
+        judge = Judge(wanted, ledger, strikes, outages)
         deaths = [
             (slot, death)
             for slot in self.stage.slots

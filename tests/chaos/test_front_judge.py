@@ -61,6 +61,16 @@ def test_a_second_generation_needs_a_reason(strikes: Sequence[Struck], *, sound:
     assert (found(click(), [FIRST, SECOND], strikes) == []) == sound
 
 
+@pytest.mark.parametrize(("outages", "sound"), [([(11, 20)], True), ([(11, 15), (16, 21)], True), ([(11, 14)], False)])
+def test_a_caller_that_is_lost_before_it_could_write_is_a_reason(
+    outages: Sequence[tuple[float, float]], *, sound: bool
+) -> None:
+    """It had all of the first generation, and no broker to write it to."""
+    late = Struck("kill", 19, 20)
+    made = Judge({"click-0": expected(TEXT)}, {"click-0": [FIRST, SECOND]}, [late], outages)
+    assert (made.problems([click()], []) == []) == sound
+
+
 def test_no_generation_is_noticed() -> None:
     """Somebody has made the answer up."""
     assert ["never generated" in problem for problem in found(click(), [])] == [True]
