@@ -200,8 +200,8 @@ async def test_a_refusal_whose_body_does_not_come_is_one() -> None:
         assert (await problem_of(server.url)).status == 400
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-async def test_a_redirect_is_not_followed(status: int) -> None:
+@pytest.mark.parametrize("status", [301, 302, 307, 308, 600, 999])
+async def test_a_redirect_is_not_followed_and_no_status_is_told_that_http_lacks(status: int) -> None:
     """It would take the key elsewhere."""
     async with raw_server(answer(200, b"{}")) as elsewhere:
         async with raw_server(answer(status, b"", more=f"location: {elsewhere.url}/\r\n")) as server:

@@ -39,8 +39,8 @@ ABORT_S = 5.0
 LOGGED_CHARS = 300
 """Of why a server can't be reached."""
 
-REDIRECT, REFUSED = 300, 400
-"""The first statuses that are none of an answer, and of a refusal."""
+REDIRECT, REFUSED, UNKNOWN = 300, 400, 600
+"""The first statuses that are none of an answer, of a refusal, and of neither: no record of tokens can say those."""
 
 _MESSAGES = ("message", "detail", "error")
 """Where servers say what was wrong."""
@@ -140,7 +140,8 @@ async def _refusal(response: aiohttp.ClientResponse, upstream: Upstream) -> Upst
             raw = (await _beginning(response, RAW_CHARS)).decode(errors="replace")
     except (aiohttp.ClientError, OSError, TimeoutError):
         raw = ""
-    status = response.status if response.status >= REFUSED else BAD_GATEWAY  # a redirect is no answer
+    known = REFUSED <= response.status < UNKNOWN  # a redirect is no answer, and 999 is what some filters say
+    status = response.status if known else BAD_GATEWAY
     message = message_of(raw) or f"the model's server answered {response.status}"
     problem = refusal(status, message, raw, again=status in AGAIN)
     problem.logged = f"status {response.status}"
