@@ -77,10 +77,11 @@ async def test_a_partition_whose_outputs_pile_up_is_paused(stage: Stage, monkeyp
         assert place not in rig.engine.consumer.paused()
 
 
+@pytest.mark.parametrize("problem", [GroupAuthorizationFailedError("group"), RuntimeError("the handler is closed")])
 async def test_errors_of_the_client_are_waited_out_and_then_fatal(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, problem: Exception
 ) -> None:
-    """The client raises them at once and again and again."""
+    """The client raises them at once and again and again; also what becomes of its heartbeats under uvloop."""
     monkeypatch.setattr(engine_module, "READ_ERROR_PAUSE_S", 0)
     async with rigged(stage, stall_timeout_s=60) as rig:
         await _live(rig)
@@ -88,12 +89,25 @@ async def test_errors_of_the_client_are_waited_out_and_then_fatal(
         rig.engine.clock = lambda: now[0]
 
         async def refused(**_: object) -> None:
-            raise GroupAuthorizationFailedError("group")
+            raise problem
 
         monkeypatch.setattr(rig.engine.consumer, "getmany", refused)
         assert await rig.engine.read() == {}
         now[0] = 62
         with pytest.raises(FatalError, match="reading has failed for 61 s"):
+            await rig.engine.read()
+
+
+async def test_a_mistake_of_ours_is_no_error_of_the_client(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends the worker."""
+    async with rigged(stage) as rig:
+        await _live(rig)
+
+        async def mistaken(**_: object) -> None:
+            raise RuntimeError("a mistake")
+
+        monkeypatch.setattr(rig.engine.consumer, "getmany", mistaken)
+        with pytest.raises(RuntimeError, match="a mistake"):
             await rig.engine.read()
 
 

@@ -20,7 +20,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
 
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka import stopped
+from tokenmill.kafka import CLOSED, stopped
 from tokenmill.limits import MIB
 from tokenmill.records import Record
 from tokenmill.worker.delivery import STOP_S, AtLeastOnce, Delivery, Parts
@@ -144,12 +144,16 @@ class Engine:
             log.debug("a partition without a commit; its lane decides where to begin")
         except KafkaError as problem:
             await self._read_failed(problem)
+        except RuntimeError as problem:  # of a heartbeat: the client joins anew, or the watch notices that it does not
+            if CLOSED not in str(problem):
+                raise
+            await self._read_failed(problem)
         else:
             self._failing_since = None
             return batch
         return {}
 
-    async def _read_failed(self, problem: KafkaError) -> None:
+    async def _read_failed(self, problem: Exception) -> None:
         now = self.clock()
         self._failing_since = self._failing_since or now
         if now - self._failing_since > self.config.worker.stall_timeout_s:
