@@ -83,6 +83,14 @@ def test_an_event_that_cannot_be_read_is_an_error_of_its_message() -> None:
     assert "can't be read" in message
 
 
+def test_an_event_that_is_nested_too_deep_is_an_error_like_others() -> None:
+    """It is not read to see whether the line is all of it."""
+    deep = b'data: {"id":"c1","choices":' + b"[" * 5_000 + b"]" * 5_000 + b"}\n\n"
+    chunk = b'data: {"id":"c1","choices":[{"index":0,"delta":{"content":"a"}}]}\n\n'
+    done = provided("sse+openai", chunk + deep + chunk + b"data: [DONE]\n\n")
+    assert (done.text, done.rejected, len(done.ends), len(done.errors)) == ("aa", [], 1, 1)
+
+
 def test_a_codec_that_knows_no_end_ends_like_the_others() -> None:
     """Nothing follows a null: what is left of an event is forgotten, and the record is no dead letter."""
     done = provided("sse+native", b'data: {"message_id": "m", "delta": "a"}\n\ndata: {"del', None)

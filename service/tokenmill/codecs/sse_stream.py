@@ -93,7 +93,7 @@ def _is_event(data: str) -> bool:
         return False
     try:
         msgspec.json.decode(data, type=msgspec.Raw)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False
     return True
 
