@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tokenmill.apis.ask import BadAsk
-from tokenmill.apis.reading import MOST, PATH_CHARS, Said, numbers, printable, shown
+from tokenmill.apis.reading import MOST, PATH_CHARS, Said, is_deeper, numbers, printable, shown
 
 
 def refused(read: Callable[[], Any]) -> BadAsk:
@@ -96,3 +96,9 @@ def test_what_is_quoted_is_bounded() -> None:
 def test_numbers_are_read_by_their_ranges() -> None:
     """Those that are there; an integer is one."""
     assert numbers(Said({"a": 1, "b": None}), {"a": (0, 2), "b": (0, 2), "c": (0, 2)}) == {"a": 1.0}
+
+
+@pytest.mark.parametrize(("value", "deep"), [(1, 0), ("[[", 0), ({}, 1), ([[], 1], 2), ({"a": 1, "b": [{"c": []}]}, 4)])
+def test_how_deep_a_value_is_nested(value: object, deep: int) -> None:
+    """Lists and objects count, as many as lie in each other."""
+    assert (is_deeper(value, deep), is_deeper(value, deep - 1)) == (False, deep > 0)

@@ -1,5 +1,6 @@
 """The models that clients get: what is known of each, and how a request goes to it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -117,3 +118,12 @@ def test_a_template_is_read_at_the_start(tmp_path: Path) -> None:
     bad = upstream("n", kind="completions", template_file=str(tmp_path / "none"))
     with pytest.raises(ConfigError, match=r"upstreams\[1\]\.template_file"):
         served(Config(upstreams=[good, bad]))
+
+
+@pytest.mark.parametrize("parameters", [{"x": json.loads("[" * 130 + "]" * 130)}, {"maximum": 10**30}])
+def test_tools_that_no_worker_reads_are_refused(parameters: Json) -> None:
+    """They are in the record that opens the message: it would be a broken one, and its answer never come."""
+    tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
+    with pytest.raises(BadAsk) as caught:
+        plan_of("vllm", chat(tools=[tool]))
+    assert caught.value.param == "tools"

@@ -80,6 +80,8 @@ async def test_what_is_wrong_is_refused_in_the_object_of_the_api(path: str, kafk
             (BODIES[path] | {"temperature": "hot"}, 400),
             (BODIES[path] | {"model": "nobody"}, 404),
             (BODIES[path] | {"metadata": {"conversation_id": "c" * 9_999}}, 400),
+            (b'{"x":' + b"[" * 300 + b"]" * 300 + b"}", 400),
+            (b'{"x":' + b"[" * 5_000 + b"]" * 5_000 + b"}", 400),
         ]
         for body, status in wrong:
             async with front.post(path, body) as response:

@@ -173,6 +173,15 @@ class Said(msgspec.Struct, frozen=True):
             raise self.bad("can't be written as JSON: it is nested too deep, or holds too large a number.") from error
 
 
+def is_deeper(value: Any, most: int) -> bool:
+    """Whether a value of JSON is nested deeper than that; it is read level by level, so it may be."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(most):
+        inner = (each for item in level for each in (item.values() if isinstance(item, dict) else item))
+        level = [each for each in inner if isinstance(each, dict | list)]
+    return bool(level)
+
+
 def numbers(body: Said, ranges: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
     """The numbers that the body says, each within what its name allows."""
     return {name: said.number(*ranges[name]) for name in ranges if not (said := body.at(name)).absent}

@@ -10,8 +10,9 @@ from tokenmill.caller.kinds import Kind, Plan, find_kind
 from tokenmill.caller.kinds.raw_text import check_shape
 from tokenmill.caller.pool import Pool
 from tokenmill.caller.renderer import template_of
+from tokenmill.codecs.plain import check_plain
 from tokenmill.config import Config, Upstream
-from tokenmill.errors import BadOpen
+from tokenmill.errors import BadOpen, Undecodable
 from tokenmill.formats import REGISTRY, find_format
 from tokenmill.formats.history import begin_call
 from tokenmill.formats.marker_texts import marker_texts
@@ -34,6 +35,7 @@ class Served:
 
     def plan(self, ask: Ask, api: str, body: Json) -> Plan:
         """How a request goes to it. Raises `BadAsk` for what can't be had from it."""
+        _check_tools(ask)
         begins = self._begins(ask)
         if begins:  # the answer is a call: what its text has to be would keep the model from writing it
             ask = msgspec.structs.replace(ask, response_format=None)
@@ -76,6 +78,14 @@ class Served:
             **self.upstream.open,
             **({"start": "text"} if begins else {}),
         }
+
+
+def _check_tools(ask: Ask) -> None:
+    """Raise `BadAsk` for tools that no worker reads: the message would not open, and its answer never come."""
+    try:
+        check_plain({"tools": ask.tools}, "tools")
+    except Undecodable as problem:
+        raise BadAsk(f"{problem}", "tools", "invalid_value") from problem
 
 
 def _opens_reasoning(upstream: Upstream, format_: Format) -> bool:

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from tokenmill.apis import APIS, Api, BadAsk
 from tokenmill.apis.ask import Json
+from tokenmill.apis.reading import is_deeper
 from tokenmill.caller.served import unknown_model
 from tokenmill.front.asking import Asking
 from tokenmill.front.failure import Failed
@@ -29,10 +30,13 @@ from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
 from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.gateway.reading import Start
 from tokenmill.gateway.writing import tracing_of
-from tokenmill.limits import KIB
+from tokenmill.limits import JSON_DEPTH, KIB
 
 BODY_S = 60.0
 """For a body with images: a megabyte at 140 kbit/s."""
+
+BODY_DEPTH = 2 * JSON_DEPTH
+"""Nesting of a body: that of arguments in a history, and what stands around them. Whoever reads it later can."""
 
 JSON = "application/json"
 
@@ -175,6 +179,15 @@ class Posts:
 def _object(body: bytes) -> Json:
     """A body as a JSON object. Raises `BadAsk`."""
     try:
-        return msgspec.json.decode(body, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        said = msgspec.json.decode(body, type=dict[str, Any])
+    except RecursionError:
+        raise _too_deep() from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise BadAsk(f"the body is no JSON object: {problem}") from problem
+    if is_deeper(said, BODY_DEPTH):
+        raise _too_deep()
+    return said
+
+
+def _too_deep() -> BadAsk:
+    return BadAsk(f"the body is nested more than {BODY_DEPTH} deep")
