@@ -35,7 +35,7 @@ LATENCIES = {side: [Latency(30_000.0, 5.0, p99)] for side, p99 in P99.items()}
 PIPELINE = Pipeline(Load(600_000), Shape(0.95, 200.0), 4, RUNS, LATENCIES)
 RECOVERY = Recovery(4, 200_000, 151.2, [60_000.0], 300_000, [Replayed(10_000.0, 25_000.0)])
 FRONT = FrontReport(
-    [Compared(LOADS[2], [Side(100, 10_000, 0.4, 1, 0.3, 1, {})], [Side(90, 9_000, 20, 50, 20, 50, {"worker": 40})])],
+    [Compared(LOADS[3], [Side(100, 10_000, 0.4, 1, 0.3, 1, {})], [Side(90, 9_000, 20, 50, 20, 50, {"worker": 40})])],
     Stops(100, 20.0, 130.0),
     25,
 )
