@@ -1,5 +1,10 @@
 """The embedded broker."""
 
+import re
+import signal
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests.support.topics import read_topic, write_topic
@@ -28,3 +33,15 @@ async def test_it_ends_with_its_block() -> None:
     with pytest.raises(Unavailable):
         async with Publisher(Connection(bootstrap)):
             pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what its threads block")
+def test_its_threads_take_no_signals() -> None:
+    """One that the system gave to the cluster's own would end the cluster. Ours takes them as before."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with embedded_broker(["tokens"]):
+        assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == mask
+        tasks = [task for task in Path("/proc/self/task").iterdir() if (task / "comm").read_text().startswith("rdk:")]
+        blocked = [re.search(r"SigBlk:\s*(\w+)", (task / "status").read_text()) for task in tasks]
+    assert len(blocked) > 2
+    assert all(found and int(found[1], 16) & 1 << signal.SIGTERM - 1 for found in blocked)

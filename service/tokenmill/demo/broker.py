@@ -5,6 +5,7 @@ use with four partitions, a consumer group has one member, there are no offsets 
 keeps about 5 MB. Good for a demo; tests of what matters run on a real Kafka.
 """
 
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -24,7 +25,8 @@ def embedded_broker(topics: Sequence[str]) -> Iterator[str]:
     except ImportError as missing:
         raise MissingServer("no broker to start: pip install 'tokenmill[demo]'") from missing
     # The cluster lives as long as the client that made it. The address is required, and not used.
-    owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused:1", "log_level": 3})
+    with _no_signals():
+        owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused:1", "log_level": 3})
     try:
         broker = next(iter(owner.list_topics(timeout=START_DEADLINE_S).brokers.values()))
         for topic in topics:
@@ -33,3 +35,16 @@ def embedded_broker(topics: Sequence[str]) -> Iterator[str]:
         raise MissingServer(f"the embedded broker does not start: {problem}") from problem
     yield f"{broker.host}:{broker.port}"
     del owner  # it had to live until here
+
+
+@contextmanager
+def _no_signals() -> Iterator[None]:
+    """Threads that begin here get none: the cluster's own ends at the first that the system happens to give to it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
