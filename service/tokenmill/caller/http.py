@@ -4,6 +4,7 @@
 2. A server's own refusal keeps its status and the beginning of its body, which may hold prompts and is not logged; one
    of our key is told as our own fault (`failure.refusal`).
 3. Redirects are not followed: they would take the key elsewhere.
+4. Answers are not to be compressed, and those that are all the same are not read: a packet may become gigabytes.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from typing import Any, Self
 
 import aiohttp
 import msgspec
+from aiohttp.hdrs import ACCEPT_ENCODING, CONTENT_ENCODING
 
 from tokenmill.apis.ask import Json
 from tokenmill.caller.failure import AGAIN, BAD_GATEWAY, LATE, RAW_CHARS, UNAVAILABLE, UpstreamFailed, refusal
@@ -42,6 +44,9 @@ LOGGED_CHARS = 300
 REDIRECT, REFUSED, UNKNOWN = 300, 400, 600
 """The first statuses that are none of an answer, of a refusal, and of neither: no record of tokens can say those."""
 
+PLAIN = "identity"
+"""The coding of a body that is not compressed."""
+
 _MESSAGES = ("message", "detail", "error")
 """Where servers say what was wrong."""
 
@@ -55,7 +60,11 @@ class Http:
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_S)  # places are counted elsewhere
         self._session = aiohttp.ClientSession(
-            connector=connector, timeout=aiohttp.ClientTimeout(total=None), cookie_jar=aiohttp.DummyCookieJar()
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(total=None),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={ACCEPT_ENCODING: PLAIN},
+            auto_decompress=False,
         )
         return self
 
@@ -119,9 +128,15 @@ class Http:
         try:
             if response.status >= REDIRECT:
                 raise await _refusal(response, upstream)
+            if _compressed(response):
+                raise UpstreamFailed("the model's server compressed its answer unasked", "unreadable", again=False)
             yield response
         finally:
             response.close()
+
+
+def _compressed(response: aiohttp.ClientResponse) -> bool:
+    return response.headers.get(CONTENT_ENCODING, PLAIN).lower() != PLAIN
 
 
 async def _beginning(response: aiohttp.ClientResponse, most: int) -> bytes:
@@ -137,7 +152,7 @@ async def _refusal(response: aiohttp.ClientResponse, upstream: Upstream) -> Upst
     """What a server's own refusal means."""
     try:
         async with asyncio.timeout(upstream.connect_s):
-            raw = (await _beginning(response, RAW_CHARS)).decode(errors="replace")
+            raw = "" if _compressed(response) else (await _beginning(response, RAW_CHARS)).decode(errors="replace")
     except (aiohttp.ClientError, OSError, TimeoutError):
         raw = ""
     known = REFUSED <= response.status < UNKNOWN  # a redirect is no answer, and 999 is what some filters say
