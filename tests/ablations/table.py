@@ -6,6 +6,7 @@
 """
 
 from tests.ablations.ablation import Ablation, Change
+from tests.ablations.callers import CALLERS
 from tests.ablations.logs import LOGS
 from tests.ablations.offsets import OFFSETS
 
@@ -265,4 +266,5 @@ ABLATIONS = (
     ),
     *OFFSETS,
     *LOGS,
+    *CALLERS,
 )

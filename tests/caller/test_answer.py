@@ -153,6 +153,8 @@ async def test_a_stop_leaves_the_server_at_once() -> None:
         clock = asyncio.get_running_loop().time
         asked = clock()
         answer.stop(run)
+        await asyncio.wait([run], timeout=5)
+        assert run.done()
         await server.generations[0].over()
         assert (clock() - asked < 0.3, server.generations[0].closed_early) == (True, True)
         assert (await run, at.pool.running) == ("stopped", 0)

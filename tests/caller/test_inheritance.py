@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tests.caller.desk import LEASE_S, Desk, inherited
 from tests.support.stage import until
-from tokenmill.caller.answer import TAKEOVER
+from tokenmill.caller.answer import TAKEOVER, Answer
+from tokenmill.caller.inheritance import Inheritance
 from tokenmill.caller.writing import RANGE
 from tokenmill.codecs import Chunk
 from tokenmill.errors import Unavailable
@@ -59,6 +61,22 @@ async def test_silence_counts_while_somebody_listens(desk: Desk) -> None:
     found = await desk.settled(inherited("m1", age_s=60), inherited("m2", age_s=60))
     assert [each.fate for each in found] == ["failed", "called-again"]
     assert min(each.seconds for each in found) > LEASE_S
+
+
+async def test_who_could_not_be_heard_was_not_silent(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While Kafka does not answer nobody can write; a lease begins when it does."""
+    answers, really = asyncio.Event(), Inheritance._hears
+
+    async def hears(consumer: AIOKafkaConsumer, place: TopicPartition) -> bool:
+        return answers.is_set() and await really(consumer, place)
+
+    monkeypatch.setattr(Inheritance, "_hears", staticmethod(hears))
+    await desk.wrote("m1")
+    settling = asyncio.create_task(desk.settled(inherited("m1")))
+    await asyncio.wait([settling], timeout=3 * LEASE_S)
+    answers.set()
+    (found,) = await settling
+    assert found.seconds > 3 * LEASE_S
 
 
 async def test_what_has_brought_nothing_is_asked_for_again(desk: Desk) -> None:
@@ -125,6 +143,24 @@ async def test_of_two_that_take_over_one_has_the_answer(desk: Desk) -> None:
     assert await desk.told() == {"m1": ["once", "[stop]"]}
 
 
+async def test_who_takes_over_second_has_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its record is in the range of the one that was faster; when that one falls silent, too, there is the next."""
+    take_over, rivals = Answer.take_over, [desk.writer("m1", attempt=1)]
+
+    async def late(answer: Answer, name: bytes) -> None:
+        while rivals:
+            rival = rivals.pop()
+            await rival.open({"format": "plain"}, 1, [(TAKEOVER, b"rival")])
+            await rival.acknowledged()
+        await take_over(answer, name)
+
+    monkeypatch.setattr(Answer, "take_over", late)
+    await desk.wrote("m1")
+    (found,) = await desk.settled(inherited("m1"))
+    assert found.answer is not None
+    assert found.answer.writer._attempt == 2
+
+
 async def test_who_took_over_and_fell_silent_is_followed(desk: Desk) -> None:
     """As often as it takes, each in a range of its own."""
     await desk.wrote("m1")
@@ -156,9 +192,8 @@ async def test_signs_of_who_was_overtaken_keep_nobody_waiting(desk: Desk) -> Non
 async def test_who_is_silent_is_listened_to_however_partitions_move(desk: Desk) -> None:
     """Who has listened for a while goes on: a lease that began anew with each rebalance might never end."""
     await desk.wrote("m1", "so ", "far")
-    (found,) = await desk.settled(inherited("m1", "goes-on"), parts_s=LEASE_S / 2)
-    assert (found.fate, found.text) == ("continued", "so far")
-    assert found.seconds > LEASE_S
+    found = await desk.settled(inherited("m1", "goes-on"), parts_s=LEASE_S / 2)
+    assert [(each.fate, each.text, each.seconds > LEASE_S) for each in found] == [("continued", "so far", True)]
 
 
 async def test_who_is_heard_of_is_left_to_the_owner_of_today(desk: Desk) -> None:

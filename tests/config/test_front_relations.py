@@ -18,6 +18,8 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("upstreams[0].urls[0]", {"urls": ["http://user:secret@10.0.0.7"]}),
     ("upstreams[0].urls[1]", {"urls": [URL, "ftp://a"]}),
     ("upstreams[0].urls[0]", {"urls": ["http://a:port"]}),
+    ("upstreams[0].urls[1]", {"urls": [URL, f"{URL}/v1"]}),
+    ("upstreams[0].urls[0]", {"urls": ["https://models.example.com/base/v1/"]}),
     ("upstreams[0].urls", {"urls": [URL, URL]}),
     ("upstreams[0].template_file", {"kind": "completions"}),
     ("upstreams[0].template_file", {"kind": "openai", "template_file": "t.jinja"}),

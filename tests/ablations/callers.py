@@ -1,0 +1,150 @@
+"""Rows about answers whose caller is lost, stands still or comes back, and about who stops one."""
+
+from tests.ablations.ablation import Ablation, Change
+
+CALLERS = (
+    Ablation(
+        "a caller that stood still asks the group before it begins what it read",
+        "it begins what another caller has by now: the model is called twice, and whoever writes last may be heard",
+        "integration/test_caller_member.py::test_who_stood_still_begins_nothing_before_the_group_says_that_it_may",
+        (
+            Change(
+                "caller/caller.py",
+                "ours = not batches or self._membership.known or await self._commit(consumer, everything=True)",
+                "ours = True",
+            ),
+        ),
+    ),
+    Ablation(
+        "what was asked for before a partition came is looked after, not begun",
+        "an answer that goes on at another caller is begun once more, in the same range of numbers",
+        "integration/test_caller_member.py::test_what_was_asked_for_before_is_not_begun_but_looked_after",
+        (Change("caller/caller.py", "is_inherited = record.offset < offsets.inherited_until", "is_inherited = False"),),
+    ),
+    Ablation(
+        "a caller commits below every answer that is not over",
+        "it dies, and nobody looks after its answers: their readers wait for an end that does not come",
+        "caller/test_offsets.py::test_what_is_committed_lies_below_everything_unfinished",
+        (Change("caller/offsets.py", "return next(iter(self._unfinished), self._next)", "return self._next"),),
+    ),
+    Ablation(
+        "an answer whose end Kafka did not take is not over",
+        "its request is committed, and nobody writes its end",
+        "caller/test_running.py::test_an_answer_whose_end_kafka_does_not_take_is_looked_for",
+        (Change("caller/running.py", "known=problem is None and not run.answer.left", "known=problem is None"),),
+    ),
+    Ablation(
+        "a caller's commit is sent once",
+        "sent again it is that of another member: requests are passed over whose answers have no end",
+        "caller/test_membership.py::test_a_refusal_tells_nothing",
+        (
+            Change(
+                "caller/membership.py",
+                "deadline(coordinator._do_commit_offsets(None, marks), ",
+                "deadline(consumer.commit(dict(offsets)), ",
+            ),
+        ),
+    ),
+    Ablation(
+        "a caller's commit is of the partitions that it had when it was made",
+        "one that waited goes out for partitions of before: requests are passed over whose answers have no end",
+        "caller/test_membership.py::test_a_commit_that_waits_is_not_sent_for_partitions_of_before",
+        (Change("caller/membership.py", "if number != self._shared_out or coordinator", "if coordinator"),),
+    ),
+    Ablation(
+        "a caller without a generation commits nothing",
+        "the broker takes the commit for that of a tool: requests are passed over whose answers have no end",
+        "caller/test_membership.py::test_who_is_no_member_commits_nothing",
+        (Change("caller/membership.py", "coordinator.generation <= 0:", "coordinator.generation < -1:"),),
+    ),
+    Ablation(
+        "partitions are let go of when they are revoked",
+        "until the next ones come, commits are of partitions that may be another's",
+        "caller/test_caller.py::test_nothing_is_said_of_partitions_that_may_be_another_s",
+        (
+            Change(
+                "caller/caller.py",
+                "self._membership.shared_out_anew()\n        for place in list(self._offsets):",
+                "self._membership.shared_out_anew()\n        for place in list[TopicPartition]():",
+            ),
+        ),
+    ),
+    Ablation(
+        "silence counts only while the log is listened to",
+        "Kafka was away, and nobody could write: each answer is taken from a caller that lives",
+        "caller/test_inheritance.py::test_who_could_not_be_heard_was_not_silent",
+        (Change("caller/inheritance.py", "if not self._listens:", "if False:"),),
+    ),
+    Ablation(
+        "who has listened goes on when partitions move",
+        "a silent answer waits for as long as callers come and go faster than a lease",
+        "caller/test_inheritance.py::test_who_is_silent_is_listened_to_however_partitions_move",
+        (Change("caller/inheritance.py", "        self._parted = True\n", "        self._waiting.clear()\n"),),
+    ),
+    Ablation(
+        "a writer that takes over has the next range of numbers",
+        "what it writes passes for repeats of the one before, and what that one still writes is heard",
+        "caller/test_writing.py::test_who_takes_over_has_the_next_range",
+        (
+            Change(
+                "caller/writing.py",
+                "number = self._attempt * RANGE + self._numbers[choice]",
+                "number = self._numbers[choice]",
+            ),
+        ),
+    ),
+    Ablation(
+        "the first range is never taken over",
+        "who had read the request and stood still begins after all: two writers are mixed",
+        "caller/test_inheritance.py::test_who_begins_after_a_takeover_is_not_heard",
+        (Change("caller/inheritance.py", "max(signs.range, 0) + 1,", "signs.range + 1,"),),
+    ),
+    Ablation(
+        "of callers that take over, the first one in the log has the answer",
+        "all of them go on with it, in one range: two writers are mixed",
+        "caller/test_inheritance.py::test_who_takes_over_second_has_nothing",
+        (Change("caller/inheritance.py", "if (own_name, own_number) != (name, number):", "if own_number != number:"),),
+    ),
+    Ablation(
+        "signs of life of an overtaken caller count for nothing",
+        "who took over is lost, too, and nobody follows as long as the one before lives",
+        "caller/test_signs.py::test_who_was_overtaken_gives_signs_of_nobody_s_life",
+        (
+            Change(
+                "caller/signs.py",
+                "number = _range_of(record, self.range) if chunk.seq is None",
+                "number = self.range if chunk.seq is None",
+            ),
+        ),
+    ),
+    Ablation(
+        "an answer that is over elsewhere leaves its model server",
+        "the server goes on with what nobody wants, or another caller writes, and its place is taken",
+        "caller/test_answer.py::test_a_stop_leaves_the_server_at_once",
+        (
+            Change(
+                "caller/answer.py",
+                "        self.unwanted = True\n        task.cancel()\n",
+                "        self.unwanted = True\n",
+            ),
+        ),
+    ),
+    Ablation(
+        "the other fronts are asked before an answer is stopped",
+        "a reader at another front sees its answer end as stopped",
+        "front/test_readers.py::test_what_another_front_reads_is_not_stopped",
+        (Change("front/readers.py", "if self._others is not None:", "if False:"),),
+    ),
+    Ablation(
+        "of requests with one key the first record counts",
+        "two fronts that get the same request at once call the model twice, and tell two answers",
+        "front/test_request_index.py::test_of_a_key_the_first_record_of_each_attempt_counts",
+        (
+            Change(
+                "front/request_index.py",
+                "if request.key and (request.key, request.attempt) in self._by_key:",
+                "if False:",
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,93 @@
+"""A caller in the test's own process, on a real Kafka: what it begins of what it reads, and when."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Self
+
+import msgspec
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from tests.caller.desk import Desk, request
+from tests.support.stage import until
+from tests.support.watching import Watching
+from tokenmill.caller.caller import Caller
+from tokenmill.caller.membership import Membership
+from tokenmill.config import Caller as Settings
+from tokenmill.observe import CALLER_METRICS, Numbers
+
+pytestmark = pytest.mark.integration
+
+NOWHERE = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+async def desk(kafka: str, unique: str) -> AsyncIterator[Desk]:
+    """Topics of the test's own."""
+    async with Desk(kafka, unique, NOWHERE).open() as desk:
+        yield desk
+
+
+class Stood(Membership):
+    """That of a member which has stood still, and has to ask a group that answers as it is told to."""
+
+    known = due = False
+
+    def __init__(self) -> None:
+        super().__init__(1.0)
+        self.asked = 0
+        self.ours = False
+
+    async def commit(self, consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition, int]) -> bool:  # noqa: ARG002 -- as it is
+        """What the group says."""
+        self.asked += 1
+        return self.ours
+
+
+class Running:
+    """A caller that runs as long as the block lasts."""
+
+    def __init__(self, desk: Desk) -> None:
+        settings = Settings(group_id=f"callers of {desk.topics.requests}", drain_s=0)
+        config = msgspec.structs.replace(desk.config, caller=settings)
+        self.numbers = Numbers(CALLER_METRICS)
+        self.caller = Caller(config, desk.means(), Watching().finishes, self.numbers)
+        self._stop = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._run = asyncio.create_task(self.caller.run(self._stop))
+        await until(lambda: self.caller.readiness()[0], "it has its partitions")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stop.set()
+        await self._run
+
+    def count(self, name: str) -> float:
+        """A number of the caller's."""
+        return self.numbers.value(f"tokenmill_caller_{name}")
+
+
+async def test_who_stood_still_begins_nothing_before_the_group_says_that_it_may(desk: Desk) -> None:
+    """What it reads again and again till then may be another's; nothing of it is forgotten."""
+    running, stood = Running(desk), Stood()
+    running.caller._membership = stood
+    async with running:
+        await desk.ask(request("m1"))
+
+        async def asked() -> bool:
+            return stood.asked > 1 or bool(await desk.records())
+
+        await until(asked, "the group is asked, twice")
+        assert (await desk.records(), running.count("running")) == ([], 0)
+        stood.ours = True
+        await until(lambda: running.count("running"), "it is begun")
+
+
+async def test_what_was_asked_for_before_is_not_begun_but_looked_after(desk: Desk) -> None:
+    """It may be under way at somebody else, as here."""
+    await desk.wrote("m1", "a")
+    await desk.ask(request("m1"))
+    async with Running(desk) as running:
+        await until(lambda: running.count("inherited") or running.count("running"), "it is read")
+        assert (running.count("inherited"), running.count("running")) == (1, 0)
