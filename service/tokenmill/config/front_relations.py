@@ -65,6 +65,9 @@ def _urls(place: str, upstream: Upstream) -> Iterator[Contradiction]:
         if not _is_base(url):  # it is not said: people put credentials into URLs
             key = f"{place}.urls[{number}]"
             yield (f"{place}.urls",), f"{key}: must be http:// or https://, a host, and no user, query or fragment"
+        elif url.rstrip("/").endswith("/v1"):  # as SDKs want it: each request would be answered with 404
+            key = f"{place}.urls[{number}]"
+            yield (f"{place}.urls",), f"{key}: leave /v1 out; the API's path is put behind it"
     if len(set(upstream.urls)) < len(upstream.urls):
         yield (f"{place}.urls",), f"{place}.urls: one is there twice"
 

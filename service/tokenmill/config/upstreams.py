@@ -19,8 +19,8 @@ class Upstream(Section, frozen=True, kw_only=True):
     any with OpenAI's completions alone, `openai` any with chat completions; `anthropic` and `openai` may read calls
     themselves."""
     urls: list[str]
-    """Where it is, without the API's path: `http://10.0.0.7:8000`. Of several the one with the fewest answers is
-    asked."""
+    """Where it is, without the API's path (`/v1`): `http://10.0.0.7:8000`. Of several the one with the fewest answers
+    is asked."""
     model: str = ""
     """Its name there; empty: as the client says."""
     format: str = ""
@@ -30,7 +30,7 @@ class Upstream(Section, frozen=True, kw_only=True):
     """Further options of its messages, as `[parser]` has them: `start = "reasoning"` where the prompt opens it."""
     template_file: str = ""
     """The model's chat template (Jinja2, or a `tokenizer_config.json`): the prompt is rendered here then. Needed for
-    `completions`, and for raw text of `ollama`."""
+    `completions`; without one `ollama` is asked for the prompt by a switch that it does not document."""
     api_key: str = ""
     """Sent as the server wants it; better in a file."""
     api_key_file: str = ""

@@ -137,8 +137,9 @@ def run_front_demo(console: Console, *, keep: bool = False) -> None:
                     asyncio.run(_play(console, running))
                 except FatalError as problem:
                     raise FatalError(f"{problem}; {deaths(running.servers)}".rstrip("; ")) from problem
-                _say_how(console, running)
+                console.print("\nEvery answer was what it has to be.")
                 if keep or watched:
+                    _say_how(console, running)
                     console.print("\nCtrl-C ends it.")
                     stay((*running.servers, model))
 
@@ -237,8 +238,7 @@ def _say_how(console: Console, running: Embedded) -> None:
     """What to type next."""
     front, gateway = running.front_url, running.gateway_url
     for line in (
-        "",
-        "Every answer was what it has to be. Ask more, as long as this runs:",
+        "Ask more, as long as this runs:",
         "",
         f"curl {front}/v1/models",
         f"curl -N {front}{CHAT} -H 'content-type: application/json' -H 'x-conversation-id: dinner' \\",

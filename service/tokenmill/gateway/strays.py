@@ -14,7 +14,7 @@ from tokenmill.gateway.problems import NOT_ALLOWED, NOT_FOUND, Refused
 
 ANYTHING = "/{path:.*}"
 
-NO_ROUTE = "there is no such address; docs/reference/gateway.md lists those there are"
+NO_ROUTE = "there is no such address; docs/reference/ lists those of a gateway (gateway.md) and of a front (apis.md)"
 
 
 def guarded(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:

@@ -84,4 +84,16 @@ A field that is null is as good as absent. Types are as strict as JSON's. Images
 `http://`) or data (`data:image/…`); files, sound and documents are refused where they stand, as are tools that a server
 would have to run.
 """,
+    """
+| method | address | what it does |
+| --- | --- | --- |
+| POST | `/v1/chat/completions`, `/v1/responses`, `/v1/messages` | Ask |
+| GET | `/v1/responses/{id}` | As it is now; with `?stream=true` its events, behind `starting_after` |
+| POST | `/v1/responses/{id}/cancel` | Stop it |
+| GET | `/v1/models`, `/v1/models/{model}` | The models that there are, in the shape of OpenAI |
+""",
+    """
+A response repeats little of its request: `background`, `store`, `temperature`, `tools`, `metadata` and the like are in
+it, as readers of the shape want them, but with the values of a request that says none of them.
+""",
 )
