@@ -90,7 +90,7 @@ would have to run.
 | POST | `/v1/chat/completions`, `/v1/responses`, `/v1/messages` | Ask |
 | GET | `/v1/responses/{id}` | As it is now; with `?stream=true` its events, behind `starting_after` |
 | POST | `/v1/responses/{id}/cancel` | Stop it |
-| GET | `/v1/models`, `/v1/models/{model}` | The models that there are, in the shape of OpenAI |
+| GET | `/v1/models`, `/v1/models/{model}` | As OpenAI lists models; as Anthropic, where `anthropic-version` is sent |
 """,
     """
 A response repeats little of its request: `background`, `store`, `temperature`, `tools`, `metadata` and the like are in
