@@ -4,7 +4,7 @@
    which the time until an acknowledgement shows, an answer is left alone for some such times, and what came meanwhile
    is written together. With little to do that is shorter than a token takes, and every token has its own record.
 2. The first piece of an answer is written at once, and nothing is ever held that has been read.
-3. Only what brings text of the same kind of one choice, and nothing else, is joined: a parser does not see cuts.
+3. Only what brings text or reasoning of one choice, and nothing else, is joined: a parser does not see cuts.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,7 @@ from msgspec import UNSET
 from tokenmill.codecs import Chunk
 
 TIMES = 8
-"""How many acknowledgements a pause is as long as: so they come an eighth as often, at most, as one waits for the
-other."""
+"""A pause is as long as this many acknowledgements take: far longer than a record is on its way."""
 
 MOST_S = 0.05
 """Twenty pieces of text a second are read as a flow."""
