@@ -14,7 +14,7 @@ from tokenmill.codecs import Chunk, ProviderPart
 
 @pytest.mark.parametrize(
     ("acknowledged_s", "expected"),
-    [(0.0, 0.0), (0.0005, 0.0), (LEAST_S / TIMES, LEAST_S), (0.004, 0.032), (0.02, MOST_S), (9.0, MOST_S)],
+    [(0.0, 0.0), (0.0003, 0.0), (LEAST_S / TIMES, LEAST_S), (0.004, 0.064), (0.02, MOST_S), (9.0, MOST_S)],
 )
 def test_the_pause_grows_with_the_time_of_an_acknowledgement(acknowledged_s: float, expected: float) -> None:
     """From none to where a text still flows."""
@@ -70,6 +70,8 @@ def test_reasoning_stays_in_front_of_the_text() -> None:
     """A chunk's reasoning counts before its text."""
     chunks = [Chunk(reasoning="w"), Chunk(reasoning="hy"), Chunk(delta="so"), Chunk(reasoning="but"), Chunk(delta="!")]
     assert joined(chunks) == [Chunk(reasoning="why", delta="so"), Chunk(reasoning="but", delta="!")]
+    chunks = [Chunk(delta="so"), Chunk(), Chunk(reasoning="but")]
+    assert joined(chunks) == [Chunk(reasoning="", delta="so"), Chunk(reasoning="but")]
 
 
 def test_choices_are_not_mixed() -> None:

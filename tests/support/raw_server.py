@@ -32,6 +32,8 @@ class RawServer:
         self._then = then
         self._writers: list[asyncio.StreamWriter] = []
         self.requests: list[bytes] = []
+        self.answers = 0
+        """How many were written."""
         self.left = asyncio.Event()
         """Its client has closed the connection."""
         self.url = ""
@@ -65,6 +67,7 @@ class RawServer:
             await writer.drain()
             for _ in range(TURNS):
                 await asyncio.sleep(0)  # a client in this loop reads it before the next one comes
+        self.answers += 1
 
     async def close(self) -> None:
         """Leave no connection."""

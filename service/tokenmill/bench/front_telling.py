@@ -5,6 +5,7 @@ from statistics import median
 
 from tokenmill.bench.front_report import RATE, Compared, Figure, Report, Side
 from tokenmill.bench.telling import Finding, Table, Telling
+from tokenmill.caller.pace import MOST_S
 
 ABOUT = """\
 A model server that costs little writes {rate} tokens a second of each answer, by OpenAI's chat completions, to clients
@@ -18,13 +19,13 @@ The first token comes so long after the request was sent; for each token counts 
 processes share the machine, clients and model server included. Figures are medians of all rounds, in which both ways
 take turns; what is added is the median of the differences of each round. Of the front `gateway.flush_ms` is
 {flush_ms}: so long it collects tokens for one write, but not an answer's first and last. Where Kafka is slow to
-acknowledge, a caller leaves an answer alone for up to 50 ms, and writes together what came meanwhile."""
+acknowledge, a caller leaves an answer alone for up to {pause_ms:g} ms, and writes together what came meanwhile."""
 
 
 def front_telling(report: Report) -> Telling:
     """Tables and findings."""
     command = "tokenmill bench front --write"
-    about = ABOUT.format(rate=RATE, flush_ms=report.flush_ms)
+    about = ABOUT.format(rate=RATE, flush_ms=report.flush_ms, pause_ms=1000 * MOST_S)
     tables = [_times(report.compared), _costs(report.compared)]
     return Telling("What the front costs", command, about, tables, list(_findings(report)))
 

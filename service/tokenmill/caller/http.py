@@ -9,8 +9,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, closing, contextmanager
 from io import BytesIO
 from typing import Any, Self
 
@@ -94,8 +94,9 @@ class Http:
                         piece = await response.content.readany()
                     if not piece:
                         return
-                    for start in range(0, len(piece), PIECE_BYTES):
-                        yield piece[start : start + PIECE_BYTES]
+                    with _left_alone(response):
+                        for start in range(0, len(piece), PIECE_BYTES):
+                            yield piece[start : start + PIECE_BYTES]
 
     async def abort(self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream) -> None:
         """Tell a server that an answer is not wanted; whether it hears that changes nothing."""
@@ -137,6 +138,25 @@ class Http:
 
 def _compressed(response: aiohttp.ClientResponse) -> bool:
     return response.headers.get(CONTENT_ENCODING, PLAIN).lower() != PLAIN
+
+
+@contextmanager
+def _left_alone(response: aiohttp.ClientResponse) -> Iterator[None]:
+    """What comes meanwhile stays in the socket, from which all of it is read at once: each read has its cost.
+
+    Nothing that was read is left behind it: so the client has not stopped reading by itself, and is not set going here.
+    """
+    connection = response.connection
+    transport = connection and connection.transport
+    if transport is None:  # all of it has come
+        yield
+        return
+    transport.pause_reading()
+    try:
+        yield
+    finally:
+        if not transport.is_closing():
+            transport.resume_reading()
 
 
 async def _beginning(response: aiohttp.ClientResponse, most: int) -> bytes:

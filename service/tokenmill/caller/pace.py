@@ -2,7 +2,8 @@
 
 1. A record costs caller, broker, worker and front the same, whether it brings one token or ten. So where they are busy,
    which the time until an acknowledgement shows, an answer is left alone for some such times, and what came meanwhile
-   is written together. With little to do that is shorter than a token takes, and every token has its own record.
+   is read and written together. With little to do that is no longer than a token takes to come, and every token has
+   its own record.
 2. The first piece of an answer is written at once, and nothing is ever held that has been read.
 3. Only what brings text or reasoning of one choice, and nothing else, is joined: a parser does not see cuts.
 """
@@ -14,11 +15,11 @@ from msgspec import UNSET
 
 from tokenmill.codecs import Chunk
 
-TIMES = 8
+TIMES = 16
 """A pause is as long as this many acknowledgements take: far longer than a record is on its way."""
 
-MOST_S = 0.05
-"""Twenty pieces of text a second are read as a flow."""
+MOST_S = 0.1
+"""Ten pieces of text a second are read as a flow."""
 
 LEAST_S = 0.005
 """Shorter is no pause: a timer has its cost, too."""
@@ -34,31 +35,41 @@ def joined(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
     """The same text in fewer chunks, in its order."""
     if len(chunks) == 1:  # as nearly always where there is little to do
         return chunks
-    found = list[Chunk]()
+    found, run = list[Chunk](), list[Chunk]()
     for chunk in chunks:
-        if found and (both := _together(found[-1], chunk)) is not None:
-            found[-1] = both
-        else:
-            found.append(chunk)
-    return found
+        text = _is_text(chunk)
+        if run and not (text and _goes_on(run, chunk)):
+            found.append(_one(run))
+            run = []
+        (run if text else found).append(chunk)
+    return [*found, _one(run)] if run else found
 
 
-def _together(first: Chunk, second: Chunk) -> Chunk | None:
-    """Both as one, if they may be. A chunk's reasoning comes before its text, so none comes behind text."""
-    if (
-        first.choice != second.choice
-        or (first.delta and second.reasoning)
-        or not (_is_text(first) and _is_text(second))
-    ):
-        return None
+def _goes_on(run: Sequence[Chunk], chunk: Chunk) -> bool:
+    """Whether they may be one. A chunk's reasoning comes before its text, so none comes behind text."""
+    return run[0].choice == chunk.choice and not (chunk.reasoning and any(each.delta for each in run))
+
+
+def _one(run: Sequence[Chunk]) -> Chunk:
+    """All of a run as one."""
+    if len(run) == 1:
+        return run[0]
     return msgspec.structs.replace(
-        first,
-        reasoning=(first.reasoning or "") + (second.reasoning or ""),
-        delta=(first.delta or "") + (second.delta or ""),
+        run[0],
+        reasoning="".join([chunk.reasoning or "" for chunk in run]),
+        delta="".join([chunk.delta or "" for chunk in run]),
     )
 
 
 def _is_text(chunk: Chunk) -> bool:
     """Whether it brings text or reasoning, and nothing else that counts."""
-    further = (chunk.part, chunk.usage, chunk.finish_reason, chunk.control, chunk.error, chunk.open)
-    return not chunk.tool_calls and chunk.end is UNSET and all(each is None for each in further)
+    return (
+        not chunk.tool_calls
+        and chunk.end is UNSET
+        and chunk.finish_reason is None
+        and chunk.part is None
+        and chunk.usage is None
+        and chunk.control is None
+        and chunk.error is None
+        and chunk.open is None
+    )

@@ -111,7 +111,9 @@ def _goes_on(known: Sequence[_Message], token: Token) -> bool:
     """Whether it is of a choice that has begun, so that nothing need be remembered of it."""
     for message in known:
         if message.id == token.id:
-            return any(choice.index == token.index and not choice.silent for choice in message.choices)
+            for choice in message.choices:
+                if choice.index == token.index:
+                    return not choice.silent
     return False
 
 

@@ -41,12 +41,12 @@ class Frame(NamedTuple):
 
 def whole_events(value: bytes | None) -> list[bytes] | None:
     """The data of the events, if bytes at the beginning of one are events of one line each, as servers send them."""
-    if not value or not value.endswith(b"\n\n") or b"\r" in value or len(value) > EVENT_BYTES:
+    if not value or not value.startswith(b"data: ") or not value.endswith(b"\n\n") or len(value) > EVENT_BYTES:
         return None
-    events = value[:-2].split(b"\n\n")
-    if any(not event.startswith(b"data: ") or b"\n" in event for event in events):
+    events = value[6:-2].split(b"\n\ndata: ")
+    if value.count(b"\n") != 2 * len(events) or b"\r" in value:  # a further line somewhere
         return None
-    return [event[6:] for event in events] if _is_utf8(value) else None
+    return events if _is_utf8(value) else None
 
 
 def _is_utf8(value: bytes) -> bool:

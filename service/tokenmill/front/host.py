@@ -140,7 +140,11 @@ class Process:
         running.push_async_callback(renderer.close)
         http = await running.enter_async_context(Http())
         native = config.parser.codec == "native"
-        means = Means(self._models, self._producer, http, renderer, config.topics.tokens, native=native)
+        # The client has one batch on its way to a broker: a request is not to wait for the tokens before it.
+        producer = Producer(config.kafka, [config.topics.tokens])
+        await producer.start()
+        running.push_async_callback(producer.stop)
+        means = Means(self._models, producer, http, renderer, config.topics.tokens, native=native)
         caller = Caller(config, means, Finishes(self._tail, self._hub), self._numbers)
         self._numbers.read("tokenmill_caller_running_limit", lambda: [((), config.caller.answers)])
         self._ready.append(caller.readiness)

@@ -1,8 +1,13 @@
-"""The topic `requests` as a front reads it: all of it, from some minutes back, and up to its end when somebody asks."""
+"""The topic `requests` as a front reads it: all of it, from some minutes back, and up to its end when somebody asks.
+
+Most requests need nothing of what was asked before, so between two reads it rests: else each record would be a fetch,
+which costs broker and front as much as one of many records. It does not rest while somebody waits.
+"""
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
@@ -14,6 +19,9 @@ from tokenmill.worker.connect import make_reader
 from tokenmill.worker.topics import find_topic
 
 POLL_MS = 200
+
+REST_S = 0.1
+"""Between two reads, while nobody waits. What other fronts say of their readers may be known so much later."""
 
 FETCH_WAIT_MS = 50
 """A request with an `Idempotency-Key` waits for its own record, which may come just behind the beginning of a fetch."""
@@ -36,6 +44,9 @@ class RequestLog:
         self._read: dict[TopicPartition, int] = {}
         """Offsets behind what was handed on."""
         self._came = asyncio.Condition()
+        self._waiting = 0
+        self._wanted = asyncio.Event()
+        """Somebody waits."""
 
     async def start(self) -> None:
         """Connect, and find where to begin."""
@@ -65,6 +76,18 @@ class RequestLog:
             if batches:
                 async with self._came:
                     self._came.notify_all()
+                await self._rest(consumer)
+
+    async def _rest(self, consumer: AIOKafkaConsumer) -> None:
+        """Until somebody waits, or it is time. Nothing is fetched meanwhile but what was asked for before."""
+        if self._wanted.is_set():
+            return
+        places = consumer.assignment()
+        consumer.pause(*places)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(REST_S):
+                await self._wanted.wait()
+        consumer.resume(*places)
 
     async def caught_up(self) -> None:
         """Wait until everything is handed on that is in the log now."""
@@ -81,10 +104,22 @@ class RequestLog:
             return all(self._read.get(place, end) >= end for place, end in ends.items())
 
         try:
-            async with asyncio.timeout(CAUGHT_UP_S), self._came:
+            async with asyncio.timeout(CAUGHT_UP_S), self._waited_for(), self._came:
                 await self._came.wait_for(there)
         except TimeoutError as late:
             raise Unavailable(f"Kafka: the reader of {self._topic} does not come to its end") from late
+
+    @asynccontextmanager
+    async def _waited_for(self) -> AsyncIterator[None]:
+        """Somebody waits inside."""
+        self._waiting += 1
+        self._wanted.set()
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._wanted.clear()
 
     def _reader(self) -> AIOKafkaConsumer:
         return make_reader(self._kafka, self._topic, wait_ms=FETCH_WAIT_MS)

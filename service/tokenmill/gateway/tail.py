@@ -23,6 +23,7 @@ from tokenmill.gateway.entry import entries
 from tokenmill.gateway.hub import Hub
 from tokenmill.gateway.window import Window, Windows
 from tokenmill.kafka import deadline, started, stopped
+from tokenmill.worker.fetched import unwrap_fetched
 
 POLL_MS = 200
 """How long one poll waits: the delay with which a limit of time is noticed, not a delay of events."""
@@ -142,6 +143,7 @@ class Tail:
     async def _read(self) -> None:
         consumer, loop = self._started(), asyncio.get_running_loop()
         while True:
+            unwrap_fetched(consumer)
             try:
                 found = await deadline(consumer.getmany(timeout_ms=POLL_MS, max_records=BATCH), f"read {self._topic!r}")
             except Unavailable as problem:
