@@ -1,9 +1,8 @@
 """Clients of chat completions in one process, cheap enough not to be what is measured: each asks again and again.
 
 Run as `python -m tokenmill.bench.answer_clients`, with the job as a line of JSON on standard input. It says on standard
-output when the measuring begins, when it is over, and, once the last answers are, what they got. An answer has a
-connection of its own, made before the clock starts, as a pool has one; of its events only the times are read that are
-the tokens' text.
+output when the measuring begins, when it is over, and, once the last answers are, what they got. A client keeps its
+connection, as the pool of an SDK does; of events only the times are read that are the tokens' text.
 """
 
 import asyncio
@@ -81,25 +80,29 @@ class _Tally:
         self.got.answers += self.measuring
 
 
-class _Answer(asyncio.Protocol):
-    """One answer on one connection."""
+class _Connection(asyncio.Protocol):
+    """Of one client: answers one after the other."""
 
     def __init__(self, tokens: int, tally: _Tally) -> None:
         self._tokens = tokens
         self._tally = tally
-        self._rest = self._tail = b""
-        self._count = 0
-        self._head = b""
-        self._asked_us = 0
-        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._over: asyncio.Future[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
 
-    def ask(self, request: bytes) -> None:
-        """From here on time counts."""
+    async def answer(self, request: bytes) -> None:
+        """Ask, and wait for all of it. Raises `FatalError` if a token is missing."""
+        self._rest = self._tail = self._head = b""
+        self._count = 0
+        self._over = asyncio.get_running_loop().create_future()
         self._asked_us = _now()
         self._transport.write(request)
+        await self._over
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._transport.close()
 
     def data_received(self, data: bytes) -> None:
         now = _now()
@@ -118,19 +121,18 @@ class _Answer(asyncio.Protocol):
         self._tally.token(now - sent)
 
     def _end(self) -> None:
-        self._transport.close()
-        if self._count == self._tokens and self._head.startswith(_OK):
+        if self._count != self._tokens or not self._head.startswith(_OK):
+            self._fail()
+        elif self._over is not None and not self._over.done():
             self._tally.over()
-            self.over.set_result(None)
-        else:
-            self.over.set_exception(self._wrong())
+            self._over.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 -- of the protocol
-        if not self.over.done():
-            self.over.set_exception(self._wrong())
+        self._fail()
 
-    def _wrong(self) -> FatalError:
-        return FatalError(f"{self._count} of {self._tokens} tokens came: {self._head[:500]!r}")
+    def _fail(self) -> None:
+        if self._over is not None and not self._over.done():
+            self._over.set_exception(FatalError(f"{self._count} of {self._tokens} tokens came: {self._head[:500]!r}"))
 
 
 def _now() -> int:
@@ -164,13 +166,13 @@ async def ask(job: Job) -> Got:
 async def _client(job: Job, number: int, tally: _Tally, enough: asyncio.Event) -> None:
     await asyncio.sleep(job.spread_s * number / job.clients)
     loop = asyncio.get_running_loop()
+    _, connection = await loop.create_connection(lambda: _Connection(job.tokens, tally), "127.0.0.1", job.port)
     while not enough.is_set():
         tally.got.asked += 1
         request = request_of(job.port, f"client {number}, answer {tally.got.asked}", job.tokens)
-        _, answer = await loop.create_connection(lambda: _Answer(job.tokens, tally), "127.0.0.1", job.port)
-        answer.ask(request)
         async with asyncio.timeout(DRAIN_S):
-            await answer.over
+            await connection.answer(request)
+    connection.close()
 
 
 class AnswerClients:
