@@ -1,0 +1,70 @@
+// @ts-check
+/** An input that is asked again whenever it changes: the newest answer counts, problems are said. */
+
+import { Line } from "./api.js";
+import { h } from "./dom.js";
+import { plainly } from "./hidden.js";
+import { Run } from "./run.js";
+import { toRequest } from "./state.js";
+import { rested } from "./timing.js";
+
+const REST = 200;
+
+/** Asks for the steps of a state. */
+export class Asked {
+  #line = new Line();
+
+  /**
+   * @param {() => import("./types.js").State} state
+   * @param {(run: Run) => void} answered
+   */
+  constructor(state, answered) {
+    this.state = state;
+    this.answered = answered;
+    this.status = h("p", { role: "status", class: "status", "data-testid": "status" });
+    this.problem = h("div", { role: "alert", class: "problem", "data-testid": "problem" });
+    /** Asks once the changes rest. */
+    this.soon = rested(REST, () => this.now());
+  }
+
+  /** Asks now. */
+  now() {
+    try {
+      this.#ask(toRequest(this.state()));
+    } catch (problem) {
+      this.#line.end();
+      this.say(/** @type {Error} */ (problem).message);
+    }
+  }
+
+  /** @param {unknown} body */
+  #ask(body) {
+    /** @type {Run | null} */
+    let run = null;
+    this.#line.ask("api/steps", body, ({ head, batch, done, problem }) => {
+      if (head) run = new Run(head);
+      if (batch) run?.add(batch);
+      if (problem) this.say(problem);
+      if (done && run) this.#done(run);
+    });
+  }
+
+  /** @param {Run} run */
+  #done(run) {
+    this.say(...run.rejected.map((text) => `Can't be read: ${text}`));
+    const count = (/** @type {number} */ number, /** @type {string} */ name) => `${number.toLocaleString("en")} ${name}${number === 1 ? "" : "s"}`;
+    this.status.textContent = `${count(run.made.length, "event")} in ${count(run.steps.length, "step")}`;
+    this.answered(run);
+  }
+
+  /**
+   * Says what is wrong; nothing, if nothing is.
+   * @param {...string} problems
+   */
+  say(...problems) {
+    const shown = problems.slice(0, 5).map((text) => h("p", {}, plainly(text)));
+    if (problems.length > 5) shown.push(h("p", {}, `and ${problems.length - 5} more`));
+    this.problem.replaceChildren(...shown);
+    if (problems.length) this.status.textContent = "";
+  }
+}

@@ -1,0 +1,68 @@
+// @ts-check
+/** Characters that one can't see are shown as boxes with their number, so that nothing a model wrote is hidden. */
+
+import { h } from "./dom.js";
+
+// Control, format (zero-width, bidi, tags), private and unassigned characters, halves of pairs, odd spaces, fillers,
+// and selectors of variants, which can carry a message of their own.
+const ODD =
+  "\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Cn}\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000" +
+  "\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u3164\\uffa0\\ufe00-\\ufe0f\\u180b-\\u180f\\u{e0100}-\\u{e01ef}";
+const HIDDEN = new RegExp(`[${ODD}]`, "u");
+const SPLIT = new RegExp(`((?![\\n\\t])[${ODD}])`, "u");
+const SIGNS = new Map([
+  [9, "⇥"],
+  [10, "↵"],
+  [13, "␍"],
+]);
+
+/**
+ * What is shown in place of a character, or an empty string if it shows itself.
+ * @param {number} character
+ */
+export function escapeOf(character) {
+  if (character > 31 && character < 127) return "";
+  const sign = SIGNS.get(character);
+  if (sign) return sign;
+  return HIDDEN.test(String.fromCodePoint(character)) ? numberOf(character) : "";
+}
+
+/**
+ * A character as U+202E.
+ * @param {number} character
+ */
+export function numberOf(character) {
+  return `U+${character.toString(16).toUpperCase().padStart(4, "0")}`;
+}
+
+/**
+ * Text to be read, with boxes for what can't be seen; line breaks and tabs are as they are.
+ * @param {string} text
+ */
+export function shown(text) {
+  const parts = text.split(SPLIT);
+  const fragment = document.createDocumentFragment();
+  parts.forEach((part, place) => {
+    if (place % 2) fragment.append(box(numberOf(/** @type {number} */ (part.codePointAt(0)))));
+    else if (part) fragment.append(part);
+  });
+  return fragment;
+}
+
+/**
+ * Text in one line, for labels and lists.
+ * @param {string} text
+ */
+export function plainly(text) {
+  let line = "";
+  for (const character of text) line += escapeOf(/** @type {number} */ (character.codePointAt(0))) || character;
+  return line;
+}
+
+/**
+ * A box around an escape.
+ * @param {string} label
+ */
+export function box(label) {
+  return h("span", { class: "escape" }, label);
+}

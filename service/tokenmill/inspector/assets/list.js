@@ -1,0 +1,73 @@
+// @ts-check
+/** A list of which only the rows in sight are in the page. All rows are of one height. */
+
+import { h } from "./dom.js";
+import { perFrame } from "./timing.js";
+
+const SPARE = 4;
+
+/** Rows by number inside of an element that scrolls. */
+export class VirtualList {
+  #count = 0;
+  #height = 28;
+  #window = h("div", { class: "window", role: "presentation" });
+  #space = h("div", { class: "space", role: "presentation" }, this.#window);
+
+  /**
+   * @param {HTMLElement} viewport
+   * @param {(row: number) => HTMLElement} render
+   * @param {(focus: boolean) => void} [rendered] told whether the focus was in a row
+   */
+  constructor(viewport, render, rendered = () => {}) {
+    this.viewport = viewport;
+    this.render = render;
+    this.rendered = rendered;
+    /** Draws the rows in sight again, in the next frame. */
+    this.refresh = perFrame(() => this.draw());
+    viewport.append(this.#space);
+    viewport.addEventListener("scroll", this.refresh, { passive: true });
+    new ResizeObserver(this.refresh).observe(viewport);
+  }
+
+  /** How high a row is, as the style sheet says. */
+  get height() {
+    return this.#height;
+  }
+
+  /**
+   * How many rows there are.
+   * @param {number} count
+   */
+  setCount(count) {
+    this.#count = count;
+    this.refresh();
+  }
+
+  /** Draws the rows in sight now. */
+  draw() {
+    this.#height = parseFloat(getComputedStyle(this.viewport).getPropertyValue("--row")) || 28;
+    this.#space.style.height = `${this.#count * this.#height}px`;
+    const { scrollTop, clientHeight } = this.viewport;
+    const first = Math.max(0, Math.floor(scrollTop / this.#height) - SPARE);
+    const last = Math.min(this.#count, Math.ceil((scrollTop + clientHeight) / this.#height) + SPARE);
+    this.#window.style.transform = `translateY(${first * this.#height}px)`;
+    const rows = [];
+    for (let row = first; row < last; row++) rows.push(this.render(row));
+    const focus = this.#window.contains(document.activeElement);
+    this.#window.replaceChildren(...rows);
+    this.rendered(focus);
+  }
+
+  /**
+   * Scrolls no further than it has to, so that a row is in sight.
+   * @param {number} row
+   */
+  reveal(row) {
+    const { scrollTop, clientHeight } = this.viewport;
+    const top = row * this.#height;
+    this.#space.style.height = `${this.#count * this.#height}px`;
+    if (top < scrollTop) this.viewport.scrollTop = top;
+    else if (top + this.#height > scrollTop + clientHeight) this.viewport.scrollTop = top + this.#height - clientHeight;
+    this.refresh();
+  }
+}

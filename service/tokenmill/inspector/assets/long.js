@@ -1,0 +1,42 @@
+// @ts-check
+/** Long values: their beginning, and the rest on demand, a piece per frame so that the page goes on answering. */
+
+import { button, h } from "./dom.js";
+import { shown } from "./hidden.js";
+
+const LIMIT = 4096;
+
+/**
+ * Text as a block, cut at 4 kB with a button that shows the rest.
+ * @param {string} text @param {string} [className]
+ */
+export function longText(text, className = "") {
+  const block = h("div", { class: `long ${className}` }, shown(text.slice(0, cutAt(text, LIMIT))));
+  if (text.length <= LIMIT) return block;
+  const more = button(`Show all ${text.length.toLocaleString("en")} characters`, () => {
+    more.remove();
+    block.setAttribute("tabindex", "-1");
+    block.focus();
+    showRest(block, text.slice(cutAt(text, LIMIT)));
+  });
+  return h("div", {}, block, more);
+}
+
+/** @param {HTMLElement} block @param {string} rest */
+function showRest(block, rest) {
+  if (!rest) return;
+  const end = cutAt(rest, LIMIT);
+  block.append(h("span", { class: "piece" }, shown(rest.slice(0, end))));
+  requestAnimationFrame(() => showRest(block, rest.slice(end)));
+}
+
+/**
+ * Where to cut: behind a line break if there is one, never inside of a pair.
+ * @param {string} text @param {number} limit
+ */
+function cutAt(text, limit) {
+  if (text.length <= limit) return text.length;
+  const line = text.lastIndexOf("\n", limit - 1) + 1;
+  if (line > limit / 2) return line;
+  return /[\ud800-\udbff]/.test(text.charAt(limit - 1)) ? limit - 1 : limit;
+}
