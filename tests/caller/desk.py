@@ -118,7 +118,7 @@ class Desk:
     def means(self, producer: Writer | None = None) -> Means:
         """Of a caller in this process."""
         way = producer or self.producer
-        return Means(served(self.config), way, self._http, self._renderer, self.topics.tokens, native=True)
+        return Means(served(self.config), way, way, self._http, self._renderer, self.topics.tokens, native=True)
 
     def answer(self, one: Inherited, attempt: int) -> Answer:
         """Of a caller that goes on."""

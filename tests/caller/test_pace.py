@@ -8,13 +8,13 @@ from msgspec import UNSET
 
 from tests.support.stage import until
 from tokenmill.caller.generation import Generation
-from tokenmill.caller.pace import LEAST_S, MOST_S, TIMES, joined, pause_s
+from tokenmill.caller.pace import MOST_S, joined, pause_s
 from tokenmill.codecs import Chunk, ProviderPart
 
 
 @pytest.mark.parametrize(
     ("acknowledged_s", "expected"),
-    [(0.0, 0.0), (0.0003, 0.0), (LEAST_S / TIMES, LEAST_S), (0.004, 0.064), (0.02, MOST_S), (9.0, MOST_S)],
+    [(0.0, 0.0), (0.001, 0.0), (0.002, 0.016), (0.004, 0.064), (0.006, MOST_S), (9.0, MOST_S)],
 )
 def test_the_pause_grows_with_the_time_of_an_acknowledgement(acknowledged_s: float, expected: float) -> None:
     """From none to where a text still flows."""

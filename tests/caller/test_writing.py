@@ -57,6 +57,38 @@ async def test_each_choice_has_its_own_numbers() -> None:
     assert "choice" not in written.records[0].chunk
 
 
+async def test_the_first_token_has_a_producer_of_its_own_and_the_next_waits_until_it_is_in_the_log() -> None:
+    """Else it could come behind the next one."""
+    quick, other = Written(), Written()
+    quick.acknowledging.clear()
+    way = writer(other, first=quick)
+    await way.open(OPTIONS, 1)
+    await way.put(Chunk(delta="Hel"))
+    assert deltas(quick) == ["", "Hel"]
+    following = asyncio.create_task(way.put(Chunk(delta="lo")))
+    await asyncio.sleep(0)
+    assert (other.records, following.done()) == ([], False)
+    quick.acknowledging.set()
+    await following
+    await way.put(Chunk(delta="!"))
+    await way.acknowledged()
+    assert numbers(quick) + numbers(other) == [0, 1, 2, 3]
+    assert [record.chunk["delta"] for record in other.records] == ["lo", "!"]
+
+
+async def test_a_first_token_that_is_refused_is_written_again_before_the_next() -> None:
+    """By the same producer, and what follows goes by the other."""
+    quick, other = Written(), Written()
+    quick.refusals[1] = unavailable("a test refuses it")
+    way = writer(other, first=quick)
+    await way.open(OPTIONS, 1)
+    for delta in ("Hel", "lo"):
+        await way.put(Chunk(delta=delta))
+    await way.acknowledged()
+    assert numbers(quick) == [0, 1, 1]
+    assert numbers(other) == [2]
+
+
 async def test_who_takes_over_has_the_next_range() -> None:
     """And says so with each opening, whose further headers no other record has."""
     written = Written()

@@ -55,7 +55,9 @@ class Desk:
 
     def __init__(self, upstream: Upstream, written: Written, http: Http, renderer: Renderer) -> None:
         self.written = written
-        self.means = Means(served(Config(upstreams=[upstream])), written, http, renderer, "tokens", native=False)
+        self.means = Means(
+            served(Config(upstreams=[upstream])), written, written, http, renderer, "tokens", native=False
+        )
 
     @property
     def pool(self) -> Pool:

@@ -59,15 +59,19 @@ class Means:
         self,
         models: Mapping[str, Served],
         producer: Writer,
+        first: Writer,
         http: Http,
         renderer: Renderer,
         tokens: str,
         *,
         native: bool,
     ) -> None:
-        """`tokens` is the topic of chunks, whose records are `native` ones unless they say otherwise."""
+        """`tokens` is the topic of chunks, whose records are `native` ones unless they say otherwise. `first` writes
+        them up to an answer's first token.
+        """
         self.models = models
         self.producer = producer
+        self.first = first
         self.http = http
         self.renderer = renderer
         self.tokens = tokens
@@ -123,6 +127,7 @@ class Answer:
             request.message_id,
             attempt=attempt,
             native=means.native,
+            first=means.first,
         )
 
     async def take_over(self, name: bytes) -> None:

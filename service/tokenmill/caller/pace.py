@@ -1,9 +1,9 @@
 """How often an answer is read: the longer Kafka takes for a record, the more tokens become one.
 
 1. A record costs caller, broker, worker and front the same, whether it brings one token or ten. So where they are busy,
-   which the time until an acknowledgement shows, an answer is left alone for some such times, and what came meanwhile
-   is read and written together. With little to do that is no longer than a token takes to come, and every token has
-   its own record.
+   which the time until an acknowledgement shows, an answer is left alone for a while, and what came meanwhile is read
+   and written together. That time waits in line several times, so it grows slowly at first and fast in the end, and the
+   pause with its square: with little to do it is shorter than a token takes, and every token has its own record.
 2. The first piece of an answer is written at once, and nothing is ever held that has been read.
 3. Only what brings text or reasoning of one choice, and nothing else, is joined: a parser does not see cuts.
 """
@@ -15,8 +15,8 @@ from msgspec import UNSET
 
 from tokenmill.codecs import Chunk
 
-TIMES = 16
-"""A pause is as long as this many acknowledgements take: far longer than a record is on its way."""
+SQUARE_S = 0.00025
+"""An acknowledgement of so long would have a pause of as long. One of 2 ms has 16 ms, one of 4 ms has 64 ms."""
 
 MOST_S = 0.1
 """Ten pieces of text a second are read as a flow."""
@@ -27,7 +27,7 @@ LEAST_S = 0.005
 
 def pause_s(acknowledged_s: float) -> float:
     """For how long an answer is left alone behind what was read of it; 0 for not at all."""
-    pause = min(TIMES * acknowledged_s, MOST_S)
+    pause = min(acknowledged_s**2 / SQUARE_S, MOST_S)
     return pause if pause >= LEAST_S else 0.0
 
 

@@ -7,6 +7,8 @@ Rules of this file:
 2. A refused record may have been written all the same, and so may those behind it. All that is not acknowledged is
    written again, in order: chunks with a number count once.
 3. It goes no faster than Kafka takes it, and goes on trying for as long as the answer has time.
+4. Up to its first token an answer goes by a producer that has little to do, as each has one batch on its way: it would
+   wait for other answers' tokens. What follows goes by the other one once that is acknowledged, so the order stays.
 """
 
 import asyncio
@@ -21,7 +23,7 @@ from tokenmill.gateway.native_chunks import NATIVE
 from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.gateway.sending import Sending, Writer
 from tokenmill.records import Headers
-from tokenmill.session.identity import choice_index
+from tokenmill.session.identity import choice_index, has_content
 
 log = logging.getLogger(__name__)
 
@@ -48,16 +50,23 @@ class ChunkWriter:
         *,
         attempt: int = 0,
         native: bool = True,
+        first: Writer | None = None,
     ) -> None:
-        """`attempt`: the number of its range. `native`: records of the topic are native ones without saying so."""
-        self._producer = producer
+        """`attempt`: the number of its range. `native`: records of the topic are native ones without saying so.
+        `first`: the producer up to the first token, if it is another one.
+        """
+        self._producer = first or producer
+        self._next = None if self._producer is producer else producer
+        """Who writes what follows the first token."""
+        self._begun = False
+        """That is written."""
         self._topic = topic
         self._key = conversation.encode()
         self._message_id = message_id
         self._attempt = attempt
         self._numbers: Counter[int] = Counter()
         self._headers: Headers = [] if native else [NATIVE]
-        self._sending = Sending(producer, topic, self._key)
+        self._sending = Sending(self._producer, topic, self._key)
         self._unacknowledged: deque[tuple[bytes, Headers]] = deque()
         self._accepted = 0
         self._handed = 0
@@ -115,6 +124,8 @@ class ChunkWriter:
 
     async def _put(self, chunk: Chunk, choice: int, headers: Headers, **others: None) -> None:
         """A chunk with our names in place of its own, and `others`. One copy of it: there is one for each token."""
+        if self._begun and self._next is not None:
+            await self._go_over(self._next)
         number = self._attempt * RANGE + self._numbers[choice]
         named = msgspec.structs.replace(
             chunk, message_id=self._message_id, choice=choice or msgspec.UNSET, seq=number, **others
@@ -128,6 +139,13 @@ class ChunkWriter:
             self._numbers[choice] -= 1
             raise
         self.written_at = asyncio.get_running_loop().time()
+        self._begun = self._begun or has_content(chunk)
+
+    async def _go_over(self, producer: Writer) -> None:
+        """From here on records go by another producer."""
+        await self.acknowledged()
+        self._producer, self._next = producer, None
+        self._sending, self._accepted = Sending(producer, self._topic, self._key), 0
 
     async def _hand_over(self) -> None:
         """What the producer does not have yet, in order; if that is cancelled, the next call goes on with it.

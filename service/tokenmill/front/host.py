@@ -144,7 +144,7 @@ class Process:
         producer = Producer(config.kafka, [config.topics.tokens])
         await producer.start()
         running.push_async_callback(producer.stop)
-        means = Means(self._models, producer, http, renderer, config.topics.tokens, native=native)
+        means = Means(self._models, producer, self._producer, http, renderer, config.topics.tokens, native=native)
         caller = Caller(config, means, Finishes(self._tail, self._hub), self._numbers)
         self._numbers.read("tokenmill_caller_running_limit", lambda: [((), config.caller.answers)])
         self._ready.append(caller.readiness)
