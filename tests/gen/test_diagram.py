@@ -11,9 +11,8 @@ from tokenmill.formats.harmony import HARMONY
 from tokenmill.formats.hermes import HERMES
 from tokenmill.formats.minimax_m2 import MINIMAX_M2
 from tokenmill.formats.plain import PLAIN
-from tokenmill.gen.diagram import diagram, escaped, label
+from tokenmill.gen.diagram import diagram, escaped
 from tokenmill.parser import Format
-from tokenmill.parser.markers import marker
 
 STATE = re.compile(r'    state "[a-z ]+" as (?P<name>\w+)')
 MOVE = re.compile(r"    (?P<one>\w+|\[\*\]) --> (?P<other>\w+)(?: : (?:[^\s#;:<>{}\"]|#\d+;| (?! ))+)?")
@@ -70,8 +69,6 @@ def test_headers_of_channels_have_the_numbers_of_their_routes() -> None:
 
 
 def test_labels_hold_nothing_that_mermaid_would_read() -> None:
-    """Signs become entities, white space at the ends goes, many spellings are cut."""
+    """Signs become entities."""
     assert escaped('a;b:c "{}"') == "a#59;b#58;c #34;#123;#125;#34;"
-    assert label(marker("<a>\n", "b ")) == "#60;a#62;#8629; or b"
-    assert label(marker("a", "b", "c")) == "a or b …"
-    assert label(marker("a", "b", "c", "d", "e")) == "a …"
+    assert escaped("<a>↵ or b …") == "#60;a#62;#8629; or b …"

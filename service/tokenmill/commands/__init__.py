@@ -12,6 +12,7 @@ COMMANDS: dict[str, str] = {
     "caller": "Call model servers for fronts, as a process of its own.",
     "tools": "List and call the tools of servers that speak the Model Context Protocol.",
     "parse": "Parse model text or a captured stream into events, without a broker.",
+    "inspect": "Show in a browser what the parser makes of a text, piece by piece.",
     "publish": "Put model text on the tokens topic.",
     "tail": "Follow a conversation's events, or everything on a topic.",
     "topics": "Create the topics.",

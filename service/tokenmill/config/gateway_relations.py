@@ -24,11 +24,18 @@ UNGUARDED = (
 )
 
 
+OPEN_INSPECTOR = (
+    "inspect.bind: {} can be reached from elsewhere, and the page asks nobody who they are; bind to 127.0.0.1"
+)
+
+
 def gateway_contradictions(config: Config) -> Iterator[Contradiction]:
     """Every relation of the section that does not hold."""
     gateway = config.gateway
     yield from _listening(gateway)
     yield from _auth(gateway)
+    if not is_loopback(config.inspect.bind):
+        yield ("inspect.bind",), OPEN_INSPECTOR.format(config.inspect.bind)
     for number, origin in enumerate(gateway.origins):
         if origin != "*" and not ORIGIN.fullmatch(origin):
             yield _one("origins", f"{origin!r} (number {number + 1}) is no origin: https://host, or with a port, or *")

@@ -11,6 +11,7 @@ from msgspec import Meta
 from tokenmill.config.base import Positive, PositiveInt, Section
 from tokenmill.config.front import Caller, Front
 from tokenmill.config.gateway import Gateway
+from tokenmill.config.inspect import Inspect
 from tokenmill.config.tools import Tools
 from tokenmill.config.upstreams import Upstream
 from tokenmill.limits import Limits
@@ -189,5 +190,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     tools: Tools = Tools()
     front: Front = Front()
     caller: Caller = Caller()
+    inspect: Inspect = Inspect()
     upstreams: list[Upstream] = []
     outputs: list[ExtraOutput] = []

@@ -1,142 +1,21 @@
-"""A format as a state diagram in Mermaid: what a stretch of a stream is, and which markers lead on.
+"""The state diagram of a format in Mermaid."""
 
-It is drawn from the same data that the parser compiles. `parser.compiler` says what each marker leads to.
-"""
+from tokenmill.inspector import diagram as drawn
+from tokenmill.parser.spec import Format
 
-from tokenmill.gen.parts import parts
-from tokenmill.parser.bodies import Body, Params, Tree
-from tokenmill.parser.bodies.sentinel import Sentinel
-from tokenmill.parser.bodies.tagged import Tagged
-from tokenmill.parser.bodies.tagged_json import TaggedJson
-from tokenmill.parser.markers import Marker
-from tokenmill.parser.spec import Call, Channels, Format, Route, Section
-
-TEXT = "text"
-SPELLINGS_SHOWN = 2
-_BLOCKS = {"text": "block of text", "reasoning": "block of reasoning", "drop": "block that is dropped"}
-_PLAIN = frozenset(" _./=-|")
+_PLAIN = frozenset(" _./=-|…")
 """Signs that mean nothing to Mermaid; the others are written as entities."""
 
 
 def diagram(format_: Format) -> str:
-    """The source of the diagram."""
-    return _Diagram(format_).source()
-
-
-class _Diagram:
-    def __init__(self, format_: Format) -> None:
-        self._format = format_
-        self._states: dict[str, str] = {TEXT: "visible text"}
-        self._moves: dict[tuple[str, str], list[str]] = {}
-        regions = self._regions()
-        for number, section in enumerate(format_.sections):
-            self._section(f"section{number}", section)
-            self._opened(f"section{number}", section, regions)
-        if format_.channels:
-            self._channels(format_.channels)
-        self._moves = {("[*]", self._start(regions)): [], **self._moves}
-
-    def source(self) -> str:
-        """States first, then what leads from one to another."""
-        states = [f'    state "{title}" as {name}' for name, title in self._states.items()]
-        moves = [
-            f"    {one} --> {other}{' : ' if labels else ''}{' or '.join(dict.fromkeys(labels))}"
-            for (one, other), labels in self._moves.items()
-        ]
-        return "\n".join(["stateDiagram-v2", *states, *moves])
-
-    def _start(self, regions: list[str]) -> str:
-        if self._format.start == "reasoning":
-            return regions[0]
-        return "header" if self._format.start == "header" else TEXT
-
-    def _move(self, one: str, other: str, *labels: str) -> None:
-        self._moves.setdefault((one, other), []).extend(labels)
-
-    def _regions(self) -> list[str]:
-        names = []
-        for number, region in enumerate(self._format.regions):
-            name = f"reasoning{number}"
-            names.append(name)
-            self._states[name] = "reasoning"
-            if region.open:
-                self._move(TEXT, name, label(region.open))
-            self._move(name, TEXT, *(label(mark) for mark in (region.close, region.before) if mark))
-        return names
-
-    def _section(self, name: str, section: Section) -> None:
-        """A section with its calls, and what leads out of it."""
-        self._states[name] = "around calls"
-        for number, call in enumerate(section.calls):
-            body, begins = f"{name}_call{number}", _begins(name, number, call)
-            self._move(name, begins, *(label(mark) for mark in (call.open, call.short) if mark))
-            if call.header:
-                self._states[begins] = "header of a call"
-                ends = (call.header.until, call.header.before)
-                self._move(begins, body, *(label(mark) for mark in ends if mark))
-            self._states[body] = "arguments of a call" if call.header else "a call"
-            self._move(body, name, _end(call.body))
-        self._move(name, TEXT, label(section.close) if section.close else "anything else")
-
-    def _opened(self, name: str, section: Section, regions: list[str]) -> None:
-        """What leads into a section from text and reasoning."""
-        sources = [TEXT, *(regions if self._format.calls_in_reasoning == "honour" else [])]
-        for source in sources:
-            if section.open:
-                self._move(source, name, label(section.open))
-            alone = source == TEXT or not section.open or section.in_reasoning == "calls"
-            if section.bare != "never" and alone:
-                known = " of a declared tool" if section.bare == "declared" else ""
-                for number, call in enumerate(section.calls):
-                    if not call.inside:
-                        self._move(source, _begins(name, number, call), f"{label(call.open)}{known}")
-
-    def _channels(self, channels: Channels) -> None:
-        self._states["header"] = "header of a channel"
-        self._move(TEXT, "header", label(channels.open), *([label(channels.until)] if channels.unopened else []))
-        for number, route in enumerate(channels.routes, 1):
-            self._move("header", self._route(channels, route, number), f"header {number}")
-
-    def _route(self, channels: Channels, route: Route, number: int) -> str:
-        """What a channel's header leads to, and what leads out of there."""
-        if isinstance(route.to, str):
-            name = f"{route.to}_block"
-            self._states[name] = _BLOCKS[route.to]
-            self._move(name, TEXT, label(channels.close))
-            if route.to in channels.reopens:
-                self._move(name, "header", *(label(mark) for mark in (channels.open, channels.alone) if mark))
-            return name
-        name = f"channel{number}"
-        if isinstance(route.to, Section):
-            self._section(name, route.to)
-            self._moves[name, TEXT] = [label(channels.close)]
-        else:
-            self._states[name] = "arguments of a call"
-            self._move(name, TEXT, _end(route.to))
-        return name
-
-
-def _begins(section: str, number: int, call: Call) -> str:
-    """The state in which a call begins."""
-    return f"{section}_call{number}{'_header' if call.header else ''}"
-
-
-def _end(body: Body) -> str:
-    """What ends a call: its own marker, or the end of a value."""
-    if isinstance(body, Params | Tree):
-        return label(body.end)
-    if isinstance(body, Sentinel | TaggedJson):
-        return label(body.close)
-    if isinstance(body, Tagged):
-        return " or ".join(dict.fromkeys(label(part.value) for part in parts(body) if part.name == "close"))
-    return "its last bracket"
-
-
-def label(mark: Marker) -> str:
-    """A marker in a label: its first spellings."""
-    texts = [text.strip(" ").replace("\n", "↵") for text in mark.spellings]
-    shown = texts[:SPELLINGS_SHOWN] if len(texts) <= 2 * SPELLINGS_SHOWN else texts[:1]
-    return " or ".join(escaped(text) for text in shown) + (" …" if len(shown) < len(texts) else "")
+    """The source of the diagram: states first, then what leads from one to another."""
+    found = drawn.diagram(format_)
+    states = [f'    state "{state.title}" as {state.name}' for state in found.states]
+    moves = [
+        f"    {move.origin} --> {move.to}{' : ' if move.labels else ''}{' or '.join(map(escaped, move.labels))}"
+        for move in found.moves
+    ]
+    return "\n".join(["stateDiagram-v2", *states, f"    [*] --> {found.start}", *moves])
 
 
 def escaped(text: str) -> str:

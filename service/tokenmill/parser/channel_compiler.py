@@ -4,6 +4,7 @@ Layers that `parse` leaves out are still channels: reasoning and calls that are 
 markers, unless the format says that those of reasoning are framing even then.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tokenmill.limits import Limits
@@ -11,6 +12,7 @@ from tokenmill.parser.bodies import Body
 from tokenmill.parser.call_mode import CallMode
 from tokenmill.parser.header_mode import HeaderMode, Target, ToBlock, ToCall, ToSection, ToVerbatim
 from tokenmill.parser.markers import Marker
+from tokenmill.parser.mode_names import route_names
 from tokenmill.parser.modes import TEXT, DropMode, Live, Mode, Move, TextMode, To
 from tokenmill.parser.options import Options
 from tokenmill.parser.section_mode import SectionMode, closes_calls
@@ -33,6 +35,8 @@ class CompiledChannels(NamedTuple):
     """Number of the mode of a stream that starts in the reasoning; `TEXT` if there is none."""
     reasons: frozenset[int]
     """Modes whose text is reasoning."""
+    names: Sequence[str]
+    """What people call each mode: `header`, `text_block`, `channel2`, `channel2_call0`, …"""
 
 
 def compile_channels(options: Options, format_: Format, limits: Limits, first: int) -> CompiledChannels | None:
@@ -59,10 +63,16 @@ class _Compiler:
 
     def compiled(self) -> CompiledChannels:
         """All modes; the header's comes first, though it is made last."""
-        routes = [(route.pattern, self._target(route.to)) for route in self._channels.routes]
+        routes, names = [], ["header"]
+        for number, route in enumerate(self._channels.routes, 1):
+            before = len(self._modes)
+            routes.append((route.pattern, self._target(route.to)))
+            names += route_names(number, route.to, len(self._modes) - before)
         header = HeaderMode(self._channels, routes)
         outside: Live = [*self._openings, (self._channels.close, Move(To.SWALLOWED))]
-        return CompiledChannels([header, *self._modes], outside, self._first, self._reasoning, frozenset(self._reasons))
+        return CompiledChannels(
+            [header, *self._modes], outside, self._first, self._reasoning, frozenset(self._reasons), names
+        )
 
     @property
     def _next(self) -> int:

@@ -19,6 +19,7 @@ from tokenmill.parser.call_mode import CallMode, Ends
 from tokenmill.parser.channel_compiler import CompiledChannels, compile_channels
 from tokenmill.parser.label_mode import LabelMode
 from tokenmill.parser.markers import Marker
+from tokenmill.parser.mode_names import prefixes, section_names
 from tokenmill.parser.modes import TEXT, Live, Mode, Move, TextMode, To
 from tokenmill.parser.options import Options
 from tokenmill.parser.repeat_mode import RepeatMode
@@ -35,6 +36,8 @@ class Compiled(NamedTuple):
     reasoning: frozenset[int]
     answers: frozenset[int]
     """Modes of the visible text behind the reasoning; where that ends, the least of them follows. None: `TEXT` does."""
+    names: Sequence[str]
+    """Of each mode, as in `mode_names`."""
 
 
 class _Layout(NamedTuple):
@@ -45,6 +48,7 @@ class _Layout(NamedTuple):
     calls: dict[int, list[int]]
     """Section mode → modes of its calls."""
     channels: list[CompiledChannels]
+    names: dict[int, str]  # what is not here is `text`
     answer: int = TEXT
     """Mode of the visible text behind the reasoning. One that is not `TEXT` has the text behind another opening next
     to it."""
@@ -52,7 +56,7 @@ class _Layout(NamedTuple):
 
 def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -> Compiled:
     """The modes of one or several formats under these options."""
-    layout = _lay_out(options, formats, limits)
+    layout, delta_chars = _lay_out(options, formats, limits), limits.delta_chars
     tools = [entry for number in layout.sections for entry in _openings(layout, number)]
     in_reasoning = [entry for number in layout.sections for entry in _openings(layout, number, surest=True)]
     is_parsed = options.parse != "tools"
@@ -60,7 +64,6 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     noise: Live = []
     if options.parse != "none":
         noise = [(token, Move(To.SWALLOWED)) for format_ in formats for token in format_.noise]
-    delta_chars = limits.delta_chars
     opened = [(region.open, Move(side, number)) for number, (_, region) in layout.regions.items() if region.open]
     strays = [
         (stray, Move(To.SWALLOWED)) for format_ in formats if layout.regions and is_parsed for stray in format_.strays
@@ -90,12 +93,12 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     for compiled in layout.channels:
         modes += compiled.modes
     answers = _answers(layout, strays, others, delta_chars)
-    modes += answers
-    start, first = _beginning(options, formats, layout, limits, len(modes))
-    modes += first
-    regions = layout.regions if is_parsed else ()
-    reasoning = frozenset(regions).union(*(compiled.reasons for compiled in layout.channels))
-    return Compiled(modes, start, reasoning, frozenset(range(layout.answer, layout.answer + len(answers))))
+    start, first = _beginning(options, formats, layout, limits, len(modes) + len(answers))
+    modes += [*answers, *first]
+    reasons = [mode for compiled in layout.channels for mode in compiled.reasons]
+    reasoning = frozenset([*(layout.regions if is_parsed else ()), *reasons])
+    names = [layout.names.get(number, "text") for number in range(len(modes))]
+    return Compiled(modes, start, reasoning, frozenset(range(layout.answer, layout.answer + len(answers))), names)
 
 
 def _answers(layout: _Layout, strays: Live, others: Live, delta_chars: int) -> list[Mode]:
@@ -134,22 +137,26 @@ def _beginning(
 
 
 def _lay_out(options: Options, formats: Sequence[Format], limits: Limits) -> _Layout:
-    layout = _Layout({}, {}, {}, [])
-    number = 2
+    layout = _Layout({}, {}, {}, [], {1: "unparsed"})
+    number, prefix = 2, prefixes(formats)
     for format_ in formats:
         for region in _regions(options, format_):
             layout.regions[number] = (format_, region)
+            layout.names[number] = f"{prefix[format_.name]}reasoning{format_.regions.index(region)}"
             number += 1
     for format_ in formats:
-        for section in format_.sections:
+        for at, section in enumerate(format_.sections):
             if (section.layer == "tools" and options.parse not in ("all", "tools")) or options.tool_choice == "none":
                 continue
             layout.sections[number] = (format_, section)
             layout.calls[number] = list(range(number + 1, number + 1 + len(section.calls)))
+            name = f"{prefix[format_.name]}section{at}"
+            layout.names.update(enumerate(section_names(name, section, again=_repeats(section)), number))
             number = _repeat(number, section) + _repeats(section)
     for format_ in formats:
         if compiled := compile_channels(options, format_, limits, number):
             layout.channels.append(compiled)
+            layout.names.update(enumerate((f"{prefix[format_.name]}{name}" for name in compiled.names), number))
             number += len(compiled.modes)
     if options.parse != "tools" and any(region.again == "text" for _, region in layout.regions.values()):
         return layout._replace(answer=number)

@@ -44,6 +44,7 @@ class Grammar:
         "limits",
         "message_chars",
         "message_start",
+        "mode_names",
         "modes",
         "natural_chars",
         "only_tool",
@@ -78,6 +79,8 @@ class Grammar:
         parsed = _UNPARSED if options.text_mode == "passthrough" else {}
         compiled = compile_modes(msgspec.structs.replace(options, **parsed), suffixed, careful)
         self.modes: Sequence[Mode] = compiled.modes
+        self.mode_names: Sequence[str] = compiled.names
+        """What people call each mode, as the diagrams of formats do."""
         self.start: int = compiled.start
         """Number of the mode in which the stream begins."""
         self._reasoning_modes = compiled.reasoning

@@ -19,7 +19,7 @@ export class Check {
     this.button = button("Check all cuts", () => this.#ask(), { id: `${id}-check` });
     this.said = h("p", { role: "status", "data-testid": "cuts-answer" });
     this.more = h("div", {});
-    this.element = h("div", { class: "check" }, this.button, this.said, this.more);
+    this.element = h("div", { class: "check" }, this.said, this.more);
   }
 
   /** Forgets an answer that was about another text. */

@@ -81,7 +81,7 @@ function drawing(name, diagram) {
   const arrow = `arrow-${++drawn}`;
   const labels = new Map(lines.map((line) => [line.label, line]));
   return s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `States of ${name} and the markers that lead from one to another` },
-    s("defs", {}, s("marker", { id: arrow, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto" },
+    s("defs", {}, s("marker", { id: arrow, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" },
       s("path", { d: "M0 0L8 4L0 8z", class: "arrow" }))),
     ...lines.map((line) => s("path", { d: curve(line), class: "move", "marker-end": `url(#${arrow})`, "data-from": line.from })),
     ...items.filter(({ kind }) => kind !== "bend").map((item) => box(item, labels.get(item)?.from, item.name === diagram.start)));

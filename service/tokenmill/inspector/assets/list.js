@@ -40,13 +40,18 @@ export class VirtualList {
    */
   setCount(count) {
     this.#count = count;
+    this.#measure();
     this.refresh();
+  }
+
+  #measure() {
+    this.#height = parseFloat(getComputedStyle(this.viewport).getPropertyValue("--row")) || 28;
+    this.#space.style.height = `${this.#count * this.#height}px`;
   }
 
   /** Draws the rows in sight now. */
   draw() {
-    this.#height = parseFloat(getComputedStyle(this.viewport).getPropertyValue("--row")) || 28;
-    this.#space.style.height = `${this.#count * this.#height}px`;
+    this.#measure();
     const { scrollTop, clientHeight } = this.viewport;
     const first = Math.max(0, Math.floor(scrollTop / this.#height) - SPARE);
     const last = Math.min(this.#count, Math.ceil((scrollTop + clientHeight) / this.#height) + SPARE);
@@ -63,9 +68,9 @@ export class VirtualList {
    * @param {number} row
    */
   reveal(row) {
+    this.#measure();
     const { scrollTop, clientHeight } = this.viewport;
     const top = row * this.#height;
-    this.#space.style.height = `${this.#count * this.#height}px`;
     if (top < scrollTop) this.viewport.scrollTop = top;
     else if (top + this.#height > scrollTop + clientHeight) this.viewport.scrollTop = top + this.#height - clientHeight;
     this.refresh();

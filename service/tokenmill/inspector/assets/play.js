@@ -53,14 +53,12 @@ export class Playground {
       said.textContent = (await copy(location.href)) ? "Copied." : "The link is in the address bar.";
     }, { id: `${id}-link` });
     const compare = button("Compare with …", () => this.to.compare(this.input.state), { id: `${id}-compare` });
-    this.results = h("div", { class: "results" },
-      h("section", { "aria-label": "Parser" }, h("h3", {}, "Parser at this step"), this.stepper.facts),
-      h("section", { "aria-label": "Events up to this step" }, h("h3", {}, "Events"), this.events.box, this.events.detail),
-      h("section", { "aria-label": "Answer up to this step" }, h("h3", {}, "Answer"), this.cards.element),
-      h("section", { "aria-label": "State diagram" }, h("h3", {}, "State diagram"), this.diagrams.element));
+    const results = h("div", { class: "results" },
+      h("div", { class: "column" }, section("Parser at this step", this.stepper.facts), section("Answer", this.cards.element)),
+      h("div", { class: "column" }, section("Events", this.events.box, this.events.detail), section("State diagram", this.diagrams.element)));
     return h("div", { class: "play", keydown: (/** @type {KeyboardEvent} */ event) => this.#key(event) },
-      this.input.element, this.asked.problem, this.stepper.element, this.asked.status, this.results,
-      h("div", { class: "bar" }, link, compare, said), this.check.element, this.testCase.element);
+      this.input.element, this.asked.problem, h("div", { class: "bar" }, link, compare, this.check.button, said), this.check.element,
+      this.testCase.element, this.stepper.element, this.asked.status, results);
   }
 
   #changed() {
@@ -72,7 +70,7 @@ export class Playground {
   /** What was said of another input is forgotten. */
   #afresh() {
     this.check.clear();
-    this.check.element.hidden = this.input.state.codec !== "";
+    this.check.button.hidden = this.input.state.codec !== "";
     this.testCase.update();
     const { formats } = this.input.state;
     this.diagrams.show(this.choices.formats.filter(({ name }) => formats.includes(name)));
@@ -119,6 +117,11 @@ export class Playground {
     event.preventDefault();
     this.stepper.by(by);
   }
+}
+
+/** @param {string} title @param {...HTMLElement} content */
+function section(title, ...content) {
+  return h("section", { "aria-label": title }, h("h3", {}, title), ...content);
 }
 
 /**

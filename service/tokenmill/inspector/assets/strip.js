@@ -45,10 +45,10 @@ export class Strip {
       pointercancel: () => this.#release(),
       click: (/** @type {MouseEvent} */ event) => this.#click(event),
     });
-    this.ruler = h("span", { class: "ruler", "aria-hidden": "true" }, "0".repeat(100));
+    this.ruler = h("span", {}, "0".repeat(100));
     this.keys = h("p", { class: "hint", id: `${id}-keys` },
       "Click between characters to cut. On a cut: left and right move it, up and down go to the next one, Delete removes it.");
-    this.element = h("div", {}, this.ruler, this.box, this.keys);
+    this.element = h("div", {}, h("div", { class: "ruler", "aria-hidden": "true" }, this.ruler), this.box, this.keys);
     this.list = new VirtualList(this.box, (row) => this.#row(row), (focus) => this.#refocus(focus));
     new ResizeObserver(() => this.#wrap()).observe(this.box);
   }

@@ -1,0 +1,31 @@
+"""`tokenmill inspect`."""
+
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from tokenmill.commands.settings import config_option, configuration
+from tokenmill.errors import FatalError
+from tokenmill.inspector.host import run_inspector
+from tokenmill.inspector.playground import BODY_BYTES, Recording
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"), required=False)
+@config_option
+def command(*, file: BinaryIO | None, config_path: Path | None) -> int:
+    """Show in a browser what the parser makes of a text, or of a stream captured in FILE, piece by piece.
+
+    The page is at http://127.0.0.1:8096/inspect/ unless `inspect.bind` and `inspect.port` say otherwise. It needs no
+    broker, and asks nothing of other machines.
+    """
+    return run_inspector(configuration(config_path), None if file is None else recorded(file))
+
+
+def recorded(file: BinaryIO) -> Recording:
+    """A captured stream. Raises `FatalError` for one that is too long to be shown."""
+    said = file.read(BODY_BYTES // 2 + 1)
+    if len(said) > BODY_BYTES // 2:
+        raise FatalError(f"{file.name}: the page shows files of up to {BODY_BYTES // 2} bytes; cut out what matters")
+    return Recording(Path(file.name).name, said.decode(errors="replace"))

@@ -1,0 +1,74 @@
+"""Whether a text gives the same events wherever it is cut: what every format promises."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from tokenmill.events import AnyEvent, ArgumentDelta, ReasoningDelta, TextDelta, ToolInputDelta
+from tokenmill.formats import compile_grammar
+from tokenmill.inspector.steps import Asked, pieces
+from tokenmill.parser import Grammar, Parser, read_options
+
+TRIED = 2_000
+"""Cuts of one text: a longer one is cut there at even distances. It takes a second or two."""
+
+_DELTAS = (TextDelta, ReasoningDelta, ToolInputDelta, ArgumentDelta)
+
+
+class Differs(msgspec.Struct):
+    """A cut that gives other events."""
+
+    cut: int
+    """In front of this character."""
+    events: list[AnyEvent]
+    expected: list[AnyEvent]
+    """In one piece."""
+
+
+class Tried(msgspec.Struct):
+    """All cuts in two."""
+
+    tried: int
+    differs: Differs | None = None
+
+
+def tried(asked: Asked) -> Tried:
+    """Cut it in two at every place, up to the first that differs. Raises `BadOpen` as `stepped` does."""
+    options = read_options({"format": asked.format, "tools": asked.tools, **asked.open})
+    grammar, text = compile_grammar(options), "".join(pieces(asked))
+    expected = _events(grammar, (text,), asked.finish)
+    count = 0
+    for cut in range(1, len(text), -(-len(text) // TRIED)):
+        count += 1
+        events = _events(grammar, (text[:cut], text[cut:]), asked.finish)
+        if events != expected:
+            return Tried(count, Differs(cut, events, expected))
+    return Tried(count)
+
+
+def _events(grammar: Grammar, chunks: Iterable[str], reason: str) -> list[AnyEvent]:
+    parser = Parser.of(grammar, "inspect")
+    events = [event for chunk in chunks for event in parser.feed(chunk)]
+    return merged([*events, *parser.finish(reason)])
+
+
+def merged(events: Iterable[AnyEvent]) -> list[AnyEvent]:
+    """The events with adjacent deltas of one kind joined: what a cut may change."""
+    found = list[AnyEvent]()
+    for event in events:
+        last = found[-1] if found else None
+        if isinstance(event, _DELTAS) and last is not None and _same(last, event):
+            found[-1] = msgspec.structs.replace(event, delta=last.delta + event.delta)  # type: ignore[union-attr] # -- `_same` says that it is a delta
+        else:
+            found.append(event)
+    return found
+
+
+def _same(last: AnyEvent, event: AnyEvent) -> bool:
+    """Whether both are deltas of one thing."""
+    named = [{**_fields(each), "delta": ""} for each in (last, event)]
+    return type(last) is type(event) and named[0] == named[1]
+
+
+def _fields(event: AnyEvent) -> dict[str, object]:
+    return msgspec.structs.asdict(event)

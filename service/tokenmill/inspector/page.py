@@ -1,0 +1,123 @@
+"""The files of the page, as they are in the package, and what a browser may do with them.
+
+1. Nothing is loaded from elsewhere, nothing in the page's text runs, and no other page may frame it.
+2. What is served is what `ASSETS` lists: a name of an address never becomes a path.
+"""
+
+from hashlib import sha256
+from importlib.resources import files
+
+import msgspec
+from aiohttp import web
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+
+TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+INDEX = "index.html"
+
+ASSETS: tuple[str, ...] = (
+    INDEX,
+    "api.js",
+    "asked.js",
+    "asking.js",
+    "blocks.js",
+    "cards.js",
+    "case.js",
+    "check.js",
+    "compare.js",
+    "cutbar.js",
+    "cuts.js",
+    "diagram.js",
+    "diff.js",
+    "dom.js",
+    "events.js",
+    "form.js",
+    "hidden.js",
+    "input.js",
+    "joined.js",
+    "layout.js",
+    "list.js",
+    "long.js",
+    "main.js",
+    "play.js",
+    "points.js",
+    "position.js",
+    "rows.js",
+    "run.js",
+    "state.js",
+    "stepper.js",
+    "strip.js",
+    "style.css",
+    "summary.js",
+    "tabs.js",
+    "timing.js",
+    "types.js",
+    "worker.js",
+)
+"""All files of the page."""
+
+
+class Asset(msgspec.Struct, frozen=True):
+    """A file of the page."""
+
+    body: bytes
+    kind: str
+    etag: str
+
+
+def assets() -> dict[str, Asset]:
+    """Name → file."""
+    folder = files("tokenmill.inspector") / "assets"
+    return {name: _asset(name, (folder / name).read_bytes()) for name in ASSETS}
+
+
+def _asset(name: str, body: bytes) -> Asset:
+    return Asset(body, TYPES[name.rpartition(".")[2]], f'"{sha256(body).hexdigest()[:16]}"')
+
+
+class Page:
+    """The routes of the files."""
+
+    def __init__(self) -> None:
+        self._assets = assets()
+
+    def routes(self) -> list[web.RouteDef]:
+        """For the application."""
+        return [
+            web.get("/inspect", self._home),
+            web.get("/inspect/", self._index),
+            web.get("/inspect/{name}", self._file),
+        ]
+
+    async def _home(self, _request: web.Request) -> web.Response:
+        return web.Response(status=308, headers={"location": "/inspect/"})  # names of files are beside it
+
+    async def _index(self, request: web.Request) -> web.Response:
+        return _answer(request, self._assets[INDEX])
+
+    async def _file(self, request: web.Request) -> web.Response:
+        asset = self._assets.get(request.match_info["name"])
+        if asset is None:
+            raise web.HTTPNotFound
+        return _answer(request, asset)
+
+
+def _answer(request: web.Request, asset: Asset) -> web.Response:
+    headers = {**HEADERS, "etag": asset.etag}
+    if request.headers.get("if-none-match") == asset.etag:
+        return web.Response(status=304, headers=headers)
+    return web.Response(body=asset.body, content_type=asset.kind, charset="utf-8", headers=headers)

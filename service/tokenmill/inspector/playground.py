@@ -1,0 +1,124 @@
+"""What the page asks for: what there is to choose from, the steps of a text, and whether its cuts matter.
+
+The parser runs here, never in the page. It runs in a thread: a long text takes seconds, in which others are served.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import msgspec
+from aiohttp import web
+
+from tokenmill.codecs import CODECS
+from tokenmill.dialects import DIALECTS
+from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
+from tokenmill.formats import FORMATS
+from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
+from tokenmill.gateway.problems import BAD_REQUEST, Refused
+from tokenmill.inspector.cuts import tried
+from tokenmill.inspector.diagram import Diagram, diagram
+from tokenmill.inspector.page import HEADERS
+from tokenmill.inspector.steps import Asked, stepped
+from tokenmill.limits import MIB
+
+BODY_BYTES = 8 * MIB
+"""Of what is asked: a captured stream of a long answer, a token a record."""
+
+BODY_S = 30.0
+"""For a body to come: it comes from this machine."""
+
+T = TypeVar("T")
+
+
+class FormatChoice(msgspec.Struct):
+    """A format that may be chosen."""
+
+    name: str
+    summary: str
+    sample: str
+    diagram: Diagram
+
+
+class Choice(msgspec.Struct):
+    """A codec or dialect that may be."""
+
+    name: str
+    summary: str
+
+
+class Choices(msgspec.Struct):
+    """All of them."""
+
+    formats: list[FormatChoice]
+    codecs: list[Choice]
+    dialects: list[Choice]
+    live: bool = False
+    file: str | None = None
+    """Name of a recorded stream."""
+
+
+class Recording(msgspec.Struct):
+    """A recorded stream."""
+
+    name: str
+    records: str
+
+
+class Playground:
+    """The routes."""
+
+    def __init__(self, recording: Recording | None = None) -> None:
+        self._recording = recording
+
+    def routes(self) -> list[web.RouteDef]:
+        """For the application."""
+        return [
+            web.get("/inspect/api/choices", self._choices),
+            web.get("/inspect/api/file", self._file),
+            web.post("/inspect/api/steps", self._steps),
+            web.post("/inspect/api/cuts", self._cuts),
+        ]
+
+    async def _choices(self, _request: web.Request) -> web.Response:
+        formats = [FormatChoice(each.name, each.summary, each.sample, diagram(each)) for each in FORMATS]
+        file = self._recording.name if self._recording else None
+        return _json(Choices(formats, _all(CODECS), _all(DIALECTS), file=file))
+
+    async def _file(self, _request: web.Request) -> web.Response:
+        if self._recording is None:
+            raise web.HTTPNotFound
+        return _json(self._recording)
+
+    async def _steps(self, request: web.Request) -> web.Response:
+        return await _made(stepped, request)
+
+    async def _cuts(self, request: web.Request) -> web.Response:
+        return await _made(tried, request)
+
+
+def _all(named: Iterable[object]) -> list[Choice]:
+    return [msgspec.convert(each, Choice, from_attributes=True) for each in named]
+
+
+async def _made(make: Callable[[Asked], T], request: web.Request) -> web.Response:
+    """The answer to what is asked. Raises `Refused` with what to change in it."""
+    try:
+        body = await Incoming(request, BODY_S).whole(BODY_BYTES)
+        asked = msgspec.json.decode(body, type=Asked)
+        answer = await asyncio.to_thread(lambda: msgspec.json.encode(make(asked)))
+    except BrokenOff as lost:
+        raise broken_off() from lost
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise Refused(BAD_REQUEST, f"the body is not what is asked for: {problem}") from problem
+    except (BadOpen, ConfigError, UnknownCodec) as problem:
+        raise Refused(BAD_REQUEST, str(problem)) from problem
+    return _json_bytes(answer)
+
+
+def _json(value: object) -> web.Response:
+    return _json_bytes(msgspec.json.encode(value))
+
+
+def _json_bytes(body: bytes) -> web.Response:
+    return web.Response(body=body, content_type="application/json", headers=HEADERS)
