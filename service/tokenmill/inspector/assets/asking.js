@@ -62,6 +62,6 @@ async function fetched(url, body, signal) {
     throw new Error("The server does not answer.");
   });
   const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(answer.problem ?? `The server answered ${response.status} ${response.statusText}.`);
+  if (!response.ok) throw new Error(answer.problem ?? answer.detail ?? `The server answered ${response.status} ${response.statusText}.`);
   return answer;
 }

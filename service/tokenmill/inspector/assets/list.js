@@ -4,7 +4,7 @@
 import { h } from "./dom.js";
 import { perFrame } from "./timing.js";
 
-const SPARE = 4;
+const SPARE = 2;
 
 /** Rows by number inside of an element that scrolls. */
 export class VirtualList {
