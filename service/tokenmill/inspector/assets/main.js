@@ -13,14 +13,16 @@ import { rested } from "./timing.js";
 /** @typedef {import("./types.js").Choices} Choices */
 /**
  * A view; `read` gets the fields of a link, or null for what is shown to somebody who comes without one.
- * @typedef {{title: string, element: HTMLElement, read: (fields: unknown) => void, link: () => unknown, begun?: boolean}} View
+ * @typedef {{element: HTMLElement, read: (fields: unknown) => void, link: () => unknown}} View
  */
 
 const WRITTEN = 300;
 
 /** The views, and which of them is shown. */
 class Page {
-  /** @type {Map<string, View>} */
+  /** @type {Map<string, () => View>} */
+  #kinds = new Map();
+  /** Views are made when they are first shown. @type {Map<string, View>} */
   #views = new Map();
   #name = "";
 
@@ -30,9 +32,9 @@ class Page {
     this.tabs = new Tabs(found("tabs"), found("views"), (name) => this.#go(name));
     /** Writes the fragment once the changes rest: browsers refuse to be told too often. */
     this.write = rested(WRITTEN, () => this.#write());
-    this.#add("play", this.#play());
-    this.#add("compare", this.#compare());
-    if (choices.file !== null) this.#add("file", this.#file());
+    this.#add("play", "Playground", () => this.#play());
+    this.#add("compare", "Compare", () => this.#compare());
+    if (choices.file !== null) this.#add("file", "Recording", () => this.#file());
     addEventListener("hashchange", () => this.read());
     this.read();
   }
@@ -40,24 +42,25 @@ class Page {
   /** Shows what the fragment says. */
   read() {
     const { view, fields } = readFragment(location.hash);
-    const name = this.#views.has(view) ? view : this.choices.file === null ? "play" : "file";
+    const name = this.#kinds.has(view) ? view : this.choices.file === null ? "play" : "file";
     this.#show(name, fields);
   }
 
-  /** @param {string} name @param {View} view */
-  #add(name, view) {
-    this.#views.set(name, view);
-    this.tabs.add(name, view.title, view.element);
+  /** @param {string} name @param {string} title @param {() => View} make */
+  #add(name, title, make) {
+    this.#kinds.set(name, make);
+    this.tabs.add(name, title);
   }
 
   /** @param {string} name @param {unknown} [fields] */
   #show(name, fields = null) {
     this.#name = name;
     this.tabs.show(name);
-    const view = this.#views.get(name);
-    if (!view || (view.begun && !fields)) return;
-    view.begun = true;
-    view.read(fields);
+    const known = this.#views.get(name);
+    const view = known ?? /** @type {() => View} */ (this.#kinds.get(name))();
+    this.#views.set(name, view);
+    if (!known) this.tabs.fill(name, view.element);
+    if (!known || fields) view.read(fields);
   }
 
   /** @param {string} name */
@@ -78,7 +81,6 @@ class Page {
   #play() {
     const view = new Playground("play", this.choices, { changed: this.write, compare: (state) => this.#compareWith(state) });
     return {
-      title: "Playground",
       element: view.element,
       read: (fields) => view.set(fields ? fromLink(fields) : this.#first()),
       link: () => toLink(view.input.state),
@@ -90,7 +92,6 @@ class Page {
     const view = new Compare("compare", this.choices, this.write);
     const side = (/** @type {unknown} */ fields) => (fields ? fromLink(fields) : this.#first());
     return {
-      title: "Compare",
       element: view.element,
       read: (/** @type {any} */ fields) => view.set(side(fields?.a), side(fields?.b)),
       link: () => ({ a: toLink(view.left.input.state), b: toLink(view.right.input.state) }),
@@ -112,7 +113,6 @@ class Page {
       }
     };
     return {
-      title: "Recording",
       element: h("div", {}, name, view.element),
       read: (fields) => void read(fields),
       link: () => ({ ...toLink(view.input.state), records: undefined, text: undefined }),

@@ -14,6 +14,8 @@ import { lastUpTo, rowStarts } from "./rows.js";
 
 const KEYS = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 };
 const SLACK = 28;
+// With more cuts than this, only the one that the keyboard is at is described: a thousand sliders are slow, and of no use.
+const FEW = 100;
 
 /** A strip of text in rows. Positions are code points of the source; the prompt's end is in front of the text. */
 export class Strip {
@@ -160,6 +162,8 @@ export class Strip {
     const cut = /** @type {number} */ (this.#cuts[which]);
     const at = cut + this.#prompt;
     const near = (/** @type {number} */ point) => plainly(this.#points.slice(point, point + 1));
+    const simple = this.#cuts.length > FEW && which !== this.#current;
+    if (simple) return h("span", { class: "cut", "data-cut": which, "data-testid": "cut" });
     return h("span", {
       class: "cut", role: "slider", tabindex: which === this.#current ? 0 : -1, "data-cut": which, "data-testid": "cut",
       "aria-label": `Cut ${which + 1} of ${this.#cuts.length}`, "aria-valuemin": 1, "aria-valuenow": cut,
@@ -258,6 +262,6 @@ export class Strip {
 
 /** @param {Event} event */
 function cutOf(event) {
-  const handle = /** @type {Element} */ (event.target).closest("[role=slider]");
+  const handle = /** @type {Element} */ (event.target).closest(".cut");
   return handle ? Number(handle.getAttribute("data-cut")) : -1;
 }

@@ -16,20 +16,34 @@ export class Tabs {
     list.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  /** @param {string} name @param {string} title @param {HTMLElement} content */
-  add(name, title, content) {
+  /**
+   * One more tab.
+   * @param {string} name @param {string} title
+   */
+  add(name, title) {
     const tab = h("button", {
       type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, "aria-selected": "false", tabindex: -1,
       click: () => this.chosen(name),
     }, title);
     const panel = h("section", { role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}`, hidden: true },
-      h("h2", { class: "unseen" }, title), content);
+      h("h2", { class: "unseen" }, title));
     this.#tabs.set(name, { tab, panel });
     this.list.append(tab);
     this.panels.append(panel);
   }
 
-  /** @param {string} name */
+  /**
+   * What a tab shows.
+   * @param {string} name @param {HTMLElement} content
+   */
+  fill(name, content) {
+    this.#tabs.get(name)?.panel.append(content);
+  }
+
+  /**
+   * Shows one of them.
+   * @param {string} name
+   */
   show(name) {
     for (const [each, { tab, panel }] of this.#tabs) {
       const on = each === name;
