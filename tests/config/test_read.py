@@ -7,7 +7,9 @@ import pytest
 from tokenmill.config import Config, ExtraOutput, load_config
 from tokenmill.errors import ConfigError
 
-KNOWN = "known are kafka, redis, topics, parser, limits, worker, gateway, tools, front, caller, upstreams, outputs"
+KNOWN = (
+    "known are kafka, redis, topics, parser, limits, worker, gateway, tools, front, caller, inspect, upstreams, outputs"
+)
 
 
 def load(tmp_path: Path, toml: str, environ: dict[str, str] | None = None) -> Config:

@@ -16,7 +16,7 @@ BY_NAME = {
     metric.name: metric for metric in (*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS, *FRONT_METRICS, *CALLER_METRICS)
 }
 
-CONFIGURED = ("kafka", "redis", "worker", "parser", "gateway", "tools", "front", "caller")
+CONFIGURED = ("kafka", "redis", "worker", "parser", "gateway", "tools", "front", "caller", "inspect")
 
 NO_RUNBOOK = {
     "tokenmill_gateway_bytes_sent_total": "load",

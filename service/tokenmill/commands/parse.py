@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from tokenmill.commands.explain import explain, print_explained
 from tokenmill.commands.reading import lines_of, pieces_of
 from tokenmill.commands.settings import config_option, configuration, message_options, opening
+from tokenmill.commands.step import asked, print_steps
 from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent
 from tokenmill.parser import read_options
@@ -29,9 +30,13 @@ UNUSED = {
     "batch": (*_OF_A_MESSAGE, "config_path"),
     "records": _OF_A_MESSAGE,
     "explained": ("codec", "dialect", "config_path"),
+    "stepped": ("config_path",),
     "codec": ("chunk", "reason"),
 }
 """Parameters that are not looked at where another one is given: lines and records bring their own."""
+
+NAMES = {"explained": "explain", "stepped": "step"}
+"""What an option is called where its parameter is called otherwise."""
 
 
 @click.command()
@@ -42,6 +47,7 @@ UNUSED = {
 @click.option("--chunk", type=click.IntRange(1), help="Cut the text into so many characters; else it is taken as read.")
 @click.option("--finish", "reason", default="stop", show_default=True, help="Finish reason of the text.")
 @click.option("--explain", "explained", is_flag=True, help="Show the source of every call beside what was made of it.")
+@click.option("--step", "stepped", is_flag=True, help="Show for every piece what it did, what is held, and the state.")
 @click.option("--batch", is_flag=True, help="FILE has a case a line: name, format, open, tools, chunks, per_chunk.")
 @click.option("--records", is_flag=True, help="FILE has whole records, as `tail --raw` prints them; so has the output.")
 @config_option
@@ -56,6 +62,7 @@ def command(  # noqa: PLR0913 -- one for each option
     chunk: int | None,
     reason: str,
     explained: bool,
+    stepped: bool,
     batch: bool,
     records: bool,
     config_path: Path | None,
@@ -65,8 +72,8 @@ def command(  # noqa: PLR0913 -- one for each option
     Events are printed as they come: readably where a person looks, else as JSON lines. The configuration is only read
     for --records, which answers what the worker would.
     """
-    if explained + batch + records > 1:
-        raise click.UsageError("--explain, --batch and --records are different things; give one of them")
+    if explained + stepped + batch + records > 1:
+        raise click.UsageError("--explain, --step, --batch and --records are different things; give one of them")
     _refuse_unused(click.get_current_context())
     options = opening(format_name, tools, pairs)
     if batch:
@@ -74,6 +81,8 @@ def command(  # noqa: PLR0913 -- one for each option
     elif records:
         settings = SessionSettings.from_config(configuration(config_path))
         _print_json(replay_records(_records(file), settings))
+    elif stepped:
+        print_steps(Terminal(), asked(options, file, codec, chunk, reason, dialect))
     elif explained:
         print_explained(Terminal(), explain(read_options(options), pieces_of(file, chunk), reason))
     else:
@@ -91,7 +100,7 @@ def _refuse_unused(context: click.Context) -> None:
         for option in context.command.get_params(context):
             given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
             if context.params[mode] and given and option.name in others:
-                raise click.UsageError(f"{option.opts[0]} changes nothing beside --{mode.removesuffix('ed')}")
+                raise click.UsageError(f"{option.opts[0]} changes nothing beside --{NAMES.get(mode, mode)}")
 
 
 def _parsed(stream: Stream, source: Iterable[Any], rejected: list[str]) -> Iterator[Any]:

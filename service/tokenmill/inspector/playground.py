@@ -10,7 +10,8 @@ from typing import TypeVar
 import msgspec
 from aiohttp import web
 
-from tokenmill.codecs import CODECS
+from tokenmill.codecs import CODECS, cut_anywhere
+from tokenmill.codecs.sse_stream import SseCodec
 from tokenmill.dialects import DIALECTS
 from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
 from tokenmill.formats import FORMATS
@@ -27,6 +28,9 @@ BODY_BYTES = 8 * MIB
 
 BODY_S = 30.0
 """For a body to come: it comes from this machine."""
+
+RAW = tuple(SseCodec(codec) for codec in CODECS if not cut_anywhere(codec))
+"""The same as raw bytes of a stream, as they are copied out of a terminal or a browser."""
 
 T = TypeVar("T")
 
@@ -83,7 +87,7 @@ class Playground:
     async def _choices(self, _request: web.Request) -> web.Response:
         formats = [FormatChoice(each.name, each.summary, each.sample, diagram(each)) for each in FORMATS]
         file = self._recording.name if self._recording else None
-        return _json(Choices(formats, _all(CODECS), _all(DIALECTS), file=file))
+        return _json(Choices(formats, _all([*CODECS, *RAW]), _all(DIALECTS), file=file))
 
     async def _file(self, _request: web.Request) -> web.Response:
         if self._recording is None:

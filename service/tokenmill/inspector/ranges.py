@@ -51,6 +51,8 @@ class Ranges:
         """Characters of text and reasoning that came out."""
         self._spans = [(0, 0)]
         """Characters told in front of a span, and by how much what follows is further on in the source."""
+        self._coded = (0, 0, 0)
+        """How far text goes that stands otherwise in the source, and from where to where that is."""
         self._call: tuple[int, int] | None = None
         """The source that was complete last, for the events of its end."""
         self._waiting = list[Made]()
@@ -71,9 +73,10 @@ class Ranges:
         return made
 
     def _text(self, event: TextDelta | ReasoningDelta) -> Made:
-        start = self._at(self._told)
+        told, (coded, *there) = self._told, self._coded
         self._told += len(event.delta)
-        made = Made(event, start, self._at(self._told - 1) + 1)
+        start, end = there if told < coded else (self._at(told), self._at(self._told - 1) + 1)
+        made = Made(event, start, end)
         if self._quoted and (event.delta.startswith(self._quoted) or self._quoted.startswith(event.delta)):
             self._settle(made.start, made.end)
         self._quoted = ""
@@ -97,6 +100,7 @@ class Ranges:
         start = at + further
         if span.kind == "coded":  # it stands for the text in front of it
             further += len(span.source) - len(decode_string(span.source))
+            self._coded = (at, at + further - len(span.source), at + further)
             text = next((each for each in reversed(made) if isinstance(each.event, TextDelta | ReasoningDelta)), None)
             if text is not None:
                 text.end = at + further

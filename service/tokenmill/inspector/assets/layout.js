@@ -16,6 +16,7 @@ const LINE = 17;
 const APART = 18;
 const BETWEEN = 24;
 const LONGEST = 44;
+const SHORT = 18;
 const SWEEPS = 8;
 
 /**
@@ -62,7 +63,7 @@ function line({ from, to, labels }, states) {
   const other = /** @type {Item} */ (states.get(to));
   const down = one.rank < other.rank;
   const [top, bottom] = down ? [one, other] : [other, one];
-  const label = item("label", 0, labels.length ? [...new Set(labels)] : [""]);
+  const label = item("label", 0, labels.length ? [...new Set(labels.flatMap(folded))] : [""]);
   // The label is near the state that the move leaves.
   label.rank = down || one.rank === other.rank ? one.rank + 1 : one.rank - 1;
   const between = [];
@@ -70,6 +71,15 @@ function line({ from, to, labels }, states) {
   const chain = one.rank === other.rank ? [one, label, other] : [top, ...between, bottom];
   link(chain, one.rank === other.rank);
   return { from, to, label, chain: down || one.rank === other.rank ? chain : chain.reverse() };
+}
+
+/**
+ * A long label as a line for each of its spellings.
+ * @param {string} label
+ */
+function folded(label) {
+  if (label.length <= SHORT) return [label];
+  return label.split(" or ").map((text, place) => (place ? `or ${text}` : text));
 }
 
 /** @param {Item[]} chain @param {boolean} level */

@@ -1,0 +1,60 @@
+"""`tokenmill parse --step`: the inspector for a terminal, a block of lines for every piece."""
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from tokenmill.commands.reading import pieces_of
+from tokenmill.inspector.ranges import Made
+from tokenmill.inspector.steps import Asked, Step, Stepped, stepped
+from tokenmill.terminal.readable import compact
+
+STYLES = {"piece": "bold", "event": "green", "source": "dim", "held": "yellow", "state": "dim"}
+"""Of the lines."""
+
+
+def asked(
+    options: dict[str, Any], file: BinaryIO, codec: str | None, chunk: int | None, reason: str, dialect: str
+) -> Asked:
+    """What is to be shown: a text as it comes or in pieces, or a captured stream."""
+    common = {"open": options, "dialect": dialect, "format": options.get("format", "plain"), "finish": reason}
+    if codec:
+        return Asked(records=file.read().decode(errors="replace"), codec=codec, **common)
+    pieces, cuts, at = list(pieces_of(file, chunk)), list[int](), 0
+    for piece in pieces:
+        cuts.append(at := at + len(piece))
+    return Asked(text="".join(pieces), cuts=cuts, **common)
+
+
+def print_steps(console: Console, what: Asked) -> None:
+    """Every piece with what it did; coloured where a person looks."""
+    found = stepped(what)
+    for number, step in enumerate(found.steps, 1):
+        for kind, line in _lines(found, number, step):
+            console.print(Text(line, style=STYLES[kind] if console.is_terminal else ""), soft_wrap=True)
+    for problem in found.rejected:
+        console.print(Text(problem, style="red" if console.is_terminal else ""), soft_wrap=True)
+
+
+def _lines(found: Stepped, number: int, step: Step) -> Iterator[tuple[str, str]]:
+    """The kinds of the lines of a piece, and the lines."""
+    yield "piece", f"#{number} {step.kind} {compact(found.source[step.start : step.end])}"
+    for made in step.made:
+        yield "event", f"  {_event(made)}"
+        if made.start < made.end:
+            yield "source", f"    from {made.start} to {made.end}: {compact(found.source[made.start : made.end])}"
+        yield from (("event", f"    {payload}") for payload in made.payloads)
+    if step.held:
+        yield "held", f"  held {compact(step.held)}"
+    if step.pending:
+        yield "held", f"  waits for the next call {compact(step.pending)}"
+    yield "state", f"  in {step.mode}, {step.bytes} bytes"
+
+
+def _event(made: Made) -> str:
+    fields = msgspec.to_builtins(made.event)
+    kind = fields.pop("type")
+    return " ".join([kind, *(f"{name}={compact(value)}" for name, value in fields.items())])

@@ -1,0 +1,62 @@
+"""Whether a text gives the same events wherever it is cut."""
+
+import pytest
+
+from tokenmill.errors import BadOpen
+from tokenmill.events import AnyEvent, ReasoningDelta, TextDelta, TextEnd, ToolInputDelta
+from tokenmill.inspector import cuts as module
+from tokenmill.inspector.cuts import merged, tried
+from tokenmill.inspector.steps import Asked
+
+TEXT = 'a <tool_call>\n{"name":"f","arguments":{"a":1}}\n</tool_call> b'
+
+
+def test_every_place_is_tried() -> None:
+    """And nothing differs, as every format promises."""
+    assert (tried(Asked(text=TEXT, format="hermes")).tried, tried(Asked(text=TEXT, format="hermes")).differs) == (
+        len(TEXT) - 1,
+        None,
+    )
+    assert tried(Asked(text="x")).tried == 0
+
+
+def test_a_long_text_is_cut_at_even_distances(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or it would take minutes."""
+    monkeypatch.setattr(module, "TRIED", 10)
+    assert tried(Asked(text="x" * 95)).tried == 10
+
+
+def test_the_first_cut_that_differs_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the events beside those of one piece; here of a comparison that joins nothing."""
+    monkeypatch.setattr(module, "merged", list)
+    differs = tried(Asked(text="abc")).differs
+    assert differs is not None
+    assert (differs.cut, len(differs.events), len(differs.expected)) == (1, 6, 5)
+
+
+def test_deltas_of_one_thing_are_joined() -> None:
+    """Others are not, and nothing else is."""
+    events: list[AnyEvent] = [
+        TextDelta("t0", "a"),
+        TextDelta("t0", "b"),
+        TextDelta("t1", "c"),
+        ReasoningDelta("t1", "d"),
+        TextEnd("t1"),
+        TextEnd("t1"),
+        ToolInputDelta("c", "e"),
+        ToolInputDelta("c", "f"),
+    ]
+    assert merged(events) == [
+        TextDelta("t0", "ab"),
+        TextDelta("t1", "c"),
+        ReasoningDelta("t1", "d"),
+        TextEnd("t1"),
+        TextEnd("t1"),
+        ToolInputDelta("c", "ef"),
+    ]
+
+
+def test_what_can_t_be_parsed_is_said() -> None:
+    """As for steps."""
+    with pytest.raises(BadOpen, match="unknown format"):
+        tried(Asked(format="herms"))

@@ -1,0 +1,71 @@
+"""The files of the page, and what a browser may do with them."""
+
+from importlib.resources import files
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from tokenmill.inspector.page import ASSETS, INDEX, TYPES, Page, assets
+
+PAGE_BYTES = 100 * 1024
+"""All files together, as they are."""
+
+
+def app() -> web.Application:
+    """The files alone."""
+    made = web.Application()
+    made.add_routes(Page().routes())
+    return made
+
+
+def test_every_file_of_the_folder_is_served_and_no_other() -> None:
+    """One that is forgotten in the list would be missed by the page."""
+    folder = files("tokenmill.inspector") / "assets"
+    assert sorted(ASSETS) == sorted(entry.name for entry in folder.iterdir())
+
+
+def test_the_page_is_small() -> None:
+    """It is read by people, too."""
+    assert sum(len(asset.body) for asset in assets().values()) <= PAGE_BYTES
+
+
+def test_nothing_in_the_page_s_text_runs_or_is_styled() -> None:
+    """The policy would refuse it; nor does a file load anything from elsewhere."""
+    text = assets()[INDEX].body.decode()
+    assert "<script>" not in text
+    assert "style=" not in text
+    for asset in assets().values():
+        assert b"https://" not in asset.body.replace(b"http://www.w3.org/", b"")
+        assert b"innerHTML" not in asset.body
+
+
+@pytest.mark.parametrize("name", ["", *ASSETS])
+async def test_a_file_comes_with_its_policy(name: str) -> None:
+    """And is asked for again only if it has changed."""
+    async with TestClient(TestServer(app())) as client:
+        async with client.get(f"/inspect/{name}") as answer:
+            body = await answer.read()
+        async with client.get(f"/inspect/{name}", headers={"if-none-match": answer.headers["etag"]}) as again:
+            assert (again.status, await again.read()) == (304, b"")
+    assert body == assets()[name or INDEX].body
+    assert answer.content_type == TYPES[(name or INDEX).rpartition(".")[2]]
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("name", ["page.py", "..%2fpage.py", "none.js"])
+async def test_nothing_else_is_served(name: str) -> None:
+    """A name never becomes a path."""
+    async with TestClient(TestServer(app())) as client, client.get(f"/inspect/{name}") as answer:
+        assert answer.status == 404
+
+
+async def test_the_address_without_a_slash_leads_to_the_page() -> None:
+    """Names of files are beside it."""
+    async with (
+        TestClient(TestServer(app())) as client,
+        client.get("/inspect", allow_redirects=False) as answer,
+    ):
+        assert (answer.status, answer.headers["location"]) == (308, "/inspect/")

@@ -1,0 +1,110 @@
+"""What the page asks for."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from tokenmill.formats import FORMATS
+from tokenmill.gateway.deadlines import Deadlines
+from tokenmill.inspector import playground as module
+from tokenmill.inspector.host import inspector_app
+from tokenmill.inspector.playground import Recording
+
+CALL = '<tool_call>\n{"name":"f","arguments":{"a":1}}\n</tool_call>'
+
+
+async def asked(path: str, body: Any = None, recording: Recording | None = None, **headers: str) -> tuple[int, Any]:
+    """The status and the JSON of an answer."""
+    app = inspector_app(recording, Deadlines())
+    method, data = ("GET", None) if body is None else ("POST", body)
+    async with (
+        TestClient(TestServer(app)) as client,
+        client.request(method, f"/inspect/api/{path}", json=data, headers=headers) as answer,
+    ):
+        return answer.status, await answer.json(content_type=None)
+
+
+async def test_everything_there_is_can_be_chosen() -> None:
+    """A format with its sample and its diagram."""
+    status, choices = await asked("choices")
+    assert status == 200
+    assert [each["name"] for each in choices["formats"]] == [each.name for each in FORMATS]
+    hermes = next(each for each in choices["formats"] if each["name"] == "hermes")
+    assert {"from": "text", "to": "section0", "labels": ["<tool_call>"]} in hermes["diagram"]["moves"]
+    assert {"native", "sse+openai"} <= {each["name"] for each in choices["codecs"]}
+    assert {"native", "openai"} <= {each["name"] for each in choices["dialects"]}
+    assert (choices["live"], choices["file"]) == (False, None)
+
+
+async def test_the_steps_of_a_text_are_told() -> None:
+    """The parser runs here."""
+    status, found = await asked("steps", {"text": CALL, "format": "hermes", "cuts": [5]})
+    assert status == 200
+    assert found["source"] == CALL
+    made = [made for step in found["steps"] for made in step["made"]]
+    call = next(each for each in made if each["event"]["type"] == "tool-call")
+    assert CALL[call["start"] : call["end"]] == CALL.removesuffix("\n</tool_call>")
+
+
+async def test_cuts_are_tried() -> None:
+    """All of them."""
+    assert await asked("cuts", {"text": CALL, "format": "hermes"}) == (200, {"tried": len(CALL) - 1, "differs": None})
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ({"format": "herms"}, "unknown format 'herms'"),
+        ({"dialect": "opnai"}, "opnai"),
+        ({"records": "{}", "codec": "opnai"}, "opnai"),
+        ({"txt": "x"}, "txt"),
+        ([], "object"),
+    ],
+)
+async def test_what_can_t_be_had_says_what_to_change(body: Any, detail: str) -> None:
+    """In words that the page shows."""
+    status, problem = await asked("steps", body)
+    assert status == 400
+    assert detail in problem["detail"]
+
+
+async def test_a_body_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read into memory."""
+    monkeypatch.setattr(module, "BODY_BYTES", 100)
+    status, problem = await asked("steps", {"text": "x" * 200})
+    assert (status, problem["type"]) == (413, "urn:tokenmill:problem:too-large")
+
+
+async def test_a_recorded_stream_is_there_if_there_is_one() -> None:
+    """With its name."""
+    recording = Recording("stream.txt", "data: {}\n\n")
+    assert await asked("file", recording=recording) == (200, {"name": "stream.txt", "records": "data: {}\n\n"})
+    assert (await asked("choices", recording=recording))[1]["file"] == "stream.txt"
+    assert (await asked("file"))[0] == 404
+
+
+async def test_others_are_served_while_a_long_text_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is parsed in a thread."""
+    loop, began, goes_on = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+
+    def slow(_asked: module.Asked) -> str:
+        loop.call_soon_threadsafe(began.set)
+        asyncio.run_coroutine_threadsafe(goes_on.wait(), loop).result(30)
+        return "over"
+
+    monkeypatch.setattr(module, "stepped", slow)
+    async with TestClient(TestServer(inspector_app(None, Deadlines()))) as client:
+        waiting = asyncio.create_task(client.post("/inspect/api/steps", json={}))
+        await began.wait()
+        async with client.get("/inspect/api/choices") as answer:
+            assert answer.status == 200
+        goes_on.set()
+        assert await (await waiting).json() == "over"
+
+
+@pytest.mark.parametrize(("name", "status"), [("origin", 403), ("host", 421)])
+async def test_foreign_pages_can_t_ask(name: str, status: int) -> None:
+    """Nor under a name that is not this machine's."""
+    assert (await asked("steps", {"text": "x"}, **{name: "http://evil.example"[7 * (name == "host") :]}))[0] == status

@@ -1,0 +1,117 @@
+"""What the parser makes of a text or a captured stream, piece by piece."""
+
+import msgspec
+import pytest
+
+from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
+from tokenmill.events import Finish, ReasoningDelta, TextDelta, ToolCall
+from tokenmill.inspector import steps as module
+from tokenmill.inspector.steps import Asked, Step, Stepped, stepped
+from tokenmill.library import Parser
+
+CALL = '<tool_call>\n{"name":"f","arguments":{"a":1}}\n</tool_call>'
+TEXT = f"a {CALL} b"
+
+RECORDS = (
+    '{"id":"c","choices":[{"index":0,"delta":{"reasoning_content":"Hm. "}}]}',
+    '{"id":"c","choices":[{"index":1,"delta":{"content":"other"}}]}',
+    "no JSON",
+    '{"id":"c","choices":[{"index":0,"delta":{"content":"Hi <"}}]}',
+    (
+        '{"id":"c","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f",'
+        '"arguments":"{}"}}]}}]}'
+    ),
+    '{"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":{"total_tokens":3}}',
+)
+
+STREAM = "\n".join(RECORDS)
+
+
+def said(found: Stepped, step: Step) -> str:
+    return found.source[step.start : step.end]
+
+
+def test_each_piece_says_where_the_parser_is_behind_it() -> None:
+    """What is held, in which mode, and what it takes to save it."""
+    found = stepped(Asked(text=TEXT, format="hermes", cuts=[9, 4, 20, 4, 0, 999]))
+    assert [said(found, step) for step in found.steps] == [TEXT[:4], TEXT[4:9], TEXT[9:20], TEXT[20:], ""]
+    assert [(step.held, step.mode) for step in found.steps[:3]] == [
+        ("<t", "text"),
+        ("<tool_c", "text"),
+        ("", "section0_call0"),
+    ]
+    assert all(step.bytes > 0 for step in found.steps)
+    assert found.source == TEXT
+
+
+def test_the_events_are_those_of_the_library() -> None:
+    """Ids of calls aside: looking changes nothing."""
+    found = stepped(Asked(text=TEXT, format="hermes", chunk=3))
+    parser = Parser("hermes", identity="inspect")
+    expected = [event for at in range(0, len(TEXT), 3) for event in parser.feed(TEXT[at : at + 3])] + parser.finish()
+    assert [made.event for step in found.steps for made in step.made] == expected
+
+
+def test_a_captured_stream_is_read_by_its_codec() -> None:
+    """One choice of it; what the provider separated is source, too, and a record that can't be read is told."""
+    found = stepped(Asked(records=STREAM, codec="openai", format="hermes"))
+    assert [step.kind for step in found.steps] == ["reasoning", "text", "tool_calls", "finish"]
+    assert found.source.startswith("Hm. Hi <[{")
+    assert [problem.partition(":")[0] for problem in found.rejected] == ["record 3"]
+    made = [made for step in found.steps for made in step.made]
+    marked = {type(each.event): found.source[each.start : each.end] for each in made}
+    assert marked[ReasoningDelta] == "Hm. "
+    assert [found.source[m.start : m.end] for m in made if isinstance(m.event, TextDelta)] == ["Hi ", "<"]
+    assert marked[ToolCall].startswith('[{"index":0')
+    assert [m.event.usage for m in made if isinstance(m.event, Finish)] == [{"total_tokens": 3}]
+
+
+def test_raw_bytes_of_a_stream_may_be_pasted() -> None:
+    """Blank lines count there."""
+    raw = "".join(f"data: {line}\n\n" for line in RECORDS if line.startswith("{"))
+    found = stepped(Asked(records=raw, codec="sse+openai", format="hermes", choice=1))
+    assert found.source == "other"
+
+
+def test_the_prompt_s_end_is_part_of_the_source() -> None:
+    """It is read in front of the model's first text, and said to be none of it."""
+    found = stepped(Asked(text="x</think>y", format="minimax_m2"))
+    assert found.source[found.prompt :] == "x</think>y"
+
+
+def test_a_dialect_s_payloads_stand_beside_the_events() -> None:
+    """As a worker would publish them."""
+    found = stepped(Asked(text="Hi", format="plain", dialect="openai"))
+    payloads = [payload for step in found.steps for made in step.made for payload in made.payloads]
+    assert msgspec.json.decode(payloads[0])["choices"][0]["delta"]["content"] == "Hi"
+    assert payloads[-1] == "[DONE]"
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        (Asked(format="herms"), BadOpen),
+        (Asked(open={"formt": "hermes"}), BadOpen),
+        (Asked(dialect="opnai"), ConfigError),
+        (Asked(records="x", codec="opnai"), UnknownCodec),
+    ],
+)
+def test_what_can_t_be_had_is_said(asked: Asked, problem: type[Exception]) -> None:
+    """With words for whoever asked."""
+    with pytest.raises(problem, match="unknown"):
+        stepped(asked)
+
+
+def test_what_is_too_long_to_be_shown_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text and pieces are capped."""
+    monkeypatch.setattr(module, "SOURCE_CHARS", 10)
+    monkeypatch.setattr(module, "STEPS", 3)
+    with pytest.raises(BadOpen, match="11 characters"):
+        stepped(Asked(text="x" * 11))
+    with pytest.raises(BadOpen, match="5 pieces"):
+        stepped(Asked(text="x" * 5, chunk=1))
+
+
+def test_half_a_pair_of_surrogates_has_no_bytes() -> None:
+    """It becomes U+FFFD, as a worker would have it."""
+    assert stepped(Asked(text="a\ud800b")).source == "a\ufffdb"
