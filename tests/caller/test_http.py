@@ -10,12 +10,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from aiohttp.client_proto import ResponseHandler
 
 from tests.support.model_servers.openai_like import OpenAiLike
 from tests.support.model_servers.speech import Script
 from tests.support.raw_server import SSE, Then, answer, chunk, raw_server
-from tests.support.stage import until
 from tokenmill.caller import http as module
 from tokenmill.caller.failure import RAW_CHARS, UpstreamFailed
 from tokenmill.caller.http import Http, message_of
@@ -62,29 +60,6 @@ async def test_a_call_is_posted_as_json_and_its_answer_comes_in_pieces() -> None
     assert {b"authorization: bearer sk-secret-key", b"content-type: application/json"} <= said
     assert b"accept-encoding: identity" in said
     assert body == b'{"a":"b"}'
-
-
-async def test_what_comes_while_a_piece_is_looked_at_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many small pieces cost one read, where an answer is left alone for a while."""
-    reads = list[bytes]()
-    received = ResponseHandler.data_received
-
-    def counted(protocol: ResponseHandler, data: bytes) -> None:
-        reads.extend([data] if data else [])  # the client calls it without any to go on
-        received(protocol, data)
-
-    monkeypatch.setattr(ResponseHandler, "data_received", counted)
-    words = [chunk(b"%d " % number) for number in range(9)]
-    async with (
-        raw_server(SSE + words[0], *words[1:], b"0\r\n\r\n", then="again") as server,
-        Http() as http,
-        aclosing(http.streamed(server.url, CALL, HEADERS, upstream())) as pieces,
-    ):
-        came = [await anext(pieces)]
-        await until(lambda: server.answers, "the whole answer")
-        came += [piece async for piece in pieces]
-    assert came == [b"0 ", b"1 2 3 4 5 6 7 8 "]
-    assert len(reads) == 2
 
 
 async def test_a_server_that_is_not_there_can_t_be_reached() -> None:

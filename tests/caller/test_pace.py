@@ -2,14 +2,22 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 import pytest
+from aiohttp.client_proto import ResponseHandler
 from msgspec import UNSET
 
+from tests.support.raw_server import SSE, chunk, raw_server
 from tests.support.stage import until
 from tokenmill.caller.generation import Generation
+from tokenmill.caller.http import Http
+from tokenmill.caller.kinds import Call
 from tokenmill.caller.pace import MOST_S, joined, pause_s
 from tokenmill.codecs import Chunk, ProviderPart
+from tokenmill.config import Upstream
+
+UPSTREAM = Upstream(models=["m"], urls=["http://a"])
 
 
 @pytest.mark.parametrize(
@@ -106,3 +114,26 @@ def test_a_piece_of_one_chunk_is_left_as_it_is() -> None:
     chunks = [Chunk(delta="a")]
     assert joined(chunks) is chunks
     assert joined([]) == []
+
+
+async def test_what_comes_while_a_piece_is_looked_at_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many small pieces cost one read, where an answer is left alone for a while."""
+    reads = list[bytes]()
+    received = ResponseHandler.data_received
+
+    def counted(protocol: ResponseHandler, data: bytes) -> None:
+        reads.extend([data] if data else [])  # the client calls it without any to go on
+        received(protocol, data)
+
+    monkeypatch.setattr(ResponseHandler, "data_received", counted)
+    words = [chunk(b"%d " % number) for number in range(9)]
+    async with (
+        raw_server(SSE + words[0], *words[1:], b"0\r\n\r\n", then="again") as server,
+        Http() as http,
+        aclosing(http.streamed(server.url, Call("/v1/x", {}), {}, UPSTREAM)) as pieces,
+    ):
+        came = [await anext(pieces)]
+        await until(lambda: server.answers, "the whole answer")
+        came += [piece async for piece in pieces]
+    assert came == [b"0 ", b"1 2 3 4 5 6 7 8 "]
+    assert len(reads) == 2
