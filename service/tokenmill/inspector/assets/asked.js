@@ -17,10 +17,14 @@ export class Asked {
   /**
    * @param {() => import("./types.js").State} state
    * @param {(run: Run) => void} answered
+   * @param {() => void} [failed]
+   * @param {typeof Run} [Kind] what an answer is kept as
    */
-  constructor(state, answered) {
+  constructor(state, answered, failed = () => {}, Kind = Run) {
     this.state = state;
     this.answered = answered;
+    this.failed = failed;
+    this.Kind = Kind;
     this.status = h("p", { role: "status", class: "status", "data-testid": "status" });
     this.problem = h("div", { role: "alert", class: "problem", "data-testid": "problem" });
     /** Asks once the changes rest. */
@@ -33,7 +37,7 @@ export class Asked {
       this.#ask(toRequest(this.state()));
     } catch (problem) {
       this.#line.end();
-      this.say(/** @type {Error} */ (problem).message);
+      this.#fail(/** @type {Error} */ (problem).message);
     }
   }
 
@@ -42,11 +46,17 @@ export class Asked {
     /** @type {Run | null} */
     let run = null;
     this.#line.ask("api/steps", body, ({ head, batch, done, problem }) => {
-      if (head) run = new Run(head);
+      if (head) run = new this.Kind(head);
       if (batch) run?.add(batch);
-      if (problem) this.say(problem);
+      if (problem) this.#fail(problem);
       if (done && run) this.#done(run);
     });
+  }
+
+  /** @param {string} problem */
+  #fail(problem) {
+    this.say(problem);
+    this.failed();
   }
 
   /** @param {Run} run */

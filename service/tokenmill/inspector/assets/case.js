@@ -3,6 +3,7 @@
 
 import { pieces } from "./cuts.js";
 import { button, h, labelled } from "./dom.js";
+import { escaped } from "./hidden.js";
 import { jsonFields, oneOrMany } from "./state.js";
 
 /** A field with the line, and a button that copies it. */
@@ -23,7 +24,7 @@ export class TestCase {
     this.said.textContent = "";
     if (!this.element.open) return;
     try {
-      this.line.value = JSON.stringify(caseOf(this.name.value, this.input()));
+      this.line.value = escaped(JSON.stringify(caseOf(this.name.value, this.input())));
     } catch (problem) {
       this.line.value = /** @type {Error} */ (problem).message;
     }

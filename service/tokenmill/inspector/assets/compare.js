@@ -6,7 +6,7 @@ import { button, h } from "./dom.js";
 import { compared } from "./diff.js";
 import { plainly } from "./hidden.js";
 import { Input } from "./input.js";
-import { Joined } from "./joined.js";
+import { JoinedRun } from "./joined.js";
 import { VirtualList } from "./list.js";
 import { longText } from "./long.js";
 
@@ -56,6 +56,7 @@ export class Compare {
   }
 
   #draw() {
+    if (!this.left.lines || !this.right.lines) return;
     this.#pairs = compared(this.left.lines, this.right.lines);
     const other = this.#pairs.filter(({ same }) => !same).length;
     const all = this.#pairs.length.toLocaleString("en");
@@ -73,7 +74,7 @@ export class Compare {
       class: `pair-row ${same ? "" : "differs"}`, role: "option", id: `${this.id}-row-${row}`, "data-row": row,
       "data-testid": "compared-row", "data-same": String(same), "aria-selected": String(row === this.#chosen),
       "aria-setsize": this.#pairs.length, "aria-posinset": row + 1,
-    }, h("span", { class: "sign" }, same ? "=" : "≠"), cell(this.left.lines[left], "A"), cell(this.right.lines[right], "B"));
+    }, h("span", { class: "sign" }, same ? "=" : "≠"), cell(this.left.lines?.[left], "A"), cell(this.right.lines?.[right], "B"));
   }
 
   /** @param {KeyboardEvent} event */
@@ -92,14 +93,14 @@ export class Compare {
     this.#chosen = row;
     this.box.setAttribute("aria-activedescendant", `${this.id}-row-${row}`);
     this.list.reveal(row);
-    this.detail.replaceChildren(whole("A", this.left.lines[pair.left]), whole("B", this.right.lines[pair.right]));
+    this.detail.replaceChildren(whole("A", this.left.lines?.[pair.left]), whole("B", this.right.lines?.[pair.right]));
   }
 }
 
 /** One of the two: an input and its joined events. */
 class Side {
-  /** @type {string[]} */
-  lines = [];
+  /** Null as long as there is no answer. @type {string[] | null} */
+  lines = null;
 
   /**
    * @param {string} id @param {string} name @param {import("./types.js").Choices} choices
@@ -113,9 +114,9 @@ class Side {
     });
     this.asked = new Asked(() => this.input.state, (run) => {
       this.input.answered(run);
-      this.lines = linesOf(run);
+      this.lines = /** @type {JoinedRun} */ (run).lines();
       answered();
-    });
+    }, () => (this.lines = null), JoinedRun);
     this.element = h("section", { "aria-label": name }, h("h3", {}, name), this.input.element, this.asked.problem, this.asked.status);
   }
 
@@ -124,14 +125,6 @@ class Side {
     this.input.set(state);
     this.asked.now();
   }
-}
-
-/** @param {import("./run.js").Run} run */
-function linesOf(run) {
-  const joined = new Joined();
-  for (const { event } of run.made) joined.add(event);
-  joined.end();
-  return joined.lines;
 }
 
 /** @param {string | undefined} line @param {string} side */

@@ -100,7 +100,12 @@ export class Form {
     const file = h("input", { type: "file", id: `${this.id}-file`, change: () => void this.#file(file.files?.[0]) });
     const json = h("details", {}, h("summary", {}, "Tools and options"),
       labelled("Tools, a JSON list as in OpenAI's API", this.tools), labelled("Options of the message, a JSON object", this.open));
-    return h("div", { class: "form", id: `${this.id}-form` },
+    const drop = (/** @type {DragEvent} */ event) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      if (event.type === "drop") void this.#file(event.dataTransfer.files[0]);
+    };
+    return h("div", { class: "form", id: `${this.id}-form`, dragover: drop, drop },
       h("div", { class: "field input" }, this.inputLabel, this.input, this.large,
         h("div", { class: "bar" }, button("Sample of the format", () => this.#sample(), { id: `${this.id}-sample` }), labelled("From a file", file))),
       h("div", { class: "fields" },

@@ -60,6 +60,15 @@ export function plainly(text) {
 }
 
 /**
+ * JSON in which what can't be seen is written as escapes.
+ * @param {string} json
+ */
+export function escaped(json) {
+  const units = (/** @type {string} */ text) => [...Array(text.length).keys()].map((at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, "0")}`);
+  return json.split(SPLIT).map((part, place) => (place % 2 ? units(part).join("") : part)).join("");
+}
+
+/**
  * A box around an escape.
  * @param {string} label
  */

@@ -1,10 +1,12 @@
 // @ts-check
 /** Events with neighbouring deltas joined, as lines of JSON: what stays the same however the text is cut. */
 
+import { Run } from "./run.js";
+
 const OF_A_RUN = new Set(["seq", "time", "conversation_id", "message_id"]);
 
-/** Lines that grow with each batch of events. */
-export class Joined {
+/** Lines that grow with each event. */
+class Joined {
   /** @type {string[]} */
   lines = [];
   /** @type {import("./types.js").Event | null} */
@@ -14,7 +16,7 @@ export class Joined {
 
   /** @param {import("./types.js").Event} event */
   add(event) {
-    if (this.#last && typeof event.delta === "string" && keyOf(event) === keyOf(this.#last)) {
+    if (this.#last && typeof event.delta === "string" && alike(event, this.#last)) {
       this.#deltas.push(event.delta);
       return;
     }
@@ -34,7 +36,24 @@ export class Joined {
   }
 }
 
-/** @param {import("./types.js").Event} event */
-function keyOf({ type, choice, id, argument }) {
-  return [type, choice, id, argument].join("\n");
+/** @param {import("./types.js").Event} one @param {import("./types.js").Event} other */
+function alike(one, other) {
+  return one.type === other.type && one.id === other.id && one.argument === other.argument && one.choice === other.choice;
+}
+
+/** A run that joins its events as they come, so that a long one is not joined in one go. */
+export class JoinedRun extends Run {
+  #joined = new Joined();
+
+  /** @override @param {import("./types.js").Batch} batch */
+  add(batch) {
+    super.add(batch);
+    for (const { event } of batch.made) this.#joined.add(event);
+  }
+
+  /** The lines of all events. */
+  lines() {
+    this.#joined.end();
+    return this.#joined.lines;
+  }
 }

@@ -26,13 +26,14 @@ export class Playground {
     this.choices = choices;
     this.to = to;
     this.input = new Input(id, choices, () => this.#changed());
-    this.asked = new Asked(() => this.input.state, (run) => this.#answered(run));
+    this.asked = new Asked(() => this.input.state, (run) => this.#answered(run), () => (this.results.hidden = true));
     this.events = new EventList(`${id}-events`, (made, reveal) => this.#mark(made, reveal));
-    this.stepper = new Stepper(id, (step) => this.#stepped(step));
+    this.stepper = new Stepper(id, (step, moved) => this.#stepped(step, moved));
     this.cards = new Cards();
     this.diagrams = new Diagrams();
     this.check = new Check(id, () => this.input.state, (cut) => this.#cutAt(cut));
     this.testCase = new TestCase(id, () => this.input);
+    this.results = this.#results();
     this.element = this.#layout(id);
   }
 
@@ -53,12 +54,15 @@ export class Playground {
       said.textContent = (await copy(location.href)) ? "Copied." : "The link is in the address bar.";
     }, { id: `${id}-link` });
     const compare = button("Compare with …", () => this.to.compare(this.input.state), { id: `${id}-compare` });
-    const results = h("div", { class: "results" },
-      h("div", { class: "column" }, section("Parser at this step", this.stepper.facts), section("Answer", this.cards.element)),
-      h("div", { class: "column" }, section("Events", this.events.box, this.events.detail), section("State diagram", this.diagrams.element)));
     return h("div", { class: "play", keydown: (/** @type {KeyboardEvent} */ event) => this.#key(event) },
       this.input.element, this.asked.problem, h("div", { class: "bar" }, link, compare, this.check.button, said), this.check.element,
-      this.testCase.element, this.stepper.element, this.asked.status, results);
+      this.testCase.element, this.stepper.element, this.asked.status, this.results);
+  }
+
+  #results() {
+    return h("div", { class: "results" },
+      h("div", { class: "column" }, section("Parser at this step", this.stepper.facts), section("Answer", this.cards.element)),
+      h("div", { class: "column" }, section("Events", this.events.box, this.events.detail), section("State diagram", this.diagrams.element)));
   }
 
   #changed() {
@@ -79,12 +83,13 @@ export class Playground {
   /** @param {import("./run.js").Run} run */
   #answered(run) {
     this.#run = run;
+    this.results.hidden = false;
     this.input.answered(run);
     this.stepper.show(run, this.input.state.step);
   }
 
-  /** @param {number} number */
-  #stepped(number) {
+  /** @param {number} number @param {boolean} moved */
+  #stepped(number, moved) {
     const run = this.#run;
     const step = run?.steps[number - 1];
     if (!run || !step) return;
@@ -94,7 +99,8 @@ export class Playground {
     this.cards.show(run, step.last);
     this.diagrams.light(step.mode);
     this.input.strip.paint({ step, held: heldIn(run, step) });
-    this.input.strip.reveal(step.start);
+    // A new answer leaves the strip where somebody works on its cuts.
+    if (moved) this.input.strip.reveal(step.start);
   }
 
   /** @param {import("./types.js").Made | null} made @param {boolean} reveal */

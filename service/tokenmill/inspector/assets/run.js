@@ -3,7 +3,6 @@
 
 import { Blocks } from "./blocks.js";
 import { Points } from "./points.js";
-import { lastUpTo } from "./rows.js";
 
 /** What the parser made of a source. It is filled in batches. */
 export class Run {
@@ -35,16 +34,5 @@ export class Run {
   /** Where pieces end, as positions in the source. */
   ends() {
     return [...new Set(this.steps.map((step) => step.end))].filter((end) => end > 0 && end < this.points.length);
-  }
-
-  /**
-   * The number of the step that made an event.
-   * @param {number} event
-   */
-  stepOf(event) {
-    return lastUpTo(
-      this.steps.map((step) => step.first),
-      event,
-    );
   }
 }

@@ -16,7 +16,8 @@ export class Stepper {
   #step = 0;
 
   /**
-   * @param {string} id @param {(step: number) => void} changed told the number of the step, from 1
+   * @param {string} id @param {(step: number, moved: boolean) => void} changed told the number of the step, from 1, and
+   *   whether somebody went there
    */
   constructor(id, changed) {
     this.changed = changed;
@@ -37,7 +38,7 @@ export class Stepper {
     this.#run = run;
     this.range.max = String(Math.max(1, run.steps.length));
     this.#step = 0;
-    this.go(step || run.steps.length);
+    this.go(step || run.steps.length, false);
   }
 
   /**
@@ -50,16 +51,16 @@ export class Stepper {
 
   /**
    * Goes to a step, as far as there are steps.
-   * @param {number} step
+   * @param {number} step @param {boolean} [moved]
    */
-  go(step) {
+  go(step, moved = true) {
     if (!this.#run) return;
     const count = this.#run.steps.length;
     const to = Math.max(Math.min(1, count), Math.min(step, count));
     if (to === this.#step) return;
     this.#step = to;
     this.#draw(this.#run, count);
-    this.changed(to);
+    this.changed(to, moved);
   }
 
   /** @param {Run} run @param {number} count */
