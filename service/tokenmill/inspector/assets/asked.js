@@ -2,25 +2,19 @@
 /** An input that is asked again whenever it changes: the newest answer counts, problems are said. */
 
 import { Line } from "./api.js";
-import { h } from "./dom.js";
+import { count, h, rested } from "./dom.js";
 import { plainly } from "./hidden.js";
 import { Run } from "./run.js";
 import { toRequest } from "./state.js";
-import { rested } from "./timing.js";
-
-const REST = 200;
 
 /** Asks for the steps of a state. */
 export class Asked {
   #line = new Line();
 
   /**
-   * @param {() => import("./types.js").State} state
-   * @param {(run: Run) => void} answered
-   * @param {() => void} [failed]
-   * @param {typeof Run} [Kind] what an answer is kept as
+   * @param {() => State} state @param {(run: Run) => void} answered @param {() => void} failed @param {typeof Run} [Kind]
    */
-  constructor(state, answered, failed = () => {}, Kind = Run) {
+  constructor(state, answered, failed, Kind = Run) {
     this.state = state;
     this.answered = answered;
     this.failed = failed;
@@ -28,15 +22,15 @@ export class Asked {
     this.status = h("p", { role: "status", class: "status", "data-testid": "status" });
     this.problem = h("div", { role: "alert", class: "problem", "data-testid": "problem" });
     /** Asks once the changes rest. */
-    this.soon = rested(REST, () => this.now());
+    this.soon = rested(200, () => this.now());
   }
 
   /** Asks now. */
   now() {
+    this.#line.end();
     try {
       this.#ask(toRequest(this.state()));
     } catch (problem) {
-      this.#line.end();
       this.#fail(/** @type {Error} */ (problem).message);
     }
   }
@@ -53,28 +47,22 @@ export class Asked {
     });
   }
 
-  /** @param {string} problem */
-  #fail(problem) {
-    this.say(problem);
-    this.failed();
-  }
-
   /** @param {Run} run */
   #done(run) {
-    this.say(...run.rejected.map((text) => `Can't be read: ${text}`));
-    const count = (/** @type {number} */ number, /** @type {string} */ name) => `${number.toLocaleString("en")} ${name}${number === 1 ? "" : "s"}`;
+    this.say(...run.rejected.map((text) => `${run.rejected.length} can't be read: ${text}`));
     this.status.textContent = `${count(run.made.length, "event")} in ${count(run.steps.length, "step")}`;
     this.answered(run);
   }
 
-  /**
-   * Says what is wrong; nothing, if nothing is.
-   * @param {...string} problems
-   */
+  /** @param {string} problem */
+  #fail(problem) {
+    this.say(problem);
+    this.status.textContent = "";
+    this.failed();
+  }
+
+  /** Says what is wrong; nothing, if nothing is. @param {...string} problems */
   say(...problems) {
-    const shown = problems.slice(0, 5).map((text) => h("p", {}, plainly(text)));
-    if (problems.length > 5) shown.push(h("p", {}, `and ${problems.length - 5} more`));
-    this.problem.replaceChildren(...shown);
-    if (problems.length) this.status.textContent = "";
+    this.problem.replaceChildren(...problems.slice(0, 5).map((text) => h("p", {}, plainly(text))));
   }
 }

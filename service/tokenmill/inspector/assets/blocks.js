@@ -3,26 +3,20 @@
 
 import { lastUpTo } from "./rows.js";
 
-/** @typedef {import("./types.js").Event} Event */
-/** @typedef {"text" | "reasoning" | "call" | "part" | "error" | "finish"} Kind */
-
 /** Pieces of text, each with the number of the event that brought it. */
-export class Pieces {
+class Pieces {
   /** @type {number[]} */
   #at = [];
   /** @type {string[]} */
   #texts = [];
 
-  /** @param {number} number @param {string} text */
+  /** One more. @param {number} number @param {unknown} text */
   add(number, text) {
     this.#at.push(number);
-    this.#texts.push(text);
+    this.#texts.push(String(text));
   }
 
-  /**
-   * What there was before an event.
-   * @param {number} end
-   */
+  /** What there was before an event. @param {number} end */
   before(end) {
     return this.#texts.slice(0, lastUpTo(this.#at, end - 1) + 1).join("");
   }
@@ -32,45 +26,36 @@ export class Pieces {
 export class Block {
   /** @type {number[]} */
   #numbers = [];
-  /** @type {[number, Event][]} */
+  /** @type {[number, NativeEvent][]} */
   #others = [];
   /** Text of a block, or source of a call's arguments. */
   deltas = new Pieces();
   /** @type {Map<string, Pieces>} */
   arguments = new Map();
 
-  /** @param {Kind} kind @param {string} key @param {number} first */
-  constructor(kind, key, first) {
+  /** @param {string} kind */
+  constructor(kind) {
     this.kind = kind;
-    this.key = key;
-    this.first = first;
   }
 
-  /** @param {number} number @param {Event} event */
+  /** One more event. @param {number} number @param {NativeEvent} event */
   add(number, event) {
     this.#numbers.push(number);
     if (event.type === "argument-delta") {
       const name = String(event.argument);
       const pieces = this.arguments.get(name) ?? new Pieces();
       this.arguments.set(name, pieces);
-      pieces.add(number, String(event.delta));
-    } else if (event.type.endsWith("-delta")) this.deltas.add(number, String(event.delta));
+      pieces.add(number, event.delta);
+    } else if (event.type.endsWith("-delta")) this.deltas.add(number, event.delta);
     else this.#others.push([number, event]);
   }
 
-  /**
-   * How many of its events there were before one; a block looks the same while this is the same.
-   * @param {number} end
-   */
+  /** How many of its events came before one. @param {number} end */
   size(end) {
     return lastUpTo(this.#numbers, end - 1) + 1;
   }
 
-  /**
-   * Its events that are not deltas and came before one, by type.
-   * @param {number} end
-   * @returns {Record<string, Event | undefined>}
-   */
+  /** Its events before one by type, without deltas. @param {number} end @returns {Record<string, NativeEvent | undefined>} */
   before(end) {
     return Object.fromEntries(this.#others.filter(([number]) => number < end).map(([, event]) => [event.type, event]));
   }
@@ -79,49 +64,34 @@ export class Block {
 /** The blocks of an answer in order. */
 export class Blocks {
   /** @type {Block[]} */
-  list = [];
+  #list = [];
   /** @type {number[]} */
   #firsts = [];
   /** @type {Map<string, Block>} */
   #open = new Map();
 
-  /**
-   * One more event.
-   * @param {number} number @param {Event} event
-   */
+  /** One more event. @param {number} number @param {NativeEvent} event */
   add(number, event) {
     const kind = kindOf(event);
-    if (!kind) return;
-    const name = kind === "error" && event.id ? "call" : kind;
-    const key = `${name}/${event.choice ?? 0}/${event.id ?? ""}`;
-    const open = event.type.endsWith("-start") ? undefined : this.#open.get(key);
-    (open ?? this.#begin(kind, key, number)).add(number, event);
+    if (kind === "message") return;
+    const key = `${kind === "error" && event.id ? "call" : kind}/${event.choice}/${event.id}`;
+    let block = event.type.endsWith("-start") ? undefined : this.#open.get(key);
+    if (!block) {
+      block = new Block(kind);
+      this.#list.push(block);
+      this.#firsts.push(number);
+      if (event.id !== undefined && kind !== "part") this.#open.set(key, block);
+    }
+    block.add(number, event);
   }
 
-  /**
-   * How many blocks there were before an event.
-   * @param {number} end
-   */
-  countBefore(end) {
-    return lastUpTo(this.#firsts, end - 1) + 1;
-  }
-
-  /** @param {Kind} kind @param {string} key @param {number} number */
-  #begin(kind, key, number) {
-    const block = new Block(kind, `${key}/${number}`, number);
-    this.list.push(block);
-    this.#firsts.push(number);
-    if (["text", "reasoning", "call"].includes(kind)) this.#open.set(key, block);
-    return block;
+  /** The blocks that there were before an event. @param {number} end */
+  before(end) {
+    return this.#list.slice(0, lastUpTo(this.#firsts, end - 1) + 1);
   }
 }
 
-/**
- * @param {Event} event
- * @returns {Kind | null}
- */
+/** @param {NativeEvent} event */
 function kindOf({ type }) {
-  if (type === "argument-delta" || type.startsWith("tool-")) return "call";
-  const [kind] = type.split("-");
-  return /** @type {Kind | null} */ (kind === "message" ? null : kind);
+  return type === "argument-delta" || type.startsWith("tool-") ? "call" : type.split("-")[0];
 }

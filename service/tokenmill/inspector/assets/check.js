@@ -2,7 +2,7 @@
 /** Asks the server whether every cut of the text gives the same events. */
 
 import { Line } from "./api.js";
-import { button, h } from "./dom.js";
+import { button, count, h } from "./dom.js";
 import { longText } from "./long.js";
 import { toRequest } from "./state.js";
 
@@ -10,16 +10,14 @@ import { toRequest } from "./state.js";
 export class Check {
   #line = new Line();
 
-  /**
-   * @param {string} id @param {() => import("./types.js").State} state @param {(cut: number) => void} cutAt
-   */
+  /** @param {string} id @param {() => State} state @param {(cut: number) => void} cutAt */
   constructor(id, state, cutAt) {
     this.state = state;
     this.cutAt = cutAt;
-    this.button = button("Check all cuts", () => this.#ask(), { id: `${id}-check` });
+    this.button = button("Check all cuts", () => this.#ask(), `${id}-check`);
     this.said = h("p", { role: "status", "data-testid": "cuts-answer" });
-    this.more = h("div", {});
-    this.element = h("div", { class: "check" }, this.said, this.more);
+    this.more = h("div");
+    this.element = h("div", {}, this.said, this.more);
   }
 
   /** Forgets an answer that was about another text. */
@@ -42,21 +40,17 @@ export class Check {
     }
   }
 
-  /** @param {import("./types.js").CutsAnswer} answer */
+  /** @param {{tried: number, differs: null | {cut: number, events: NativeEvent[], expected: NativeEvent[]}}} answer */
   #answered({ tried, differs }) {
-    const count = tried.toLocaleString("en");
-    this.said.textContent = differs ? `A cut at ${differs.cut} gives other events (${count} tried).` : `All ${count} cuts give the same events.`;
-    if (!differs) return;
-    this.more.replaceChildren(
-      button("Cut there", () => this.cutAt(differs.cut)),
-      h("div", { class: "two" },
-        h("div", {}, h("h4", {}, "Expected"), longText(asLines(differs.expected), "code")),
-        h("div", {}, h("h4", {}, "With the cut"), longText(asLines(differs.events), "code"))),
-    );
+    if (!differs) return void (this.said.textContent = `The same events with each of ${count(tried, "cut")}.`);
+    const { cut, events, expected } = differs;
+    this.said.textContent = `A cut at ${cut} gives other events (${tried} tried).`;
+    this.more.append(button("Cut there", () => this.cutAt(cut)),
+      h("div", { class: "two" }, listed("Expected", expected), listed("With the cut", events)));
   }
 }
 
-/** @param {import("./types.js").Event[]} events */
-function asLines(events) {
-  return events.map((event) => JSON.stringify(event)).join("\n");
+/** @param {string} title @param {NativeEvent[]} events */
+function listed(title, events) {
+  return h("div", {}, h("strong", {}, title), longText(events.map((event) => JSON.stringify(event)).join("\n"), "code"));
 }

@@ -3,35 +3,19 @@
 
 import { button, h, labelled } from "./dom.js";
 
-/**
- * @typedef {{random: (pieces: number) => void, every: (size: number) => void, at: (position: number) => void,
- *   none: () => void}} Cutting
- */
+/** @typedef {(number: number) => void} Cut */
 
-/**
- * A toolbar for cuts.
- * @param {string} id @param {Cutting} cutting
- */
-export function cutbar(id, cutting) {
-  return h(
-    "div",
-    { class: "bar cutbar", role: "group", "aria-label": "Cuts" },
-    ...numbered(`${id}-random`, "Number of pieces", 5, "Cut at random", cutting.random),
-    ...numbered(`${id}-every`, "Characters in a piece", 1, "Pieces of this size", cutting.every),
-    ...numbered(`${id}-at`, "Position", 1, "Cut here", cutting.at),
-    button("Remove all cuts", cutting.none, { id: `${id}-none` }),
-  );
-}
-
-/**
- * @param {string} id @param {string} label @param {number} value @param {string} name @param {(number: number) => void} press
- */
-function numbered(id, label, value, name, press) {
-  const field = h("input", { type: "number", id, min: 1, value, class: "number" });
-  const go = () => {
-    const number = Math.floor(field.valueAsNumber);
-    if (number > 0) press(number);
+/** A toolbar for cuts. @param {string} id @param {{random: Cut, every: Cut, at: Cut, none: () => void}} cut */
+export function cutbar(id, cut) {
+  /** @param {string} name @param {string} label @param {number} value @param {string} title @param {Cut} press */
+  const numbered = (name, label, value, title, press) => {
+    const field = h("input", { type: "number", id: `${id}-${name}`, min: 1, value });
+    const go = () => void (field.valueAsNumber >= 1 && press(Math.floor(field.valueAsNumber)));
+    return h("div", { class: "pair" }, labelled(label, field), button(title, go, `${field.id}-go`));
   };
-  field.addEventListener("keydown", (event) => event.key === "Enter" && go());
-  return [h("div", { class: "pair" }, labelled(label, field), button(name, go, { id: `${id}-go` }))];
+  return h("div", { class: "bar", role: "group", "aria-label": "Cuts" },
+    numbered("random", "Number of pieces", 5, "Cut at random", cut.random),
+    numbered("every", "Characters in a piece", 1, "Pieces of this size", cut.every),
+    numbered("at", "Position", 1, "Cut here", cut.at),
+    button("Remove all cuts", cut.none, `${id}-none`));
 }

@@ -4,69 +4,44 @@
 import { h, s } from "./dom.js";
 import { layout } from "./layout.js";
 
-/** @typedef {import("./layout.js").Item} Item */
-/** @typedef {import("./layout.js").Line} Line */
+/** @import {Item, Line} from "./layout.js" */
 
 let drawn = 0;
 
 /** The diagrams of the formats that live at once. */
 export class Diagrams {
-  /** @type {{name: string, states: Set<string>, figure: HTMLElement, title: Map<string, string>}[]} */
-  #figures = [];
-  #names = "";
+  element = h("div", { "data-testid": "diagrams" });
+  /** @type {FormatChoice[]} */
+  #formats = [];
 
-  constructor() {
-    this.element = h("div", { class: "diagrams", "data-testid": "diagrams" });
-  }
-
-  /**
-   * Draws the diagrams of formats, unless they are there.
-   * @param {import("./types.js").FormatChoice[]} formats
-   */
+  /** Draws the diagrams of formats, unless they are there. @param {FormatChoice[]} formats */
   show(formats) {
-    const names = formats.map(({ name }) => name).join();
-    if (names === this.#names) return;
-    this.#names = names;
-    this.#figures = formats.map(({ name, diagram }) => ({
-      name,
-      states: new Set(diagram.states.map((state) => state.name)),
-      title: new Map(diagram.states.map((state) => [state.name, state.title])),
-      figure: figure(name, diagram),
-    }));
-    this.element.replaceChildren(...this.#figures.map(({ figure }) => figure));
+    if (String(formats.map(({ name }) => name)) === String(this.#formats.map(({ name }) => name))) return;
+    this.#formats = formats;
+    this.element.replaceChildren(...formats.map(({ name, diagram }) => figure(name, diagram)));
   }
 
-  /**
-   * Lights up the state of a mode, which has the format's name in front where several live at once.
-   * @param {string} mode
-   */
+  /** Lights up the state of a mode, which may have the format's name in front. @param {string} mode */
   light(mode) {
-    for (const { name, states, title, figure } of this.#figures) {
-      const inside = mode.startsWith(`${name}.`) ? mode.slice(name.length + 1) : mode;
-      const here = stateOf(inside, states);
-      for (const group of figure.querySelectorAll("[data-state]")) group.classList.toggle("here", group.getAttribute("data-state") === here);
-      for (const path of figure.querySelectorAll("[data-from]")) path.classList.toggle("leads", path.getAttribute("data-from") === here);
-      const place = figure.querySelector(".place");
-      if (place) place.textContent = here ? `The parser is in: ${title.get(here)}.` : "The parser is in none of these states.";
-    }
+    this.#formats.forEach(({ name, diagram }, place) => {
+      const here = stateOf(mode.startsWith(`${name}.`) ? mode.slice(name.length + 1) : mode, diagram);
+      const figure = this.element.children[place];
+      for (const each of figure.querySelectorAll("[data-state]")) each.classList.toggle("here", each.getAttribute("data-state") === here?.name);
+      for (const each of figure.querySelectorAll("[data-from]")) each.classList.toggle("leads", each.getAttribute("data-from") === here?.name);
+      const said = here ? `The parser is in: ${here.title}.` : "The parser is in none of these states.";
+      figure.querySelector(".place")?.replaceChildren(said);
+    });
   }
 }
 
-/**
- * The state of a mode: its own, or the one around it.
- * @param {string} mode @param {Set<string>} states
- */
-function stateOf(mode, states) {
-  for (let name = mode; name; ) {
-    if (states.has(name)) return name;
-    const shorter = name.replace(/_(call\d+|header)$/, "");
-    if (shorter === name) return "";
-    name = shorter;
-  }
-  return "";
+/** The state of a mode: its own, or the one around it. @param {string} mode @param {Diagram} diagram */
+function stateOf(mode, { states }) {
+  const around = mode.replace(/_header$/, "");
+  const names = [mode, around, around.replace(/_call\d+$/, "")];
+  return names.map((name) => states.find((state) => state.name === name)).find(Boolean);
 }
 
-/** @param {string} name @param {import("./types.js").Diagram} diagram */
+/** @param {string} name @param {Diagram} diagram */
 function figure(name, diagram) {
   const moves = diagram.moves.map(({ from, to, labels }) => h("li", {}, `${from} to ${to}: ${labels.join(" or ") || "at once"}`));
   return h("figure", { "data-format": name },
@@ -75,51 +50,41 @@ function figure(name, diagram) {
     h("details", {}, h("summary", {}, "Moves as a list"), h("ul", {}, ...moves)));
 }
 
-/** @param {string} name @param {import("./types.js").Diagram} diagram */
+/** @param {string} name @param {Diagram} diagram */
 function drawing(name, diagram) {
   const { items, lines, width, height } = layout(diagram);
   const arrow = `arrow-${++drawn}`;
-  const labels = new Map(lines.map((line) => [line.label, line]));
-  return s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `States of ${name} and the markers that lead from one to another` },
-    s("defs", {}, s("marker", { id: arrow, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" },
-      s("path", { d: "M0 0L8 4L0 8z", class: "arrow" }))),
+  const from = new Map(lines.map((line) => [line.label, line.from]));
+  return s("svg", { width, height, role: "img", "aria-label": `States of ${name}, and what leads from one to another` },
+    s("marker", { id: arrow, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" },
+      s("path", { d: "M0 0L8 4L0 8z", class: "arrow" })),
     ...lines.map((line) => s("path", { d: curve(line), class: "move", "marker-end": `url(#${arrow})`, "data-from": line.from })),
-    ...items.filter(({ kind }) => kind !== "bend").map((item) => box(item, labels.get(item)?.from, item.name === diagram.start)));
+    ...items.filter(({ lines }) => lines.length).map((item) => box(item, from.get(item), item.name === diagram.start)));
 }
 
 /** @param {Item} item @param {string | undefined} from @param {boolean} start */
-function box(item, from, start) {
-  const { x, y, width, height, lines, kind } = item;
+function box({ x, y, width, height, lines, kind, name }, from, start) {
   const top = y - ((lines.length - 1) * 17) / 2 + 4;
-  return s("g", { class: `${kind} ${start ? "start" : ""}`, "data-state": kind === "state" ? item.name : null, "data-from": from },
-    s("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: kind === "state" ? 8 : 2 }),
+  return s("g", { class: `${kind} ${start ? "start" : ""}`, "data-state": name || null, "data-from": from },
+    s("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: name ? 8 : 2 }),
     ...lines.map((text, number) => s("text", { x, y: top + number * 17, "text-anchor": "middle" }, text)));
 }
 
 /** @param {Line} line */
 function curve({ chain }) {
-  let path = "";
-  chain.slice(1).forEach((to, place) => {
-    const from = /** @type {Item} */ (chain[place]);
-    const down = from.rank < to.rank;
-    const start = { x: port(from, to, down), y: from.y + (down ? 1 : -1) * (from.height / 2) };
-    const end = { x: port(to, from, !down), y: to.y + (down ? -1 : 1) * (to.height / 2) };
-    const middle = (start.y + end.y) / 2;
-    path += place ? `L${start.x} ${start.y}` : `M${start.x} ${start.y}`;
-    path += `C${start.x} ${middle} ${end.x} ${middle} ${end.x} ${end.y}`;
-  });
-  return path;
+  return chain.slice(1).map((to, place) => {
+    const from = chain[place];
+    const side = from.rank < to.rank ? 1 : -1;
+    const [x, y] = [port(from, to), from.y + (side * from.height) / 2];
+    const [toX, toY] = [port(to, from), to.y - (side * to.height) / 2];
+    const middle = (y + toY) / 2;
+    return `${place ? "L" : "M"}${x} ${y}C${x} ${middle} ${toX} ${middle} ${toX} ${toY}`;
+  }).join("");
 }
 
-/**
- * Where a line meets an item: lines to the left meet it left of lines to the right.
- * @param {Item} item @param {Item} other @param {boolean} below
- */
-function port(item, other, below) {
-  if (item.kind !== "state") return item.x;
-  const side = (below ? item.down : item.up).filter((each) => each.rank > item.rank === below);
-  const sorted = [...side].sort((one, another) => one.x - another.x);
-  const place = sorted.indexOf(other);
-  const room = Math.min(item.width - 24, sorted.length * 26);
-  return item.x + ((place + 0.5) / Math.max(1, sorted.length) - 0.5) * room;
+/** Where a line meets an item: lines to the left meet it left of lines to the right. @param {Item} item @param {Item} other */
+function port(item, other) {
+  if (!item.name) return item.x;
+  const side = item.near.filter(({ rank }) => rank > item.rank === other.rank > item.rank).sort((one, another) => one.x - another.x);
+  return item.x + ((side.indexOf(other) + 0.5) / side.length - 0.5) * Math.min(item.width - 24, side.length * 26);
 }

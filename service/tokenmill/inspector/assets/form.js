@@ -1,122 +1,95 @@
 // @ts-check
 /** The fields of an input: text or a captured stream, formats, codec, dialect, tools, options, finish reason. */
 
-import { button, h, labelled } from "./dom.js";
+import { button, count, h, labelled } from "./dom.js";
 
-/** @typedef {import("./types.js").State} State */
-/** @typedef {import("./types.js").Choices} Choices */
-/** @typedef {import("./types.js").Choice} Choice */
-
-const REASONS = ["stop", "tool_calls", "length", "content_filter", "error", "cancelled", "timeout"];
-// A field with more text than this makes the browser slow; such a source is shown in the strip alone.
+// More text than this makes a field slow; the strip alone shows it.
 const EDITABLE = 300_000;
 
 /** A form that says what changed. */
 export class Form {
-  #input = "";
-
-  /**
-   * @param {string} id @param {Choices} choices @param {(change: Partial<State>) => void} changed
-   */
+  /** @param {string} id @param {Choices} choices @param {(change: Partial<State>) => void} changed */
   constructor(id, choices, changed) {
     this.id = id;
     this.choices = choices;
     this.changed = changed;
-    this.input = this.#area("input", 8, (text) => this.#typed(text));
-    this.tools = this.#area("tools", 6, (tools) => changed({ tools }));
-    this.open = this.#area("open", 4, (open) => changed({ open }));
+    this.input = this.#area("input", 8);
+    this.tools = this.#area("tools", 6);
+    this.open = this.#area("open", 4);
     this.format = this.#select("format", choices.formats, () => this.#formats());
     this.codec = this.#select("codec", [{ name: "", summary: "" }, ...choices.codecs], (codec) => changed({ codec }));
     this.dialect = this.#select("dialect", choices.dialects, (dialect) => changed({ dialect }));
-    this.finish = h("input", { id: `${id}-finish`, list: `${id}-reasons`, value: "stop", spellcheck: "false", input: () => changed({ finish: this.finish.value }) });
-    this.more = new Others(`${id}-more`, choices.formats, () => this.#formats());
-    this.about = h("p", { class: "hint", id: `${id}-about` });
-    this.large = h("p", { class: "hint", hidden: true });
-    this.inputLabel = h("label", { for: this.input.id }, "Model text");
+    this.finish = h("input", { id: `${id}-finish`, spellcheck: "false", input: () => changed({ finish: this.finish.value }) });
+    this.more = h("details", { id: `${id}-more`, toggle: () => this.#boxes(), change: () => this.#formats() }, h("summary"));
+    this.about = h("p", { class: "hint" });
+    this.large = h("p", { class: "hint" });
+    this.label = h("label", { for: this.input.id });
     this.element = this.#layout();
   }
 
-  /**
-   * Shows a state.
-   * @param {State} state
-   */
+  /** Shows a state. @param {State} state */
   show(state) {
-    this.#showInput(state.input);
-    this.tools.value = state.tools;
-    this.open.value = state.open;
-    choose(this.format, state.formats[0] ?? "plain");
+    const { input } = state;
+    this.input.readOnly = input.length > EDITABLE;
+    this.input.value = this.input.readOnly ? "" : input;
+    this.large.textContent = this.input.readOnly ? `${count(input.length, "character")}: too many to edit here. The strip shows them.` : "";
+    for (const name of /** @type {const} */ (["tools", "open", "finish"])) this[name].value = state[name];
+    choose(this.format, state.formats[0]);
     choose(this.codec, state.codec);
     choose(this.dialect, state.dialect);
-    this.finish.value = state.finish;
-    this.more.choose(state.formats.slice(1));
+    this.more.open = false;
+    this.more.querySelector("div")?.remove(); // it is filled anew
     this.explain(state);
   }
 
-  /**
-   * Shows what depends on the state: names and summaries.
-   * @param {State} state
-   */
-  explain(state) {
-    this.inputLabel.textContent = state.codec ? "Captured stream, a record a line" : "Model text";
-    const about = this.choices.formats.find(({ name }) => name === state.formats[0]);
-    this.about.textContent = about?.summary ?? "";
+  /** Says what the state means. @param {State} state */
+  explain({ codec, formats }) {
+    this.label.textContent = codec ? "Captured stream, a record a line" : "Model text";
+    this.about.textContent = this.#about(formats[0])?.summary ?? "";
+    this.others = formats.slice(1);
+    if (this.more.firstChild) this.more.firstChild.textContent = `More formats at once: ${this.others.join(", ") || "none"}`;
   }
 
-  /** @param {string} text */
-  #showInput(text) {
-    const large = text.length > EDITABLE;
-    this.#input = text;
-    this.input.value = large ? "" : text;
-    this.input.readOnly = large;
-    this.large.hidden = !large;
-    this.large.textContent = `${text.length.toLocaleString("en")} characters: too many to edit here. The strip shows them.`;
+  /** @param {string} format */
+  #about(format) {
+    return this.choices.formats.find(({ name }) => name === format);
   }
 
-  /** @param {string} text */
-  #typed(text) {
-    if (!this.input.readOnly) this.changed({ input: (this.#input = text) });
+  /** The boxes are made when somebody opens the list. */
+  #boxes() {
+    if (!this.more.open || this.more.querySelector("div")) return;
+    const boxes = this.choices.formats.map(({ name }) =>
+      h("label", {}, h("input", { type: "checkbox", value: name, checked: this.others?.includes(name) }), name));
+    this.more.append(h("div", { class: "boxes", role: "group", "aria-label": "More formats", tabindex: 0 }, ...boxes));
   }
 
   #formats() {
-    this.changed({ formats: [this.format.value, ...this.more.chosen().filter((name) => name !== this.format.value)] });
-  }
-
-  #sample() {
-    const sample = this.choices.formats.find(({ name }) => name === this.format.value)?.sample ?? "";
-    this.#showInput(sample);
-    this.codec.value = "";
-    this.changed({ input: sample, codec: "", cuts: null, chunk: 0 });
+    const boxes = /** @type {NodeListOf<HTMLInputElement>} */ (this.more.querySelectorAll("input:checked"));
+    const others = this.more.querySelector("div") ? [...boxes].map(({ value }) => value) : this.others ?? [];
+    this.changed({ formats: [...new Set([this.format.value, ...others])] });
   }
 
   /** @param {File | undefined} file */
   async #file(file) {
-    if (!file) return;
-    const text = await file.text();
-    this.#showInput(text);
-    this.changed({ input: text, cuts: null, chunk: 0 });
+    if (file) this.changed({ input: await file.text(), cuts: null, chunk: 0 });
   }
 
   #layout() {
+    const sample = () => this.changed({ input: this.#about(this.format.value)?.sample ?? "", codec: "", cuts: null, chunk: 0 });
     const file = h("input", { type: "file", id: `${this.id}-file`, change: () => void this.#file(file.files?.[0]) });
-    const json = h("details", {}, h("summary", {}, "Tools and options"),
-      labelled("Tools, a JSON list as in OpenAI's API", this.tools), labelled("Options of the message, a JSON object", this.open));
-    const drop = (/** @type {DragEvent} */ event) => {
-      if (!event.dataTransfer?.types.includes("Files")) return;
-      event.preventDefault();
-      if (event.type === "drop") void this.#file(event.dataTransfer.files[0]);
-    };
-    return h("div", { class: "form", id: `${this.id}-form`, dragover: drop, drop },
-      h("div", { class: "field input" }, this.inputLabel, this.input, this.large,
-        h("div", { class: "bar" }, button("Sample of the format", () => this.#sample(), { id: `${this.id}-sample` }), labelled("From a file", file))),
+    return h("div", { class: "form" },
+      h("div", { class: "field" }, this.label, this.input, this.large,
+        h("div", { class: "bar" }, button("Sample of the format", sample, `${this.id}-sample`), labelled("From a file", file))),
       h("div", { class: "fields" },
-        labelled("Format", this.format), this.about, this.more.element,
+        labelled("Format", this.format), this.about, this.more,
         labelled("Codec", this.codec), labelled("Dialect", this.dialect), labelled("Finish reason", this.finish),
-        h("datalist", { id: `${this.id}-reasons` }, ...REASONS.map((reason) => h("option", { value: reason }))), json));
+        h("details", { id: `${this.id}-json` }, h("summary", {}, "Tools and options"),
+          labelled("Tools, a JSON list as in OpenAI's API", this.tools), labelled("Options of the message, a JSON object", this.open))));
   }
 
-  /** @param {string} name @param {number} rows @param {(text: string) => void} typed */
-  #area(name, rows, typed) {
-    const area = h("textarea", { id: `${this.id}-${name}`, rows, spellcheck: "false", autocomplete: "off", input: () => typed(area.value) });
+  /** @param {"input" | "tools" | "open"} name @param {number} rows */
+  #area(name, rows) {
+    const area = h("textarea", { id: `${this.id}-${name}`, rows, spellcheck: "false", input: () => this.changed({ [name]: area.value }) });
     return area;
   }
 
@@ -128,52 +101,7 @@ export class Form {
   }
 }
 
-/** Formats that live beside the first one. The boxes are made when somebody opens the list. */
-class Others {
-  /** @type {Set<string>} */
-  #names = new Set();
-
-  /** @param {string} id @param {Choice[]} formats @param {() => void} changed */
-  constructor(id, formats, changed) {
-    this.formats = formats;
-    this.title = h("summary", {});
-    this.boxes = h("div", { class: "boxes", role: "group", "aria-label": "More formats", tabindex: 0 });
-    this.element = h("details", { id, toggle: () => this.element.open && this.#fill() }, this.title, this.boxes);
-    this.boxes.addEventListener("change", (event) => {
-      const { value, checked } = /** @type {HTMLInputElement} */ (event.target);
-      if (checked) this.#names.add(value);
-      else this.#names.delete(value);
-      this.#entitle();
-      changed();
-    });
-    this.#entitle();
-  }
-
-  chosen() {
-    return [...this.#names];
-  }
-
-  /** @param {string[]} names */
-  choose(names) {
-    this.#names = new Set(names);
-    this.#entitle();
-    if (this.element.open) this.#fill();
-  }
-
-  #entitle() {
-    this.title.textContent = `More formats at once: ${this.chosen().join(", ") || "none"}`;
-  }
-
-  #fill() {
-    this.boxes.replaceChildren(...this.formats.map(({ name }) =>
-      h("label", {}, h("input", { type: "checkbox", value: name, checked: this.#names.has(name) }), name)));
-  }
-}
-
-/**
- * Chooses an option; one that a link names and nobody knows is added, so that the server can say what is wrong.
- * @param {HTMLSelectElement} select @param {string} value
- */
+/** Chooses an option, an unknown one too: the server says what is wrong. @param {HTMLSelectElement} select @param {string} value */
 function choose(select, value) {
   if (![...select.options].some((option) => option.value === value)) select.append(h("option", { value }, value));
   select.value = value;

@@ -1,5 +1,5 @@
 // @ts-check
-/** Characters that one can't see are shown as boxes with their number, so that nothing a model wrote is hidden. */
+/** Characters that one can't see are shown as boxes, so that nothing a model wrote is hidden. */
 
 import { h } from "./dom.js";
 
@@ -10,68 +10,36 @@ const ODD =
   "\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u3164\\uffa0\\ufe00-\\ufe0f\\u180b-\\u180f\\u{e0100}-\\u{e01ef}";
 const HIDDEN = new RegExp(`[${ODD}]`, "u");
 const SPLIT = new RegExp(`((?![\\n\\t])[${ODD}])`, "u");
-const SIGNS = new Map([
-  [9, "⇥"],
-  [10, "↵"],
-  [13, "␍"],
-]);
+/** @type {Record<number, string>} */
+const SIGNS = { 9: "⇥", 10: "↵", 13: "␍" };
 
-/**
- * What is shown in place of a character, or an empty string if it shows itself.
- * @param {number} character
- */
+/** What is shown in place of a character, or an empty string if it shows itself. @param {number} character */
 export function escapeOf(character) {
   if (character > 31 && character < 127) return "";
-  const sign = SIGNS.get(character);
-  if (sign) return sign;
-  return HIDDEN.test(String.fromCodePoint(character)) ? numberOf(character) : "";
+  return SIGNS[character] ?? (HIDDEN.test(String.fromCodePoint(character)) ? numberOf(character) : "");
 }
 
-/**
- * A character as U+202E.
- * @param {number} character
- */
-export function numberOf(character) {
-  return `U+${character.toString(16).toUpperCase().padStart(4, "0")}`;
+/** @param {number | undefined} character */
+function numberOf(character) {
+  return `U+${character?.toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-/**
- * Text to be read, with boxes for what can't be seen; line breaks and tabs are as they are.
- * @param {string} text
- */
+/** Text to be read, with boxes for what can't be seen; line breaks and tabs are as they are. @param {string} text */
 export function shown(text) {
-  const parts = text.split(SPLIT);
   const fragment = document.createDocumentFragment();
-  parts.forEach((part, place) => {
-    if (place % 2) fragment.append(box(numberOf(/** @type {number} */ (part.codePointAt(0)))));
-    else if (part) fragment.append(part);
+  text.split(SPLIT).forEach((part, place) => {
+    fragment.append(place % 2 ? h("span", { class: "escape" }, numberOf(part.codePointAt(0))) : part);
   });
   return fragment;
 }
 
-/**
- * Text in one line, for labels and lists.
- * @param {string} text
- */
+/** Text in one line, for labels and lists. @param {string} text */
 export function plainly(text) {
-  let line = "";
-  for (const character of text) line += escapeOf(/** @type {number} */ (character.codePointAt(0))) || character;
-  return line;
+  return [...text].map((character) => escapeOf(Number(character.codePointAt(0))) || character).join("");
 }
 
-/**
- * JSON in which what can't be seen is written as escapes.
- * @param {string} json
- */
+/** JSON in which what can't be seen is written as escapes. @param {string} json */
 export function escaped(json) {
-  const units = (/** @type {string} */ text) => [...Array(text.length).keys()].map((at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, "0")}`);
-  return json.split(SPLIT).map((part, place) => (place % 2 ? units(part).join("") : part)).join("");
-}
-
-/**
- * A box around an escape.
- * @param {string} label
- */
-export function box(label) {
-  return h("span", { class: "escape" }, label);
+  const unit = (/** @type {string} */ each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return json.split(SPLIT).map((part, place) => (place % 2 ? part.split("").map(unit).join("") : part)).join("");
 }

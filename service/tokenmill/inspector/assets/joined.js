@@ -3,57 +3,46 @@
 
 import { Run } from "./run.js";
 
-const OF_A_RUN = new Set(["seq", "time", "conversation_id", "message_id"]);
-
-/** Lines that grow with each event. */
-class Joined {
-  /** @type {string[]} */
-  lines = [];
-  /** @type {import("./types.js").Event | null} */
-  #last = null;
-  /** @type {string[]} */
-  #deltas = [];
-
-  /** @param {import("./types.js").Event} event */
-  add(event) {
-    if (this.#last && typeof event.delta === "string" && alike(event, this.#last)) {
-      this.#deltas.push(event.delta);
-      return;
-    }
-    this.end();
-    this.#last = event;
-    this.#deltas = typeof event.delta === "string" ? [event.delta] : [];
-  }
-
-  /** Nothing follows. */
-  end() {
-    if (!this.#last) return;
-    const fields = Object.entries(this.#last).filter(([name]) => !OF_A_RUN.has(name));
-    const event = Object.fromEntries(fields);
-    if (this.#deltas.length) event.delta = this.#deltas.join("");
-    this.lines.push(JSON.stringify(event));
-    this.#last = null;
-  }
-}
-
-/** @param {import("./types.js").Event} one @param {import("./types.js").Event} other */
-function alike(one, other) {
-  return one.type === other.type && one.id === other.id && one.argument === other.argument && one.choice === other.choice;
-}
+const OF_A_RUN = ["seq", "time", "conversation_id", "message_id"];
 
 /** A run that joins its events as they come, so that a long one is not joined in one go. */
 export class JoinedRun extends Run {
-  #joined = new Joined();
+  /** @type {string[]} */
+  #lines = [];
+  /** @type {NativeEvent | null} */
+  #last = null;
+  /** @type {unknown[]} */
+  #deltas = [];
 
-  /** @override @param {import("./types.js").Batch} batch */
+  /** More steps and events. @override @param {Batch} batch */
   add(batch) {
     super.add(batch);
-    for (const { event } of batch.made) this.#joined.add(event);
+    for (const { event } of batch.made) {
+      if (!this.#last || !alike(event, this.#last)) {
+        this.#end();
+        this.#last = event;
+      }
+      this.#deltas.push(event.delta);
+    }
   }
 
   /** The lines of all events. */
   lines() {
-    this.#joined.end();
-    return this.#joined.lines;
+    this.#end();
+    return this.#lines;
   }
+
+  #end() {
+    if (!this.#last) return;
+    const event = Object.fromEntries(Object.entries(this.#last).filter(([name]) => !OF_A_RUN.includes(name)));
+    if ("delta" in event) event.delta = this.#deltas.join("");
+    this.#lines.push(JSON.stringify(event));
+    this.#last = null;
+    this.#deltas = [];
+  }
+}
+
+/** @param {NativeEvent} one @param {NativeEvent} other */
+function alike(one, other) {
+  return "delta" in one && ["type", "id", "argument", "choice"].every((name) => one[name] === other[name]);
 }

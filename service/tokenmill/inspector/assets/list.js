@@ -1,8 +1,7 @@
 // @ts-check
-/** A list of which only the rows in sight are in the page. All rows are of one height. */
+/** A list of which only the rows in sight are in the page. `--row` of the style is their height. */
 
-import { h } from "./dom.js";
-import { perFrame } from "./timing.js";
+import { h, perFrame } from "./dom.js";
 
 const SPARE = 2;
 
@@ -10,18 +9,17 @@ const SPARE = 2;
 export class VirtualList {
   #count = 0;
   #height = 28;
-  #window = h("div", { class: "window", role: "presentation" });
+  #window = h("div", { role: "presentation" });
   #space = h("div", { class: "space", role: "presentation" }, this.#window);
 
   /**
-   * @param {HTMLElement} viewport
-   * @param {(row: number) => HTMLElement} render
-   * @param {(focus: boolean) => void} [rendered] told whether the focus was in a row
+   * @param {HTMLElement} viewport @param {(row: number) => HTMLElement} render
+   * @param {() => void} [refocus] called where the focus was in a row
    */
-  constructor(viewport, render, rendered = () => {}) {
+  constructor(viewport, render, refocus) {
     this.viewport = viewport;
     this.render = render;
-    this.rendered = rendered;
+    this.refocus = refocus;
     /** Draws the rows in sight again, in the next frame. */
     this.refresh = perFrame(() => this.draw());
     viewport.append(this.#space);
@@ -29,15 +27,7 @@ export class VirtualList {
     new ResizeObserver(this.refresh).observe(viewport);
   }
 
-  /** How high a row is, as the style sheet says. */
-  get height() {
-    return this.#height;
-  }
-
-  /**
-   * How many rows there are.
-   * @param {number} count
-   */
+  /** How many rows there are. @param {number} count */
   setCount(count) {
     this.#count = count;
     this.#measure();
@@ -55,18 +45,15 @@ export class VirtualList {
     const { scrollTop, clientHeight } = this.viewport;
     const first = Math.max(0, Math.floor(scrollTop / this.#height) - SPARE);
     const last = Math.min(this.#count, Math.ceil((scrollTop + clientHeight) / this.#height) + SPARE);
-    this.#window.style.transform = `translateY(${first * this.#height}px)`;
     const rows = [];
     for (let row = first; row < last; row++) rows.push(this.render(row));
     const focus = this.#window.contains(document.activeElement);
+    this.#window.style.transform = `translateY(${first * this.#height}px)`;
     this.#window.replaceChildren(...rows);
-    this.rendered(focus);
+    if (focus) this.refocus?.();
   }
 
-  /**
-   * Scrolls no further than it has to, so that a row is in sight.
-   * @param {number} row
-   */
+  /** Scrolls no further than it has to, so that a row is in sight. @param {number} row */
   reveal(row) {
     this.#measure();
     const { scrollTop, clientHeight } = this.viewport;

@@ -1,15 +1,12 @@
 // @ts-check
-/** Long values: their beginning, and the rest on demand, a piece per frame so that the page goes on answering. */
+/** Long values: their beginning, and the rest on demand, a piece per frame. */
 
 import { button, h } from "./dom.js";
 import { shown } from "./hidden.js";
 
 const LIMIT = 4096;
 
-/**
- * Text as a block, cut at 4 kB with a button that shows the rest.
- * @param {string} text @param {string} [className]
- */
+/** Text as a block, cut at 4 kB with a button that shows the rest. @param {string} text @param {string} [className] */
 export function longText(text, className = "") {
   const block = h("div", { class: `long ${className}` }, shown(text.slice(0, cutAt(text, LIMIT))));
   if (text.length <= LIMIT) return block;

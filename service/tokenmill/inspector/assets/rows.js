@@ -1,63 +1,39 @@
 // @ts-check
-/** Text as rows of a width in columns: where each row begins. Nothing here touches the page. */
+/** Text as rows of a width in columns: where each row begins. */
 
 import { escapeOf } from "./hidden.js";
 
-const WIDE = [
-  [0x1100, 0x115f],
-  [0x2e80, 0xa4cf],
-  [0xac00, 0xd7a3],
-  [0xf900, 0xfaff],
-  [0xfe30, 0xfe6f],
-  [0xff00, 0xff60],
-  [0x1f300, 0x1faff],
-  [0x20000, 0x3fffd],
-];
+/** @import {Points} from "./points.js" */
 
-/**
- * The position at which each row begins. A line break ends its row.
- * @param {import("./points.js").Points} points @param {number} columns
- */
+const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+
+/** The position at which each row begins. A line break ends its row. @param {Points} points @param {number} columns */
 export function rowStarts(points, columns) {
   const starts = [0];
   let used = 0;
   for (let point = 0; point < points.length; point++) {
     const character = points.at(point);
     const width = widthOf(character);
-    if (used && used + width > columns) {
-      starts.push(point);
-      used = 0;
-    }
+    if (used && used + width > columns) used = starts.push(point) && 0;
     used += width;
-    if (character === 10) {
-      starts.push(point + 1);
-      used = 0;
-    }
+    if (character === 10) used = starts.push(point + 1) && 0;
   }
   return starts;
 }
 
-/**
- * How many columns a character takes.
- * @param {number} character
- */
+/** @param {number} character */
 function widthOf(character) {
   if (character > 31 && character < 127) return 1;
   const label = escapeOf(character);
-  if (label) return label.length + 1;
-  return WIDE.some(([from, to]) => character >= /** @type {number} */ (from) && character <= /** @type {number} */ (to)) ? 2 : 1;
+  return label ? label.length + 1 : WIDE.test(String.fromCodePoint(character)) ? 2 : 1;
 }
 
-/**
- * The number of the last item that is not above a value, in a sorted list; -1 if all are.
- * @param {ArrayLike<number>} sorted @param {number} value
- */
+/** The place of the last item up to a value, or -1. @param {ArrayLike<number>} sorted @param {number} value */
 export function lastUpTo(sorted, value) {
-  let low = 0;
-  let high = sorted.length;
+  let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (/** @type {number} */ (sorted[middle]) <= value) low = middle + 1;
+    if (sorted[middle] <= value) low = middle + 1;
     else high = middle;
   }
   return low - 1;

@@ -6,33 +6,27 @@ import { Points } from "./points.js";
 
 /** What the parser made of a source. It is filled in batches. */
 export class Run {
-  /** @type {import("./types.js").Step[]} */
+  /** @type {Step[]} */
   steps = [];
-  /** @type {import("./types.js").Made[]} */
+  /** @type {Made[]} */
   made = [];
   blocks = new Blocks();
 
-  /** @param {import("./types.js").Head} head */
+  /** @param {Head} head */
   constructor({ source, prompt, rejected }) {
     this.points = new Points(source);
     this.prompt = prompt;
     this.rejected = rejected;
   }
 
-  /**
-   * More steps and events.
-   * @param {import("./types.js").Batch} batch
-   */
+  /** More steps and events. @param {Batch} batch */
   add({ steps, made }) {
-    for (const step of steps) this.steps.push(step);
-    for (const each of made) {
-      this.blocks.add(this.made.length, each.event);
-      this.made.push(each);
-    }
+    this.steps.push(...steps);
+    for (const each of made) this.blocks.add(this.made.push(each) - 1, each.event);
   }
 
-  /** Where pieces end, as positions in the source. */
+  /** Where pieces end, as positions behind the prompt. */
   ends() {
-    return [...new Set(this.steps.map((step) => step.end))].filter((end) => end > 0 && end < this.points.length);
+    return [...new Set(this.steps.map(({ end }) => end - this.prompt))].filter((end) => end > 0);
   }
 }

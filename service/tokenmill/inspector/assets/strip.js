@@ -1,23 +1,21 @@
 // @ts-check
-/** The source strip: all that the parser read, with the cuts as handles, the step and the chosen event marked. */
+/** The source strip: what the parser read, with cuts as handles, the step and the chosen event marked. */
 
 import { inOrder, moved } from "./cuts.js";
-import { h } from "./dom.js";
+import { h, perFrame } from "./dom.js";
 import { escapeOf, plainly } from "./hidden.js";
 import { VirtualList } from "./list.js";
 import { Points } from "./points.js";
 import { positionAt } from "./position.js";
 import { lastUpTo, rowStarts } from "./rows.js";
 
-/** @typedef {{start: number, end: number}} Range */
-/** @typedef {{step?: Range | null, held?: Range | null, mark?: Range | null}} Paint */
+/** @typedef {{step?: Span | null, held?: Span | null, mark?: Span | null}} Paint */
 
 const KEYS = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 };
-const SLACK = 28;
-// With more cuts than this, only the one that the keyboard is at is described: a thousand sliders are slow, and of no use.
+// With more cuts, only the current one is described: a thousand sliders are slow, and of no use.
 const FEW = 100;
 
-/** A strip of text in rows. Positions are code points of the source; the prompt's end is in front of the text. */
+/** Text in rows. Positions are those of the source, where the prompt's end is in front; cuts are those of the text. */
 export class Strip {
   #points = new Points("");
   #starts = [0];
@@ -31,88 +29,68 @@ export class Strip {
   /** @type {Paint} */
   #paint = {};
 
-  /**
-   * @param {string} id
-   * @param {(cuts: number[]) => void} changed told the cuts, as positions in the text
-   */
+  /** @param {string} id @param {(cuts: number[]) => void} changed */
   constructor(id, changed) {
     this.changed = changed;
     this.box = h("div", {
       class: "strip", id, role: "group", tabindex: 0, "aria-label": "Source strip", "aria-describedby": `${id}-keys`,
-      "data-testid": "strip",
-      keydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
-      pointerdown: (/** @type {PointerEvent} */ event) => this.#press(event),
-      pointermove: (/** @type {PointerEvent} */ event) => this.#drag(event),
+      keydown: (event) => this.#key(event),
+      pointerdown: (event) => this.#press(event),
+      pointermove: (event) => this.#drag(event),
       pointerup: () => this.#release(),
       pointercancel: () => this.#release(),
-      click: (/** @type {MouseEvent} */ event) => this.#click(event),
+      click: (event) => this.#click(event),
     });
     this.ruler = h("span", {}, "0".repeat(100));
     this.keys = h("p", { class: "hint", id: `${id}-keys` },
       "Click between characters to cut. On a cut: left and right move it, up and down go to the next one, Delete removes it.");
     this.element = h("div", {}, h("div", { class: "ruler", "aria-hidden": "true" }, this.ruler), this.box, this.keys);
-    this.list = new VirtualList(this.box, (row) => this.#row(row), (focus) => this.#refocus(focus));
-    new ResizeObserver(() => this.#wrap()).observe(this.box);
+    this.list = new VirtualList(this.box, (row) => this.#row(row), () => this.#focus());
+    /** Breaks the text into rows, in the next frame. */
+    this.wrap = perFrame(() => this.#wrap());
+    new ResizeObserver(this.wrap).observe(this.box);
   }
 
-  /**
-   * Another source; `prompt` characters in front are not the text's.
-   * @param {Points} points @param {number} prompt @param {boolean} editable
-   */
+  /** Another source, and whether it can be cut. @param {Points} points @param {number} prompt @param {boolean} editable */
   setText(points, prompt, editable) {
     const same = points.text === this.#points.text;
     this.#points = points;
     this.#prompt = prompt;
     this.#editable = editable;
     this.keys.hidden = !editable;
-    this.box.classList.toggle("editable", editable);
-    if (!same) this.#wrap();
-    this.list.refresh();
+    if (!same) this.wrap();
   }
 
-  /**
-   * Other cuts, as positions in the text.
-   * @param {number[]} cuts
-   */
+  /** Other cuts. @param {number[]} cuts */
   setCuts(cuts) {
     this.#cuts = cuts;
     this.#current = Math.max(0, Math.min(this.#current, cuts.length - 1));
     this.list.refresh();
   }
 
-  /**
-   * Marks a step, what it holds back, and what made an event.
-   * @param {Paint} paint
-   */
+  /** Marks a step, what it holds back, or what made an event. @param {Paint} paint */
   paint(paint) {
     this.#paint = { ...this.#paint, ...paint };
     this.list.refresh();
   }
 
-  /**
-   * Scrolls to a position.
-   * @param {number} position
-   */
+  /** Scrolls to a position. @param {number} position */
   reveal(position) {
     this.list.reveal(lastUpTo(this.#starts, position));
   }
 
   #wrap() {
     const width = this.ruler.getBoundingClientRect().width / 100 || 8;
-    const columns = Math.max(12, Math.floor((this.box.clientWidth - SLACK) / width));
-    this.#starts = rowStarts(this.#points, columns);
+    this.#starts = rowStarts(this.#points, Math.max(12, Math.floor((this.box.clientWidth - 28) / width)));
     this.list.setCount(this.#starts.length);
   }
 
   /** @param {number} number */
   #row(number) {
-    const start = /** @type {number} */ (this.#starts[number]);
-    const next = this.#starts[number + 1];
-    const end = next ?? this.#points.length;
-    const row = h("div", { class: "row", "data-from": start });
-    let text = "";
-    let from = start;
-    let look = "";
+    const start = this.#starts[number];
+    const end = this.#starts[number + 1] ?? this.#points.length + 1;
+    const row = h("div", { class: "row" });
+    let [text, from, look] = ["", start, ""];
     const flush = () => {
       if (text) row.append(h("span", { class: `run ${look}`, "data-at": from }, text));
       text = "";
@@ -120,34 +98,34 @@ export class Strip {
     let cut = lastUpTo(this.#cuts, start - this.#prompt - 1) + 1;
     for (let point = start; point < end; point++) {
       const here = this.#look(point);
-      const between = this.#cuts[cut] === point - this.#prompt;
-      const character = this.#points.at(point);
-      const sign = escapeOf(character);
-      if (between || here !== look || sign || !text || point === this.#here()) {
+      const mark = this.#between(point, this.#cuts[cut] === point - this.#prompt ? cut++ : -1);
+      if (mark || here !== look || !text) {
         flush();
-        from = point;
-        look = here;
+        [from, look] = [point, here];
       }
-      if (between) row.append(this.#handle(cut++));
-      if (point === this.#here()) row.append(h("span", { class: "point" }));
-      if (sign) row.append(h("span", { class: `run escape ${here}`, "data-at": point, "data-one": true }, sign));
-      else text += String.fromCodePoint(character);
+      if (mark) row.append(mark);
+      const character = point < this.#points.length ? this.#points.at(point) : -1;
+      const sign = character < 0 ? "" : escapeOf(character);
+      if (sign) {
+        flush();
+        row.append(h("span", { class: `run escape ${here}`, "data-at": point }, sign));
+      } else if (character >= 0) text += String.fromCodePoint(character);
     }
     flush();
-    if (next === undefined && this.#here() === end) row.append(h("span", { class: "point" }));
     return row;
   }
 
-  /** Where an event belongs that no characters made. */
-  #here() {
+  /** A cut in front of a character, or the place of an event without characters. @param {number} point @param {number} cut */
+  #between(point, cut) {
     const mark = this.#paint.mark;
-    return mark && mark.start === mark.end ? mark.start : -1;
+    if (cut >= 0) return this.#handle(cut);
+    return mark?.start === point && mark.end === point ? h("span", { class: "point" }) : null;
   }
 
   /** @param {number} point */
   #look(point) {
     const { step, held, mark } = this.#paint;
-    const within = (/** @type {Range | null | undefined} */ range) => range && point >= range.start && point < range.end;
+    const within = (/** @type {Span | null | undefined} */ span) => span && point >= span.start && point < span.end;
     let look = point < this.#prompt ? "prompt" : "";
     if (step && point >= step.end) look += " ahead";
     if (within(step)) look += " now";
@@ -158,79 +136,68 @@ export class Strip {
 
   /** @param {number} which */
   #handle(which) {
-    if (!this.#editable) return h("span", { class: "tick", "data-cut": which });
-    const cut = /** @type {number} */ (this.#cuts[which]);
-    const at = cut + this.#prompt;
-    const near = (/** @type {number} */ point) => plainly(this.#points.slice(point, point + 1));
-    const simple = this.#cuts.length > FEW && which !== this.#current;
-    if (simple) return h("span", { class: "cut", "data-cut": which, "data-testid": "cut" });
-    return h("span", {
-      class: "cut", role: "slider", tabindex: which === this.#current ? 0 : -1, "data-cut": which, "data-testid": "cut",
-      "aria-label": `Cut ${which + 1} of ${this.#cuts.length}`, "aria-valuemin": 1, "aria-valuenow": cut,
-      "aria-valuemax": this.#points.length - this.#prompt - 1,
-      "aria-valuetext": `at ${cut}, between ${near(at - 1)} and ${near(at)}`,
-    });
+    if (!this.#editable) return h("span", { class: "tick" });
+    const on = which === this.#current;
+    const cut = this.#cuts[which];
+    const near = [1, 0].map((back) => plainly(this.#points.slice(cut + this.#prompt - back, cut + this.#prompt - back + 1)));
+    const told = this.#cuts.length > FEW && !on ? {} : {
+      role: "slider", tabindex: on ? 0 : -1, "aria-label": `Cut ${which + 1} of ${this.#cuts.length}`, "aria-valuemin": 1,
+      "aria-valuenow": cut, "aria-valuemax": this.#length() - 1, "aria-valuetext": `at ${cut}, between ${near.join(" and ")}`,
+    };
+    return h("span", { class: "cut", "data-cut": which, "data-testid": "cut", ...told });
   }
 
-  /** @param {number[]} cuts */
-  #set(cuts) {
+  #length() {
+    return this.#points.length - this.#prompt;
+  }
+
+  /** @param {number[]} cuts @param {number} which */
+  #set(cuts, which) {
     this.setCuts(cuts);
     this.changed(cuts);
+    this.#go(which);
   }
 
-  /** @param {number} which */
-  #focusCut(which) {
+  /** Brings the focus to a cut. @param {number} which */
+  #go(which) {
     this.#current = Math.max(0, Math.min(which, this.#cuts.length - 1));
-    const cut = this.#cuts[this.#current];
-    if (cut === undefined) return this.box.focus();
-    this.reveal(cut + this.#prompt);
+    if (this.#cuts.length) this.reveal(this.#cuts[this.#current] + this.#prompt);
     this.list.draw();
-    this.#element()?.focus({ preventScroll: true });
+    this.#focus();
   }
 
-  #element() {
-    return /** @type {HTMLElement | null} */ (this.box.querySelector(`[role=slider][data-cut="${this.#current}"]`));
-  }
-
-  /** @param {boolean} focus */
-  #refocus(focus) {
-    if (focus) (this.#element() ?? this.box).focus({ preventScroll: true });
+  #focus() {
+    const cut = /** @type {HTMLElement | null} */ (this.box.querySelector(`[data-cut="${this.#current}"]`));
+    (cut ?? this.box).focus({ preventScroll: true });
   }
 
   /** @param {KeyboardEvent} event */
   #key(event) {
     if (!this.#editable || event.altKey || event.ctrlKey || event.metaKey) return;
-    const onCut = cutOf(event) >= 0;
-    const step = KEYS[/** @type {keyof typeof KEYS} */ (event.key)];
-    const next = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    if (!onCut && ["ArrowLeft", "ArrowRight"].includes(event.key)) this.#focusCut(this.#current);
-    else if (onCut && step) this.#move(this.#current, /** @type {number} */ (this.#cuts[this.#current]) + step * (event.shiftKey ? 10 : 1));
-    else if (onCut && next) this.#focusCut(this.#current + next);
-    else if (onCut && ["Delete", "Backspace"].includes(event.key)) this.#remove();
+    const { key } = event;
+    const on = cutOf(event) >= 0;
+    const step = KEYS[/** @type {keyof typeof KEYS} */ (key)] * (event.shiftKey ? 10 : 1);
+    if (!on && (key === "ArrowLeft" || key === "ArrowRight")) this.#go(this.#current);
+    else if (on && step) this.#move(this.#cuts[this.#current] + step);
+    else if (on && key === "ArrowUp") this.#go(this.#current - 1);
+    else if (on && key === "ArrowDown") this.#go(this.#current + 1);
+    else if (on && (key === "Delete" || key === "Backspace")) this.#set(this.#cuts.filter((_, place) => place !== this.#current), this.#current);
     else return;
     event.preventDefault();
-    event.stopPropagation();
   }
 
-  /** @param {number} which @param {number} position */
-  #move(which, position) {
-    this.#set(moved(this.#cuts, which, position, this.#points.length - this.#prompt));
-    this.#focusCut(which);
-  }
-
-  #remove() {
-    this.#set(this.#cuts.filter((_, place) => place !== this.#current));
-    this.#focusCut(this.#current);
+  /** @param {number} position */
+  #move(position) {
+    this.#set(moved(this.#cuts, this.#current, position, this.#length()), this.#current);
   }
 
   /** @param {PointerEvent} event */
   #press(event) {
-    this.#dragged = false;
     const which = cutOf(event);
-    if (which < 0 || !this.#editable || event.button) return;
+    this.#dragging = this.#dragged = which >= 0 && this.#editable && !event.button;
+    if (!this.#dragging) return;
     event.preventDefault();
-    this.#dragging = this.#dragged = true;
-    this.#focusCut(which);
+    this.#go(which);
     this.box.setPointerCapture(event.pointerId);
     this.box.classList.add("dragging");
   }
@@ -238,9 +205,8 @@ export class Strip {
   /** @param {PointerEvent} event */
   #drag(event) {
     if (!this.#dragging) return;
-    const position = positionAt(this.box, event.clientX, event.clientY);
-    if (position === null || position - this.#prompt === this.#cuts[this.#current]) return;
-    this.#set(moved(this.#cuts, this.#current, position - this.#prompt, this.#points.length - this.#prompt));
+    const position = positionAt(event.clientX, event.clientY);
+    if (position !== null && position - this.#prompt !== this.#cuts[this.#current]) this.#move(position - this.#prompt);
   }
 
   #release() {
@@ -250,18 +216,15 @@ export class Strip {
 
   /** @param {MouseEvent} event */
   #click(event) {
-    const selected = !(getSelection()?.isCollapsed ?? true);
-    if (!this.#editable || this.#dragged || selected || cutOf(event) >= 0) return;
-    const position = positionAt(this.box, event.clientX, event.clientY);
-    if (position === null) return;
-    const length = this.#points.length - this.#prompt;
-    this.#set(inOrder([...this.#cuts, position - this.#prompt], length));
-    this.#focusCut(this.#cuts.indexOf(position - this.#prompt));
+    const position = positionAt(event.clientX, event.clientY);
+    const free = this.#editable && !this.#dragged && getSelection()?.isCollapsed !== false && cutOf(event) < 0;
+    if (!free || position === null) return;
+    const cuts = inOrder([...this.#cuts, position - this.#prompt], this.#length());
+    this.#set(cuts, cuts.indexOf(position - this.#prompt));
   }
 }
 
 /** @param {Event} event */
 function cutOf(event) {
-  const handle = /** @type {Element} */ (event.target).closest(".cut");
-  return handle ? Number(handle.getAttribute("data-cut")) : -1;
+  return Number(/** @type {Element} */ (event.target).closest(".cut")?.getAttribute("data-cut") ?? -1);
 }
