@@ -33,7 +33,7 @@ export class TestCase {
   async #copy() {
     this.line.select();
     const done = navigator.clipboard?.writeText(this.line.value).then(() => "Copied.");
-    this.said.textContent = (await done?.catch(() => "")) || "The browser does not let the page copy; the line is selected.";
+    this.said.textContent = (await done?.catch(() => "")) || "The line is selected.";
   }
 }
 

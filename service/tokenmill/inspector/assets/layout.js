@@ -7,7 +7,6 @@
  * @typedef {{from: string, chain: Item[], label: Item}} Line
  */
 
-const LINE = 17;
 const APART = 18;
 const BETWEEN = 24;
 const LONGEST = 44;
@@ -39,7 +38,7 @@ function item(kind, rank, texts, name = "") {
   const lines = texts.map((text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text));
   const pad = kind === "state" ? 24 : 8;
   const width = Math.max(0, ...lines.map((text) => text.length)) * 7.4 + pad;
-  return { kind, rank, name, lines, x: 0, y: 0, near: [], width, height: kind === "bend" ? 0 : lines.length * LINE + pad / 2 };
+  return { kind, rank, name, lines, x: 0, y: 0, near: [], width, height: kind === "bend" ? 0 : lines.length * 17 + pad / 2 };
 }
 
 /** @param {Move} move @param {Item | undefined} one @param {Item | undefined} other @returns {Line[]} */

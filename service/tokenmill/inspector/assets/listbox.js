@@ -14,8 +14,7 @@ export class ListBox {
 
   /**
    * @param {string} id @param {Attributes} attributes
-   * @param {(row: number) => Row} draw
-   * @param {(row: number) => void} choose @param {(row: number) => void} [point] told -1 for none
+   * @param {(row: number) => Row} draw @param {(row: number) => void} choose @param {(row: number) => void} [point] told -1 for none
    */
   constructor(id, attributes, draw, choose, point = () => {}) {
     this.id = id;

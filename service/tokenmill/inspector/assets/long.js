@@ -8,13 +8,13 @@ const LIMIT = 4096;
 
 /** Text as a block, cut at 4 kB with a button that shows the rest. @param {string} text @param {string} [className] */
 export function longText(text, className = "") {
-  const block = h("div", { class: `long ${className}` }, shown(text.slice(0, cutAt(text, LIMIT))));
+  const block = h("div", { class: `long ${className}` }, shown(text.slice(0, cutAt(text))));
   if (text.length <= LIMIT) return block;
   const more = button(`Show all ${text.length.toLocaleString("en")} characters`, () => {
     more.remove();
     block.setAttribute("tabindex", "-1");
     block.focus();
-    showRest(block, text.slice(cutAt(text, LIMIT)));
+    showRest(block, text.slice(cutAt(text)));
   });
   return h("div", {}, block, more);
 }
@@ -22,18 +22,15 @@ export function longText(text, className = "") {
 /** @param {HTMLElement} block @param {string} rest */
 function showRest(block, rest) {
   if (!rest) return;
-  const end = cutAt(rest, LIMIT);
+  const end = cutAt(rest);
   block.append(h("span", { class: "piece" }, shown(rest.slice(0, end))));
   requestAnimationFrame(() => showRest(block, rest.slice(end)));
 }
 
-/**
- * Where to cut: behind a line break if there is one, never inside of a pair.
- * @param {string} text @param {number} limit
- */
-function cutAt(text, limit) {
-  if (text.length <= limit) return text.length;
-  const line = text.lastIndexOf("\n", limit - 1) + 1;
-  if (line > limit / 2) return line;
-  return /[\ud800-\udbff]/.test(text.charAt(limit - 1)) ? limit - 1 : limit;
+/** Where to cut: behind a line break if there is one, never inside of a pair. @param {string} text */
+function cutAt(text) {
+  if (text.length <= LIMIT) return text.length;
+  const line = text.lastIndexOf("\n", LIMIT - 1) + 1;
+  if (line > LIMIT / 2) return line;
+  return /[\ud800-\udbff]/.test(text.charAt(LIMIT - 1)) ? LIMIT - 1 : LIMIT;
 }

@@ -22,10 +22,7 @@ export class Playground {
   cards = new Cards();
   diagrams = new Diagrams();
 
-  /**
-   * @param {string} id @param {Choices} choices
-   * @param {{changed: () => void, compare: (state: State) => void}} to
-   */
+  /** @param {string} id @param {Choices} choices @param {{changed: () => void, compare: (state: State) => void}} to */
   constructor(id, choices, to) {
     this.choices = choices;
     this.to = to;

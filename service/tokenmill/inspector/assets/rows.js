@@ -6,6 +6,8 @@ import { escapeOf } from "./hidden.js";
 /** @import {Points} from "./points.js" */
 
 const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+/** @type {Map<number, number>} */
+const widths = new Map();
 
 /** The position at which each row begins. A line break ends its row. @param {Points} points @param {number} columns */
 export function rowStarts(points, columns) {
@@ -24,8 +26,12 @@ export function rowStarts(points, columns) {
 /** @param {number} character */
 function widthOf(character) {
   if (character > 31 && character < 127) return 1;
+  const known = widths.get(character);
+  if (known) return known;
   const label = escapeOf(character);
-  return label ? label.length + 1 : WIDE.test(String.fromCodePoint(character)) ? 2 : 1;
+  const width = label ? label.length + 1 : WIDE.test(String.fromCodePoint(character)) ? 2 : 1;
+  widths.set(character, width);
+  return width;
 }
 
 /** The place of the last item up to a value, or -1. @param {ArrayLike<number>} sorted @param {number} value */

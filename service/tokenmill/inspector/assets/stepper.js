@@ -7,18 +7,13 @@ import { longText } from "./long.js";
 
 /** @import {Run} from "./run.js" */
 
-const PAYLOADS = 20;
-
 /** A slider with buttons, and the facts of a step. */
 export class Stepper {
   /** @type {Run | null} */
   #run = null;
   #step = 0;
 
-  /**
-   * @param {string} id
-   * @param {(step: number, moved: boolean) => void} changed told the number of the step, from 1, and if somebody went there
-   */
+  /** @param {string} id @param {(step: number, moved: boolean) => void} changed told if somebody went there */
   constructor(id, changed) {
     this.changed = changed;
     this.range = h("input", { type: "range", id: `${id}-step`, min: 1, input: () => this.#go(this.range.valueAsNumber, true) });
@@ -92,6 +87,5 @@ function fact(name, title, value, note) {
 
 /** @param {string[]} payloads */
 function payloadsOf(payloads) {
-  const left = payloads.length - PAYLOADS;
-  return h("div", {}, ...payloads.slice(0, PAYLOADS).map(code), left > 0 && `and ${left} more`);
+  return h("div", {}, ...payloads.slice(0, 20).map(code), payloads.length > 20 && `and ${payloads.length - 20} more`);
 }
