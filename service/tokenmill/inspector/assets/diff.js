@@ -3,7 +3,7 @@
 
 /** @typedef {{left: number, right: number, same: boolean}} Pair Numbers of lines; -1 for none. */
 
-// A table of more cells takes longer than a frame may; a stretch that needs one counts as changed.
+// A larger table takes too long; a stretch that needs one counts as changed.
 const CELLS = 1_000_000;
 
 /** The rows of a comparison. @param {string[]} left @param {string[]} right */

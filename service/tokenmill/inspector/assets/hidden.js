@@ -3,8 +3,7 @@
 
 import { h } from "./dom.js";
 
-// Control, format (zero-width, bidi, tags), private and unassigned characters, halves of pairs, odd spaces, fillers,
-// and selectors of variants, which can carry a message of their own.
+// Control, format (zero-width, bidi, tags), private, unassigned, halves of pairs, odd spaces, fillers, variant selectors.
 const ODD =
   "\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Cn}\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000" +
   "\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u3164\\uffa0\\ufe00-\\ufe0f\\u180b-\\u180f\\u{e0100}-\\u{e01ef}";

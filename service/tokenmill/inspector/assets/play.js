@@ -81,7 +81,7 @@ export class Playground {
     this.cards.show(run, step.last);
     this.diagrams.light(step.mode);
     this.input.strip.paint({ step, held: heldIn(run, step) });
-    // A new answer leaves the strip where somebody works on its cuts.
+    // A new answer leaves the strip where somebody cuts it.
     if (moved) this.input.strip.reveal(step.start);
   }
 
