@@ -1,6 +1,7 @@
 """The files of the page, as they are in the package, and what a browser may do with them.
 
-1. Nothing is loaded from elsewhere, nothing in the page's text runs, and no other page may frame it.
+1. Nothing is loaded from elsewhere, nothing in the page's text runs, and no other page may frame it. The one policy for
+   trusted types is that of the page's own worker, which reads answers beside the page.
 2. What is served is what `ASSETS` lists: a name of an address never becomes a path.
 """
 
@@ -13,7 +14,7 @@ from aiohttp import web
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'"
+    "require-trusted-types-for 'script'; trusted-types worker"
 )
 
 HEADERS = {
@@ -33,7 +34,6 @@ ASSETS: tuple[str, ...] = (
     INDEX,
     "api.js",
     "asked.js",
-    "asking.js",
     "blocks.js",
     "cards.js",
     "case.js",
@@ -51,6 +51,7 @@ ASSETS: tuple[str, ...] = (
     "joined.js",
     "layout.js",
     "list.js",
+    "listbox.js",
     "long.js",
     "main.js",
     "play.js",
@@ -62,9 +63,6 @@ ASSETS: tuple[str, ...] = (
     "stepper.js",
     "strip.js",
     "style.css",
-    "summary.js",
-    "tabs.js",
-    "timing.js",
     "types.js",
     "worker.js",
 )

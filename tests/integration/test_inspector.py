@@ -1,0 +1,197 @@
+"""The inspector's page in a real Chromium, under its policy."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+import pytest
+from aiohttp.test_utils import TestServer
+from playwright.async_api import Page, expect
+
+from tests.support.browser import browser_page
+from tokenmill.gateway.deadlines import Deadlines
+from tokenmill.inspector.host import inspector_app
+from tokenmill.inspector.playground import Recording
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+CALL = '<tool_call>\n{"name":"f","arguments":{"city":"Paris"}}\n</tool_call>'
+TEXT = f"One moment. {CALL}"
+WHOLE = CALL.removesuffix("\n</tool_call>")
+
+AXE = Path(__file__).parents[1] / "judges" / "node" / "node_modules" / "axe-core" / "axe.min.js"
+
+FINDINGS = "axe.run().then(({violations}) => violations.map(({id, nodes}) => [id, ...nodes.map(({html}) => html)]))"
+
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+
+HOSTILE = (
+    "<script>window.hit=1</script>",
+    '<img src=x onerror="window.hit=1">',
+    "<svg onload=window.hit=1>",
+    "javascript:window.hit=1",
+    "'\"><iframe srcdoc='<script>parent.hit=1</script>'>",
+    "{{constructor.constructor('window.hit=1')()}}",
+    "<a href='javascript:window.hit=1' autofocus onfocus=window.hit=1>x</a>",
+    "<style>@import 'http://evil.example/x.css'</style>",
+    "</textarea><script>window.hit=1</script>",
+    "<math><mtext><table><mglyph><style><img src onerror=window.hit=1>",
+)
+
+
+class Seen:
+    """What must not happen on a page."""
+
+    def __init__(self, page: Page) -> None:
+        self.problems: list[str] = []
+        page.on("console", lambda message: self.problems.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("dialog", lambda dialog: self.problems.append(dialog.message))
+        page.on("request", self._asked)
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith(("http://127.0.0.1:", "data:")):
+            self.problems.append(request.url)
+
+
+@asynccontextmanager
+async def opened(
+    view: str = "", fields: Any = None, recording: Recording | None = None, width: int = 1280
+) -> AsyncIterator[Page]:
+    """The page at a view; at its end it has asked nobody else, and nothing went wrong."""
+    fragment = f"#{view}={quote(json.dumps(fields), safe='')}" if fields is not None else f"#{view}"
+    async with TestServer(inspector_app(recording, Deadlines())) as server, browser_page() as page:
+        seen = Seen(page)
+        await page.set_viewport_size({"width": width, "height": 900})
+        await page.goto(f"http://127.0.0.1:{server.port}/inspect/{fragment}")
+        await expect(page.get_by_test_id("step").first.or_(page.get_by_test_id("compared"))).not_to_be_empty()
+        yield page
+        assert seen.problems == []
+
+
+def playing(**fields: Any) -> dict[str, Any]:
+    return {"text": TEXT, "format": "hermes", **fields}
+
+
+async def test_an_event_marks_the_characters_that_made_it() -> None:
+    """A call all of its source; the list works with the keyboard."""
+    async with opened("play", playing()) as page:
+        call = page.locator("[data-testid=event][data-type=tool-call]")
+        await call.click()
+        assert "".join(await page.locator(".strip .mark").all_text_contents()).replace("↵", "\n") == WHOLE
+        await expect(page.get_by_test_id("event-detail")).to_contain_text('"city": "Paris"')
+
+
+async def test_one_steps_through_a_text() -> None:
+    """With buttons and keys; each step says what is held and lights up where the parser is."""
+    async with opened("play", playing(cuts=[15, 40], step=1)) as page:
+        step = page.get_by_test_id("step")
+        await expect(step).to_have_text("1 of 4")
+        await expect(page.get_by_test_id("held")).to_have_text("<to")
+        await expect(page.get_by_test_id("mode")).to_have_text("text")
+        await page.get_by_role("button", name="Next").click()
+        await expect(step).to_have_text("2 of 4")
+        await expect(page.get_by_test_id("mode")).to_have_text("section0_call0")
+        await expect(page.get_by_text("The parser is in: a call")).to_be_visible()
+        await page.locator("body").press("ArrowRight")
+        await page.locator("body").press("ArrowRight")
+        await expect(step).to_have_text("4 of 4")
+        await expect(page.get_by_text(re.compile("^finish, characters"))).to_be_visible()
+        await page.get_by_role("button", name="Previous").click()
+        await expect(step).to_have_text("3 of 4")
+
+
+async def test_cuts_are_set_moved_and_removed_with_the_keyboard() -> None:
+    """And checked, all of them."""
+    async with opened("play", playing(cuts=[10])) as page:
+        cut = page.get_by_test_id("cut")
+        await cut.focus()
+        await cut.press("ArrowRight")
+        await expect(page.get_by_role("slider", name="Cut 1 of 1")).to_have_attribute("aria-valuenow", "11")
+        await page.get_by_test_id("cut").press("Delete")
+        await expect(cut).to_have_count(0)
+        await page.get_by_role("button", name="Pieces of this size").click()
+        await expect(page.get_by_test_id("step")).to_have_text(f"{len(TEXT) + 1} of {len(TEXT) + 1}")
+        await page.get_by_role("button", name="Check all cuts").click()
+        await expect(page.get_by_test_id("cuts-answer")).to_have_text(
+            f"The same events with each of {len(TEXT) - 1} cuts."
+        )
+
+
+async def test_a_link_holds_all_of_a_view_and_is_sent_to_nobody() -> None:
+    """What is typed comes into the address behind the `#`."""
+    async with opened("play", playing(cuts=[15], dialect="openai", step=2)) as page:
+        await expect(page.get_by_label("Dialect")).to_have_value("openai")
+        await page.get_by_label("Model text").fill("Hello there")
+        await expect(page.get_by_test_id("events")).to_contain_text("Hello there")
+        await page.wait_for_url(re.compile("Hello"))
+        await page.reload()
+        await expect(page.get_by_label("Model text")).to_have_value("Hello there")
+        await expect(page.get_by_label("Dialect")).to_have_value("openai")
+
+
+async def test_what_is_wrong_is_said_in_the_server_s_words() -> None:
+    """And the page goes on when it is right again."""
+    async with opened("play", playing()) as page:
+        await page.get_by_text("Tools and options").click()
+        await page.get_by_label("Options of the message").fill('{"formt": 1}')
+        await expect(page.get_by_role("alert")).to_contain_text("formt")
+
+
+async def test_two_formats_are_compared() -> None:
+    """Rows that differ are marked, and counted."""
+    fields = {"a": playing(), "b": playing(format="plain")}
+    async with opened("compare", fields) as page:
+        await expect(page.get_by_test_id("compared")).to_have_text(re.compile(r"\d+ of \d+ rows differ"))
+        assert await page.locator("[data-testid=compared-row][data-same=false]").count() > 0
+
+
+async def test_a_recorded_stream_is_shown() -> None:
+    """With its name; each record is a step."""
+    recording = Recording("stream.jsonl", '{"delta": "Hi "}\n{"delta": "there"}\n')
+    async with opened("file", recording=recording) as page:
+        await expect(page.get_by_test_id("file-name")).to_have_text("stream.jsonl")
+        await expect(page.get_by_test_id("step")).to_have_text("3 of 3")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+async def test_what_a_model_writes_stays_text(text: str) -> None:
+    """In text, arguments and names, in every view: nothing runs, nothing is loaded, the policy has nothing to stop."""
+    call = json.dumps({"name": text, "arguments": {text: text}})
+    fields = {
+        "text": f"{text} <tool_call>{call}</tool_call>",
+        "format": "hermes",
+        "dialect": "ai_sdk_ui",
+        "step": 1,
+        "chunk": 9,
+    }
+    async with opened("play", fields) as page:
+        await page.locator("body").press("ArrowRight")
+        for event in await page.get_by_test_id("event").all():
+            await event.click()
+        await page.get_by_text("Make this a test case").click()
+        assert await page.evaluate("window.hit") is None
+        assert await page.locator("main script, main iframe, main img, main a[href^=javascript]").count() == 0
+
+
+async def test_characters_that_hide_are_shown_by_their_code() -> None:
+    """Those that turn the reading direction, and those without a width."""
+    async with opened("play", {"text": "a\u202eb\u200bc\x00", "format": "plain"}) as page:
+        assert await page.locator(".strip .escape").all_text_contents() == ["U+202E", "U+200B", "U+0000"]
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("view", ["play", "compare"])
+async def test_it_is_accessible_at_every_width(view: str, width: int) -> None:
+    """Axe finds nothing, and nothing is wider than the window."""
+    fields = playing(cuts=[15]) if view == "play" else {"a": playing(), "b": playing(format="plain")}
+    async with opened(view, fields, width=width) as page:
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme in SCHEMES:
+            await page.emulate_media(color_scheme=scheme)
+            await page.evaluate(AXE.read_text())
+            assert await page.evaluate(FINDINGS) == []
