@@ -3,7 +3,16 @@
 import pytest
 
 from tests.conformance.answers import Answer, own_answers
-from tokenmill.events import AnyEvent, Error, ReasoningDelta, TextDelta, ToolCall, ToolInputDelta, ToolInputEnd
+from tokenmill.events import (
+    AnyEvent,
+    Error,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
 from tokenmill.formats import FORMATS, compile_grammar
 from tokenmill.inspector.ranges import Made, Ranges
 from tokenmill.parser import Format, Grammar, Options, Parser
@@ -71,6 +80,14 @@ def test_a_call_has_all_of_its_source_and_what_grows_has_what_was_read() -> None
     assert source(text, made, ToolInputEnd) == [whole]
     assert "".join(source(text, made, ToolInputDelta)) == '{"a":1}'
     assert source(text, made, TextDelta) == ["a", " ", " b"]
+
+
+def test_what_stands_behind_a_call_in_the_same_piece_made_nothing_of_it() -> None:
+    """What grows ends with its call."""
+    text = f"a {GOOD} b"
+    made = made_of(traced("hermes"), text, 100)
+    whole = GOOD.removesuffix("\n</tool_call>")
+    assert source(text, made, (ToolInputStart, ToolInputDelta)) == [whole, whole]
 
 
 def test_a_call_that_failed_marks_what_its_error_quotes() -> None:

@@ -73,6 +73,13 @@ def test_raw_bytes_of_a_stream_may_be_pasted() -> None:
     assert found.source == "other"
 
 
+def test_a_message_s_own_options_go_before_those_that_are_asked_for() -> None:
+    """As a worker has it; a captured stream shows what became of it."""
+    records = "\n".join(['{"open": {"format": "hermes"}}', msgspec.json.encode({"delta": CALL}).decode()])
+    found = stepped(Asked(records=records, format="plain"))
+    assert any(isinstance(made.event, ToolCall) for step in found.steps for made in step.made)
+
+
 def test_the_prompt_s_end_is_part_of_the_source() -> None:
     """It is read in front of the model's first text, and said to be none of it."""
     found = stepped(Asked(text="x</think>y", format="minimax_m2"))

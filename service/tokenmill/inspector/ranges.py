@@ -108,7 +108,11 @@ class Ranges:
             further += len(span.source)
         self._spans.append((at, further))
         if span.kind == "call":
-            self._call = (start, start + len(span.source))
+            end = start + len(span.source)
+            self._call = (start, end)
+            for each in made:  # of this step: no more was read of the call than there is of it
+                if isinstance(each.event, _GROWING) and start <= each.start <= end:
+                    each.end = min(each.end, end)
         if span.kind == "call" or (span.kind == "dropped" and self._quoted):
             self._settle(start, start + len(span.source))
 

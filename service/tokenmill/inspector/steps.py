@@ -96,9 +96,7 @@ class Stepper:
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
-        options = read_options({"format": asked.format, "tools": asked.tools, **asked.open})
-        grammar = compile_grammar(options, traced=True)
-        self._parser = Parser.of(grammar, "inspect")
+        self._parser = self._of({})
         self._ranges = Ranges()
         dialect = find_dialect(asked.dialect)
         self._renderer = None if dialect is NATIVE else Renderer(dialect)
@@ -109,7 +107,7 @@ class Stepper:
         """Characters of text that the parser was given."""
         self._aside = 0
         """Characters of the source that are none of its text."""
-        self.prompt = len(grammar.prompt)
+        self.prompt = len(self._parser.grammar.prompt)
         self.source: list[str] = []
         self.rejected: list[str] = []
 
@@ -131,8 +129,17 @@ class Stepper:
                 continue
             yield from (chunk for chunk in found if choice_index(chunk) == asked.choice)
 
+    def _of(self, opened: Mapping[str, Any]) -> Parser:
+        """A parser with the options that are asked for, and over them those with which a message was opened."""
+        asked = self._asked
+        options = read_options({"format": asked.format, "tools": asked.tools, **asked.open, **opened})
+        return Parser.of(compile_grammar(options, traced=True), "inspect")
+
     def take(self, chunk: Chunk) -> Iterator[Step]:
         """What a chunk does, in the order of the contract."""
+        if chunk.open and not self.source:
+            self._parser = self._of(chunk.open)
+            self.prompt = len(self._parser.grammar.prompt)
         parser = self._parser
         if chunk.reasoning:
             reasoning = single_halves(chunk.reasoning)

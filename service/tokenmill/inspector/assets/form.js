@@ -4,7 +4,7 @@
 import { button, count, h, labelled } from "./dom.js";
 
 // More text than this makes a field slow; the strip alone shows it.
-const EDITABLE = 300_000;
+const EDITABLE = 50_000;
 
 /** A form that says what changed. */
 export class Form {

@@ -29,7 +29,7 @@ async function fetched(url, body, signal) {
     throw new Error("The server does not answer.");
   });
   const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(answer.problem ?? answer.detail ?? `The server answered ${response.status}.`);
+  if (!response.ok) throw new Error(answer.detail ?? `The server answered ${response.status}.`);
   return answer;
 }
 
