@@ -24,6 +24,8 @@ def test_a_long_text_is_cut_at_even_distances(monkeypatch: pytest.MonkeyPatch) -
     """Or it would take minutes."""
     monkeypatch.setattr(module, "TRIED", 10)
     assert tried(Asked(text="x" * 95)).tried == 10
+    monkeypatch.setattr(module, "READ_CHARS", 400)
+    assert tried(Asked(text="x" * 95)).tried == 4
 
 
 def test_the_first_cut_that_differs_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ async def test_everything_there_is_can_be_chosen() -> None:
     assert {"from": "text", "to": "section0", "labels": ["<tool_call>"]} in hermes["diagram"]["moves"]
     assert {"native", "sse+openai"} <= {each["name"] for each in choices["codecs"]}
     assert {"native", "openai"} <= {each["name"] for each in choices["dialects"]}
-    assert (choices["live"], choices["file"]) == (False, None)
+    assert choices["file"] is None
 
 
 async def test_the_steps_of_a_text_are_told() -> None:

@@ -10,7 +10,10 @@ from tokenmill.inspector.steps import Asked, pieces
 from tokenmill.parser import Grammar, Parser, read_options
 
 TRIED = 2_000
-"""Cuts of one text: a longer one is cut there at even distances. It takes a second or two."""
+"""Cuts of one text: a longer one is cut at even distances."""
+
+READ_CHARS = 20_000_000
+"""Of all cuts together, as each is read whole: a few seconds. A long text is cut at fewer places."""
 
 _DELTAS = (TextDelta, ReasoningDelta, ToolInputDelta, ArgumentDelta)
 
@@ -37,8 +40,9 @@ def tried(asked: Asked) -> Tried:
     options = read_options({"format": asked.format, "tools": asked.tools, **asked.open})
     grammar, text = compile_grammar(options), "".join(pieces(asked))
     expected = _events(grammar, (text,), asked.finish)
-    count = 0
-    for cut in range(1, len(text), -(-len(text) // TRIED)):
+    count, size = 0, len(text)
+    most = max(1, min(TRIED, READ_CHARS // max(1, size)))
+    for cut in range(1, size, max(1, -(-size // most))):
         count += 1
         events = _events(grammar, (text[:cut], text[cut:]), asked.finish)
         if events != expected:

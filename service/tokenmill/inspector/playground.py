@@ -57,7 +57,6 @@ class Choices(msgspec.Struct):
     formats: list[FormatChoice]
     codecs: list[Choice]
     dialects: list[Choice]
-    live: bool = False
     file: str | None = None
     """Name of a recorded stream."""
 

@@ -7,7 +7,7 @@ const port = /** @type {Worker} */ (/** @type {unknown} */ (self)); // this end 
 /** @type {Map<number, AbortController>} */
 const running = new Map();
 
-port.onmessage = async ({ data: { id, url, body, abort } }) => {
+port.onmessage = async (/** @type {MessageEvent} */ { data: { id, url, body, abort } }) => {
   if (abort) return running.get(abort)?.abort();
   const control = new AbortController();
   running.set(id, control);
