@@ -116,6 +116,10 @@ format: $(INSTALLED) ## Format the code and apply safe fixes
 gen: $(INSTALLED) ## Write the generated files again
 	$(BIN)/python -m tokenmill.gen
 
+.PHONY: pictures
+pictures: $(INSTALLED) ## The pictures of the inspector in the pages, taken again (needs Chromium)
+	TOKENMILL_PICTURES=write $(BIN)/pytest tests/integration/test_inspector_pictures.py $(PYTEST_ARGS)
+
 .PHONY: bench
 bench: $(INSTALLED) ## The benchmarks, each beside its reference
 	$(BIN)/tokenmill bench parser

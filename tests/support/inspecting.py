@@ -1,0 +1,45 @@
+"""The inspector's page, opened in a real Chromium at a view."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import quote
+
+from aiohttp.test_utils import TestServer
+from playwright.async_api import Page, expect
+
+from tests.support.browser import browser_page
+from tokenmill.gateway.deadlines import Deadlines
+from tokenmill.inspector.host import inspector_app
+from tokenmill.inspector.playground import Recording
+
+
+class Seen:
+    """What must not happen on a page."""
+
+    def __init__(self, page: Page) -> None:
+        self.problems: list[str] = []
+        page.on("console", lambda message: self.problems.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("dialog", lambda dialog: self.problems.append(dialog.message))
+        page.on("request", self._asked)
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith(("http://127.0.0.1:", "data:")):
+            self.problems.append(request.url)
+
+
+@asynccontextmanager
+async def opened(
+    view: str = "", fields: Any = None, recording: Recording | None = None, width: int = 1280
+) -> AsyncIterator[Page]:
+    """The page at a view; at its end it has asked nobody else, and nothing went wrong."""
+    fragment = f"#{view}={quote(json.dumps(fields), safe='')}" if fields is not None else f"#{view}"
+    async with TestServer(inspector_app(recording, Deadlines())) as server, browser_page() as page:
+        seen = Seen(page)
+        await page.set_viewport_size({"width": width, "height": 900})
+        await page.goto(f"http://127.0.0.1:{server.port}/inspect/{fragment}")
+        await expect(page.get_by_test_id("step").first.or_(page.get_by_test_id("compared"))).not_to_be_empty()
+        yield page
+        assert seen.problems == []
