@@ -94,3 +94,16 @@ def test_what_is_lost_with_an_old_broker_is_said() -> None:
     assert "another cluster" in told
     assert "deleted and made again" in told
     assert "epochs of leaders" in told
+
+
+async def test_a_connection_that_closed_unheard_is_unavailable_too(
+    stage: Stage, client: AIOKafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which uvloop says with an error of no connection; the next look makes another one."""
+
+    async def send(*_: object) -> None:
+        raise RuntimeError("unable to perform operation on <TCPTransport closed=True>; the handler is closed")
+
+    monkeypatch.setattr(client, "send", send)
+    with pytest.raises(Unavailable, match="ask broker 1: the connection is gone"):
+        await look(client, stage.topics.tokens)

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from aiokafka import TopicPartition
 from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import IncompatibleBrokerVersion, KafkaError, UnknownTopicOrPartitionError, for_code
+from aiokafka.errors import IncompatibleBrokerVersion, UnknownTopicOrPartitionError, for_code
 
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
+from tokenmill.kafka import deadline
 from tokenmill.session import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId, Mark
 from tokenmill.worker.connect import make_admin
 from tokenmill.worker.log_protocol import (
@@ -100,13 +101,13 @@ async def cluster_id(kafka: Kafka) -> str:
 async def _metadata(client: AIOKafkaClient, topic: str) -> Any:
     nodes = [broker.nodeId for broker in client.cluster.brokers()]
     random.shuffle(nodes)
-    why = "there is no broker"
+    why = "Kafka: there is no broker to ask about topics"
     for node in nodes:
         try:
             return await _answer(client, node, metadata(topic))
         except Unavailable as problem:
             why = str(problem)
-    raise Unavailable(f"Kafka: metadata: {why}")
+    raise Unavailable(why)
 
 
 def _read(response: Any) -> TopicLog:
@@ -217,10 +218,4 @@ def _fields(request: Ask, row: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 async def _answer(client: AIOKafkaClient, node: int, request: Ask) -> Any:
-    try:
-        async with asyncio.timeout(ANSWER_S):
-            return await client.send(node, request)
-    except TimeoutError as problem:
-        raise Unavailable(f"broker {node} does not answer within {ANSWER_S:g} s") from problem
-    except (KafkaError, OSError) as problem:
-        raise Unavailable(f"broker {node}: {problem!r}") from problem
+    return await deadline(client.send(node, request), f"ask broker {node}", ANSWER_S)
