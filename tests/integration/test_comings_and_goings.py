@@ -18,10 +18,13 @@ STAYS_S = 0.3
 
 @asynccontextmanager
 async def visitors(desk: Desk) -> AsyncIterator[None]:
-    """Members of the group who want no partition of ours, one after the other."""
+    """Members of the group who want no partition of ours, one after the other; the last one goes by itself: a client
+    whose stop is cancelled leaves its connection open.
+    """
+    over = asyncio.Event()
 
     async def come_and_go() -> None:
-        while True:
+        while not over.is_set():
             consumer = AIOKafkaConsumer(
                 bootstrap_servers=desk.config.kafka.bootstrap_servers,
                 group_id=f"callers of {desk.topics.requests}",
@@ -39,8 +42,8 @@ async def visitors(desk: Desk) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        coming.cancel()
-        await asyncio.gather(coming, return_exceptions=True)
+        over.set()
+        await coming
 
 
 async def test_a_silent_answer_is_taken_over_however_often_partitions_are_shared_out(
