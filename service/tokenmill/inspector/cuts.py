@@ -7,7 +7,7 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, ReasoningDelta, TextDelta, ToolInputDelta
 from tokenmill.formats import compile_grammar
 from tokenmill.inspector.steps import Asked, pieces
-from tokenmill.parser import Grammar, Parser, read_options
+from tokenmill.parser import Grammar, Parser
 
 TRIED = 2_000
 """Cuts of one text: a longer one is cut at even distances."""
@@ -37,8 +37,7 @@ class Tried(msgspec.Struct):
 
 def tried(asked: Asked) -> Tried:
     """Cut it in two at every place, up to the first that differs. Raises `BadOpen` as `stepped` does."""
-    options = read_options({"format": asked.format, "tools": asked.tools, **asked.open})
-    grammar, text = compile_grammar(options), "".join(pieces(asked))
+    grammar, text = compile_grammar(asked.options()), "".join(pieces(asked))
     expected = _events(grammar, (text,), asked.finish)
     count, size = 0, len(text)
     most = max(1, min(TRIED, READ_CHARS // max(1, size)))
@@ -70,9 +69,9 @@ def merged(events: Iterable[AnyEvent]) -> list[AnyEvent]:
 
 def _same(last: AnyEvent, event: AnyEvent) -> bool:
     """Whether both are deltas of one thing."""
-    named = [{**_fields(each), "delta": ""} for each in (last, event)]
-    return type(last) is type(event) and named[0] == named[1]
+    return type(last) is type(event) and _without_text(last) == _without_text(event)
 
 
-def _fields(event: AnyEvent) -> dict[str, object]:
-    return msgspec.structs.asdict(event)
+def _without_text(event: AnyEvent) -> dict[str, object]:
+    """Its fields but for the text."""
+    return {**msgspec.structs.asdict(event), "delta": ""}

@@ -28,7 +28,7 @@ class State(msgspec.Struct, frozen=True):
     title: str
 
 
-class Step(msgspec.Struct, frozen=True, rename={"origin": "from"}):
+class Transition(msgspec.Struct, frozen=True, rename={"origin": "from"}):
     """What leads from one state to another."""
 
     origin: str
@@ -42,7 +42,7 @@ class Diagram(msgspec.Struct, frozen=True):
 
     start: str
     states: tuple[State, ...]
-    moves: tuple[Step, ...]
+    moves: tuple[Transition, ...]
 
 
 def diagram(format_: Format) -> Diagram:
@@ -68,7 +68,7 @@ class _Drawing:
         return Diagram(
             self._begins,
             tuple(State(name, title) for name, title in self._states.items()),
-            tuple(Step(one, other, tuple(dict.fromkeys(labels))) for (one, other), labels in self._moves.items()),
+            tuple(Transition(one, other, tuple(dict.fromkeys(labels))) for (one, other), labels in self._moves.items()),
         )
 
     def _start(self, regions: list[str]) -> str:

@@ -26,7 +26,7 @@ HEADERS = {
     "cache-control": "no-cache",
 }
 
-TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 
 INDEX = "index.html"
 

@@ -19,7 +19,7 @@ from tokenmill.events import AnyEvent, TextDelta
 from tokenmill.formats import compile_grammar
 from tokenmill.inspector.ranges import Made, Ranges
 from tokenmill.limits import MIB
-from tokenmill.parser import Parser, read_options
+from tokenmill.parser import Options, Parser, read_options
 from tokenmill.parser.repair import single_halves
 from tokenmill.parser.spans import Span
 from tokenmill.records import InputRecord
@@ -53,6 +53,10 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True):
     chunk: int = 0
     """In place of cuts: pieces of so many characters; 0: one piece."""
     finish: str = "stop"
+
+    def options(self, opened: Mapping[str, Any] | None = None) -> Options:
+        """Those that are asked for, and over them those with which a message was opened. Raises `BadOpen`."""
+        return read_options({"format": self.format, "tools": self.tools, **self.open, **(opened or {})})
 
 
 class Step(msgspec.Struct):
@@ -131,9 +135,7 @@ class Stepper:
 
     def _of(self, opened: Mapping[str, Any]) -> Parser:
         """A parser with the options that are asked for, and over them those with which a message was opened."""
-        asked = self._asked
-        options = read_options({"format": asked.format, "tools": asked.tools, **asked.open, **opened})
-        return Parser.of(compile_grammar(options, traced=True), "inspect")
+        return Parser.of(compile_grammar(self._asked.options(opened), traced=True), "inspect")
 
     def take(self, chunk: Chunk) -> Iterator[Step]:
         """What a chunk does, in the order of the contract."""
