@@ -6,7 +6,8 @@ import pytest
 from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
 from tokenmill.events import Finish, ReasoningDelta, TextDelta, ToolCall
 from tokenmill.inspector import steps as module
-from tokenmill.inspector.steps import Asked, Step, Stepped, stepped
+from tokenmill.inspector.steps import Asked, Stepped, stepped
+from tokenmill.inspector.watched import Step
 from tokenmill.library import Parser
 
 CALL = '<tool_call>\n{"name":"f","arguments":{"a":1}}\n</tool_call>'

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from tokenmill.commands.reading import pieces_of
 from tokenmill.inspector.ranges import Made
-from tokenmill.inspector.steps import Asked, Step, Stepped, stepped
+from tokenmill.inspector.steps import Asked, stepped
+from tokenmill.inspector.watched import Step
 from tokenmill.terminal.readable import compact
 
 STYLES = {"piece": "bold", "event": "green", "source": "dim", "held": "yellow", "state": "dim"}
@@ -32,20 +33,21 @@ def asked(
 def print_steps(console: Console, what: Asked) -> None:
     """Every piece with what it did; coloured where a person looks."""
     found = stepped(what)
+    source = found.source
     for number, step in enumerate(found.steps, 1):
-        for kind, line in _lines(found, number, step):
+        for kind, line in _lines(source, number, step):
             console.print(Text(line, style=STYLES[kind] if console.is_terminal else ""), soft_wrap=True)
     for problem in found.rejected:
         console.print(Text(problem, style="red" if console.is_terminal else ""), soft_wrap=True)
 
 
-def _lines(found: Stepped, number: int, step: Step) -> Iterator[tuple[str, str]]:
+def _lines(source: str, number: int, step: Step) -> Iterator[tuple[str, str]]:
     """The kinds of the lines of a piece, and the lines."""
-    yield "piece", f"#{number} {step.kind} {compact(found.source[step.start : step.end])}"
+    yield "piece", f"#{number} {step.kind} {compact(step.source)}"
     for made in step.made:
         yield "event", f"  {_event(made)}"
         if made.start < made.end:
-            yield "source", f"    from {made.start} to {made.end}: {compact(found.source[made.start : made.end])}"
+            yield "source", f"    from {made.start} to {made.end}: {compact(source[made.start : made.end])}"
         yield from (("event", f"    {payload}") for payload in made.payloads)
     if step.held:
         yield "held", f"  held {compact(step.held)}"

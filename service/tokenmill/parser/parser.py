@@ -1,7 +1,7 @@
 """The parser of one message and choice: text in, events out; all it knows can be encoded after every call."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -31,7 +31,7 @@ class Parser:
     """Characters read so far. Those of the state are brought up to date when it is encoded, which is cheaper."""
 
     @classmethod
-    def of(cls, grammar: Grammar, identity: str) -> "Parser":
+    def of(cls, grammar: Grammar, identity: str) -> Self:
         """A parser at the start of a message; `identity` is the text from which ids of calls are derived."""
         parser = cls.__new__(cls)
         parser.grammar, parser.state, parser.chars = grammar, State(identity, grammar.start), 0

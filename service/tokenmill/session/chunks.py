@@ -1,5 +1,7 @@
 """What a chunk does to its message: the rules of identity carried out, then its fields in the contract's order."""
 
+from collections.abc import Callable
+
 import msgspec
 from msgspec import UNSET, UnsetType
 
@@ -7,6 +9,7 @@ from tokenmill.codecs import Chunk
 from tokenmill.errors import BadKey, Orphan
 from tokenmill.events import Error
 from tokenmill.limits import DETAIL_BYTES
+from tokenmill.parser import Parser
 from tokenmill.records import Output, Record
 from tokenmill.session.identity import Verdict, choice_index, has_content, judge, opens
 from tokenmill.session.idle import condition_of
@@ -36,6 +39,8 @@ class Chunks:
         self.tally = tally
         self.unseen_until = 0
         """Below this offset a message may have been opened by a record that the log no longer has."""
+        self.parser_of: Callable[[Choice], Parser] = parser_of
+        """Makes the parser of a choice that opens; who looks on puts one there that tells what it does."""
 
     def apply(self, chunk: Chunk, record: Record, root: Root | None, out: list[Output]) -> None:
         """Apply one chunk; `root` is that of its codec's state. Raises `RecordError` before anything is changed."""
@@ -161,7 +166,7 @@ class Chunks:
             self._messages.add(message, choice)
             self._drop(Verdict.LOST, message, choice, chunk, record, out)
             return None
-        choice.parser, choice.states = parser_of(choice), self._outputs.states()
+        choice.parser, choice.states = self.parser_of(choice), self._outputs.states()
         self._messages.add(message, choice)
         self._outputs.emit(choice.parser.start(), choice, record.timestamp, out)
         return message, choice

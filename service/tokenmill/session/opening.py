@@ -148,10 +148,15 @@ def _read_options(value: bytes) -> dict[str, Any]:
 
 
 def parser_of(choice: Choice) -> Parser:
-    """A parser at the beginning; ids of calls are derived from conversation, message and choice.
+    """A parser at the beginning."""
+    return Parser.of(choice.grammar, identity_of(choice))
+
+
+def identity_of(choice: Choice) -> str:
+    """From which ids of calls are derived: conversation, message and choice.
 
     Where the id is used again, also from the position: its calls are others.
     """
     envelope = choice.envelope
     identity = f"{envelope.conversation_id}\n{envelope.message_id}\n{envelope.choice}"
-    return Parser.of(choice.grammar, f"{identity}\n{choice.seq}" if choice.seq else identity)
+    return f"{identity}\n{choice.seq}" if choice.seq else identity

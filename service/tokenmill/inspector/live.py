@@ -1,0 +1,264 @@
+"""A conversation as it is on Kafka: its tokens, what a worker has to make of them, and what one has published.
+
+1. A `Partition` with the worker's settings reads the tokens, so messages, numbers and events are those of a worker.
+   Each record becomes a piece: its steps, with the events that they make.
+2. An event is on its way until the log has it. The one with its number is compared byte by byte; another one is told,
+   as is one that nothing of what was read here makes.
+3. Records of different topics come in any order: an event that is here before its token waits for it, but not for ever.
+"""
+
+from collections.abc import Iterator
+from itertools import count
+from typing import TypeAlias
+
+import msgspec
+
+from tokenmill.events import decode_event
+from tokenmill.inspector.ranges import Made
+from tokenmill.inspector.watched import Step, WatchedParser
+from tokenmill.parser import Parser
+from tokenmill.records import Headers, Output, PlacedRecord, header
+from tokenmill.session import Partition, SessionSettings
+from tokenmill.session.message import Choice
+from tokenmill.session.opening import identity_of
+
+EARLY_S = 2.0
+"""For a token to come whose event is here: both are in the log, and are read at once."""
+
+EARLY_KEPT = 10_000
+"""Events that wait so; more are told without what made them."""
+
+Who: TypeAlias = tuple[str, int]
+"""Message and choice."""
+
+
+class Line(msgspec.Struct, tag_field="line"):
+    """What a page is told, a line each."""
+
+
+class Opened(Line, tag="opened"):
+    """A choice of a message: the lines that follow name it by `of`."""
+
+    of: int
+    message: str
+    choice: int
+    formats: list[str] = []
+    """Empty: its tokens were not read, only events."""
+    prompt: int = 0
+    """Characters of the source that are the prompt's."""
+
+
+class Piece(Line, tag="piece"):
+    """A record of tokens, or an event that none of them made."""
+
+    of: int
+    time: int
+    """The record's, in milliseconds since the epoch."""
+    seen: float | None
+    """When it came, in seconds; None for what was in the log already."""
+    steps: list[Step]
+
+
+class Published(Line, tag="published"):
+    """A worker has published the event of this number among those of its choice."""
+
+    of: int
+    number: int
+    seen: float | None
+    other: msgspec.Raw | None = None
+    """What it published in place of what was expected."""
+
+
+class Repeated(Line, tag="repeated"):
+    """A worker published an event once more, as it may after a crash: readers drop it."""
+
+    of: int
+
+
+class Rejected(Line, tag="rejected"):
+    """A record that a worker puts aside, and why."""
+
+    offset: int
+    code: str
+    problem: str
+
+
+class _Told:
+    """What a page knows of a choice."""
+
+    def __init__(self, of: int, parser: WatchedParser | None = None, published: int = -1) -> None:
+        self.of = of
+        self.parser = parser
+        """None where none of its tokens were read."""
+        self.count = 0
+        """Events that the page was told."""
+        self.published = published
+        """The last sequence number that was published."""
+
+
+class WatchedPartition(Partition):
+    """A partition whose parsers tell what they do."""
+
+    def __init__(self, settings: SessionSettings, topic: str, number: int) -> None:
+        super().__init__(msgspec.structs.replace(settings, traced=True), topic, number)
+        self._chunks.parser_of = self._parser_of
+        self.opened = list[tuple[Choice, WatchedParser, int]]()
+        """Choices that the record has opened, each with the sequence number of its first event."""
+        self.steps = list[tuple[Choice, int, Step]]()
+        """What it did, each with the sequence number of its first event."""
+
+    def _parser_of(self, choice: Choice) -> Parser:
+        def note(step: Step) -> None:
+            self.steps.append((choice, choice.seq, step))
+
+        parser = WatchedParser.of(choice.grammar, identity_of(choice)).watch(note)
+        self.opened.append((choice, parser, choice.seq))
+        return parser
+
+    def read(self, record: PlacedRecord) -> list[Output]:
+        """What comes of one record; `opened` and `steps` say more."""
+        self.opened.clear()
+        self.steps.clear()
+        out = list[Output]()
+        self.process([record], out)
+        self.drain()
+        return out
+
+
+class Watch:
+    """Follows one conversation on one partition."""
+
+    def __init__(self, settings: SessionSettings, topics: tuple[str, str], number: int) -> None:
+        self._partition = WatchedPartition(settings, topics[0], number)
+        self._events = topics[1]
+        self._dlq = settings.dlq
+        self._told = dict[Who, _Told]()
+        self._expected = dict[tuple[Who, int], tuple[_Told, int, bytes]]()
+        """Events that are not published yet: which of its choice's it is, and its payload."""
+        self._early = dict[tuple[Who, int], tuple[PlacedRecord, float | None, float]]()
+        self._numbers = count()
+
+    def token(self, record: PlacedRecord, seen: float | None) -> Iterator[Line]:
+        """A record of tokens."""
+        out, partition = self._partition.read(record), self._partition
+        yield from (_rejected(record, output) for output in out if output.topic == self._dlq)
+        for choice, parser, seq in partition.opened:
+            told = _Told(next(self._numbers), parser, seq - 1)
+            self._told[_who(choice)] = told
+            grammar = choice.grammar
+            yield Opened(told.of, *_who(choice), list(grammar.format_names), len(grammar.prompt))
+        events = [output for output in out if output.topic == self._events]
+        touched = [*(_who(choice) for choice, _, _ in partition.steps), *(_named(output.headers) for output in events)]
+        for who in dict.fromkeys(touched):
+            steps = [(seq, step) for choice, seq, step in partition.steps if _who(choice) == who]
+            own = [output for output in events if _named(output.headers) == who]
+            told = self._told[who]
+            yield Piece(told.of, record.timestamp, seen, list(self._stepped(told, steps, own)))
+            yield from self._caught_up(who, [_seq(output.headers) for output in own])
+
+    def _stepped(self, told: _Told, steps: list[tuple[int, Step]], outputs: list[Output]) -> Iterator[Step]:
+        """The steps of a record, with its events in them: those that no step made stand in front of the next one."""
+        at = 0
+        for seq, step in steps:
+            ranges, step.made = step.made, []
+            while at < len(outputs) and (place := _seq(outputs[at].headers) - seq) < len(ranges):
+                start, end = (step.start, step.start) if place < 0 else (ranges[place].start, ranges[place].end)
+                step.made.append(self._expect(told, outputs[at], start, end))
+                at += 1
+            yield step
+        if at < len(outputs) and told.parser is not None:
+            here = told.parser.here
+            made = [self._expect(told, output, here, here) for output in outputs[at:]]
+            yield told.parser.stand("record", made)
+
+    def _expect(self, told: _Told, output: Output, start: int, end: int) -> Made:
+        """An event that is to be published, and the characters that made it."""
+        payload = output.value or b"null"
+        self._expected[_named(output.headers), _seq(output.headers)] = told, told.count, payload
+        told.count += 1
+        return Made(decode_event(payload), start, end)
+
+    def _caught_up(self, who: Who, numbers: list[int]) -> Iterator[Line]:
+        """Events that came before their tokens."""
+        for seq in numbers if self._early else ():
+            early = self._early.pop((who, seq), None)
+            if early is not None:
+                yield self._published(who, seq, early[0], early[1])
+
+    def event(self, record: PlacedRecord, seen: float | None, now: float) -> Iterator[Line]:
+        """A record of events; `now` in seconds."""
+        who, seq = _named(record.headers), _seq(record.headers)
+        told = self._told.get(who)
+        if seq < 0:
+            yield from self._alone(who, seq, record, seen)
+        elif (who, seq) in self._expected:
+            yield self._published(who, seq, record, seen)
+        elif told is not None and seq <= told.published:
+            yield Repeated(told.of)
+        elif len(self._early) < EARLY_KEPT:
+            self._early[who, seq] = record, seen, now
+        else:
+            yield from self._alone(who, seq, record, seen)
+
+    def settle(self, now: float) -> Iterator[Line]:
+        """Tell of events that have waited for their tokens for too long."""
+        late = [place for place, (_, _, came) in self._early.items() if came < now - EARLY_S]
+        for who, seq in late:
+            record, seen, _ = self._early.pop((who, seq))
+            yield from self._alone(who, seq, record, seen)
+
+    def _published(self, who: Who, seq: int, record: PlacedRecord, seen: float | None) -> Published:
+        told, number, payload = self._expected.pop((who, seq))
+        told.published = max(told.published, seq)
+        value = record.value or b"null"
+        return Published(told.of, number, seen, None if value == payload else readable(value))
+
+    def _alone(self, who: Who, seq: int, record: PlacedRecord, seen: float | None) -> Iterator[Line]:
+        """An event that nothing of what was read here made."""
+        try:
+            event = decode_event(record.value or b"")
+        except msgspec.DecodeError:
+            yield Rejected(record.offset, "event", "this version knows no such event")
+            return
+        told = self._told.get(who)
+        if told is None:
+            told = self._told[who] = _Told(next(self._numbers))
+            yield Opened(told.of, *who)
+        if seq >= 0:
+            told.published = max(told.published, seq)
+        here = told.parser.here if told.parser else 0
+        made = [Made(event, here, here)]
+        step = told.parser.stand("alone", made) if told.parser else Step("alone", here, here, "", made, "", "", "", 0)
+        yield Piece(told.of, record.timestamp, seen, [step])
+        yield Published(told.of, told.count, seen)
+        told.count += 1
+
+
+def readable(value: bytes) -> msgspec.Raw:
+    """A payload as a line can hold it: as it is, or as a string where it is no JSON."""
+    try:
+        msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return msgspec.Raw(msgspec.json.encode(value.decode(errors="replace")))
+    return msgspec.Raw(value)
+
+
+def _rejected(record: PlacedRecord, output: Output) -> Rejected:
+    code, problem = (header(output.headers, name) or b"" for name in ("tm-error-code", "tm-error"))
+    return Rejected(record.offset, code.decode(errors="replace"), problem.decode(errors="replace"))
+
+
+def _who(choice: Choice) -> Who:
+    return choice.envelope.message_id, choice.index
+
+
+def _named(headers: Headers) -> Who:
+    """The message and choice of an event's record."""
+    name, number = header(headers, "tm-message-id") or b"", header(headers, "tm-choice") or b""
+    return name.decode(errors="replace"), int(number) if number.isdigit() else 0
+
+
+def _seq(headers: Headers) -> int:
+    """The sequence number of an event's record; -1 for one that has none."""
+    number = header(headers, "tm-seq") or b""
+    return int(number) if number.isdigit() else -1

@@ -1,0 +1,191 @@
+"""A conversation as it is on Kafka, without Kafka: records in, lines out."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import pytest
+
+from tokenmill.inspector import live
+from tokenmill.inspector.live import (
+    EARLY_S,
+    Line,
+    Opened,
+    Piece,
+    Published,
+    Rejected,
+    Repeated,
+    Watch,
+    WatchedPartition,
+)
+from tokenmill.records import InputRecord, Output
+from tokenmill.session import OutputSpec, Partition, SessionSettings
+
+SETTINGS = SessionSettings(outputs=(OutputSpec("events"), OutputSpec("others", "openai")), dlq="dlq")
+
+CALL = '<tool_call>\n{"name":"f","arguments":{"a":1}}\n</tool_call>'
+
+CHUNKS: list[dict[str, Any]] = [
+    {"message_id": "m", "open": {"format": "hermes"}, "delta": "Let "},
+    {"message_id": "m", "delta": f"me see. {CALL[:20]}"},
+    {"message_id": "m", "delta": CALL[20:]},
+    {"message_id": "m", "finish_reason": "stop"},
+]
+
+
+def tokens(*chunks: dict[str, Any], first: int = 0) -> list[InputRecord]:
+    """Records of a conversation."""
+    return [
+        InputRecord("tokens", 0, first + number, 1_000 + number, b"c", msgspec.json.encode(chunk))
+        for number, chunk in enumerate(chunks)
+    ]
+
+
+def published(records: Iterable[InputRecord]) -> list[InputRecord]:
+    """What a worker makes of them, as it is in the log."""
+    partition, out = Partition(SETTINGS, "tokens", 0), list[Output]()
+    partition.process(records, out)
+    events = [output for output in out if output.topic == "events"]
+    return [
+        InputRecord("events", 0, offset, output.timestamp, output.key, output.value, list(output.headers))
+        for offset, output in enumerate(events)
+    ]
+
+
+def watch() -> Watch:
+    """Of nothing yet."""
+    return Watch(SETTINGS, ("tokens", "events"), 0)
+
+
+def told(lines: Iterable[Line], kind: type[Line]) -> list[Any]:
+    """The lines of a kind."""
+    return [line for line in lines if isinstance(line, kind)]
+
+
+def read(into: Watch, records: Iterable[InputRecord]) -> list[Line]:
+    """What the tokens tell."""
+    return [line for record in records for line in into.token(record, None)]
+
+
+def hear(into: Watch, records: Iterable[InputRecord], now: float = 0.0) -> list[Line]:
+    """What the events do."""
+    return [line for record in records for line in into.event(record, now, now)]
+
+
+def test_every_event_of_the_worker_s_is_expected_with_its_characters() -> None:
+    """Numbers, ids and payloads are the worker's: each one that it publishes is the one that was expected."""
+    watching, records = watch(), tokens(*CHUNKS)
+    lines = read(watching, records)
+    assert told(lines, Opened) == [Opened(0, "m", 0, ["hermes"], 0)]
+    steps = [step for piece in told(lines, Piece) for step in piece.steps]
+    made = [made for step in steps for made in step.made]
+    events = published(records)
+    assert [msgspec.json.decode(event.value or b"") for event in events] == [msgspec.to_builtins(m.event) for m in made]
+    source = "".join(step.source for step in steps)
+    calls = [source[m.start : m.end] for m in made if m.event.type == "tool-call"]
+    assert calls == [CALL.removesuffix("\n</tool_call>")]
+    heard = hear(watching, events)
+    assert [(line.number, line.other) for line in told(heard, Published)] == [(n, None) for n in range(len(made))]
+    assert heard == told(heard, Published)
+
+
+def test_an_event_that_was_published_again_is_told_as_that() -> None:
+    """As after a crash of a worker that had not committed."""
+    watching, records = watch(), tokens(*CHUNKS)
+    read(watching, records)
+    events = published(records)
+    hear(watching, events)
+    assert hear(watching, events[:2]) == [Repeated(0), Repeated(0)]
+
+
+def test_another_event_than_the_one_that_was_expected_is_told() -> None:
+    """An older worker's, or one with other settings."""
+    watching, records = watch(), tokens(*CHUNKS)
+    read(watching, records)
+    first, second, *_ = published(records)
+    other = msgspec.structs.replace(second, value=b'{"type":"text-start","id":"other"}')
+    assert [line.other for line in told(hear(watching, [first, other]), Published)] == [
+        None,
+        msgspec.Raw(other.value or b""),
+    ]
+    third = msgspec.structs.replace(published(records)[2], value=b"\xff")
+    assert [line.other for line in told(hear(watching, [third]), Published)] == [msgspec.Raw('"\ufffd"'.encode())]
+
+
+def test_an_event_that_comes_before_its_token_waits_for_it() -> None:
+    """They are on different topics."""
+    watching, records = watch(), tokens(*CHUNKS)
+    events = published(records)
+    assert hear(watching, events) == []
+    lines = read(watching, records)
+    assert len(told(lines, Published)) == len(events)
+
+
+def test_an_event_without_tokens_is_told_after_a_while() -> None:
+    """Its message began before what was read, or was lost; the number of its choice is told all the same."""
+    watching = watch()
+    events = published(tokens(*CHUNKS))
+    hear(watching, events, now=10.0)
+    assert list(watching.settle(10.0 + EARLY_S)) == []
+    lines = list(watching.settle(10.1 + EARLY_S))
+    assert told(lines, Opened) == [Opened(0, "m", 0)]
+    assert [step.kind for piece in told(lines, Piece) for step in piece.steps] == ["alone"] * len(events)
+    assert [line.number for line in told(lines, Published)] == list(range(len(events)))
+    assert hear(watching, events) == [Repeated(0)] * len(events)
+
+
+def test_the_last_words_of_a_lost_message_are_told() -> None:
+    """They have no number; what is no event of ours is put aside."""
+    watching = watch()
+    read(watching, tokens(*CHUNKS[:2]))
+    lost = b'{"type":"error","code":"state-lost","message":"gone"}'
+    words = InputRecord("events", 0, 9, 0, b"c", lost, [("tm-message-id", b"m"), ("tm-choice", b"0")])
+    lines = hear(watching, [words])
+    assert [step.made[0].event.type for piece in told(lines, Piece) for step in piece.steps] == ["error"]
+    (rejected,) = hear(watching, [msgspec.structs.replace(words, value=b"{}")])
+    assert isinstance(rejected, Rejected)
+
+
+def test_no_more_events_wait_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are told without their tokens."""
+    monkeypatch.setattr(live, "EARLY_KEPT", 1)
+    watching, events = watch(), published(tokens(*CHUNKS))
+    assert len(told(hear(watching, events), Published)) == len(events) - 1
+
+
+def test_what_a_worker_puts_aside_is_told_with_its_reason() -> None:
+    """The dead letters of the conversation."""
+    (line,) = read(watch(), tokens({"message_id": "m", "open": {"formt": "hermes"}, "delta": "x"}))
+    assert isinstance(line, Rejected)
+    assert "formt" in line.problem
+
+
+def test_events_that_no_piece_makes_stand_with_the_next_one() -> None:
+    """A gap is told where it is; an opening alone is a step of its own."""
+    lines = read(
+        watch(), tokens({"seq": 0, "open": {}, "message_id": "m"}, {"seq": 5, "delta": "x", "message_id": "m"})
+    )
+    first, second = told(lines, Piece)
+    assert [(step.kind, [made.event.type for made in step.made]) for step in first.steps] == [
+        ("record", ["message-start"])
+    ]
+    assert [made.event.type for made in second.steps[0].made][:1] == ["error"]
+
+
+def test_a_message_s_id_that_is_used_again_is_another_one() -> None:
+    """Events go on counting; a page is told of a new choice."""
+    watching, records = watch(), tokens(*CHUNKS, *CHUNKS)
+    lines = read(watching, records)
+    assert [line.of for line in told(lines, Opened)] == [0, 1]
+    heard = hear(watching, published(records))
+    assert [line.of for line in told(heard, Published)] == [0] * (len(heard) // 2) + [1] * (len(heard) // 2)
+
+
+def test_the_parts_of_the_partition_are_the_worker_s() -> None:
+    """Looking on changes no output, in any dialect."""
+    records, seen, plain = tokens(*CHUNKS), list[Output](), list[Output]()
+    watching, worker = WatchedPartition(SETTINGS, "tokens", 0), Partition(SETTINGS, "tokens", 0)
+    for record in records:
+        seen += watching.read(record)
+    worker.process(records, plain)
+    assert seen == plain

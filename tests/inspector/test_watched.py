@@ -1,0 +1,34 @@
+"""A parser that tells what each call did."""
+
+from tokenmill.formats import compile_grammar
+from tokenmill.inspector.watched import Step, WatchedParser
+from tokenmill.parser import Parser, read_options
+
+TEXT = 'a <tool_call>\n{"name":"f","arguments":{"a":1}}\n</tool_call>'
+
+
+def test_its_events_are_those_of_the_parser_beside_the_spans() -> None:
+    """Every way to say something to it, each a step."""
+    options = read_options({"format": "hermes"})
+    steps = list[Step]()
+    watched = WatchedParser.of(compile_grammar(options, traced=True), "x").watch(steps.append)
+    plain = Parser.of(compile_grammar(options), "x")
+    for parser in (watched, plain):
+        parser.reasoning("Hm. ")
+        parser.feed(TEXT)
+        parser.part("image", {"a": 1})
+        parser.fail("no more")
+    events = plain.finish("stop")
+    assert [event for event in watched.finish("stop") if event in events] == events
+    assert [step.kind for step in steps] == ["reasoning", "text", "part", "error", "finish"]
+    assert "".join(step.source for step in steps) == f'Hm. {TEXT}{{"a":1}}no more'
+    assert [(step.start, step.end) for step in steps][:2] == [(0, 4), (4, 4 + len(TEXT))]
+    assert watched.here == steps[-1].end
+
+
+def test_an_event_of_something_else_stands_where_the_parser_is() -> None:
+    """It brings nothing."""
+    watched = WatchedParser.of(compile_grammar(read_options({"format": "plain"}), traced=True), "x").watch(print)
+    watched.feed("Hi <")
+    step = watched.stand("record", [])
+    assert (step.kind, step.start, step.end, step.source, step.made) == ("record", 4, 4, "", [])
