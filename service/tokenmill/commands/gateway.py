@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from tokenmill.commands.settings import configuration, kafka_options
-from tokenmill.gateway.host import run_gateway
+from tokenmill.gateway.host import nothing_beside, run_gateway
+from tokenmill.inspector.host import beside_gateway
 
 
 @click.command()
@@ -16,4 +17,5 @@ def command(*, config_path: Path | None, bootstrap: str | None) -> int:
     Clients come to `gateway.port`; `/metrics`, `/healthz` and `/readyz` are served on `gateway.ops_port`. The exit code
     is 1 when going on became impossible; a supervisor then starts it again, and clients go on where they were.
     """
-    return run_gateway(configuration(config_path, bootstrap))
+    config = configuration(config_path, bootstrap)
+    return run_gateway(config, beside_gateway if config.gateway.inspect else nothing_beside)

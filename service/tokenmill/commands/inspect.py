@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import click
 
-from tokenmill.commands.settings import config_option, configuration
+from tokenmill.commands.settings import configuration, kafka_options
 from tokenmill.errors import FatalError
 from tokenmill.inspector.host import run_inspector
 from tokenmill.inspector.playground import BODY_BYTES, Recording
@@ -13,14 +13,16 @@ from tokenmill.inspector.playground import BODY_BYTES, Recording
 
 @click.command()
 @click.argument("file", type=click.File("rb"), required=False)
-@config_option
-def command(*, file: BinaryIO | None, config_path: Path | None) -> int:
+@click.option("--live", is_flag=True, help="Show conversations on Kafka, too, as they come.")
+@kafka_options
+def command(*, file: BinaryIO | None, live: bool, config_path: Path | None, bootstrap: str | None) -> int:
     """Show in a browser what the parser makes of a text, or of a stream captured in FILE, piece by piece.
 
-    The page is at http://127.0.0.1:8096/inspect/ unless `inspect.bind` and `inspect.port` say otherwise. It needs no
-    broker, and asks nothing of other machines.
+    The page is at http://127.0.0.1:8096/inspect/ unless `inspect.bind` and `inspect.port` say otherwise. Without
+    --live it needs no broker, and asks nothing of other machines.
     """
-    return run_inspector(configuration(config_path), None if file is None else recorded(file))
+    recording = None if file is None else recorded(file)
+    return run_inspector(configuration(config_path, bootstrap), recording, live=live)
 
 
 def recorded(file: BinaryIO) -> Recording:

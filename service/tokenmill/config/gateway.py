@@ -28,7 +28,8 @@ class Gateway(Section, frozen=True, kw_only=True):
     they begin with `~` themselves."""
     keys_file: str = ""
     """With `keys`: a TOML file with a table `[[keys]]` for each: `name`, `sha256` of the key in hex, `conversations`
-    (patterns with `*`), `actions` (`read`, `stop`, `write`). Read again when it changes."""
+    (patterns with `*`), `actions` (`read`, `stop`, `write`, `approve`). Read
+    again when it changes."""
     jwt_keys: str = ""
     """With `jwt`: a JSON Web Key Set, as a file or an `https://` URL. Read again when a key is not known."""
     jwt_secret: str = ""
@@ -61,6 +62,9 @@ class Gateway(Section, frozen=True, kw_only=True):
     come whole."""
     writes: bool = True
     """Whether clients can write and stop at all. Without it the gateway needs no right to write in Kafka."""
+    inspect: bool = False
+    """Serve the inspector, too, at `inspect.bind` and `inspect.port`: whoever may read a conversation sees the tokens
+    of its answers there, and who may `approve` says which calls of its tools are run."""
     flush_ms: Annotated[int, Meta(ge=0)] = 25
     """For how long frames are collected before they are written: the system call costs more than the frame. The first
     frame of a message and its last are written at once; 0 writes every frame so."""

@@ -25,7 +25,8 @@ UNGUARDED = (
 
 
 OPEN_INSPECTOR = (
-    "inspect.bind: {} can be reached from elsewhere, and the page asks nobody who they are; bind to 127.0.0.1"
+    "inspect.bind: {} can be reached from elsewhere, and gateway.auth is none: everybody could read every "
+    "conversation; set gateway.auth, or bind to 127.0.0.1"
 )
 
 
@@ -34,8 +35,8 @@ def gateway_contradictions(config: Config) -> Iterator[Contradiction]:
     gateway = config.gateway
     yield from _listening(gateway)
     yield from _auth(gateway)
-    if not is_loopback(config.inspect.bind):
-        yield ("inspect.bind",), OPEN_INSPECTOR.format(config.inspect.bind)
+    if gateway.auth == "none" and not is_loopback(config.inspect.bind):
+        yield ("inspect.bind", "gateway.auth"), OPEN_INSPECTOR.format(config.inspect.bind)
     for number, origin in enumerate(gateway.origins):
         if origin != "*" and not ORIGIN.fullmatch(origin):
             yield _one("origins", f"{origin!r} (number {number + 1}) is no origin: https://host, or with a port, or *")

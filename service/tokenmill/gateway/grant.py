@@ -14,7 +14,8 @@ import msgspec
 from tokenmill.apis.record import OWN, own_prefix
 from tokenmill.gateway.problems import FORBIDDEN, UNAUTHENTICATED, Refused
 
-Action: TypeAlias = Literal["read", "stop", "write"]
+Action: TypeAlias = Literal["read", "stop", "write", "approve"]
+"""`approve`: say of a call that waits for a word that it may be run, or not."""
 
 Reason: TypeAlias = Literal["missing", "wrong", "expired"]
 """Why credentials are refused. A page gets new ones for those that are expired, and asks its user for the others."""

@@ -9,8 +9,9 @@ import contextlib
 import logging
 import signal
 import ssl
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, TypeAlias
 
 import uvloop
 from aiohttp import web
@@ -27,6 +28,7 @@ from tokenmill.gateway.durable_streams import DurableStreams
 from tokenmill.gateway.events import Events
 from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.gauges import read_gauges
+from tokenmill.gateway.grant import Rights
 from tokenmill.gateway.hub import Hub
 from tokenmill.gateway.messages import Messages
 from tokenmill.gateway.origins import Origins
@@ -60,14 +62,25 @@ SILENT_S = 30.0
 """So long the reader may hear nothing from Kafka, not even that there is nothing, before `/readyz` says so."""
 
 
-def run_gateway(config: Config) -> int:
-    """Run until SIGTERM or SIGINT (0), or until something makes going on impossible (1)."""
+Beside: TypeAlias = Callable[[Config, Rights], AbstractAsyncContextManager[None]]
+
+
+def nothing_beside(_config: Config, _rights: Rights) -> AbstractAsyncContextManager[None]:
+    """Of a gateway that is nothing else."""
+    return contextlib.nullcontext()
+
+
+def run_gateway(config: Config, beside: Beside = nothing_beside) -> int:
+    """Run until SIGTERM or SIGINT (0), or until something makes going on impossible (1).
+
+    `beside` is what else the process serves, for those whom the gateway's rights let in.
+    """
     setup_logs(config.worker.log_format, config.worker.log_level)
     deadline = Deadline()
     tune_garbage_collector()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(Process(config, deadline).run())
+            runner.run(Process(config, deadline, beside).run())
     except TokenmillError as problem:
         log.critical("%s", problem)
         return 1
@@ -77,7 +90,8 @@ def run_gateway(config: Config) -> int:
 class Process:
     """The parts of a gateway."""
 
-    def __init__(self, config: Config, deadline: Deadline) -> None:
+    def __init__(self, config: Config, deadline: Deadline, beside: Beside = nothing_beside) -> None:
+        self._beside = beside
         self._config = config
         self._deadline = deadline
         settings = self._settings = config.gateway
@@ -146,6 +160,7 @@ class Process:
             self._routed(serving, watches[0]) as clients,
             listening(operators, watches[1], settings.ops_bind, settings.ops_port, "gateway", "ops_"),
             listening(clients, watches[0], settings.bind, settings.port, "gateway", "", self._tls) as site,
+            self._beside(self._config, self._door),
         ):
             yield site
 

@@ -34,7 +34,7 @@ __all__ = ["Action", "Credentials", "Door", "Grant", "Rights", "authorised", "cr
 TICKET: Final = "ticket"
 """The parameter of the URL."""
 
-EVERYTHING: Final = Grant("", ("*", f"{OWN}*"), frozenset({"read", "stop", "write"}))
+EVERYTHING: Final = Grant("", ("*", f"{OWN}*"), frozenset({"read", "stop", "write", "approve"}))
 
 
 class Everybody(Rights):

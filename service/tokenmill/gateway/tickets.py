@@ -1,6 +1,6 @@
 """Tickets: rights that fit into a URL, since `EventSource` and WebSockets of browsers can't send headers.
 
-1. A ticket opens one conversation, for what it was made for, and never writing. It is good for a minute.
+1. A ticket opens one conversation, for what it was made for, and never writing or approving. It is good for a minute.
 2. Until then it may be used again: an `EventSource` that lost its connection comes back with the same URL, and no
    gateway knows what another one has seen. One that comes back later is refused; the page then gets a new ticket.
 3. What a ticket opened stays open for as long as the rights behind it: the ticket's own end closes nothing.
@@ -22,6 +22,10 @@ from tokenmill.gateway.problems import BAD_REQUEST, Refused
 
 _PURPOSE: Final = b"tokenmill ticket 1"
 """Derives the key that signs: a secret that is used elsewhere, too, makes no tickets there."""
+
+
+_NEVER: Final = ("write", "approve")
+"""What no ticket is for: a URL is in logs and histories."""
 
 
 class _Content(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -54,7 +58,7 @@ class Tickets:
         if grant.by_ticket:  # else one ticket would be good for ever
             raise forbidden("get another ticket with a ticket for")
         for wanted in sorted(actions):
-            if wanted == "write" or not grant.allows(conversation, wanted):
+            if wanted in _NEVER or not grant.allows(conversation, wanted):
                 raise forbidden(f"get a ticket to {wanted}")
         until = self._now() + self._lifetime_s
         content = _Content(conversation, actions, until, grant.name, grant.source, grant.expires)

@@ -1,38 +1,75 @@
-"""`tokenmill inspect`: the page by itself, for whoever sits at this machine."""
+"""Where the page is served: by `tokenmill inspect`, for whoever sits at this machine, or beside a gateway, for those
+whom that lets in.
+"""
 
 import asyncio
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from aiohttp import web
 
 from tokenmill.config import Config
 from tokenmill.config.gateway import Gateway
+from tokenmill.config.gateway_relations import is_loopback
+from tokenmill.errors import ConfigError
+from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.deadlines import Deadlines
+from tokenmill.gateway.grant import Rights
 from tokenmill.gateway.host import listening
 from tokenmill.gateway.origins import Origins
+from tokenmill.gateway.places import Places
+from tokenmill.gateway.rights import Everybody
 from tokenmill.gateway.server import client_app
+from tokenmill.gateway.tls import server_context
+from tokenmill.inspector.live_routes import READERS, LiveRoutes
 from tokenmill.inspector.page import Page
 from tokenmill.inspector.playground import BODY_BYTES, Playground, Recording
 from tokenmill.observe import setup_logs
 
 
-def run_inspector(config: Config, recording: Recording | None = None) -> int:
-    """Serve the page until SIGTERM or SIGINT."""
+def run_inspector(config: Config, recording: Recording | None = None, *, live: bool = False) -> int:
+    """Serve the page until SIGTERM or SIGINT; with conversations on Kafka if they are to be seen `live`."""
+    if not is_loopback(config.inspect.bind):
+        raise ConfigError(["inspect.bind: `tokenmill inspect` asks nobody who they are: it needs 127.0.0.1"])
     setup_logs(config.worker.log_format, config.worker.log_level)
-    asyncio.run(_until_signal(config, recording))
+    asyncio.run(_until_signal(config, recording, live=live))
     return 0
 
 
-async def _until_signal(config: Config, recording: Recording | None) -> None:
+async def _until_signal(config: Config, recording: Recording | None, *, live: bool) -> None:
     stop, watch, inspect = asyncio.Event(), Deadlines(), config.inspect
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with listening(inspector_app(recording, watch), watch, inspect.bind, inspect.port, "inspect", ""):
+    app = inspector_app(recording, watch, config if live else None)
+    async with listening(app, watch, inspect.bind, inspect.port, "inspect", ""):
         await stop.wait()
 
 
-def inspector_app(recording: Recording | None, watch: Deadlines) -> web.Application:
-    """What browsers come to. Only pages of its own may, and only under a name of this machine."""
-    routes = [route for part in (Playground(recording), Page()) for route in part.routes()]
-    return client_app(routes, Counts(), Origins(Gateway()), watch, BODY_BYTES)
+@asynccontextmanager
+async def beside_gateway(config: Config, rights: Rights) -> AsyncIterator[None]:
+    """The page on a port of its own, as long as the block lasts."""
+    watch, inspect, tls = Deadlines(), config.inspect, server_context(config.gateway)
+    app = inspector_app(None, watch, config, rights, config.gateway)
+    async with listening(app, watch, inspect.bind, inspect.port, "inspect", "", tls):
+        yield
+
+
+def inspector_app(
+    recording: Recording | None,
+    watch: Deadlines,
+    live: Config | None = None,
+    rights: Rights | None = None,
+    gateway: Gateway | None = None,
+) -> web.Application:
+    """What browsers come to. Without `gateway` only pages of its own may, and only under a name of this machine.
+
+    `live` says where Kafka is, if conversations are to be seen; without `rights` everybody may do everything.
+    """
+    rights = rights or Everybody()
+    parts: list[Playground | LiveRoutes | Page] = [Playground(rights, recording, live=live is not None), Page()]
+    if live is not None:
+        parts.insert(0, LiveRoutes(live, Admission(rights, Places(READERS, READERS))))
+    routes = [route for part in parts for route in part.routes()]
+    return client_app(routes, Counts(), Origins(gateway or Gateway()), watch, BODY_BYTES)

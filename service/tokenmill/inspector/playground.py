@@ -1,6 +1,7 @@
-"""What the page asks for: what there is to choose from, the steps of a text, and whether its cuts matter.
+"""What the playground asks for: what there is to choose from, the steps of a text, and whether its cuts matter.
 
 The parser runs here, never in the page. It runs in a thread: a long text takes seconds, in which others are served.
+Whoever is known may ask: what is parsed is what they send.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
 from tokenmill.formats import FORMATS
 from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
+from tokenmill.gateway.rights import Rights, credentials_of
 from tokenmill.inspector.cuts import tried
 from tokenmill.inspector.diagram import Diagram, diagram
 from tokenmill.inspector.page import HEADERS
@@ -59,6 +61,8 @@ class Choices(msgspec.Struct):
     dialects: list[Choice]
     file: str | None = None
     """Name of a recorded stream."""
+    live: bool = False
+    """Conversations on Kafka can be followed."""
 
 
 class Recording(msgspec.Struct):
@@ -71,8 +75,10 @@ class Recording(msgspec.Struct):
 class Playground:
     """The routes."""
 
-    def __init__(self, recording: Recording | None = None) -> None:
+    def __init__(self, rights: Rights, recording: Recording | None = None, *, live: bool = False) -> None:
+        self._rights = rights
         self._recording = recording
+        self._live = live
 
     def routes(self) -> list[web.RouteDef]:
         """For the application."""
@@ -83,20 +89,24 @@ class Playground:
             web.post("/inspect/api/cuts", self._cuts),
         ]
 
-    async def _choices(self, _request: web.Request) -> web.Response:
+    async def _choices(self, request: web.Request) -> web.Response:
+        await self._rights.grant(credentials_of(request))
         formats = [FormatChoice(each.name, each.summary, each.sample, diagram(each)) for each in FORMATS]
         file = self._recording.name if self._recording else None
-        return _json(Choices(formats, _all([*CODECS, *RAW]), _all(DIALECTS), file=file))
+        return _json(Choices(formats, _all([*CODECS, *RAW]), _all(DIALECTS), file=file, live=self._live))
 
-    async def _file(self, _request: web.Request) -> web.Response:
+    async def _file(self, request: web.Request) -> web.Response:
+        await self._rights.grant(credentials_of(request))
         if self._recording is None:
             raise web.HTTPNotFound
         return _json(self._recording)
 
     async def _steps(self, request: web.Request) -> web.Response:
+        await self._rights.grant(credentials_of(request))
         return await _made(stepped, request)
 
     async def _cuts(self, request: web.Request) -> web.Response:
+        await self._rights.grant(credentials_of(request))
         return await _made(tried, request)
 
 

@@ -1,0 +1,225 @@
+"""A conversation read from Kafka: first what is in the log, then what comes, until the reader leaves.
+
+1. Each reader has a consumer of its own, in no group, which sees what is committed: it disturbs nobody.
+2. Events are read before tokens: their headers say when their messages began, and reading begins there, however far
+   back was asked for. A message whose beginning the log no longer has is told by its events alone.
+3. What was in the log has no time of arrival here, so nothing is said of how long its events took.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterable, Iterator
+
+import msgspec
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka.partitioner import murmur2
+
+from tokenmill.config import Config
+from tokenmill.errors import Unavailable
+from tokenmill.events import ToolProgress, ToolResult, decode_event
+from tokenmill.inspector.live import Line, Piece, Watch
+from tokenmill.inspector.steps import STEPS
+from tokenmill.kafka import deadline, offsets_since, started, stopped
+from tokenmill.records import header
+from tokenmill.session import SessionSettings
+from tokenmill.tools.control import Control, read_control
+from tokenmill.worker.connect import make_reader
+
+POLL_MS = 200
+"""How long one poll waits: the delay with which a reader that left is noticed, not a delay of records."""
+
+BATCH = 500
+"""Records of one poll: some 25 ms of the loop, in which nobody else is served."""
+
+WAIT_MS = 100
+"""How long the broker may hold back a fetch of nothing."""
+
+SIGN_S = 2.0
+"""After so much silence a reader is told that nothing has come."""
+
+ROUNDS = 4
+"""How often reading begins further back: messages of one conversation seldom overlap at all."""
+
+
+class Position(Line, tag="position"):
+    """How far was read: the next offset of tokens and of events."""
+
+    partition: int
+    tokens: int
+    events: int
+    behind: bool
+    """There is more in the log."""
+
+
+class Said(Line, tag="said"):
+    """What runs tools said of a call, or a person: a question, a word, a result."""
+
+    record: Control | ToolProgress | ToolResult
+
+
+class Ended(Line, tag="ended"):
+    """The last line, where it is not the reader who ends."""
+
+    detail: str
+
+
+class LiveLog:
+    """One reader of one conversation."""
+
+    def __init__(self, config: Config, conversation: str, back_s: float) -> None:
+        self._kafka = config.kafka
+        self._topics = config.topics
+        self._most = config.gateway.lookback_records
+        self._asked_ms = int(config.tools.approve_s * 1000)
+        self._settings = SessionSettings.from_config(config)
+        self._key = conversation.encode()
+        self._since = max(0, int((time.time() - back_s) * 1000))
+        self._steps = 0
+
+    async def lines(self) -> AsyncGenerator[list[Line]]:
+        """What there is to tell, as it comes; an empty list is never told. Raises `Unavailable`."""
+        consumer = await started(
+            lambda: make_reader(self._kafka, wait_ms=WAIT_MS), "read", self._kafka.startup_timeout_s
+        )
+        try:
+            async for told in self._read(consumer):
+                self._steps += sum(len(line.steps) for line in told if isinstance(line, Piece))
+                yield told
+                if self._steps > STEPS:
+                    yield [Ended(f"more than {STEPS} pieces came, which is as much as is shown; begin later")]
+                    return
+        finally:
+            await stopped(consumer)
+
+    async def _read(self, consumer: AIOKafkaConsumer) -> AsyncGenerator[list[Line]]:
+        tokens, events, others = await self._places(consumer)
+        watch = Watch(self._settings, (tokens.topic, events.topic), tokens.partition)
+        past, start = await self._past_events(consumer, events)
+        positions = {events: start}
+        begin = (await self._starts(consumer, [tokens], self._since))[tokens]
+        async for records, position in self._to_end(consumer, tokens, begin):
+            positions[tokens] = position
+            told = [line for record in records for line in watch.token(record, None)]
+            yield [*told, Position(tokens.partition, position, 0, behind=True)]
+        for record in past:
+            if told := list(watch.event(record, None, time.monotonic())):
+                yield told
+        positions |= await self._starts(consumer, others, self._since - self._asked_ms)
+        consumer.assign(list(positions))
+        for place, offset in positions.items():
+            consumer.seek(place, offset)
+        async for told in self._follow(consumer, watch, tokens, events):
+            yield told
+
+    async def _follow(
+        self, consumer: AIOKafkaConsumer, watch: Watch, tokens: TopicPartition, events: TopicPartition
+    ) -> AsyncGenerator[list[Line]]:
+        """What comes, tokens first; what was there before this began has no time."""
+        known: dict[TopicPartition, int] = await deadline(consumer.end_offsets([tokens]), "look up the log's end")
+        signed = -SIGN_S
+        while True:
+            polled = consumer.getmany(timeout_ms=POLL_MS, max_records=BATCH)
+            found: dict[TopicPartition, list[ConsumerRecord]] = await deadline(polled, "read")
+            now, told = time.monotonic(), list[Line]()
+            for record in self._own(found.pop(tokens, ())):
+                told += watch.token(record, now if record.offset >= known[tokens] else None)
+            for record in self._own(found.pop(events, ())):
+                told += watch.event(record, now, now)
+            told += (said for records in found.values() for record in self._own(records) for said in _said(record))
+            told += watch.settle(now)
+            if told or now >= signed + SIGN_S:
+                signed = now
+                at = {place: await deadline(consumer.position(place), "read") for place in (tokens, events)}
+                yield [*told, Position(tokens.partition, at[tokens], at[events], behind=False)]
+            await asyncio.sleep(0)  # a poll that finds something does not yield
+
+    # Where to begin
+
+    async def _places(self, consumer: AIOKafkaConsumer) -> tuple[TopicPartition, TopicPartition, list[TopicPartition]]:
+        """The conversation's partitions: of tokens, of events, and of topics about tools as far as there are any."""
+        topics = self._topics
+        found = await deadline(consumer._client.fetch_all_metadata(), "look up the topics")  # noqa: SLF001 -- no public call waits for metadata
+        counts = {
+            topic: len(found.partitions_for_topic(topic) or ())
+            for topic in (topics.tokens, topics.events, topics.tool_control, topics.tool_results)
+        }
+        number = self._partition(max(1, counts[topics.tokens]))
+        for topic in (topics.tokens, topics.events):
+            if counts[topic] <= number:
+                raise Unavailable(f"Kafka: no topic {topic}, or not all of it: `tokenmill topics create` makes it")
+        others = [
+            TopicPartition(topic, self._partition(counts[topic]))
+            for topic in (topics.tool_control, topics.tool_results)
+            if counts[topic]
+        ]
+        return TopicPartition(topics.tokens, number), TopicPartition(topics.events, number), others
+
+    def _partition(self, count: int) -> int:
+        return int(murmur2(self._key) & 0x7FFFFFFF) % count
+
+    async def _past_events(
+        self, consumer: AIOKafkaConsumer, events: TopicPartition
+    ) -> tuple[list[ConsumerRecord], int]:
+        """The conversation's events in the log, and the offset behind them; begins where the first message did."""
+        position = 0
+        for _ in range(ROUNDS):
+            start = (await self._starts(consumer, [events], self._since))[events]
+            past = list[ConsumerRecord]()
+            async for records, end in self._to_end(consumer, events, start):
+                past += records
+                position = end
+            began = min((_began(record) for record in past), default=self._since)
+            if began >= self._since:
+                break
+            self._since = began
+        return past, position
+
+    async def _starts(
+        self, consumer: AIOKafkaConsumer, places: list[TopicPartition], since: int
+    ) -> dict[TopicPartition, int]:
+        """The first offsets that are not older, but no more than so many records from the end."""
+        if not places:
+            return {}
+        consumer.assign(places)
+        starts = await offsets_since(consumer, places, since)
+        ends = await deadline(consumer.end_offsets(places), "look up the log's end")
+        return {place: max(starts[place], ends[place] - self._most) for place in places}
+
+    async def _to_end(
+        self, consumer: AIOKafkaConsumer, place: TopicPartition, start: int
+    ) -> AsyncGenerator[tuple[list[ConsumerRecord], int]]:
+        """The conversation's records from an offset to what is the partition's end now, and the offset behind them."""
+        consumer.assign([place])
+        consumer.seek(place, start)
+        end = (await deadline(consumer.end_offsets([place]), "look up the log's end"))[place]
+        position = start
+        yield [], position
+        while position < end:
+            found = await deadline(consumer.getmany(timeout_ms=POLL_MS, max_records=BATCH), "read")
+            position = await deadline(consumer.position(place), "read")
+            if not found and position < end:
+                return  # what is left belongs to a transaction that is open
+            yield list(self._own(found.get(place, ()))), position
+            await asyncio.sleep(0)
+
+    def _own(self, records: Iterable[ConsumerRecord]) -> Iterator[ConsumerRecord]:
+        return (record for record in records if record.key == self._key)
+
+
+def _began(record: ConsumerRecord) -> int:
+    """When an event's message began, in milliseconds since the epoch."""
+    opened = header(record.headers, "tm-opened") or b""
+    return int(opened) if opened.isdigit() else int(record.timestamp)
+
+
+def _said(record: ConsumerRecord) -> Iterator[Said]:
+    control = read_control(record.value)
+    if control is not None:
+        yield Said(control)
+        return
+    try:
+        event = decode_event(record.value or b"")
+    except msgspec.DecodeError:
+        return
+    if isinstance(event, ToolProgress | ToolResult):
+        yield Said(event)

@@ -1,0 +1,109 @@
+"""What the live view asks for: a conversation as lines of JSON, and a word about a call that waits for one.
+
+A reader has the rights of who asks, for as long as they hold, and a place among few: each one reads a partition whole.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import aclosing
+
+import msgspec
+from aiohttp import web
+
+from tokenmill.config import Config
+from tokenmill.errors import Unavailable
+from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.incoming import whole_body
+from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, Refused
+from tokenmill.inspector.live import Line
+from tokenmill.inspector.live_log import Ended, LiveLog
+from tokenmill.inspector.page import HEADERS
+from tokenmill.tools.control import Approval
+from tokenmill.tools.saying import questions, say
+
+READERS = 8
+"""Of a process at once: each has a consumer, and parses what it reads."""
+
+BACK_S = 7 * 86_400.0
+"""The longest look back; `gateway.lookback_records` is another bound."""
+
+STALL_S = 10.0
+"""For how long a page may take nothing."""
+
+_encode = msgspec.json.Encoder().encode_lines
+
+
+class Word(msgspec.Struct, forbid_unknown_fields=True):
+    """What a person says of a call."""
+
+    conversation: str
+    approval: str
+    granted: bool
+    why: str = ""
+
+
+class LiveRoutes:
+    """The routes. `admission` counts readers, and no other connections."""
+
+    def __init__(self, config: Config, admission: Admission) -> None:
+        self._config = config
+        self._admission = admission
+
+    def routes(self) -> list[web.RouteDef]:
+        """For the application."""
+        return [web.get("/inspect/api/live", self._live), web.post("/inspect/api/words", self._word)]
+
+    async def _live(self, request: web.Request) -> web.StreamResponse:
+        conversation = request.query.get("conversation", "")
+        if not conversation:
+            raise Refused(BAD_REQUEST, "say which conversation: ?conversation=…")
+        grant = await self._admission.check(request, conversation, "read")
+        held = self._admission.held(grant)
+        with self._admission.place(grant):
+            log = LiveLog(self._config, conversation, _back(request.query.get("back", "600")))
+            response = web.StreamResponse(headers=HEADERS)
+            response.content_type = "application/x-ndjson"
+            await response.prepare(request)
+            try:
+                async with aclosing(log.lines()) as batches:
+                    async for lines in batches:
+                        await _write(response, lines)
+                        if not held():
+                            await _write(response, [Ended("the credentials have ended; enter new ones")])
+                            break
+            except Unavailable as problem:
+                await _write(response, [Ended(str(problem))])
+            except (ConnectionError, TimeoutError):
+                return response  # the page left, or takes nothing
+            return response
+
+    async def _word(self, request: web.Request) -> web.Response:
+        try:
+            word = msgspec.json.decode(await whole_body(request), type=Word)
+        except msgspec.DecodeError as problem:
+            raise Refused(BAD_REQUEST, f"the body is not what is asked for: {problem}") from problem
+        grant = await self._admission.check(request, word.conversation, "approve")
+        # A word counts by its hash alone: without this look one conversation's rights would open another's calls.
+        waiting = {(each.conversation_id, each.approval) for each in await questions(self._config)}
+        if (word.conversation, word.approval) not in waiting:
+            raise Refused(
+                CONFLICT, "no call of this conversation waits for this word; it may have been said, or too late"
+            )
+        said = Approval(approval=word.approval, granted=word.granted, by=grant.name or "inspector", why=word.why)
+        await say(self._config, [(word.conversation, said)])
+        return web.Response(status=204, headers=HEADERS)
+
+
+async def _write(response: web.StreamResponse, lines: Iterable[Line]) -> None:
+    async with asyncio.timeout(STALL_S):
+        await response.write(_encode(lines))
+
+
+def _back(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= BACK_S:
+        raise Refused(BAD_REQUEST, f"back: so many seconds, at most {BACK_S:.0f}")
+    return seconds
