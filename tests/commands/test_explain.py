@@ -68,3 +68,13 @@ def test_a_person_gets_both_side_by_side() -> None:
     page = StringIO()
     print_explained(Terminal(file=page, width=60, force_terminal=True), [Explained("[b]x", ["call f"])])
     assert any("[b]x" in line and "call f" in line for line in page.getvalue().splitlines())
+
+
+def test_what_a_terminal_would_obey_is_named_on_it() -> None:
+    """Programs get the text as it is."""
+    pieces = [Explained("\x1b[2J", ["\x9b"])]
+    person, program = StringIO(), StringIO()
+    print_explained(Terminal(file=person, width=60, force_terminal=True, color_system=None), pieces)
+    print_explained(Terminal(file=program), pieces)
+    assert ["<U+001B>[2J", "<U+009B>"] in [line.split() for line in person.getvalue().splitlines()]
+    assert program.getvalue() == "#1 source\n\x1b[2J\n#1 made\n\x9b\n"

@@ -1,18 +1,25 @@
 """`tokenmill tail`, on a real Kafka."""
 
 import asyncio
+import re
+import signal
 from typing import Any
 
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.support.terminals import OnTerminal
 from tests.support.topics import make_topics, write_topic
+from tokenmill.__main__ import main
 from tokenmill.commands.tail import command
 from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent, Finish, TextDelta
 
 pytestmark = pytest.mark.integration
+
+
+STYLE = re.compile(r"\x1b\[[\d;]*m")
 
 
 class Topic:
@@ -93,3 +100,46 @@ def test_tombstones_and_other_payloads_are_printed_as_they_are(topic: Topic) -> 
     """A topic may hold another dialect."""
     asyncio.run(write_topic(topic.bootstrap, topic.name, [(b"c1", b"[DONE]", []), (b"c1", None, [])]))
     assert topic.tail("--until-end").stdout == "[DONE]\nnull\n"
+
+
+def test_a_person_watches_an_answer_grow(topic: Topic) -> None:
+    """On a screen of its own; what stays on the terminal is the last picture of it."""
+    topic.write(text("c1", 0), text("c2", 0))
+    arguments = ["c1", "--live", "--until-finish", "--from-beginning", "--bootstrap", topic.bootstrap]
+    with OnTerminal("tail", *arguments, "--topic", topic.name) as terminal:
+        terminal.until("  text       a ")
+        topic.write(TextDelta("t0", "[red]\x1b[31m", conversation_id="c1", message_id="m1", seq=1))
+        terminal.until("  text       a[red]<U+001B>[31m ")
+        topic.write(Finish("stop", conversation_id="c1", message_id="m1", seq=2))
+        assert terminal.end() == 0
+        left = STYLE.sub("", terminal.drawn.decode().rpartition("\x1b[?1049l")[2])
+    assert [line.split()[0] for line in left.splitlines()] == ["──", "text", "finish", "3"]
+    assert "3 events; this answer 3, " in left
+
+
+def test_a_screen_is_left_when_its_time_is_over_or_somebody_goes(topic: Topic) -> None:
+    """The exit codes are those of a command without a screen."""
+    arguments = ["tail", "c1", "--live", "--bootstrap", topic.bootstrap, "--topic", topic.name]
+    with OnTerminal(*arguments, "--timeout", "1", "--until-finish") as terminal:
+        assert terminal.end() == 1
+        assert b"did not come within 1 s" in terminal.drawn.rpartition(b"\x1b[?1049l")[2]
+    with OnTerminal(*arguments) as terminal:
+        terminal.until("no event yet")
+        terminal.process.send_signal(signal.SIGINT)
+        assert terminal.end() == 130
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["c1", "--live"], "stdout is no terminal; without --live events are JSON lines"),
+        (["c1", "--live", "--raw"], "--live draws answers, --raw prints records"),
+        (["--live"], "--live shows one CONVERSATION"),
+    ],
+)
+def test_where_there_is_nothing_to_draw_it_is_said(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what to use instead."""
+    assert main(["tail", *arguments]) == 2
+    assert words in " ".join(capsys.readouterr().err.split())

@@ -4,7 +4,7 @@ from io import StringIO
 
 import pytest
 
-from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.console import Terminal, watched
 
 
 def test_text_is_printed_as_it_is() -> None:
@@ -25,3 +25,24 @@ def test_a_reader_that_goes_away_is_an_ordinary_error() -> None:
     """The program decides what that means."""
     with pytest.raises(BrokenPipeError):
         Terminal(file=Gone()).print("nobody reads this")
+
+
+class Screen(StringIO):
+    """A file that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("page", "environ", "told"),
+    [
+        (Screen(), {"TERM": "xterm"}, True),
+        (Screen(), {"TERM": "dumb"}, False),
+        (StringIO(), {"TERM": "xterm"}, False),
+        (StringIO(), {"TERM": "xterm", "FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_only_a_terminal_is_drawn_on_anew(page: StringIO, environ: dict[str, str], told: bool) -> None:
+    """Colours may be wanted elsewhere, too."""
+    assert watched(Terminal(file=page, _environ=environ)) is told

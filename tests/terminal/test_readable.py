@@ -61,6 +61,16 @@ def test_markup_in_model_text_is_printed_as_it_is() -> None:
     assert "[bold]" in printed(events.TextDelta("t0", "[bold]"), events.TextEnd("t0"))
 
 
+def test_what_a_terminal_would_obey_is_named() -> None:
+    """In texts, in arguments, and in the name of the conversation."""
+    evil = "\x1b[2J\x9b"
+    shown = (events.TextDelta("t0", evil, conversation_id=evil), events.ToolCall("call_1", evil, {}))
+    for live in (True, False):
+        page = printed(*shown, events.TextEnd("t0", conversation_id=evil), live=live, names=True)
+        assert not {"\x1b", "\x9b"} & set(page)
+        assert page.count("<U+001B>[2J<U+009B>") == 3
+
+
 def test_the_input_of_a_call_shows_its_source() -> None:
     """A growing call begins with the tool's name; the decoded copy of an argument is not shown twice."""
     page = printed(

@@ -15,6 +15,7 @@ from tokenmill.limits import Limits
 from tokenmill.parser import Grammar, Options, Parser
 from tokenmill.parser.spans import Span
 from tokenmill.terminal.readable import compact
+from tokenmill.terminal.visible import visible
 
 
 class Explained(msgspec.Struct, frozen=True):
@@ -83,5 +84,5 @@ def _side_by_side(piece: Explained) -> Table:
     table = Table(box=box.SIMPLE_HEAD, expand=True, pad_edge=False)
     table.add_column("source", ratio=1, overflow="fold")
     table.add_column("made of it", ratio=1, overflow="fold")
-    table.add_row(Text(piece.source), Text("\n".join(piece.made)))
+    table.add_row(Text(visible(piece.source)), Text(visible("\n".join(piece.made))))
     return table

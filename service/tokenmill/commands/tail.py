@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 import click
@@ -15,7 +15,9 @@ from tokenmill.commands.settings import configuration, kafka_options, quiet_kafk
 from tokenmill.errors import FatalError
 from tokenmill.events import decode_event
 from tokenmill.replay import record_to_json
-from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.answers import Conversation
+from tokenmill.terminal.console import Terminal, watched
+from tokenmill.terminal.live import watch
 from tokenmill.terminal.readable import EventPrinter
 
 Show = Callable[[ConsumerRecord], None]
@@ -24,6 +26,7 @@ Show = Callable[[ConsumerRecord], None]
 @click.command()
 @click.argument("conversation", required=False)
 @click.option("--topic", help="Topic, instead of the configured one for events.")
+@click.option("--live", is_flag=True, help="A screen with the latest answers of CONVERSATION as they grow.")
 @click.option("--raw", is_flag=True, help="Whole records as JSON lines, repeats included.")
 @click.option("--from-beginning", is_flag=True, help="Start with the oldest record, not with the next one.")
 @click.option("--until-end", is_flag=True, help="Stop at the end that the topic has now.")
@@ -34,6 +37,7 @@ def command(  # noqa: PLR0913 -- one for each option
     *,
     conversation: str | None,
     topic: str | None,
+    live: bool,
     raw: bool,
     from_beginning: bool,
     until_end: bool,
@@ -47,6 +51,8 @@ def command(  # noqa: PLR0913 -- one for each option
     Where a person looks the events are shown readably, else as JSON lines. Records that a worker published a second
     time are dropped. A timeout is a failure only where an end was waited for.
     """
+    if live:
+        _refuse_live(conversation, raw=raw)
     quiet_kafka()
     config = configuration(config_path, bootstrap)
     follower = Follower(
@@ -57,12 +63,34 @@ def command(  # noqa: PLR0913 -- one for each option
         until_end=until_end,
         repeats=None if raw else Repeats(),
     )
-    show = _whole_records if raw else _events(names=conversation is None)
     try:
-        asyncio.run(_follow(follower, show, until_finish=until_finish, timeout_s=timeout_s))
+        if live:
+            asyncio.run(_live(follower, until_finish=until_finish, timeout_s=timeout_s))
+        else:
+            show = _whole_records if raw else _events(names=conversation is None)
+            asyncio.run(_follow(follower, show, until_finish=until_finish, timeout_s=timeout_s))
     except TimeoutError as late:
         if until_end or until_finish:
             raise FatalError(f"the end did not come within {timeout_s:g} s") from late
+
+
+def _refuse_live(conversation: str | None, *, raw: bool) -> None:
+    if raw:
+        raise click.UsageError("--live draws answers, --raw prints records; give one of them")
+    if conversation is None:
+        raise click.UsageError("--live shows one CONVERSATION; without --live all are followed")
+    if not watched(Terminal()):
+        raise click.UsageError("--live draws a screen, and stdout is no terminal; without --live events are JSON lines")
+
+
+async def _live(follower: Follower, *, until_finish: bool, timeout_s: float | None) -> None:
+    conversation = Conversation()
+
+    def show(record: ConsumerRecord) -> None:
+        with suppress(msgspec.DecodeError):  # another dialect's
+            conversation.add(decode_event(record.value or b""), record.timestamp)
+
+    await watch(Terminal(), conversation, _follow(follower, show, until_finish=until_finish, timeout_s=timeout_s))
 
 
 async def _follow(follower: Follower, show: Show, *, until_finish: bool, timeout_s: float | None) -> None:

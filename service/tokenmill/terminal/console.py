@@ -17,3 +17,8 @@ class Terminal(Console):
     def on_broken_pipe(self) -> None:
         """Instead of ending the process here: `BrokenPipeError`, as from any other write."""
         raise BrokenPipeError
+
+
+def watched(console: Console) -> bool:
+    """Whether somebody sees what is drawn there anew and anew; `FORCE_COLOR` speaks of colours alone."""
+    return console.file.isatty() and not console.is_dumb_terminal

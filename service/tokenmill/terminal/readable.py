@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tokenmill import events
+from tokenmill.terminal.visible import visible
 
 BLOCKS: dict[str, tuple[str, str]] = {"text": ("text", ""), "reasoning": ("reasoning", "dim italic")}
 """First word of a block's event types → label, style."""
@@ -21,7 +22,8 @@ BlockKey: TypeAlias = tuple[str, str, int, str]
 class EventPrinter:
     """Prints events. `live`: the delta of a block is printed when it comes, else the block when it is complete.
 
-    With `names` every line begins with its conversation: for several that are followed at once.
+    With `names` every line begins with its conversation: for several that are followed at once. What a terminal would
+    obey is named instead.
     """
 
     def __init__(self, console: Console, *, live: bool, names: bool = False) -> None:
@@ -51,8 +53,8 @@ class EventPrinter:
             case _:
                 self._break()
                 self._print_held(event)
-                label, style, said = _sentence(event)
-                self._print(self._head(event, label, style).append(said, style))
+                label, style, said = sentence(event)
+                self._print(self._head(event, label, style).append(visible(said), style))
 
     def _more(self, event: events.AnyEvent, block: str, text: str) -> None:
         key = (event.conversation_id, event.message_id, event.choice, block)
@@ -107,7 +109,7 @@ class EventPrinter:
     def _head(self, event: events.AnyEvent, label: str, style: str) -> Text:
         head = Text()
         if self._names:
-            head.append(f"{event.conversation_id}  ", "bold")
+            head.append(f"{visible(event.conversation_id)}  ", "bold")
         return head.append("  ").append(f"{label:<{LABEL_WIDTH}}", style)
 
     def _print(self, line: Text, end: str = "\n") -> None:
@@ -119,10 +121,10 @@ def _label(event: events.AnyEvent) -> tuple[str, str]:
 
 
 def _indent(text: str) -> str:
-    return text.replace("\n", "\n" + " " * (LABEL_WIDTH + 2))
+    return visible(text).replace("\n", "\n" + " " * (LABEL_WIDTH + 2))
 
 
-def _sentence(event: events.AnyEvent) -> tuple[str, str, str]:
+def sentence(event: events.AnyEvent) -> tuple[str, str, str]:
     """Label, style and text of an event that is no part of a block."""
     label, style, said = event.type, "", ""
     match event:
