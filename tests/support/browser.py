@@ -17,15 +17,21 @@ RESET = struct.pack("ii", 1, 0)
 """Closing a socket with this resets the connection, as a process that is killed or a balancer does."""
 
 
-@asynccontextmanager
-async def browser_page() -> AsyncIterator[Page]:
-    """An empty page. Without Chromium a test is skipped, in CI it fails."""
+def chromium() -> str:
+    """The program. Without it a test is skipped, in CI it fails."""
     program = shutil.which("chromium")
     if program is None:
         message = "no Chromium: apt-get install chromium"
         if os.environ.get("CI"):
             pytest.fail(message)
         pytest.skip(message)
+    return program
+
+
+@asynccontextmanager
+async def browser_page() -> AsyncIterator[Page]:
+    """An empty page."""
+    program = chromium()
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         try:

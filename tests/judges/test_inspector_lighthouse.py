@@ -1,0 +1,70 @@
+"""Lighthouse, without a network, on the inspector's page: accessibility, best practices, speed."""
+
+import asyncio
+import json
+import os
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestServer
+
+from tests.support.browser import chromium
+from tests.support.judging import NODE, node
+from tokenmill.gateway.deadlines import Deadlines
+from tokenmill.inspector.host import inspector_app
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+PROGRAM = NODE / "node_modules" / "lighthouse" / "cli" / "index.js"
+
+OPTIONS = (
+    *("--preset=desktop", "--only-categories=accessibility,best-practices,performance"),
+    *("--output=json", "--output-path=stdout", "--quiet", "--no-enable-error-reporting"),
+    "--chrome-flags=--headless=new --no-sandbox",
+)
+
+RUN_S = 120
+"""It takes about ten seconds; a machine with much to do needs longer."""
+
+WITHOUT_FLAW = ("accessibility", "best-practices")
+
+LEAST_SPEED = 0.9
+"""What Lighthouse calls good; it is 1.0 here, beside two busy processes, too."""
+
+
+async def test_lighthouse_finds_no_flaw() -> None:
+    """Every audit that counts is passed, and the page is fast."""
+    report = await judged()
+    assert [flaw for category in WITHOUT_FLAW for flaw in found(report, category)] == []
+    scores = {name: category["score"] for name, category in report["categories"].items()}
+    assert [scores[name] for name in WITHOUT_FLAW] == [1, 1]
+    assert scores["performance"] >= LEAST_SPEED
+
+
+async def judged() -> Any:
+    """Lighthouse's report."""
+    async with TestServer(inspector_app(None, Deadlines())) as server:
+        process = await asyncio.create_subprocess_exec(
+            *(node(), str(PROGRAM), f"http://127.0.0.1:{server.port}/inspect/", *OPTIONS),
+            env={**os.environ, "CHROME_PATH": chromium()},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        try:
+            async with asyncio.timeout(RUN_S):
+                said, _ = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.terminate()
+    report = json.loads(said)
+    assert report.get("runtimeError") is None
+    return report
+
+
+def found(report: Any, category: str) -> list[tuple[str, Any]]:
+    """The audits that count and are not passed, with what they are about."""
+    audits = {each["id"]: report["audits"][each["id"]] for each in report["categories"][category]["auditRefs"]}
+    return [
+        (name, audit.get("details", {}).get("items"))
+        for name, audit in audits.items()
+        if audit["score"] not in (1, None)
+    ]
