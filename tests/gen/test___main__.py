@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 from click.testing import CliRunner
 
 from tokenmill import gen
 from tokenmill.gen import __main__ as command
+from tokenmill.gen import benchmarks
 
 
 @pytest.fixture
@@ -55,6 +56,17 @@ def test_what_nothing_makes_any_more_is_out_of_date(checkout: Path) -> None:
     assert not page.exists()
 
 
+def test_a_plot_that_nothing_draws_is_out_of_date(checkout: Path) -> None:
+    """It is removed, and pictures of other kinds are left alone."""
+    folder = checkout / "docs" / "pictures"
+    folder.mkdir(parents=True)
+    for name in ("bench-gone.svg", "inspector.png"):
+        (folder / name).touch()
+    run = CliRunner().invoke(command.main)
+    assert (run.exit_code, run.output) == (0, "written: docs/page.md\nremoved: docs/pictures/bench-gone.svg\n")
+    assert [path.name for path in folder.iterdir()] == ["inspector.png"]
+
+
 def test_the_checkout_is_up_to_date() -> None:
     """What `make gen` would change was forgotten in a commit; commands that ran before leave marks in their help."""
     run = subprocess.run(
@@ -64,6 +76,8 @@ def test_the_checkout_is_up_to_date() -> None:
 
 
 def test_generated_pages_lie_where_they_are_looked_for() -> None:
-    """Else one that is gone would stay."""
-    pages = [name for name in gen.FILES if name.startswith("docs/")]
-    assert all(name.startswith(f"{command.GENERATED}/") for name in pages)
+    """Else one that is gone would stay. Of pages with plots only the plots are generated."""
+    illustrated = {f"{benchmarks.PAGES}/{plot.page}.md" for plot in benchmarks.PLOTS}
+    names = {name for name in gen.FILES if name.startswith("docs/")} - illustrated
+    elsewhere = {name for name in names if not name.startswith(f"{command.GENERATED}/")}
+    assert all(PurePath(name).match(command.PLOTS) for name in elsewhere)

@@ -1,4 +1,4 @@
-"""Generated files: reference pages, JSON schemas, sample configuration, dashboard, chart. Only a checkout has them.
+"""Generated files: reference, JSON schemas, sample configuration, dashboard, chart, plots. Only a checkout has them.
 
 Each is made by a function from the lists and tables of the package, so that none of them can be forgotten or wrong.
 A new one is a function and one line in `FILES`.
@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from tokenmill.gen import (
     apis,
+    benchmarks,
     chart,
     codecs,
     commands,
@@ -39,6 +40,7 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/reference/gateway.md": gateway.page,
     "docs/reference/metrics.md": metrics.page,
     "docs/reference/openapi.json": openapi.document,
+    **benchmarks.files(),
     "deploy/grafana/tokenmill.json": dashboard.dashboard,
     "deploy/tokenmill.toml": settings.sample,
     "helm/tokenmill/README.md": chart.readme,

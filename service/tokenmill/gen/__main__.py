@@ -1,6 +1,6 @@
 """`python -m tokenmill.gen` writes the generated files; `--check` names those that are out of date and answers 1.
 
-What stands among the generated pages and is made by nothing, as the page of a format that is gone, is out of date, too.
+What stands among the generated files and is made by nothing, as the page of a format that is gone, is out of date, too.
 """
 
 import sys
@@ -16,6 +16,9 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 GENERATED = "docs/reference"
 """Folder in which everything is generated."""
 
+PLOTS = "docs/pictures/*.svg"
+"""All of these, too."""
+
 
 @click.command()
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is out of date.")
@@ -27,7 +30,7 @@ def main(*, check: bool) -> None:
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-    gone = sorted(set(_pages()) - {CHECKOUT / name for name in FILES})
+    gone = sorted(set(_generated()) - {CHECKOUT / name for name in FILES})
     for path in gone:
         click.echo(f"{'made by nothing' if check else 'removed'}: {path.relative_to(CHECKOUT)}")
         if not check:
@@ -37,8 +40,9 @@ def main(*, check: bool) -> None:
         sys.exit(1)
 
 
-def _pages() -> Iterator[Path]:
-    return (path for path in (CHECKOUT / GENERATED).rglob("*") if path.is_file())
+def _generated() -> Iterator[Path]:
+    yield from (path for path in (CHECKOUT / GENERATED).rglob("*") if path.is_file())
+    yield from CHECKOUT.glob(PLOTS)
 
 
 def _differs(path: Path, text: str) -> bool:
