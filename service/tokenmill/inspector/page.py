@@ -3,13 +3,17 @@
 1. Nothing is loaded from elsewhere, nothing in the page's text runs, and no other page may frame it. The one policy for
    trusted types is that of the page's own worker, which reads answers beside the page.
 2. What is served is what `ASSETS` lists: a name of an address never becomes a path.
+3. Comments of modules stay here: they are for readers of the source.
 """
 
+import re
 from hashlib import sha256
 from importlib.resources import files
 
 import msgspec
 from aiohttp import web
+
+from tokenmill.inspector.replay import replay_page
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -35,10 +39,12 @@ ASSETS: tuple[str, ...] = (
     "api.js",
     "asked.js",
     "blocks.js",
+    "calls.js",
     "cards.js",
     "case.js",
     "check.js",
     "compare.js",
+    "conversation.js",
     "cutbar.js",
     "cuts.js",
     "diagram.js",
@@ -52,21 +58,32 @@ ASSETS: tuple[str, ...] = (
     "layout.js",
     "list.js",
     "listbox.js",
+    "live.js",
     "long.js",
     "main.js",
     "play.js",
     "points.js",
     "position.js",
+    "replay.js",
+    "results.js",
     "rows.js",
     "run.js",
+    "save.js",
     "state.js",
     "stepper.js",
     "strip.js",
     "style.css",
+    "timing.js",
     "types.js",
     "worker.js",
 )
 """All files of the page."""
+
+REPLAY = "replay.html"
+"""The live view as one file, which is made of the others."""
+
+COMMENTS = re.compile(r"^[ \t]*(?:/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*|//.*)\n", re.MULTILINE)
+"""Those that have their lines for themselves."""
 
 
 class Asset(msgspec.Struct, frozen=True):
@@ -80,7 +97,12 @@ class Asset(msgspec.Struct, frozen=True):
 def assets() -> dict[str, Asset]:
     """Name → file."""
     folder = files("tokenmill.inspector") / "assets"
-    return {name: _asset(name, (folder / name).read_bytes()) for name in ASSETS}
+    texts = {name: _said(name, (folder / name).read_text()) for name in ASSETS}
+    return {name: _asset(name, text.encode()) for name, text in (texts | {REPLAY: replay_page(texts)}).items()}
+
+
+def _said(name: str, text: str) -> str:
+    return COMMENTS.sub("", text) if name.endswith(".js") else text
 
 
 def _asset(name: str, body: bytes) -> Asset:

@@ -1,13 +1,19 @@
 // @ts-check
 /** Questions to the server. A `Line` asks one at a time: a new question ends the one before. */
 
-/** @typedef {{head?: Head, batch?: Batch, done?: boolean, answer?: any, problem?: string}} Message */
+/** @typedef {{head?: Head, batch?: Batch, lines?: any[], done?: boolean, answer?: any, problem?: string, status?: number}} Message */
 
 let lastId = 0;
 /** @type {Worker | null} */
 let worker = null;
 /** @type {Map<number, (message: Message) => void>} */
 const waiting = new Map();
+let key = "";
+
+/** From now on the server is shown this key or token. @param {string} value */
+export function useKey(value) {
+  key = value;
+}
 
 /** One question at a time. */
 export class Line {
@@ -18,10 +24,20 @@ export class Line {
    * @param {string} path @param {unknown} body @param {(message: Message) => void} hear
    */
   ask(path, body, hear) {
+    this.#send({ url: new URL(path, document.baseURI).href, body, key }, hear);
+  }
+
+  /** Reads a file of lines in place of an answer. @param {File} file @param {(message: Message) => void} hear */
+  read(file, hear) {
+    this.#send({ file }, hear);
+  }
+
+  /** @param {object} question @param {(message: Message) => void} hear */
+  #send(question, hear) {
     this.end();
     this.#id = ++lastId;
     waiting.set(this.#id, hear);
-    thread().postMessage({ id: this.#id, url: new URL(path, document.baseURI).href, body });
+    thread().postMessage({ id: this.#id, ...question });
   }
 
   /** Ends the question that is under way. */
@@ -30,10 +46,20 @@ export class Line {
   }
 }
 
-/** A small answer as a whole. @param {string} path @returns {Promise<any>} */
-export function ask(path) {
+/** A small answer as a whole. @param {string} path @param {unknown} [body] @returns {Promise<any>} */
+export function ask(path, body) {
   return new Promise((resolve, reject) => {
-    new Line().ask(path, undefined, ({ answer, problem }) => (problem ? reject(new Error(problem)) : resolve(answer)));
+    new Line().ask(path, body, ({ answer, problem, status }) =>
+      problem ? reject(Object.assign(new Error(problem), { status })) : resolve(answer));
+  });
+}
+
+/** The lines that came last, as they came. @returns {Promise<Blob>} */
+export function kept() {
+  return new Promise((resolve) => {
+    const id = ++lastId;
+    waiting.set(id, ({ answer }) => resolve(answer));
+    thread().postMessage({ id, save: true });
   });
 }
 

@@ -39,26 +39,29 @@ export class EventList {
 
   /** @param {number} row @returns {import("./listbox.js").Row} */
   #row(row) {
-    const { event, start, end } = this.#made[row];
-    const odd = oddity(event);
+    const { event, start, end, sent, other } = this.#made[row];
+    const odd = other === undefined ? oddity(event) : "published otherwise";
     return [
       {
-        class: `event ${row >= this.#fresh ? "fresh" : ""} ${odd}`, "data-testid": "event",
+        class: `event ${row >= this.#fresh ? "fresh" : ""} ${other === undefined ? odd : "error"}`, "data-testid": "event",
         "data-type": event.type, "data-start": start, "data-end": end,
       },
       h("span", { class: "type" }, plainly(event.type)),
       h("span", { class: "says" }, summary(event)),
       odd && h("span", { class: "odd" }, odd),
+      sent === false && h("span", { class: "odd" }, "not published yet"),
     ];
   }
 
   /** @param {number} row */
   #choose(row) {
-    const { event, start, end, payloads } = this.#made[row];
+    const { event, start, end, payloads = [], other } = this.#made[row];
     this.mark(this.#made[row], true);
     this.detail.replaceChildren(
       h("p", {}, start === end ? `No characters, at ${start}` : `Characters ${start} to ${end}`),
       longText(JSON.stringify(event, null, 2), "code"),
+      other === undefined ? "" : h("p", {}, "A worker published in its place:"),
+      other === undefined ? "" : longText(JSON.stringify(other, null, 2), "code"),
       ...payloads.slice(0, 20).map((text) => longText(text, "code")),
     );
   }

@@ -1,9 +1,10 @@
 // @ts-check
 /** Starts the page: the views, and the fragment that says which of them in which state. */
 
-import { ask } from "./api.js";
+import { ask, useKey } from "./api.js";
 import { Compare } from "./compare.js";
-import { h, rested } from "./dom.js";
+import { h, labelled, rested } from "./dom.js";
+import { Live } from "./live.js";
 import { Playground } from "./play.js";
 import { fragment, fromLink, readFragment, toLink } from "./state.js";
 
@@ -22,7 +23,7 @@ class Page {
   constructor(choices) {
     this.choices = choices;
     /** @type {Record<string, () => View>} */
-    this.kinds = { play: () => this.#play(), compare: () => this.#compare() };
+    this.kinds = { play: () => this.#play(), compare: () => this.#compare(), live: () => new Live("live", choices, () => this.write()) };
     if (choices.file !== null) this.kinds.file = () => this.#file();
     found("tab-file").hidden = choices.file === null;
     // Browsers refuse to be told too often.
@@ -38,7 +39,7 @@ class Page {
     const known = this.#views[name];
     const shown = (this.#views[name] ??= this.kinds[name]());
     this.#name = name;
-    for (const each of ["play", "compare", "file"]) {
+    for (const each of ["play", "compare", "live", "file"]) {
       found(`view-${each}`).hidden = each !== name;
       found(`tab-${each}`).setAttribute("aria-current", each === name ? "page" : "false");
     }
@@ -102,9 +103,21 @@ function found(id) {
   return /** @type {HTMLElement} */ (document.getElementById(id));
 }
 
-try {
-  new Page(await ask("api/choices"));
-  found("start").remove();
-} catch (problem) {
-  found("start").textContent = /** @type {Error} */ (problem).message;
+/** Asks for a key where one is needed, and shows the views. */
+async function start() {
+  try {
+    new Page(await ask("api/choices"));
+    found("start").remove();
+  } catch (problem) {
+    const { message, status } = /** @type {Error & {status?: number}} */ (problem);
+    found("start").replaceChildren(message, status === 401 ? keyForm() : "");
+  }
 }
+
+function keyForm() {
+  const key = h("input", { id: "key", type: "password", autocomplete: "off" });
+  const enter = (/** @type {Event} */ event) => (event.preventDefault(), useKey(key.value), void start());
+  return h("form", { class: "bar", submit: enter }, labelled("Key or token", key), h("button", {}, "Enter"));
+}
+
+await start();

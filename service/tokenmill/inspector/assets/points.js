@@ -1,23 +1,35 @@
 // @ts-check
 /** The server counts code points, JavaScript counts UTF-16 units: the way from one to the other. */
 
-/** A text whose positions are code points. */
+const PAIR = /[\ud800-\udbff][\udc00-\udfff]/;
+
+/** A text whose positions are code points; it may grow. */
 export class Points {
-  /** Where each code point begins; null where all are one unit. @type {Uint32Array | null} */
-  #units;
+  text = "";
+  /** How many code points the text has. */
+  length = 0;
+  /** Where each code point begins; null where all are one unit. @type {number[] | null} */
+  #units = null;
 
   /** @param {string} text */
   constructor(text) {
-    this.text = text;
-    this.#units = /[\ud800-\udbff][\udc00-\udfff]/.test(text) ? unitsOf(text) : null;
-    /** How many code points the text has. */
-    this.length = this.#units ? this.#units.length - 1 : text.length;
+    this.add(text);
+  }
+
+  /** More of it: whole characters. @param {string} text */
+  add(text) {
+    if (!this.#units && PAIR.test(text)) this.#units = Array.from(this.text, (_, unit) => unit);
+    for (let unit = 0; this.#units && unit < text.length; unit += Number(text.codePointAt(unit)) > 0xffff ? 2 : 1) {
+      this.#units.push(this.text.length + unit);
+    }
+    this.text += text;
+    this.length = this.#units?.length ?? this.text.length;
   }
 
   /** The UTF-16 position of a code point. @param {number} point */
   unit(point) {
     const within = Math.max(0, Math.min(point, this.length));
-    return this.#units ? this.#units[within] : within;
+    return this.#units ? this.#units[within] ?? this.text.length : within;
   }
 
   /** The part between two positions. @param {number} start @param {number} end */
@@ -29,15 +41,6 @@ export class Points {
   at(point) {
     return this.text.codePointAt(this.unit(point)) ?? 0;
   }
-}
-
-/** @param {string} text */
-function unitsOf(text) {
-  const starts = new Uint32Array(text.length + 1);
-  let count = 0;
-  for (let unit = 0; unit < text.length; unit += Number(text.codePointAt(unit)) > 0xffff ? 2 : 1) starts[count++] = unit;
-  starts[count] = text.length;
-  return starts.slice(0, count + 1);
 }
 
 /** How many code points a text has. @param {string} text */

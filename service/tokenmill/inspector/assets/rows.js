@@ -9,11 +9,13 @@ const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f
 /** @type {Map<number, number>} */
 const widths = new Map();
 
-/** The position at which each row begins. A line break ends its row. @param {Points} points @param {number} columns */
-export function rowStarts(points, columns) {
-  const starts = [0];
+/**
+ * The position at which each row begins. A line break ends its row. `starts` are those of a text that has grown since.
+ * @param {Points} points @param {number} columns @param {number[]} [starts]
+ */
+export function rowStarts(points, columns, starts = [0]) {
   let used = 0;
-  for (let point = 0; point < points.length; point++) {
+  for (let point = starts[starts.length - 1]; point < points.length; point++) {
     const character = points.at(point);
     const width = widthOf(character);
     if (used && used + width > columns) used = starts.push(point) && 0;

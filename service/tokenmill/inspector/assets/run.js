@@ -11,16 +11,17 @@ export class Run {
   /** @type {Made[]} */
   made = [];
   blocks = new Blocks();
+  points = new Points("");
 
   /** @param {Head} head */
-  constructor({ source, prompt, rejected }) {
-    this.points = new Points(source);
+  constructor({ prompt, rejected }) {
     this.prompt = prompt;
     this.rejected = rejected;
   }
 
   /** More steps and events. @param {Batch} batch */
   add({ steps, made }) {
+    for (const step of steps) this.points.add(step.source);
     this.steps.push(...steps);
     for (const each of made) this.blocks.add(this.made.push(each) - 1, each.event);
   }

@@ -33,6 +33,15 @@ export class Stepper {
     this.#go(step || run.steps.length, false);
   }
 
+  /** The run has grown; at its end, and unless it is `held`, one goes along. @param {boolean} held */
+  grow(held) {
+    const all = this.#run?.steps.length ?? 0;
+    const along = !held && this.#step === Number(this.range.max);
+    this.range.max = String(all);
+    if (along || !this.#step) this.#go(all, false);
+    else if (this.#run && all) this.#say(this.#run, all);
+  }
+
   /** Goes by so many steps. @param {number} steps */
   by(steps) {
     this.#go(this.#step + steps, true);
@@ -50,14 +59,20 @@ export class Stepper {
 
   /** @param {Run} run @param {number} number @param {number} all */
   #draw(run, number, all) {
-    const step = run.steps[number - 1];
     this.range.value = String(number);
+    this.#say(run, all);
+    this.facts.replaceChildren(...facts(run, run.steps[number - 1]));
+  }
+
+  /** @param {Run} run @param {number} all */
+  #say(run, all) {
+    const number = this.#step;
+    const step = run.steps[number - 1];
     this.where.textContent = `${number} of ${all}`;
     // Buttons at an end keep the focus, so that the keyboard is not thrown off.
     this.previous.setAttribute("aria-disabled", String(number === 1));
     this.next.setAttribute("aria-disabled", String(number === all));
     this.range.setAttribute("aria-valuetext", `${number} of ${all}: ${step.kind}, ${count(step.last - step.first, "event")}, mode ${step.mode}`);
-    this.facts.replaceChildren(...facts(run, step));
   }
 }
 

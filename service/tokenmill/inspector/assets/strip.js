@@ -19,6 +19,7 @@ const FEW = 100;
 export class Strip {
   #points = new Points("");
   #starts = [0];
+  #columns = 0;
   #prompt = 0;
   /** @type {number[]} */
   #cuts = [];
@@ -61,6 +62,11 @@ export class Strip {
     if (!same) this.wrap();
   }
 
+  /** The text has grown. */
+  grow() {
+    this.list.setCount(rowStarts(this.#points, this.#columns, this.#starts).length);
+  }
+
   /** Other cuts. @param {number[]} cuts */
   setCuts(cuts) {
     this.#cuts = cuts;
@@ -81,7 +87,8 @@ export class Strip {
 
   #wrap() {
     const width = this.ruler.getBoundingClientRect().width / 100 || 8;
-    this.#starts = rowStarts(this.#points, Math.max(12, Math.floor((this.box.clientWidth - 28) / width)));
+    this.#columns = Math.max(12, Math.floor((this.box.clientWidth - 28) / width));
+    this.#starts = rowStarts(this.#points, this.#columns);
     this.list.setCount(this.#starts.length);
   }
 

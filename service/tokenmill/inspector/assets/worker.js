@@ -1,40 +1,65 @@
 // @ts-check
-/** The thread that asks the server: large answers are handed over in batches, so that none stalls the page. */
+/** The thread that asks the server: what comes is handed over in batches, so that none stalls the page. */
 
 const BATCH = 1000;
 const port = /** @type {Worker} */ (/** @type {unknown} */ (self)); // this end looks like the other one
 
 /** @type {Map<number, AbortController>} */
 const running = new Map();
+// Lines of the live view as they came, for whoever saves them.
+/** @type {string[]} */
+let kept = [];
 
-port.onmessage = async (/** @type {MessageEvent} */ { data: { id, url, body, abort } }) => {
+port.onmessage = async (/** @type {MessageEvent} */ { data: { id, url, body, file, key, save, abort } }) => {
   if (abort) return running.get(abort)?.abort();
+  if (save) return port.postMessage({ id, done: true, answer: new Blob(kept) });
   const control = new AbortController();
   running.set(id, control);
   try {
-    const answer = await fetched(url, body, control.signal);
-    if (answer.steps) handOver(id, answer);
-    else port.postMessage({ id, done: true, answer });
+    const answer = file ? new Response(file, { headers: { "content-type": "application/x-ndjson" } }) : await fetched(url, body, key, control.signal);
+    if (answer.headers.get("content-type") === "application/x-ndjson") await handOn(id, answer);
+    else handOver(id, await answer.json().catch(() => ({})));
   } catch (problem) {
-    if (!control.signal.aborted) port.postMessage({ id, problem: /** @type {Error} */ (problem).message });
+    const { message, status } = /** @type {Error & {status?: number}} */ (problem);
+    if (!control.signal.aborted) port.postMessage({ id, problem: message, status });
   }
   running.delete(id);
 };
 
-/** @param {string} url @param {unknown} body @param {AbortSignal} signal */
-async function fetched(url, body, signal) {
-  const headers = { "content-type": "application/json" };
-  const options = body === undefined ? {} : { method: "POST", headers, body: JSON.stringify(body) };
-  const response = await fetch(url, { ...options, signal }).catch(() => {
+/** @param {string} url @param {unknown} body @param {string} key @param {AbortSignal} signal */
+async function fetched(url, body, key, signal) {
+  const headers = { "content-type": "application/json", ...(key ? { authorization: `Bearer ${key}` } : {}) };
+  const options = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  const response = await fetch(url, { ...options, headers, signal }).catch(() => {
     throw new Error("The server does not answer.");
   });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(answer.detail ?? `The server answered ${response.status}.`);
-  return answer;
+  if (response.ok) return response;
+  const { detail } = await response.json().catch(() => ({}));
+  throw Object.assign(new Error(detail ?? `The server answered ${response.status}.`), { status: response.status });
 }
 
-/** @param {number} id @param {{steps: any[]}} answer */
-function handOver(id, { steps, ...head }) {
+/** Lines of JSON as they come. @param {number} id @param {Response} response */
+async function handOn(id, { body }) {
+  kept = [];
+  let rest = "";
+  const decoder = new TextDecoder();
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (body).getReader();
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    const text = decoder.decode(piece.value, { stream: true });
+    kept.push(text);
+    const lines = (rest + text).split("\n");
+    rest = /** @type {string} */ (lines.pop());
+    for (let first = 0; first < lines.length; first += BATCH) {
+      port.postMessage({ id, lines: lines.slice(first, first + BATCH).filter(Boolean).map((line) => JSON.parse(line)) });
+    }
+  }
+  port.postMessage({ id, done: true });
+}
+
+/** @param {number} id @param {any} answer */
+function handOver(id, answer) {
+  if (!answer.steps) return port.postMessage({ id, done: true, answer });
+  const { steps, ...head } = answer;
   port.postMessage({ id, head });
   let batch = { steps: /** @type {Step[]} */ ([]), made: /** @type {Made[]} */ ([]) };
   const send = () => {

@@ -1,0 +1,69 @@
+// @ts-check
+/** Calls that tools run: which wait for a word, what a person said, how far they are, and what came of them. */
+
+import { ask } from "./api.js";
+import { button, h, labelled, sync } from "./dom.js";
+import { plainly } from "./hidden.js";
+import { longText } from "./long.js";
+
+/** @import {Call} from "./conversation.js" */
+
+const SHOWN = 50;
+
+/** The newest calls as cards. A card is drawn again when something was said of its call. */
+export class Calls {
+  /** @type {Map<string, {said: string, element: HTMLElement}>} */
+  #drawn = new Map();
+  problem = h("div", { role: "alert", class: "problem" });
+  list = h("div", { class: "cards" });
+  element = h("section", { "aria-label": "Calls of tools", "data-testid": "calls" }, h("h2", {}, "Calls of tools"), this.problem, this.list);
+
+  /** @param {() => string} conversation @param {boolean} live whether a word can be said */
+  constructor(conversation, live) {
+    this.conversation = conversation;
+    this.live = live;
+  }
+
+  /** @param {Map<string, Call>} calls */
+  show(calls) {
+    this.element.hidden = !calls.size;
+    sync(this.list, [...calls.values()].slice(-SHOWN).map((call) => this.#card(call)));
+  }
+
+  /** @param {Call} call */
+  #card(call) {
+    const said = JSON.stringify([call.word, call.progress, call.result, call.approval]);
+    const known = this.#drawn.get(call.id);
+    if (known?.said === said) return known.element;
+    const state = stateOf(call);
+    const element = h("section", { class: `card call ${state}`, "data-testid": "tool", "data-state": state },
+      h("h3", {}, h("span", { class: "name" }, plainly(call.name)), h("span", { class: "badge" }, state)),
+      h("p", { class: "hint" }, `id ${plainly(call.id)}`),
+      call.arguments !== undefined && longText(JSON.stringify(call.arguments, null, 2), "code"),
+      call.word && h("p", {}, `${call.word.granted ? "Approved" : "Refused"} by ${plainly(call.word.by || "nobody named")}. ${plainly(call.word.why)}`),
+      call.progress && !call.result && h("p", {}, `${call.progress.progress}${call.progress.total ? ` of ${call.progress.total}` : ""} ${plainly(call.progress.message ?? "")}`),
+      call.result && longText(call.result.error ?? JSON.stringify(call.result.result, null, 2), "code"),
+      state === "waits" && this.live && this.#words(call));
+    this.#drawn.set(call.id, { said, element });
+    return element;
+  }
+
+  /** @param {Call} call */
+  #words(call) {
+    const why = h("input", { id: `why-${call.approval}` });
+    return h("div", { class: "bar" }, button("Approve", () => this.#say(call, true, "")), labelled("Why not", why), button("Refuse", () => this.#say(call, false, why.value)));
+  }
+
+  /** @param {Call} call @param {boolean} granted @param {string} why */
+  async #say({ approval }, granted, why) {
+    this.problem.textContent = "";
+    await ask("api/words", { conversation: this.conversation(), approval, granted, why }).catch(({ message }) => (this.problem.textContent = message));
+  }
+}
+
+/** @param {Call} call */
+function stateOf({ result, word, approval }) {
+  if (result) return result.error === undefined ? "answered" : "failed";
+  if (word) return word.granted ? "approved" : "refused";
+  return approval ? "waits" : "runs";
+}
