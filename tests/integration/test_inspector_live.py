@@ -1,58 +1,195 @@
-"""The live view in a real Chromium, on a real Kafka."""
+"""The live view in a real Chromium, on a real Kafka, with real workers and tools."""
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 import pytest
-from aiohttp.test_utils import TestServer
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 
-from tests.support.browser import browser_page
+from tests.integration.test_inspector import AXE, FINDINGS, SCHEMES
 from tests.support.inspecting import Seen
+from tests.support.inspecting_live import SHOWN_MS, config_of, events_of, following, live, marked, page_at, published
 from tests.support.stage import Stage
-from tokenmill.config import Config, Kafka
-from tokenmill.gateway.deadlines import Deadlines
-from tokenmill.inspector.host import inspector_app
+from tests.support.tool_calls import WEATHER
+from tests.support.topics import make_topics
+from tokenmill.gateway.grant import Credentials, Grant, Rights, unauthenticated
+from tokenmill.servers.tools import ToolsProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
-PARIS = '<tool_call>\n{"name":"f","arguments":{"city":"Paris"}}\n</tool_call>'
+CALL = '<tool_call>\n{"name":"f","arguments":{"city":"Paris"}}\n</tool_call>'
+
+SOURCE = CALL.removesuffix("\n</tool_call>")
 
 
-@asynccontextmanager
-async def live(stage: Stage, conversation: str, back: int = 600) -> AsyncIterator[Page]:
-    """The page at a conversation; at its end it has asked nobody else, and nothing went wrong."""
-    config = Config(kafka=Kafka(bootstrap_servers=stage.bootstrap), topics=stage.topics)
-    fields = quote(json.dumps({"conversation": conversation, "back": back}), safe="")
-    async with TestServer(inspector_app(None, Deadlines(), config)) as server, browser_page() as page:
-        seen = Seen(page)
-        await page.goto(f"http://127.0.0.1:{server.port}/inspect/#live={fields}")
-        await expect(page.get_by_test_id("live-status")).to_have_text("Following.", timeout=30_000)
-        yield page
-        assert seen.problems == []
+async def answer(stage: Stage, conversation: str, message: str, *pieces: str, finish: bool = True) -> None:
+    """Tokens of a message, a record each."""
+    for number, piece in enumerate(pieces):
+        opening = {} if number else {"open": {"format": "hermes"}}
+        await stage.send(conversation, {"message_id": message, "delta": piece, **opening})
+    if finish:
+        await stage.send(conversation, {"message_id": message, "finish_reason": "stop"})
 
 
 async def test_an_answer_is_followed_while_its_worker_is_killed(stage: Stage) -> None:
-    """Tokens are there at once; their events wait for the worker, and come when it is back."""
+    """Tokens are there at once; their events wait for a worker, and come when there is one."""
     worker = await stage.start()
-    async with live(stage, "c") as page:
-        await stage.send("c", {"message_id": "m", "open": {"format": "hermes"}, "delta": "Let me see. "})
-        events = page.get_by_test_id("event")
-        await expect(events.last).to_have_attribute("data-type", "text-delta")
-        await expect(page.get_by_text("not published yet")).to_have_count(0)
+    async with live(config_of(stage), "c") as page:
+        await answer(stage, "c", "m", "Let me see. ", finish=False)
+        await expect(events_of(page).last).to_have_attribute("data-type", "text-delta")
+        await published(page)
         worker.kill()
-        for at in range(0, len(PARIS), 7):
-            await stage.send("c", {"message_id": "m", "delta": PARIS[at : at + 7]})
+        for at in range(0, len(CALL), 7):
+            await stage.send("c", {"message_id": "m", "delta": CALL[at : at + 7]})
         await stage.send("c", {"message_id": "m", "finish_reason": "stop"})
-        await expect(events.last).to_have_attribute("data-type", "finish")
-        await expect(events.last).to_contain_text("not published yet")
+        await expect(events_of(page).last).to_have_attribute("data-type", "finish")
+        await expect(events_of(page).last).to_contain_text("not published yet")
         await stage.start()
-        await expect(page.get_by_text("not published yet")).to_have_count(0, timeout=30_000)
-        call = page.locator("[data-testid=event][data-type=tool-call]")
-        await call.click()
-        marked = "".join(await page.locator(".strip .mark").all_text_contents()).replace("↵", "\n")
-        assert marked == PARIS.removesuffix("\n</tool_call>")
+        await published(page)
+        await events_of(page, "tool-call").click()
+        assert await marked(page) == SOURCE
+        await expect(page.get_by_test_id("call")).to_have_attribute("data-state", "complete")
+        await expect(page.get_by_test_id("timing")).to_contain_text("(p99)")
+
+
+async def test_one_goes_back_pauses_and_comes_again(stage: Stage) -> None:
+    """What comes meanwhile is kept; who connects again sees all of it."""
+    async with live(config_of(stage), "c") as page:
+        await answer(stage, "c", "m", "One ", "two ", finish=False)
+        step = page.get_by_test_id("step")
+        await expect(step).to_have_text("2 of 2")
+        await page.get_by_role("button", name="Previous").click()
+        await answer(stage, "c", "m", "three ", finish=False)
+        await expect(step).to_have_text("1 of 3")
+        await page.get_by_role("button", name="Next").click(click_count=2)
+        await page.get_by_role("button", name="Pause").click()
+        await answer(stage, "c", "m", "four ", finish=False)
+        await expect(step).to_have_text("3 of 4")
+        await page.get_by_role("button", name="Go on").click()
+        await answer(stage, "c", "other", "five ")
+        await expect(page.get_by_label("Message")).to_have_text("m …other")
+        await expect(page.locator(".strip")).to_contain_text("five")
+        await page.get_by_label("Message").select_option(index=0)
+        await expect(page.locator(".strip")).to_contain_text("One two three four")
+        await page.get_by_role("button", name="Disconnect").click()
+        await expect(page.get_by_test_id("live-status")).to_have_text("You left.")
+        await page.get_by_role("button", name="Reconnect").click()
+        await following(page)
+        await expect(page.get_by_test_id("position")).to_contain_text("2 answers")
+
+
+async def test_a_conversation_is_found_by_its_id(stage: Stage) -> None:
+    """In the page; the link then has it. Of others nothing is shown, nor what a worker puts aside of them."""
+    await answer(stage, "other", "m", "not this one")
+    await stage.send("c", {"message_id": "m", "open": {"formt": "hermes"}, "delta": "x"})
+    await answer(stage, "c", "n", "this one")
+    async with page_at("live", config_of(stage)) as page:
+        await page.get_by_label("Conversation").fill("c")
+        await page.get_by_role("button", name="Follow").click()
+        await following(page)
+        await expect(page.get_by_text("Put aside")).to_contain_text("formt")
+        await expect(page.locator(".strip")).to_contain_text("this one")
+        await expect(page.locator(".strip")).not_to_contain_text("not this one")
+        await page.wait_for_url("**conversation%22%3A%22c%22**")
+
+
+async def test_what_was_seen_is_saved_and_shown_again(stage: Stage, tmp_path: Path) -> None:
+    """As lines, which the page opens without a Kafka; and as a page of its own, which needs no network at all."""
+    await stage.start()
+    config = config_of(stage)
+    async with live(config, "c") as page:
+        await answer(stage, "c", "m", "<script>window.hit=1</script></script>", CALL)
+        await expect(events_of(page, "finish")).to_have_count(1, timeout=SHOWN_MS)
+        await published(page)
+        for button, name in (("Save as JSON lines", "lines.jsonl"), ("Save as a page", "page.html")):
+            async with page.expect_download() as download:
+                await page.get_by_role("button", name=button).click()
+            await (await download.value).save_as(tmp_path / name)
+    assert json.loads((tmp_path / "lines.jsonl").read_text().splitlines()[0])["line"] == "position"
+    async with page_at("live", None) as page:
+        await expect(page.get_by_role("button", name="Follow")).to_be_hidden()
+        await page.get_by_label("Open a recording").set_input_files(tmp_path / "lines.jsonl")
+        await events_of(page, "tool-call").click()
+        assert await marked(page) == SOURCE
+        alone = await page.context.new_page()
+        seen = Seen(alone)
+        await page.context.set_offline(True)
+        await alone.goto((tmp_path / "page.html").as_uri())
+        await events_of(alone, "tool-call").click()
+        assert await marked(alone) == SOURCE
+        await expect(alone.get_by_text("The parser is in:")).to_be_visible()
+        assert await alone.evaluate("window.hit") is None
+        assert seen.problems == [(tmp_path / "page.html").as_uri()]
+
+
+async def test_a_call_waits_for_a_word_and_gets_it(stage: Stage, unique: str, tmp_path: Path) -> None:
+    """One is approved of and run, one is refused, and what came of each is shown."""
+    names = {key: f"{key}-{unique}" for key in ("tool_state", "tool_control")}
+    for name in (*names.values(), stage.topics.tool_results):
+        await make_topics(stage.bootstrap, name, partitions=stage.partitions)
+    settings = {
+        "kafka": stage.settings["kafka"],
+        "topics": {**stage.settings["topics"], **names},
+        "tools": {"group_id": f"tools-{unique}", "policy": ["ask weather__note"]},
+    }
+    await stage.start()
+    ledger = tmp_path / "ledger"
+    with ToolsProcess(tmp_path, settings, {"weather": WEATHER}):
+        async with live(config_of(stage, **names), "c") as page:
+            for words in ("one", "two"):
+                call = {"name": "weather__note", "arguments": {"words": words, "ledger": str(ledger)}}
+                await answer(stage, "c", words, f"<tool_call>\n{json.dumps(call)}\n</tool_call>")
+            tools = page.get_by_test_id("tool")
+            one, two = tools.filter(has_text='"one"'), tools.filter(has_text='"two"')
+            await expect(two).to_have_attribute("data-state", "waits", timeout=SHOWN_MS)
+            await one.get_by_role("button", name="Approve").click()
+            await two.get_by_label("Why not").fill("not now")
+            await two.get_by_role("button", name="Refuse").click()
+            await expect(one).to_have_attribute("data-state", "answered", timeout=SHOWN_MS)
+            await expect(two).to_have_attribute("data-state", "failed", timeout=SHOWN_MS)
+            await expect(two).to_contain_text("not now")
+    assert ledger.read_text().splitlines() == ["begin one", "end one"]
+
+
+class Keys(Rights):
+    """Each key opens the conversations that begin with it."""
+
+    async def grant(self, credentials: Credentials) -> Grant:
+        if credentials.key not in ("mine", "yours"):
+            raise unauthenticated("this key opens nothing", "wrong" if credentials.key else "missing")
+        return Grant(credentials.key, (f"{credentials.key}*",), frozenset({"read"}))
+
+
+async def test_who_may_not_see_a_conversation_does_not(stage: Stage) -> None:
+    """Without a key there is nothing but the question for one; a key shows what it opens, and no more."""
+    await answer(stage, "mine-1", "m", "private")
+    async with page_at("live", config_of(stage), Keys()) as page:
+        key, enter = page.get_by_label("Key or token"), page.get_by_role("button", name="Enter")
+        await key.fill("none")
+        await enter.click()
+        await expect(page.get_by_text("this key opens nothing")).to_be_visible()
+        await key.fill("yours")
+        await enter.click()
+        await page.get_by_label("Conversation").fill("mine-1")
+        await page.get_by_role("button", name="Follow").click()
+        await expect(page.get_by_test_id("live-status")).to_contain_text("do not allow")
+        await expect(page.locator("body")).not_to_contain_text("private")
+        await page.wait_for_url("**mine-1**")
+        await page.reload()
+        await page.get_by_label("Key or token").fill("mine")
+        await enter.click()
+        await following(page)
+        await expect(page.locator(".strip")).to_contain_text("private")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+async def test_it_is_accessible_at_every_width(stage: Stage, width: int) -> None:
+    """Axe finds nothing, and nothing is wider than the window."""
+    await answer(stage, "c", "m", "Let me see. ", CALL)
+    async with live(config_of(stage), "c", width=width) as page:
+        await events_of(page, "tool-call").click()
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme in SCHEMES:
+            await page.emulate_media(color_scheme=scheme)
+            await page.evaluate(AXE.read_text())
+            assert await page.evaluate(FINDINGS) == []

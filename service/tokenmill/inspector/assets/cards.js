@@ -60,7 +60,7 @@ function draw(block, end) {
   if (block.kind === "reasoning") {
     return card("reasoning", "", h("details", {}, h("summary", {}, `reasoning, ${count(text.length, "character")}`), longText(text)));
   }
-  const { type: _, ...fields } = Object.values(events)[0] ?? { type: "" };
+  const { type: _, conversation_id, message_id, seq, time, ...fields } = Object.values(events)[0] ?? { type: "" };
   return card(block.kind, "", h("h3", {}, block.kind), json(fields));
 }
 

@@ -60,6 +60,14 @@ export function perFrame(work) {
   };
 }
 
+/** A function that does the work at most once in so long. @param {number} milliseconds @param {() => void} work */
+export function paced(milliseconds, work) {
+  let timer = 0;
+  return () => {
+    timer ||= window.setTimeout(() => ((timer = 0), work()), milliseconds);
+  };
+}
+
 /** A function that does the work once its calls rest. @param {number} milliseconds @param {() => void} work */
 export function rested(milliseconds, work) {
   let timer = 0;

@@ -4,7 +4,7 @@
 import { kept, Line } from "./api.js";
 import { Calls } from "./calls.js";
 import { Conversation } from "./conversation.js";
-import { button, count, h, labelled, perFrame, rested } from "./dom.js";
+import { button, count, h, labelled, paced, perFrame } from "./dom.js";
 import { plainly } from "./hidden.js";
 import { Results, section } from "./results.js";
 import { page, save } from "./save.js";
@@ -54,7 +54,7 @@ export class Live {
       h("div", { class: "bar", hidden: saved }, labelled("Open a recording", this.file), this.leave, this.again, this.pause, ...this.saves),
       this.status, this.place, this.problem, this.shown, this.calls.element);
     this.draw = perFrame(() => this.#draw());
-    this.time = rested(PLOT_MS, () => this.#answer && this.timing.show(this.#answer));
+    this.time = paced(PLOT_MS, () => this.#answer && this.timing.show(this.#answer));
     this.draw();
   }
 

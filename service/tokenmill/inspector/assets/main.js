@@ -49,7 +49,8 @@ class Page {
   }
 
   #link() {
-    return fragment(this.#name, this.#views[this.#name].link()) ?? `#${this.#name}`;
+    const fields = this.#views[this.#name].link();
+    return (fields && fragment(this.#name, fields)) ?? `#${this.#name}`;
   }
 
   /** @param {string} id */

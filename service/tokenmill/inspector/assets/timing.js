@@ -28,7 +28,7 @@ export class Timing {
       "On their way to the log": count(unsent, "event"),
       "Published again": count(repeated, "event"),
     }).map(([title, value]) => h("div", { class: "fact" }, h("dt", {}, title), h("dd", {}, value))));
-    this.plot.replaceChildren(...(gaps.length ? [this.#draw(answer, gaps, seconds * 1000), legend()] : []));
+    this.plot.replaceChildren(...(gaps.length ? this.#draw(answer, gaps, seconds * 1000) : []));
   }
 
   /** @param {Answer} answer @param {number[]} gaps @param {number} span */
@@ -38,11 +38,11 @@ export class Timing {
     const delayed = highest(delays.map(({ record, delay }) => [x(record), delay]));
     const top = Math.max(1, longest([...waits, ...delayed].map(([, value]) => value)));
     const y = (/** @type {number} */ value) => HEIGHT - (HEIGHT * value) / top;
-    const label = `Up to ${ms(top)}, over ${ms(span)}`;
-    return s("svg", { viewBox: `-2 -16 ${WIDTH + 4} ${HEIGHT + 20}`, class: "plot", role: "img", "aria-label": `Times between tokens, and from token to event. ${label}` },
+    const said = `Bars: from one token to the next. Line: from token to event in the log. Up to ${ms(top)}, over ${ms(span)}.`;
+    const plot = s("svg", { viewBox: `-2 0 ${WIDTH + 4} ${HEIGHT}`, preserveAspectRatio: "none", class: "plot", role: "img", "aria-label": said },
       ...waits.map(([place, value]) => s("rect", { x: place - 1, y: y(value), width: 2, height: HEIGHT - y(value), class: "gap" })),
-      s("polyline", { points: delayed.map(([place, value]) => `${place},${y(value)}`).join(" "), class: "delay" }),
-      s("text", { x: 0, y: -4 }, label));
+      s("polyline", { points: delayed.map(([place, value]) => `${place},${y(value)}`).join(" "), class: "delay" }));
+    return [plot, h("figcaption", { class: "hint" }, said)];
   }
 }
 
@@ -55,10 +55,6 @@ function highest(points) {
     if (point[1] >= (bars.get(bar)?.[1] ?? 0)) bars.set(bar, point);
   }
   return [...bars.values()].sort((one, other) => one[0] - other[0]);
-}
-
-function legend() {
-  return h("figcaption", { class: "hint" }, "Bars: time between two records of tokens. Line: time until the log had a token's event.");
 }
 
 /** @param {number[]} values */

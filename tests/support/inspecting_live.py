@@ -1,0 +1,72 @@
+"""The inspector's page at a conversation on a real Kafka."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import quote
+
+from aiohttp.test_utils import TestServer
+from playwright.async_api import Locator, Page, expect
+
+from tests.support.browser import browser_page
+from tests.support.inspecting import Seen
+from tests.support.stage import Stage
+from tokenmill.config import Config, Gateway, Kafka, Topics
+from tokenmill.gateway.deadlines import Deadlines
+from tokenmill.gateway.rights import Rights
+from tokenmill.inspector.host import inspector_app
+
+SHOWN_MS = 30_000
+"""How long something may take to be shown: a busy machine starts a worker in ten seconds."""
+
+
+def config_of(stage: Stage, **topics: str) -> Config:
+    """What the inspector has to know of a stage."""
+    return Config(
+        kafka=Kafka(bootstrap_servers=stage.bootstrap),
+        topics=Topics(**{**stage.settings["topics"], **topics}),
+    )
+
+
+@asynccontextmanager
+async def page_at(
+    fragment: str, config: Config | None, rights: Rights | None = None, width: int = 1280
+) -> AsyncIterator[Page]:
+    """The page at a fragment; at its end it has asked nobody else, and nothing went wrong."""
+    app = inspector_app(None, Deadlines(), config, rights, Gateway())
+    async with TestServer(app) as server, browser_page() as page:
+        seen = Seen(page)
+        await page.set_viewport_size({"width": width, "height": 900})
+        await page.goto(f"http://127.0.0.1:{server.port}/inspect/#{fragment}")
+        yield page
+        assert seen.problems == []
+
+
+@asynccontextmanager
+async def live(config: Config, conversation: str, width: int = 1280, **fields: Any) -> AsyncIterator[Page]:
+    """The page as it follows a conversation."""
+    asked = quote(json.dumps({"conversation": conversation, "back": 600, **fields}), safe="")
+    async with page_at(f"live={asked}", config, width=width) as page:
+        await following(page)
+        yield page
+
+
+async def following(page: Page) -> None:
+    """Wait until the page has read what is in the log."""
+    await expect(page.get_by_test_id("live-status")).to_have_text("Following.", timeout=SHOWN_MS)
+
+
+def events_of(page: Page, kind: str = "") -> Locator:
+    """The rows of events, or of those of a kind."""
+    return page.locator(f"[data-testid=event][data-type={kind}]") if kind else page.get_by_test_id("event")
+
+
+async def published(page: Page) -> None:
+    """Wait until a worker has published all events in sight."""
+    await expect(page.get_by_text("not published yet")).to_have_count(0, timeout=SHOWN_MS)
+
+
+async def marked(page: Page) -> str:
+    """The characters of the source that are marked."""
+    return "".join(await page.locator(".strip .mark").all_text_contents()).replace("↵", "\n")
