@@ -7,6 +7,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.integration.test_inspector import AXE, FINDINGS, SCHEMES
+from tests.support.browser import browser_page
 from tests.support.inspecting import Seen
 from tests.support.inspecting_live import SHOWN_MS, config_of, events_of, following, live, marked, page_at, published
 from tests.support.stage import Stage
@@ -111,9 +112,9 @@ async def test_what_was_seen_is_saved_and_shown_again(stage: Stage, tmp_path: Pa
         await page.get_by_label("Open a recording").set_input_files(tmp_path / "lines.jsonl")
         await events_of(page, "tool-call").click()
         assert await marked(page) == SOURCE
-        alone = await page.context.new_page()
+    async with browser_page() as alone:
         seen = Seen(alone)
-        await page.context.set_offline(True)
+        await alone.context.set_offline(True)
         await alone.goto((tmp_path / "page.html").as_uri())
         await events_of(alone, "tool-call").click()
         assert await marked(alone) == SOURCE
