@@ -38,7 +38,7 @@ class Parser:
         return parser
 
     @classmethod
-    def of_state(cls, grammar: Grammar, data: bytes) -> "Parser":
+    def of_state(cls, grammar: Grammar, data: bytes) -> Self:
         """The parser that `encode_state` encoded. Raises `SnapshotError`."""
         parser = cls.__new__(cls)
         try:
