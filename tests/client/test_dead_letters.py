@@ -50,8 +50,15 @@ async def test_a_replay_ends_one_that_is_still_going_on(kafka: str, unique: str)
             with pytest.raises(Unavailable):
                 await early.publish(letters)
 
+    told: list[tuple[str, int, int]] = []
+
     async def replayed() -> bool:
-        return [letter.state async for letter in read_letters(connection, dlq, Selection())] == ["replayed"]
+        told.clear()
+        letters = read_letters(connection, dlq, Selection(), lambda *how_far: told.append(how_far))
+        return [letter.state async for letter in letters] == ["replayed"]
 
     await until(replayed, "readers see the transaction", 20)
     assert [record.value for record in await read_topic(kafka, tokens)] == [b"{}"]
+    passes = {what: how_far for what, *how_far in told}
+    assert list(passes) == ["reading receipts", "reading dead letters"]
+    assert all(0 < done <= offsets for done, offsets in passes.values())

@@ -60,6 +60,19 @@ async def test_repeats_are_dropped_only_where_that_is_asked_for(kafka: str, topi
         assert "".join(text for _, text in await seen(follower)) == texts
 
 
+async def test_it_is_known_how_far_the_reader_is(kafka: str, topic: str) -> None:
+    """Of the offsets between its beginning and the end; what comes behind that counts no more."""
+    await write_topic(kafka, topic, [delta(f"c{number}", 0) for number in range(20)])
+    follower = Follower(Connection(kafka), topic=topic, conversation_id="c7", from_beginning=True, until_end=True)
+    async with follower:
+        assert follower.how_far == (0, 20)
+        await write_topic(kafka, topic, [delta(f"c{number}", 1) for number in range(20)])
+        assert [record.key async for record in follower.records()] == [b"c7"]
+        assert follower.how_far == (20, 20)
+    async with Follower(Connection(kafka), topic=topic) as follower:
+        assert follower.how_far == (0, 0)
+
+
 async def test_an_empty_topic_is_at_its_end(kafka: str, topic: str) -> None:
     """Nothing to wait for."""
     assert await seen(Follower(Connection(kafka), topic=topic, from_beginning=True, until_end=True)) == []

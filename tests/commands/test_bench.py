@@ -1,6 +1,7 @@
 """`tokenmill bench`: what it prints of given results."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -73,6 +74,19 @@ def test_the_page_of_the_documentation_is_written_on_demand(tmp_path: Path) -> N
     text = target.read_text(encoding="utf-8")
     assert "| json_call | hermes | a file | 6.1 | 1.01 |" in text
     assert f"| processors | {os.cpu_count()} of {bench.processor()} |" in text
+
+
+def test_rounds_are_told_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As lines where nobody watches; stdout has the results alone."""
+
+    def run(progress: Callable[[str], None], **_: object) -> FrontReport:
+        progress("round 1 of 1: the front")
+        return FRONT
+
+    monkeypatch.setattr(bench, "run_front_bench", run)
+    told = CliRunner().invoke(command, ["front"])
+    assert told.stderr == "round 1 of 1: the front\n"
+    assert "round 1 of 1" not in told.stdout
 
 
 @pytest.mark.parametrize(

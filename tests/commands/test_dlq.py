@@ -11,6 +11,7 @@ import pytest
 from aiokafka import AIOKafkaProducer, ConsumerRecord
 from click.testing import CliRunner, Result
 
+from tests.support.terminals import OnTerminal
 from tests.support.topics import make_topics, read_topic
 from tokenmill.commands.dlq import command
 from tokenmill.errors import BadKey, FatalError, Orphan, RecordError, Undecodable
@@ -273,3 +274,15 @@ def test_records_may_go_elsewhere(letters: Letters, unique: str) -> None:
         letters.run("replay", "--to", f"nowhere-{unique}", "--by-key")
     letters.run("replay", "--to", f"other-{unique}", "--by-key")
     assert [record.key for record in letters.topic(f"other-{unique}", 1)] == [b"c1"]
+
+
+def test_a_person_sees_how_far_it_is(letters: Letters) -> None:
+    """Where it takes longer; lines are whole, and nothing of the bar is left among them or on stdout."""
+    letters.write(*((letters.record(number), Undecodable("no")) for number in range(3)))
+    with OnTerminal("dlq", "replay", "--bootstrap", letters.bootstrap, TOKENMILL_TOPICS__DLQ=letters.dlq) as terminal:
+        assert terminal.end() == 0
+    seen = terminal.drawn.decode()
+    shown = [line.rpartition("\x1b[2K")[2] for line in seen.splitlines()]
+    said = [f"1-{number}: undecodable, {letters.tokens}/1@{number}" for number in range(3)]
+    assert [line for line in shown if line in said] == said
+    assert shown[-1] == "3 published again, 0 refused"

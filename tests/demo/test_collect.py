@@ -50,6 +50,16 @@ async def test_events_are_kept_by_conversation_and_counted() -> None:
     assert len(collector.latencies_ms) == len(events)
 
 
+async def test_it_is_told_how_many_have_finished() -> None:
+    """Of those that are waited for."""
+    told: list[int] = []
+    collector = Collector(cast("Any", Script(*message("c1"), *message("other"), *message("c2"))), lambda _: None)
+    reading = asyncio.create_task(collector.run())
+    await collector.wait_for({"c1", "c2"}, 5, told.append)
+    reading.cancel()
+    assert told == [2]
+
+
 async def test_who_does_not_finish_in_time_is_named() -> None:
     """The demo never hangs."""
     with pytest.raises(FatalError, match="finish event within 0 s of: c2"):

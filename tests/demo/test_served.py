@@ -25,7 +25,9 @@ WRONG: dict[str, Callable[[list[Output]], list[AnyEvent]]] = {
 async def test_what_was_served_is_compared_with_what_there_is(kafka: str, unique: str) -> None:
     """A conversation is followed before it begins."""
     async with listening(kafka, unique) as gate, Served(gate.url) as served:
-        await served.follow(["a b"], 20)
+        opened: list[int] = []
+        await served.follow(["a b", "another"], 20, opened.append)
+        assert opened == [0, 1]
         await gate.say(ANSWER)
         await served.check("a b", EVENTS, 20)
         for wrong in WRONG.values():

@@ -41,8 +41,11 @@ def config(kafka: str, unique: str) -> Config:
 
 async def test_topics_are_created_grown_and_left_alone(config: Config) -> None:
     """The same command again changes nothing, a larger number adds partitions, a smaller one does nothing."""
+    told: list[tuple[str, int, int]] = []
     for partitions, outcome, found in ((2, "created", 2), (2, "unchanged", 2), (3, "grown", 3), (1, "unchanged", 3)):
-        changes = await create_topics(config, partitions)
+        told.clear()
+        changes = await create_topics(config, partitions, heard=lambda *how_far: told.append(how_far))
+        assert told == [(f"topic {name}", done, len(told)) for done, name in enumerate(all_topics(config))]
         assert [change.topic for change in changes] == all_topics(config)
         assert {(change.outcome, change.partitions) for change in changes} == {(outcome, found)}
         await until(partial(_all_have, config, found), "the broker tells what it made")

@@ -15,7 +15,7 @@ Rules of a replay:
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Literal, Self, TypeAlias
 
@@ -44,6 +44,9 @@ BATCH = 100
 
 TRANSACTION_S = 60.0
 """For one transaction, its acknowledgements included."""
+
+Heard: TypeAlias = Callable[[str, int, int], None]
+"""Is told how far something is: what is done, how much is behind it, how much there is."""
 
 State: TypeAlias = Literal["new", "failed again", "replayed", "truncated", "empty", "no source"]
 
@@ -107,17 +110,20 @@ class Selection(msgspec.Struct, frozen=True):
         )
 
 
-async def read_letters(connection: Connection, topic: str, selection: Selection) -> AsyncGenerator[DeadLetter]:
-    """The dead letters that `topic` holds now, each partition in order. Raises `Unavailable`.
+async def read_letters(
+    connection: Connection, topic: str, selection: Selection, heard: Heard = lambda *_: None
+) -> AsyncGenerator[DeadLetter]:
+    """The dead letters that `topic` holds now, each partition in order; `heard` is told of each record on the way.
 
     The topic is read twice, because a receipt stands behind its dead letter. Records that are none are passed over.
+    Raises `Unavailable`.
     """
     receipts = {
         (record.partition, receipt)
-        async for record in _records(connection, topic)
+        async for record in _records(connection, topic, "reading receipts", heard)
         if (receipt := header(record.headers, RECEIPT)) is not None
     }
-    async for record in _records(connection, topic):
+    async for record in _records(connection, topic, "reading dead letters", heard):
         code = header(record.headers, "tm-error-code")
         if code is None:
             continue
@@ -126,10 +132,11 @@ async def read_letters(connection: Connection, topic: str, selection: Selection)
             yield letter
 
 
-async def _records(connection: Connection, topic: str) -> AsyncGenerator[PlacedRecord]:
+async def _records(connection: Connection, topic: str, what: str, heard: Heard) -> AsyncGenerator[PlacedRecord]:
     follower = Follower(connection, topic=topic, from_beginning=True, until_end=True)
     async with follower, aclosing(follower.records()) as records:
         async for record in records:
+            heard(what, *follower.how_far)
             yield record
 
 

@@ -58,6 +58,8 @@ class Follower:
         self._repeats = repeats
         self._fetch_wait_ms = fetch_wait_ms
         self._ends: dict[TopicPartition, int] = {}
+        self._places: dict[TopicPartition, int] = {}
+        self._passed = self._offsets = 0
         self._consumer: AIOKafkaConsumer | None = None
 
     async def __aenter__(self) -> Self:
@@ -82,6 +84,7 @@ class Follower:
         while not await self._at_end(consumer):
             batches = await deadline(consumer.getmany(timeout_ms=POLL_MS), f"read {self.topic!r}")
             for partition, batch in batches.items():
+                self._pass(partition, batch[-1].offset + 1)
                 for record in batch:
                     if self._wanted(partition, record):
                         yield record
@@ -93,6 +96,11 @@ class Follower:
                 yield decode_event(record.value or b"")
             except msgspec.DecodeError:
                 continue
+
+    @property
+    def how_far(self) -> tuple[int, int]:
+        """How many offsets lie behind the reader, and how many there were up to the end when the block was entered."""
+        return min(self._passed, self._offsets), self._offsets
 
     def _client(self) -> AIOKafkaConsumer:
         # A reader of exactly-once output must not see what was rolled back; other topics have no transactions.
@@ -111,11 +119,17 @@ class Follower:
         starts = await consumer.beginning_offsets(partitions) if self._from_beginning else self._ends
         for partition, offset in starts.items():
             consumer.seek(partition, offset)
+        self._places = dict(starts)
+        self._passed, self._offsets = 0, sum(self._ends.values()) - sum(starts.values())
 
     async def _at_end(self, consumer: AIOKafkaConsumer) -> bool:
         if not self._until_end:
             return False
         return all([await consumer.position(partition) >= end for partition, end in self._ends.items()])
+
+    def _pass(self, partition: TopicPartition, place: int) -> None:
+        self._passed += place - self._places[partition]
+        self._places[partition] = place
 
     def _wanted(self, partition: TopicPartition, record: ConsumerRecord) -> bool:
         if self._until_end and record.offset >= self._ends[partition]:

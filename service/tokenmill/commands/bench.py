@@ -14,20 +14,24 @@ from rich.console import Console
 from tokenmill.bench.agent import StreamingCost, run_agent
 from tokenmill.bench.dialects import DialectCost, run_dialects
 from tokenmill.bench.front import run_front_bench
+from tokenmill.bench.front_report import LOADS as FRONT_LOADS
 from tokenmill.bench.front_telling import front_telling
 from tokenmill.bench.gateway import run_gateway_bench
+from tokenmill.bench.gateway_report import LOADS as GATEWAY_LOADS
 from tokenmill.bench.gateway_telling import gateway_telling
-from tokenmill.bench.open_messages import run_memory
+from tokenmill.bench.open_messages import STEPS, run_memory
 from tokenmill.bench.open_messages_telling import memory_telling
 from tokenmill.bench.page import page
-from tokenmill.bench.parser import Line, Report, run_parser
+from tokenmill.bench.parser import SIZES, Line, Report, run_parser, subjects
 from tokenmill.bench.pipeline import run_pipeline
 from tokenmill.bench.pipeline_telling import pipeline_telling
 from tokenmill.bench.recovery import run_recovery
 from tokenmill.bench.recovery_telling import recovery_telling
+from tokenmill.bench.stand import SIDES
 from tokenmill.bench.telling import Telling
 from tokenmill.commands.settings import need_tools, quiet_kafka
 from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.progress import steps
 from tokenmill.terminal.tables import print_table
 
 Option = TypeVar("Option", bound=Callable[..., object])
@@ -74,9 +78,10 @@ def parser(*, rounds: int, target: Path | None, as_json: bool) -> None:
     There is a call in each grammar of the formats; and of every dialect, what it takes to write an event of an agent's
     turn. The reference, a loop: `str.find` of a marker's first character and an append for each chunk.
     """
-    report = run_parser(rounds=rounds, progress=_progress)
-    cost = run_agent(rounds=rounds, progress=_progress)
-    dialects = run_dialects(rounds=rounds, progress=_progress)
+    with steps(len(subjects()) * len(SIZES) + 3) as progress:
+        report = run_parser(rounds=rounds, progress=progress)
+        cost = run_agent(rounds=rounds, progress=progress)
+        dialects = run_dialects(rounds=rounds, progress=progress)
     if target is not None:
         target.write_text(page(report, conditions()), encoding="utf-8")
     if as_json:
@@ -103,7 +108,8 @@ def pipeline(
     the same interval.
     """
     quiet_kafka()
-    report = run_pipeline(bootstrap=bootstrap, records=records, rounds=rounds, latency=latency, progress=_progress)
+    with steps((bootstrap is None) + 1 + rounds * len(SIDES) * (1 + latency)) as progress:
+        report = run_pipeline(bootstrap=bootstrap, records=records, rounds=rounds, latency=latency, progress=progress)
     derived = {name: getattr(report, name) for name in DERIVED}
     _tell(pipeline_telling(report), report, derived, target=target, as_json=as_json)
 
@@ -123,7 +129,8 @@ def recovery(
     The reference of the replay: the same records live, in the same turn.
     """
     quiet_kafka()
-    report = run_recovery(bootstrap=bootstrap, messages=messages, records=records, rounds=rounds, progress=_progress)
+    with steps((bootstrap is None) + 2 + 2 * rounds) as progress:
+        report = run_recovery(bootstrap=bootstrap, messages=messages, records=records, rounds=rounds, progress=progress)
     derived = {"restore_rate": report.restore_rate, "replay_ratio": report.replay_ratio}
     _tell(recovery_telling(report), report, derived, target=target, as_json=as_json)
 
@@ -134,7 +141,8 @@ def recovery(
 @as_json
 def memory(*, messages: int, target: Path | None, as_json: bool) -> None:
     """Open a million messages in one process, and tell what each takes. Some minutes, about 2 GiB."""
-    report = run_memory(messages=messages, progress=_progress)
+    with steps(STEPS) as progress:
+        report = run_memory(messages=messages, progress=progress)
     derived = {"bytes_per_message": report.last.bytes_per_message}
     _tell(memory_telling(report), report, derived, target=target, as_json=as_json)
 
@@ -150,7 +158,8 @@ def gateway(*, connections: int, rounds: int, target: Path | None, as_json: bool
     The reference, a bare server of the same library that writes the same bytes to as many clients, in turns.
     """
     quiet_kafka()
-    report = run_gateway_bench(rounds=rounds, connections=connections, progress=_progress)
+    with steps(3 + rounds * len(GATEWAY_LOADS)) as progress:
+        report = run_gateway_bench(rounds=rounds, connections=connections, progress=progress)
     derived = {"ratios": [compared.ratio for compared in report.compared]}
     _tell(gateway_telling(report), report, derived, target=target, as_json=as_json)
 
@@ -169,7 +178,8 @@ def front(*, rounds: int, stops: int, flush_ms: int, target: Path | None, as_jso
     The reference, the same clients straight at the same model server, in turns.
     """
     quiet_kafka()
-    report = run_front_bench(rounds=rounds, stops=stops, flush_ms=flush_ms, progress=_progress)
+    with steps(2 * rounds * len(FRONT_LOADS) + 1) as progress:
+        report = run_front_bench(rounds=rounds, stops=stops, flush_ms=flush_ms, progress=progress)
     derived = {"ratios": [compared.share(lambda side: side.tokens_s) for compared in report.compared]}
     _tell(front_telling(report), report, derived, target=target, as_json=as_json)
 
@@ -189,12 +199,9 @@ def tools(*, calls: int, rounds: int, target: Path | None, as_json: bool) -> Non
     from tokenmill.bench.tools_telling import tools_telling  # noqa: PLC0415 -- of an extra
 
     quiet_kafka()
-    report = run_tools_bench(calls=calls, rounds=rounds, progress=_progress)
+    with steps(2 * rounds) as progress:
+        report = run_tools_bench(calls=calls, rounds=rounds, progress=progress)
     _tell(tools_telling(report), report, {"ratio": report.ratio}, target=target, as_json=as_json)
-
-
-def _progress(sentence: str) -> None:
-    click.echo(sentence, err=True)
 
 
 def conditions() -> dict[str, str]:

@@ -18,6 +18,7 @@ from tokenmill.errors import RECORD_ERRORS
 from tokenmill.limits import KIB
 from tokenmill.replay import record_to_json
 from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.progress import Bar, progress_bar
 from tokenmill.terminal.tables import print_table
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -74,11 +75,13 @@ def list_letters(
     quiet_kafka()
     config = configuration(config_path, bootstrap)
     selection = _selection(codes, source_topic, source_partition, since)
-    letters = read_letters(Connection.of(config.kafka), config.topics.dlq, selection)
-    if as_json:
-        asyncio.run(_print_json(letters))
-        return
-    rows = asyncio.run(_rows(letters))
+    with progress_bar() as bar:
+        bar.at("connecting", 0, None)
+        letters = read_letters(Connection.of(config.kafka), config.topics.dlq, selection, bar.at)
+        if as_json:
+            asyncio.run(_print_json(letters, bar))
+            return
+        rows = asyncio.run(_rows(letters))
     print_table(Terminal(), COLUMNS, rows, right=1)
 
 
@@ -117,8 +120,10 @@ def replay(  # noqa: PLR0913 -- one for each option
     replayer = Replayer(connection, topic, Target(to, by_key), config.limits.output_bytes + 64 * KIB)
     selection = _selection(codes, source_topic, source_partition, since)
     states = {"new", "failed again"} if again else {"new"}
-    letters = read_letters(connection, topic, selection)
-    met = asyncio.run(_replay(letters, None if dry_run else replayer, states, limit))
+    with progress_bar() as bar:
+        bar.at("connecting", 0, None)
+        letters = read_letters(connection, topic, selection, bar.at)
+        met = asyncio.run(_replay(letters, None if dry_run else replayer, states, limit, bar))
     done = sum(met[state] for state in states)
     refused = sum(met[state] for state in REFUSED)
     click.echo(f"{done} {'would be published' if dry_run else 'published'} again, {refused} refused")
@@ -131,7 +136,7 @@ def _selection(codes: Sequence[str], topic: str | None, partition: int | None, s
 
 
 async def _replay(
-    letters: AsyncGenerator[DeadLetter], replayer: Replayer | None, states: set[str], limit: int | None
+    letters: AsyncGenerator[DeadLetter], replayer: Replayer | None, states: set[str], limit: int | None, bar: Bar
 ) -> Counter[str]:
     """How many were met in each state, up to the limit; without a replayer nothing is published."""
     met: Counter[str] = Counter()
@@ -139,28 +144,30 @@ async def _replay(
     async with replayer or nullcontext(), aclosing(letters):
         async for letter in letters:
             if letter.state in REFUSED:
-                click.echo(f"refused {letter.name}: {letter.state}", err=True)
+                with bar.aside():
+                    click.echo(f"refused {letter.name}: {letter.state}", err=True)
             met[letter.state] += 1
             if letter.state in states:
                 batch.append(letter)
             full = limit is not None and sum(met[state] for state in states) >= limit
             if len(batch) == BATCH or full:
-                await _publish(batch, replayer)
+                await _publish(batch, replayer, bar)
                 batch = []
             if full:
                 break
-        await _publish(batch, replayer)
+        await _publish(batch, replayer, bar)
     return met
 
 
-async def _publish(batch: Sequence[DeadLetter], replayer: Replayer | None) -> None:
+async def _publish(batch: Sequence[DeadLetter], replayer: Replayer | None, bar: Bar) -> None:
     if replayer is not None and batch:
         await replayer.publish(batch)
-    for letter in batch:
-        click.echo(f"{letter.name}: {letter.code}, {_from(letter)}")
+    with bar.aside():
+        for letter in batch:
+            click.echo(f"{letter.name}: {letter.code}, {_from(letter)}")
 
 
-async def _print_json(letters: AsyncGenerator[DeadLetter]) -> None:
+async def _print_json(letters: AsyncGenerator[DeadLetter], bar: Bar) -> None:
     async for letter in letters:
         said = {
             "partition": letter.record.partition,
@@ -171,7 +178,8 @@ async def _print_json(letters: AsyncGenerator[DeadLetter]) -> None:
             "state": letter.state,
             "size": letter.size,
         }
-        click.echo(msgspec.json.encode(said | {"record": record_to_json(letter.record)}))
+        with bar.aside():
+            click.echo(msgspec.json.encode(said | {"record": record_to_json(letter.record)}))
 
 
 async def _rows(letters: AsyncGenerator[DeadLetter]) -> list[tuple[str, ...]]:

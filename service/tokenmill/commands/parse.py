@@ -11,7 +11,7 @@ import msgspec
 from click.core import ParameterSource
 
 from tokenmill.commands.explain import explain, print_explained
-from tokenmill.commands.reading import lines_of, pieces_of
+from tokenmill.commands.reading import lines_of, pieces_of, reading_bar
 from tokenmill.commands.settings import config_option, configuration, message_options, opening
 from tokenmill.commands.step import asked, print_steps
 from tokenmill.errors import FatalError
@@ -76,22 +76,28 @@ def command(  # noqa: PLR0913 -- one for each option
         raise click.UsageError("--explain, --step, --batch and --records are different things; give one of them")
     _refuse_unused(click.get_current_context())
     options = opening(format_name, tools, pairs)
-    if batch:
-        _print_json(parse_batch(_json(number, line)) for number, line in enumerate(lines_of(file), 1))
-    elif records:
-        settings = SessionSettings.from_config(configuration(config_path))
-        _print_json(replay_records(_records(file), settings))
-    elif stepped:
+    if stepped:
         print_steps(Terminal(), asked(options, file, codec, chunk, reason, dialect))
-    elif explained:
-        print_explained(Terminal(), explain(read_options(options), pieces_of(file, chunk), reason))
-    else:
-        stream = Stream({"codec": codec or "native", "dialect": dialect, "open": options})
-        source = _captured(file, codec) if codec else _text(file, chunk, reason)
-        rejected: list[str] = []
-        _print_events(_parsed(stream, source, rejected), native=dialect == "native")
-        if rejected:
-            raise FatalError("\n  ".join([f"no records of the codec {codec or 'native'}:", *rejected]))
+        return
+    with reading_bar(file):
+        if batch:
+            _print_json(parse_batch(_json(number, line)) for number, line in enumerate(lines_of(file), 1))
+        elif records:
+            settings = SessionSettings.from_config(configuration(config_path))
+            _print_json(replay_records(_records(file), settings))
+        elif explained:
+            print_explained(Terminal(), explain(read_options(options), pieces_of(file, chunk), reason))
+        else:
+            source = _captured(file, codec) if codec else _text(file, chunk, reason)
+            _print_stream(options, source, codec or "native", dialect)
+
+
+def _print_stream(options: dict[str, Any], source: Iterable[Any], codec: str, dialect: str) -> None:
+    stream = Stream({"codec": codec, "dialect": dialect, "open": options})
+    rejected: list[str] = []
+    _print_events(_parsed(stream, source, rejected), native=dialect == "native")
+    if rejected:
+        raise FatalError("\n  ".join([f"no records of the codec {codec}:", *rejected]))
 
 
 def _refuse_unused(context: click.Context) -> None:

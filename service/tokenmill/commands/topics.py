@@ -7,6 +7,7 @@ import click
 
 from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
 from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.progress import progress_bar
 from tokenmill.terminal.tables import print_table
 from tokenmill.worker.topics import create_topics
 
@@ -28,6 +29,8 @@ def create(*, partitions: int, replication: int, config_path: Path | None, boots
     """
     quiet_kafka()
     config = configuration(config_path, bootstrap)
-    changes = asyncio.run(create_topics(config, partitions, replication))
+    with progress_bar() as bar:
+        bar.at("connecting", 0, None)
+        changes = asyncio.run(create_topics(config, partitions, replication, bar.at))
     rows = [(change.topic, change.outcome, str(change.partitions)) for change in changes]
     print_table(Terminal(), ("topic", "", "partitions"), rows, right=1)

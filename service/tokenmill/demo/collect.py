@@ -37,13 +37,16 @@ class Collector:
                 self._finished.add(event.conversation_id)
                 self._news.set()
 
-    async def wait_for(self, conversations: AbstractSet[str], deadline_s: float) -> None:
-        """Wait until these have finished. Raises `FatalError` that names those that have not."""
+    async def wait_for(
+        self, conversations: AbstractSet[str], deadline_s: float, heard: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """Wait until these have finished; `heard` is told how many have. Raises `FatalError` that names the others."""
         try:
             async with asyncio.timeout(deadline_s):
                 while not conversations <= self._finished:
                     self._news.clear()
                     await self._news.wait()
+                    heard(len(conversations & self._finished))
         except TimeoutError as late:
             missing = ", ".join(sorted(conversations - self._finished))
             raise FatalError(f"no finish event within {deadline_s:.0f} s of: {missing}") from late

@@ -28,6 +28,7 @@ from tokenmill.servers.ours import Settings
 from tokenmill.servers.process import Server
 from tokenmill.servers.tools import ToolsProcess
 from tokenmill.servers.worker import WorkerProcess
+from tokenmill.terminal.progress import progress_bar
 from tokenmill.terminal.readable import EventPrinter
 
 TOPICS = ("tokens", "events", "tool-calls", "tool-results", "tool-state", "tool-control", "tokens.dlq")
@@ -124,7 +125,11 @@ async def _play(
         _collecting(connection, watch) as collector,
         Served(gateway.url) as served,
     ):
-        await served.follow([sample.name for sample in chosen], ONE_DEADLINE_S)
+        with progress_bar() as bar:
+            names = [sample.name for sample in chosen]
+            await served.follow(
+                names, ONE_DEADLINE_S, lambda open_: bar.at("streams of the gateway", open_, len(names))
+            )
         pause_s = SHOW_S / sum(len(sample.chunks()) for sample in chosen) if live else 0
         for sample in chosen:
             await _show(console, sample, publisher, collector, pause_s)
@@ -189,9 +194,13 @@ async def _crowd(console: Console, chosen: Sequence[Sample], publisher: Publishe
     console.print()
     _title(console, f"{len(copies)} conversations at once", f"{COPIES} copies of each")
     started = time.monotonic()
-    await publisher.send("nobody", NO_CHUNK)
-    await asyncio.gather(*(sample.publish(publisher, name) for name, sample in copies.items()))
-    await collector.wait_for(copies.keys(), ALL_DEADLINE_S)
+    with progress_bar() as bar:
+        bar.at("finished", 0, len(copies))
+        await publisher.send("nobody", NO_CHUNK)
+        await asyncio.gather(
+            collector.wait_for(copies.keys(), ALL_DEADLINE_S, lambda done: bar.at("finished", done, len(copies))),
+            *(sample.publish(publisher, name) for name, sample in copies.items()),
+        )
     took = time.monotonic() - started
     for name, sample in copies.items():
         check(sample, collector.events[name])

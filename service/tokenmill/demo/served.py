@@ -1,7 +1,7 @@
 """What the gateway serves of each conversation, read over HTTP while it is written."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 from urllib.parse import quote
 
@@ -33,14 +33,21 @@ class Served:
         await asyncio.gather(*self._reading.values(), return_exceptions=True)
         await self._session.close()
 
-    async def follow(self, conversations: Sequence[str], deadline_s: float) -> None:
-        """Begin to read these, and wait until all streams are open. Raises `FatalError`."""
+    async def follow(
+        self, conversations: Sequence[str], deadline_s: float, heard: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """Begin to read these, and wait until all streams are open. Raises `FatalError`.
+
+        `heard` is told how many are open.
+        """
         opened = [asyncio.Event() for _ in conversations]
         for name, event in zip(conversations, opened, strict=True):
             self._reading[name] = asyncio.create_task(self._read(name, event))
         try:
             async with asyncio.timeout(deadline_s):
-                await asyncio.gather(*(event.wait() for event in opened))
+                for number, event in enumerate(opened):
+                    heard(number)
+                    await event.wait()
         except TimeoutError as late:
             raise FatalError(f"the gateway did not open its streams within {deadline_s:.0f} s") from late
 

@@ -1,7 +1,7 @@
 """Topics: making them, and what the worker has to know of them at its start."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
@@ -30,6 +30,9 @@ KEPT_MS = 7 * 86_400_000
 ASKED_MS = 86_400_000
 """How long `requests` keeps what was asked: longer than any answer takes. Prompts are in it."""
 
+Heard: TypeAlias = Callable[[str, int, int], None]
+"""Is told how far something is: what comes now, how many are done, how many there are."""
+
 Outcome: TypeAlias = Literal["created", "grown", "unchanged"]
 
 
@@ -55,7 +58,9 @@ def all_topics(config: Config) -> list[str]:
     return [*output_topics(config), *others, topics.tokens]
 
 
-async def create_topics(config: Config, partitions: int, replication: int = 1) -> list[TopicChange]:
+async def create_topics(
+    config: Config, partitions: int, replication: int = 1, heard: Heard = lambda *_: None
+) -> list[TopicChange]:
     """Make all topics with so many partitions. Can be repeated; a topic never gets fewer than it has.
 
     Raises `Unavailable` when the broker does not answer, `FatalError` when it refuses.
@@ -66,8 +71,9 @@ async def create_topics(config: Config, partitions: int, replication: int = 1) -
             present = await partition_counts(admin, all_topics(config))
             return [TopicChange(topic, "unchanged", count) for topic, count in present.items()]
         present = await partition_counts(admin, all_topics(config))
-        changes = []
+        changes = list[TopicChange]()
         for topic in all_topics(config):
+            heard(f"topic {topic}", len(changes), len(all_topics(config)))
             has = present.get(topic, 0)
             if not has:
                 await _create(admin, topic, partitions, replication, _settings(config, topic))
