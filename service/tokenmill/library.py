@@ -7,7 +7,7 @@
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -116,7 +116,7 @@ class Parser(parser.Parser):
             )
         except (msgspec.DecodeError, BadOpen) as problem:
             raise SnapshotError(f"the snapshot can't be read: {problem}") from problem
-        return cast("Parser", cls.of_state(grammar, snapshot.state))
+        return cls.of_state(grammar, snapshot.state)
 
 
 def render(

@@ -1,0 +1,178 @@
+"""Who may read a conversation live, and say a word about its calls."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from aiokafka import AIOKafkaProducer
+
+from tests.support.stage import until
+from tests.support.topics import make_topics, read_topic
+from tokenmill.config import Config, Kafka, Topics
+from tokenmill.gateway.deadlines import Deadlines
+from tokenmill.gateway.grant import Action, Credentials, Grant, Rights
+from tokenmill.inspector import live_routes
+from tokenmill.inspector.host import inspector_app
+from tokenmill.tools.control import Approval, ApprovalRequest, read_control
+
+pytestmark = pytest.mark.integration
+
+
+class Some(Rights):
+    """One name may do some things with one conversation, for as long as it is let."""
+
+    def __init__(self, *actions: Action) -> None:
+        self._actions = frozenset(actions)
+        self.held = True
+
+    async def grant(self, credentials: Credentials) -> Grant:  # noqa: ARG002 -- everybody is the one
+        return Grant("me", ("mine",), self._actions)
+
+    def holds(self, grant: Grant) -> bool:  # noqa: ARG002 -- there is one
+        return self.held
+
+
+@pytest.fixture
+async def config(kafka: str, unique: str) -> Config:
+    names = {key: f"{key}-{unique}" for key in ("tokens", "events", "tool_control")}
+    await make_topics(kafka, *names.values(), partitions=1)
+    return Config(kafka=Kafka(bootstrap_servers=kafka), topics=Topics(**names))
+
+
+@asynccontextmanager
+async def served(config: Config, rights: Rights) -> AsyncIterator[TestClient[Any, Any]]:
+    """A client of the page's server."""
+    async with TestClient(TestServer(inspector_app(None, Deadlines(), config, rights))) as client:
+        yield client
+
+
+async def test_a_conversation_is_read_by_whom_it_belongs_to(config: Config) -> None:
+    """Lines of JSON, under the page's policy; others are refused before anything is read."""
+    async with served(config, Some("read")) as client:
+        async with client.get("/inspect/api/live", params={"conversation": "mine"}) as answer:
+            assert (answer.status, answer.content_type) == (200, "application/x-ndjson")
+            assert msgspec.json.decode(await answer.content.readline())["line"] == "position"
+        async with client.get("/inspect/api/live", params={"conversation": "yours"}) as answer:
+            assert answer.status == 403
+
+
+@pytest.mark.parametrize("query", [{}, {"conversation": "mine", "back": "x"}, {"conversation": "mine", "back": "-1"}])
+async def test_what_is_not_understood_is_refused(config: Config, query: dict[str, str]) -> None:
+    """With what to change."""
+    async with served(config, Some("read")) as client, client.get("/inspect/api/live", params=query) as answer:
+        assert answer.status == 400
+        assert (await answer.json())["detail"]
+
+
+async def test_a_reader_goes_when_its_rights_do(config: Config) -> None:
+    """It is told why."""
+    rights = Some("read")
+    async with (
+        served(config, rights) as client,
+        client.get("/inspect/api/live", params={"conversation": "mine"}) as answer,
+    ):
+        await answer.content.readline()
+        rights.held = False
+        *_, last = (await answer.content.read()).splitlines()
+        assert "credentials have ended" in msgspec.json.decode(last)["detail"]
+
+
+async def test_there_are_places_for_few_readers(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who finds none is told to come again."""
+    monkeypatch.setattr("tokenmill.inspector.host.READERS", 1)
+    query = {"conversation": "mine"}
+    async with served(config, Some("read")) as client, client.get("/inspect/api/live", params=query) as one:
+        await one.content.readline()
+        async with client.get("/inspect/api/live", params=query) as other:
+            assert other.status == 429
+
+
+async def test_a_topic_that_is_not_there_is_said_in_the_stream(kafka: str, unique: str) -> None:
+    """Its headers are sent by then."""
+    config = Config(kafka=Kafka(bootstrap_servers=kafka), topics=Topics(tokens=f"none-{unique}"))
+    async with (
+        served(config, Some("read")) as client,
+        client.get("/inspect/api/live", params={"conversation": "mine"}) as answer,
+    ):
+        assert "no topic" in msgspec.json.decode(await answer.content.readline())["detail"]
+
+
+async def ask(config: Config, conversation: str) -> None:
+    """A call of a conversation waits for a word."""
+    producer = AIOKafkaProducer(bootstrap_servers=config.kafka.bootstrap_servers)
+    await producer.start()
+    request = ApprovalRequest(
+        approval=f"hash of {conversation}",
+        conversation_id=conversation,
+        message_id="m",
+        choice=0,
+        id="call",
+        name="f",
+        arguments={},
+        until=int(time.time() * 1000) + 60_000,
+    )
+    await producer.send_and_wait(config.topics.tool_control, msgspec.json.encode(request), conversation.encode())
+    await producer.stop()
+
+
+async def words(config: Config) -> list[Approval]:
+    """Those that were said."""
+    records = await read_topic(config.kafka.bootstrap_servers, config.topics.tool_control)
+    return [each for each in (read_control(record.value) for record in records) if isinstance(each, Approval)]
+
+
+async def test_a_word_is_said_by_whoever_may_approve(config: Config) -> None:
+    """In their name; to read is not enough."""
+    await ask(config, "mine")
+    word = {"conversation": "mine", "approval": "hash of mine", "granted": True}
+    async with served(config, Some("read")) as client, client.post("/inspect/api/words", json=word) as answer:
+        assert answer.status == 403
+    async with served(config, Some("approve")) as client, client.post("/inspect/api/words", json=word) as answer:
+        assert answer.status == 204
+    assert await words(config) == [Approval(approval="hash of mine", granted=True, by="me")]
+
+
+async def test_no_word_is_said_about_another_s_call(config: Config) -> None:
+    """A word counts by its hash alone, so it has to be one of the conversation that was named."""
+    await ask(config, "yours")
+    word = {"conversation": "mine", "approval": "hash of yours", "granted": True}
+    async with served(config, Some("approve")) as client:
+        async with client.post("/inspect/api/words", json=word) as answer:
+            assert answer.status == 409
+        async with client.post("/inspect/api/words", json={"conversation": "mine"}) as answer:
+            assert answer.status == 400
+    assert await words(config) == []
+
+
+async def test_a_page_that_takes_nothing_is_left(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while: nothing waits for ever, and its place is another's."""
+    monkeypatch.setattr(live_routes, "STALL_S", 0.2)
+    monkeypatch.setattr("tokenmill.inspector.host.READERS", 1)
+    await write(config, "mine", pieces=60, size=200_000)
+    async with served(config, Some("read")) as client:
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.port, limit=1)
+        writer.write(b"GET /inspect/api/live?conversation=mine HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+        assert await reader.readexactly(1)
+
+        async def admitted() -> bool:
+            async with client.get("/inspect/api/live", params={"conversation": "mine", "back": "0"}) as answer:
+                return answer.status == 200
+
+        assert not await admitted()
+        await until(admitted, "the place is free")
+        writer.close()
+
+
+async def write(config: Config, conversation: str, pieces: int, size: int) -> None:
+    """An answer of large pieces."""
+    producer = AIOKafkaProducer(bootstrap_servers=config.kafka.bootstrap_servers)
+    await producer.start()
+    for _ in range(pieces):
+        value = msgspec.json.encode({"message_id": "m", "delta": "x" * size})
+        await producer.send_and_wait(config.topics.tokens, value, conversation.encode())
+    await producer.stop()
