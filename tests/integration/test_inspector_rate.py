@@ -1,0 +1,44 @@
+"""The live view at the rate of a busy conversation: it stays quick, and small."""
+
+import asyncio
+
+import pytest
+from playwright.async_api import expect
+
+from tests.support.inspecting_live import SHOWN_MS, config_of, live, published
+from tests.support.page_cost import HEAP_BYTES, TASK_MS, cost_of
+from tests.support.stage import Stage
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+EVENTS = 20_000
+RATE = 500
+TICK_S = 0.02
+
+
+async def write(stage: Stage) -> None:
+    """An answer of so many tokens, at that rate."""
+    loop = asyncio.get_running_loop()
+    began, sent = loop.time(), 0
+    await stage.send("c", {"message_id": "m", "open": {"format": "hermes"}, "delta": "Once "})
+    while sent < EVENTS:
+        due = min(EVENTS, int((loop.time() - began) * RATE))
+        words = [f"word {number}, " for number in range(sent, due)]
+        await stage.send_all(("c", {"message_id": "m", "delta": word}) for word in words)
+        sent = due
+        await asyncio.sleep(TICK_S)  # the rate is what is tested
+    await stage.send("c", {"message_id": "m", "finish_reason": "stop"})
+
+
+async def test_twenty_thousand_events_are_followed_as_they_come(stage: Stage) -> None:
+    """At 500 a second: each is shown, and no task of the page is long."""
+    await stage.start()
+    async with live(config_of(stage), "c") as page:
+        async with cost_of(page) as cost:
+            await write(stage)
+            await expect(page.get_by_test_id("event").last).to_have_attribute("data-type", "finish", timeout=SHOWN_MS)
+            await published(page)
+        await expect(page.get_by_test_id("position")).to_contain_text(f"{EVENTS + 5:,} events")
+        assert cost.tasks > EVENTS / RATE
+        assert cost.longest_ms <= TASK_MS
+        assert cost.heap_bytes <= HEAP_BYTES
