@@ -1,6 +1,5 @@
 """The inspector's page in a real Chromium, under its policy."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any, Literal
@@ -22,19 +21,6 @@ AXE = Path(__file__).parents[1] / "judges" / "node" / "node_modules" / "axe-core
 FINDINGS = "axe.run().then(({violations}) => violations.map(({id, nodes}) => [id, ...nodes.map(({html}) => html)]))"
 
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-
-HOSTILE = (
-    "<script>window.hit=1</script>",
-    '<img src=x onerror="window.hit=1">',
-    "<svg onload=window.hit=1>",
-    "javascript:window.hit=1",
-    "'\"><iframe srcdoc='<script>parent.hit=1</script>'>",
-    "{{constructor.constructor('window.hit=1')()}}",
-    "<a href='javascript:window.hit=1' autofocus onfocus=window.hit=1>x</a>",
-    "<style>@import 'http://evil.example/x.css'</style>",
-    "</textarea><script>window.hit=1</script>",
-    "<math><mtext><table><mglyph><style><img src onerror=window.hit=1>",
-)
 
 
 def playing(**fields: Any) -> dict[str, Any]:
@@ -120,32 +106,6 @@ async def test_a_recorded_stream_is_shown() -> None:
     async with opened("file", recording=recording) as page:
         await expect(page.get_by_test_id("file-name")).to_have_text("stream.jsonl")
         await expect(page.get_by_test_id("step")).to_have_text("3 of 3")
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-async def test_what_a_model_writes_stays_text(text: str) -> None:
-    """In text, arguments and names, in every view: nothing runs, nothing is loaded, the policy has nothing to stop."""
-    call = json.dumps({"name": text, "arguments": {text: text}})
-    fields = {
-        "text": f"{text} <tool_call>{call}</tool_call>",
-        "format": "hermes",
-        "dialect": "ai_sdk_ui",
-        "step": 1,
-        "chunk": 9,
-    }
-    async with opened("play", fields) as page:
-        await page.locator("body").press("ArrowRight")
-        for event in await page.get_by_test_id("event").all():
-            await event.click()
-        await page.get_by_text("Make this a test case").click()
-        assert await page.evaluate("window.hit") is None
-        assert await page.locator("main script, main iframe, main img, main a[href^=javascript]").count() == 0
-
-
-async def test_characters_that_hide_are_shown_by_their_code() -> None:
-    """Those that turn the reading direction, and those without a width."""
-    async with opened("play", {"text": "a\u202eb\u200bc\x00", "format": "plain"}) as page:
-        assert await page.locator(".strip .escape").all_text_contents() == ["U+202E", "U+200B", "U+0000"]
 
 
 @pytest.mark.parametrize("width", [360, 1280])

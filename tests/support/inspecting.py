@@ -14,6 +14,12 @@ from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.inspector.host import inspector_app
 from tokenmill.inspector.playground import Recording
 
+LISTEN = """
+  window.refused = [];
+  addEventListener("securitypolicyviolation", (event) => refused.push(`${event.effectiveDirective}: ${event.sample}`));
+"""
+"""What the page's policy has to stop is written down."""
+
 
 class Seen:
     """What must not happen on a page."""
@@ -34,12 +40,14 @@ class Seen:
 async def opened(
     view: str = "", fields: Any = None, recording: Recording | None = None, width: int = 1280
 ) -> AsyncIterator[Page]:
-    """The page at a view; at its end it has asked nobody else, and nothing went wrong."""
+    """The page at a view; at its end it has asked nobody else, the policy stopped nothing, and nothing went wrong."""
     fragment = f"#{view}={quote(json.dumps(fields), safe='')}" if fields is not None else f"#{view}"
     async with TestServer(inspector_app(recording, Deadlines())) as server, browser_page() as page:
         seen = Seen(page)
+        await page.add_init_script(LISTEN)
         await page.set_viewport_size({"width": width, "height": 900})
         await page.goto(f"http://127.0.0.1:{server.port}/inspect/{fragment}")
         await expect(page.get_by_test_id("step").first.or_(page.get_by_test_id("compared"))).not_to_be_empty()
         yield page
+        assert await page.evaluate("refused") == []
         assert seen.problems == []

@@ -3,12 +3,11 @@
 
 import { h } from "./dom.js";
 
-// Control, format (zero-width, bidi, tags), private, unassigned, halves of pairs, odd spaces, fillers, variant selectors.
-const ODD =
-  "\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Cn}\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000" +
-  "\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u3164\\uffa0\\ufe00-\\ufe0f\\u180b-\\u180f\\u{e0100}-\\u{e01ef}";
-const HIDDEN = new RegExp(`[${ODD}]`, "u");
-const SPLIT = new RegExp(`((?![\\n\\t])[${ODD}])`, "u");
+// Control, format (zero-width, bidi, tags), private, unassigned, halves of pairs; all spaces but one; fillers and variant
+// selectors; a braille pattern and a note head without ink.
+const ODD = "[[\\p{C}\\p{Z}\\p{DI}\\u2800\\u{1d159}]--\\x20]";
+const HIDDEN = new RegExp(ODD, "v");
+const SPLIT = new RegExp(`((?![\\n\\t])${ODD})`, "v");
 /** @type {Record<number, string>} */
 const SIGNS = { 9: "⇥", 10: "↵", 13: "␍" };
 

@@ -1,0 +1,45 @@
+"""How long a page's tasks take, in time of its thread: other processes count little, unlike by the clock."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from playwright.async_api import Page
+
+CATEGORIES = ["toplevel"]
+"""Chromium's own records of the tasks of each thread."""
+
+TASK = "ThreadControllerImpl::RunTask"
+PAGES_THREAD = "CrRendererMain"
+
+
+@asynccontextmanager
+async def traced(page: Page) -> AsyncIterator[list[float]]:
+    """The tasks of the page's thread as milliseconds of its processor time, longest first; filled at the end."""
+    browser = page.context.browser
+    assert browser is not None
+    found = list[float]()
+    await browser.start_tracing(page=page, categories=CATEGORIES)
+    yield found
+    found += tasks(json.loads(await browser.stop_tracing())["traceEvents"])
+
+
+def tasks(trace: list[dict[str, Any]]) -> list[float]:
+    """Milliseconds of each task of a page's thread, longest first."""
+    threads = {
+        (each["pid"], each["tid"])
+        for each in trace
+        if each["name"] == "thread_name" and each["args"]["name"] == PAGES_THREAD
+    }
+    own = (each for each in trace if each["name"] == TASK and (each["pid"], each["tid"]) in threads)
+    return sorted((each["tdur"] / 1000 for each in own if "tdur" in each), reverse=True)  # the last one has not ended
+
+
+async def heap(page: Page) -> float:
+    """Bytes that the page's scripts hold."""
+    session = await page.context.new_cdp_session(page)
+    await session.send("HeapProfiler.collectGarbage")
+    await session.send("Performance.enable")
+    found = (await session.send("Performance.getMetrics"))["metrics"]
+    return next(float(each["value"]) for each in found if each["name"] == "JSHeapUsedSize")
