@@ -108,6 +108,24 @@ async def test_a_recorded_stream_is_shown() -> None:
         await expect(page.get_by_test_id("step")).to_have_text("3 of 3")
 
 
+async def test_a_choice_of_a_captured_stream_is_chosen() -> None:
+    """Where there is a stream; a link keeps it."""
+    records = "\n".join(
+        f'{{"id":"c","choices":[{{"index":{at},"delta":{{"content":"choice {at}"}}}}]}}' for at in (0, 1)
+    )
+    async with opened("play", {"records": records, "codec": "openai", "format": "plain"}) as page:
+        choice, events = page.get_by_label("Choice of the stream"), page.get_by_test_id("events")
+        await expect(events).to_contain_text("choice 0")
+        await choice.fill("1")
+        await expect(events).to_contain_text("choice 1")
+        await page.wait_for_url(re.compile("choice%22%3A1"))
+        await page.reload()
+        await expect(choice).to_have_value("1")
+        await expect(events).to_contain_text("choice 1")
+        await page.get_by_label("Codec").select_option("")
+        await expect(choice).to_be_hidden()
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("view", ["play", "compare"])
 async def test_it_is_accessible_at_every_width(view: str, width: int) -> None:

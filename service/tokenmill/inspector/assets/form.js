@@ -3,12 +3,14 @@
 
 import { button, count, h, labelled } from "./dom.js";
 
+/** @import {Chosen} from "./state.js" */
+
 // More text than this makes a field slow; the strip alone shows it.
 const EDITABLE = 50_000;
 
 /** A form that says what changed. */
 export class Form {
-  /** @param {string} id @param {Choices} choices @param {(change: Partial<State>) => void} changed */
+  /** @param {string} id @param {Choices} choices @param {(change: Partial<Chosen>) => void} changed */
   constructor(id, choices, changed) {
     this.id = id;
     this.choices = choices;
@@ -18,6 +20,8 @@ export class Form {
     this.open = this.#area("open", 4);
     this.format = this.#select("format", choices.formats, () => this.#formats());
     this.codec = this.#select("codec", [{ name: "", summary: "" }, ...choices.codecs], (codec) => changed({ codec }));
+    this.choice = h("input", { type: "number", id: `${id}-choice`, min: 0, input: () => changed({ choice: this.choice.valueAsNumber || 0 }) });
+    this.which = labelled("Choice of the stream", this.choice);
     this.dialect = this.#select("dialect", choices.dialects, (dialect) => changed({ dialect }));
     this.finish = h("input", { id: `${id}-finish`, spellcheck: "false", input: () => changed({ finish: this.finish.value }) });
     this.more = h("details", { id: `${id}-more`, toggle: () => this.#boxes(), change: () => this.#formats() }, h("summary"));
@@ -27,13 +31,14 @@ export class Form {
     this.element = this.#layout();
   }
 
-  /** Shows a state. @param {State} state */
+  /** Shows a state. @param {Chosen} state */
   show(state) {
     const { input } = state;
     this.input.readOnly = input.length > EDITABLE;
     this.input.value = this.input.readOnly ? "" : input;
     this.large.textContent = this.input.readOnly ? `${count(input.length, "character")}: too many to edit here. The strip shows them.` : "";
     for (const name of /** @type {const} */ (["tools", "open", "finish"])) this[name].value = state[name];
+    this.choice.value = String(state.choice ?? 0);
     choose(this.format, state.formats[0]);
     choose(this.codec, state.codec);
     choose(this.dialect, state.dialect);
@@ -45,6 +50,7 @@ export class Form {
   /** Says what the state means. @param {State} state */
   explain({ codec, formats }) {
     this.label.textContent = codec ? "Captured stream, a record a line" : "Model text";
+    this.which.hidden = !codec;
     this.about.textContent = this.#about(formats[0])?.summary ?? "";
     this.others = formats.slice(1);
     if (this.more.firstChild) this.more.firstChild.textContent = `More formats at once: ${this.others.join(", ") || "none"}`;
@@ -82,7 +88,7 @@ export class Form {
         h("div", { class: "bar" }, button("Sample of the format", sample, `${this.id}-sample`), labelled("From a file", file))),
       h("div", { class: "fields" },
         labelled("Format", this.format), this.about, this.more,
-        labelled("Codec", this.codec), labelled("Dialect", this.dialect), labelled("Finish reason", this.finish),
+        labelled("Codec", this.codec), this.which, labelled("Dialect", this.dialect), labelled("Finish reason", this.finish),
         h("details", { id: `${this.id}-json` }, h("summary", {}, "Tools and options"),
           labelled("Tools, a JSON list as in OpenAI's API", this.tools), labelled("Options of the message, a JSON object", this.open))));
   }

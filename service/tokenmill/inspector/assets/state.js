@@ -13,13 +13,16 @@ export function toLink({ input, formats, ...others }) {
   return { format: oneOrMany(formats), [others.codec ? "records" : "text"]: input, ...Object.fromEntries(fields) };
 }
 
-/** The state of a link, which comes from anywhere. @param {any} fields @returns {State} */
+/** @typedef {State & {choice?: number}} Chosen With the choice of a captured stream that has several. */
+
+/** The state of a link, which comes from anywhere. @param {any} fields @returns {Chosen} */
 export function fromLink(fields) {
-  const { format, text, records, codec, dialect, tools, open, finish, cuts, chunk, step } = fields;
+  const { format, text, records, codec, choice, dialect, tools, open, finish, cuts, chunk, step } = fields;
   const formats = [format].flat().filter((name) => name && typeof name === "string");
   return {
     input: textOf(records ?? text ?? ""),
     codec: textOf(codec ?? (records === undefined ? "" : "native")),
+    choice: choice > 0 ? Math.floor(choice) : 0,
     formats: formats.length ? formats : ["plain"],
     dialect: textOf(dialect ?? "native"),
     tools: textOf(tools ?? ""),
@@ -53,11 +56,11 @@ export function readFragment(hash) {
   }
 }
 
-/** The body of a request. Throws where tools or options are not JSON. @param {State} state */
+/** The body of a request. Throws where tools or options are not JSON. @param {Chosen} state */
 export function toRequest(state) {
-  const { formats, codec, input, dialect, finish, cuts, chunk } = state;
+  const { formats, codec, choice, input, dialect, finish, cuts, chunk } = state;
   const body = { format: oneOrMany(formats), dialect, finish, ...jsonFields(state) };
-  if (codec) return { ...body, records: input, codec };
+  if (codec) return { ...body, records: input, codec, choice };
   return { ...body, text: input, ...(cuts ? { cuts: cutsOf(state, new Points(input)) } : chunk ? { chunk } : {}) };
 }
 
