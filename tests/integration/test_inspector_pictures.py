@@ -6,14 +6,19 @@ pixels: fonts differ between machines.
 
 import json
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from playwright.async_api import FilePayload, Page, expect
 
 from tests.structure.tree import DOCS
 from tests.support.inspecting import opened
+from tests.support.inspecting_live import page_at
+from tests.support.recorded import recording
 from tokenmill.inspector.page import assets
 from tokenmill.inspector.steps import Asked, stepped
 
@@ -47,13 +52,18 @@ PICTURES = (
     Picture("playground", "play", {**HERMES, "cuts": [20, 47, 70], "step": 3}, "tool-input-delta"),
     Picture("broken-call", "play", {**HERMES, "text": BROKEN}, "error"),
     Picture("compare", "compare", {"a": HERMES, "b": {**HERMES, "format": "plain"}}),
+    Picture("live", "live", None, "tool-input-delta"),
 )
+
+PIECES = [ANSWER[at : at + 6] for at in range(0, len(ANSWER), 6)]
+
+RECORDING = recording(PIECES, published=len(PIECES) - 4, format="hermes")
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
 async def test_a_picture_shows_the_page_as_it_is(picture: Picture) -> None:
     """Else it is to be taken again."""
-    async with opened(picture.view, picture.fields) as page:
+    async with shown(picture) as page:
         if picture.event:
             await page.locator(f"[data-testid=event][data-type={picture.event}]").first.click()
         taken = await page.screenshot(full_page=True)
@@ -69,6 +79,21 @@ async def test_a_picture_shows_the_page_as_it_is(picture: Picture) -> None:
         assert LEAST_BYTES < len(image) < MOST_BYTES
 
 
+@asynccontextmanager
+async def shown(picture: Picture) -> AsyncIterator[Page]:
+    """The page at a view; the live one at a recording."""
+    if picture.view != "live":
+        async with opened(picture.view, picture.fields) as page:
+            yield page
+        return
+    async with page_at("live", None) as page:
+        lines = FilePayload(name="answer.jsonl", mimeType="application/x-ndjson", buffer=RECORDING)
+        await page.get_by_label("Open a recording").set_input_files(lines)
+        await expect(page.get_by_test_id("live-status")).to_contain_text("all of the recording")
+        await expect(page.get_by_test_id("timing")).to_contain_text("(p99)")
+        yield page
+
+
 def known() -> dict[str, str]:
     """What the pictures show that there are."""
     found: dict[str, str] = json.loads(SHOWN.read_text()) if SHOWN.exists() else {}
@@ -76,11 +101,14 @@ def known() -> dict[str, str]:
 
 
 def hash_of(picture: Picture) -> str:
-    """Of all that a picture is made from: the page's files, and what the server answers."""
+    """Of all that a picture is made from: the page's files, and what the server answers or told."""
+    files = [asset.body for asset in assets().values()]
+    if picture.view == "live":
+        return sha256(b"".join([*files, RECORDING])).hexdigest()[:16]
     inputs = [picture.fields] if picture.view == "play" else list(picture.fields.values())
     asked = [msgspec.convert({name: each[name] for name in each.keys() - {"step"}}, Asked) for each in inputs]
     answers = msgspec.json.encode([stepped(each) for each in asked])
-    return sha256(b"".join([*(asset.body for asset in assets().values()), answers])).hexdigest()[:16]
+    return sha256(b"".join([*files, answers])).hexdigest()[:16]
 
 
 def test_every_picture_is_in_a_page() -> None:

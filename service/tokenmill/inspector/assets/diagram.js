@@ -36,7 +36,8 @@ export class Diagrams {
 
 /** The state of a mode: its own, or the one around it. @param {string} mode @param {Diagram} diagram */
 function stateOf(mode, { states }) {
-  const around = mode.replace(/_header$/, "");
+  // Behind a section text follows, or the section comes again.
+  const around = mode.replace(/_(header|text)$/, "").replace(/^\w+_again$/, "text");
   const names = [mode, around, around.replace(/_call\d+$/, "")];
   return names.map((name) => states.find((state) => state.name === name)).find(Boolean);
 }

@@ -50,7 +50,7 @@ class Page {
 
   #link() {
     const fields = this.#views[this.#name].link();
-    return (fields && fragment(this.#name, fields)) ?? `#${this.#name}`;
+    return (fields ? fragment(this.#name, fields) : null) ?? `#${this.#name}`;
   }
 
   /** @param {string} id */
