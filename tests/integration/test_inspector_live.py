@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import FilePayload, expect
 
 from tests.integration.test_inspector import AXE, FINDINGS, SCHEMES
 from tests.support.browser import browser_page
+from tests.support.hostile import HOSTILE
 from tests.support.inspecting import Seen
 from tests.support.inspecting_live import SHOWN_MS, config_of, events_of, following, live, marked, page_at, published
 from tests.support.stage import Stage
@@ -181,6 +184,52 @@ async def test_who_may_not_see_a_conversation_does_not(stage: Stage) -> None:
         await enter.click()
         await following(page)
         await expect(page.locator(".strip")).to_contain_text("private")
+
+
+def hostile_lines() -> bytes:
+    """Hostile texts in all that the server may tell."""
+    lines: list[dict[str, Any]] = []
+    for of, text in enumerate(HOSTILE):
+        event = {"type": "tool-call", "id": text, "name": text, "arguments": {text: text}, "problem": text}
+        made = [{"event": event, "start": 0, "end": 1}, {"event": {"type": text, "id": text}, "start": 0, "end": 0}]
+        step = {"kind": "text", "start": 0, "end": len(text), "source": text, "made": made, "held": text}
+        about = {"pending": text, "mode": text, "bytes": 1}
+        call = {"id": text, "name": text, "approval": text}
+        word = {"approval": text, "granted": False, "by": text, "why": text}
+        progress = {"progress": text, "total": text, "message": text}
+        lines += [
+            {"line": "opened", "of": of, "message": text, "choice": 0, "formats": [text], "prompt": 0},
+            {"line": "piece", "of": of, "time": of, "seen": None, "steps": [{**step, **about}]},
+            {"line": "published", "of": of, "number": 0, "seen": None, "other": {text: text}},
+            {"line": "rejected", "offset": of, "code": text, "problem": text},
+            {"line": "said", "record": {"type": "approval-request", "arguments": {text: text}, "until": 0, **call}},
+            {
+                "line": "said",
+                "record": {"type": "approval", "approval": text, "granted": False, "by": text, "why": text},
+            },
+            {
+                "line": "said",
+                "record": {"type": "tool-progress", "progress": text, "total": text, "message": text, **call},
+            },
+            {"line": "said", "record": {"type": "tool-result", "error": text, **call}},
+        ]
+    lines.append({"line": "ended", "detail": HOSTILE[0]})
+    return msgspec.json.Encoder().encode_lines(lines)
+
+
+async def test_whatever_is_told_stays_text() -> None:
+    """In ids, names, words and details, of each message; nothing runs, and no element comes of it."""
+    kinds = "[...new Set([...document.querySelectorAll('main *')].map((each) => each.localName))].sort()"
+    foreign = {"b", "script", "iframe", "img", "a", "style", "object", "video", "audio", "svg", "math", "form"}
+    async with page_at("live", None) as page:
+        lines = FilePayload(name="<img src=x onerror=window.hit=1>.jsonl", mimeType="", buffer=hostile_lines())
+        await page.get_by_label("Open a recording").set_input_files(lines)
+        await expect(page.get_by_test_id("live-status")).to_have_text(HOSTILE[0])
+        for number in range(len(HOSTILE)):
+            await page.get_by_label("Message").select_option(index=number)
+            await events_of(page).first.click()
+        assert await page.evaluate("window.hit") is None
+        assert set(await page.evaluate(kinds)) & foreign <= {"form", "svg"}  # the view's own form, and plots
 
 
 @pytest.mark.parametrize("width", [360, 1280])
