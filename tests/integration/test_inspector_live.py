@@ -203,14 +203,8 @@ def hostile_lines() -> bytes:
             {"line": "published", "of": of, "number": 0, "seen": None, "other": {text: text}},
             {"line": "rejected", "offset": of, "code": text, "problem": text},
             {"line": "said", "record": {"type": "approval-request", "arguments": {text: text}, "until": 0, **call}},
-            {
-                "line": "said",
-                "record": {"type": "approval", "approval": text, "granted": False, "by": text, "why": text},
-            },
-            {
-                "line": "said",
-                "record": {"type": "tool-progress", "progress": text, "total": text, "message": text, **call},
-            },
+            {"line": "said", "record": {"type": "approval", **word}},
+            {"line": "said", "record": {"type": "tool-progress", **progress, **call}},
             {"line": "said", "record": {"type": "tool-result", "error": text, **call}},
         ]
     lines.append({"line": "ended", "detail": HOSTILE[0]})
