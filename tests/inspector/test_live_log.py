@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from tests.support.topics import make_topics
+from tests.support.topics import grow_topics, make_topics
 from tokenmill.config import Config, Gateway, Kafka, Topics
 from tokenmill.errors import Unavailable
 from tokenmill.events import ToolResult
@@ -153,6 +153,28 @@ async def test_a_page_is_told_no_more_than_it_can_show(log: Log, monkeypatch: py
         assert "begin later" in ended.detail
         with pytest.raises(StopAsyncIteration):
             await anext(told._batches)
+
+
+async def test_no_more_events_are_kept_than_can_be_shown(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are read before their tokens."""
+    monkeypatch.setattr(live_log, "STEPS", 2)
+    await log.publish(*await log.token(delta="a "))
+    async with log.read() as told:
+        (ended,) = await told.until(Ended)
+        assert "look back less far" in ended.detail
+
+
+async def test_a_reader_whose_conversation_goes_on_elsewhere_is_told(
+    log: Log, kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the topic has grown; so is one whose Kafka does not answer."""
+    monkeypatch.setattr(live_log, "LOOK_S", 0.1)
+    async with log.read() as told:
+        await told.caught_up()
+        topics = log.config.topics
+        await grow_topics(kafka, topics.tokens, topics.events, partitions=3)
+        with pytest.raises(Unavailable, match="more partitions now"):
+            await told.until(Ended)
 
 
 async def test_a_topic_that_is_not_there_is_named(kafka: str, unique: str) -> None:

@@ -70,6 +70,7 @@ async def test_one_goes_back_pauses_and_comes_again(stage: Stage) -> None:
         await answer(stage, "c", "m", "four ", finish=False)
         await expect(step).to_have_text("3 of 4")
         await page.get_by_role("button", name="Go on").click()
+        await expect(step).to_have_text("4 of 4")
         await answer(stage, "c", "other", "five ")
         await expect(page.get_by_label("Message")).to_have_text("m …other")
         await expect(page.locator(".strip")).to_contain_text("five")

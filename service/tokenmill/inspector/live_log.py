@@ -20,6 +20,7 @@ from tokenmill.events import ToolProgress, ToolResult, decode_event
 from tokenmill.inspector.live import Line, Piece, Watch
 from tokenmill.inspector.steps import STEPS
 from tokenmill.kafka import deadline, offsets_since, started, stopped
+from tokenmill.limits import MIB
 from tokenmill.records import header
 from tokenmill.session import SessionSettings
 from tokenmill.tools.control import Control, read_control
@@ -39,6 +40,12 @@ SIGN_S = 2.0
 
 ROUNDS = 4
 """How often reading begins further back: messages of one conversation seldom overlap at all."""
+
+LOOK_S = 10.0
+"""Between two looks whether Kafka answers, and the topic has the partitions that it had: a poll says neither."""
+
+SOURCE_CHARS = 64 * MIB
+"""Of all answers that a reader is told of: they are kept here until their events are published, and on the page."""
 
 
 class Position(Line, tag="position"):
@@ -63,6 +70,10 @@ class Ended(Line, tag="ended"):
     detail: str
 
 
+class TooMuch(Exception):
+    """More than is shown; the text says what to do."""
+
+
 class LiveLog:
     """One reader of one conversation."""
 
@@ -74,22 +85,28 @@ class LiveLog:
         self._settings = SessionSettings.from_config(config)
         self._key = conversation.encode()
         self._since = max(0, int((time.time() - back_s) * 1000))
-        self._steps = 0
+        self._steps = self._chars = 0
 
     async def lines(self) -> AsyncGenerator[list[Line]]:
-        """What there is to tell, as it comes; an empty list is never told. Raises `Unavailable`."""
+        """What there is to tell, as it comes. Raises `Unavailable`."""
         consumer = await started(
             lambda: make_reader(self._kafka, wait_ms=WAIT_MS), "read", self._kafka.startup_timeout_s
         )
         try:
             async for told in self._read(consumer):
-                self._steps += sum(len(line.steps) for line in told if isinstance(line, Piece))
                 yield told
-                if self._steps > STEPS:
-                    yield [Ended(f"more than {STEPS} pieces came, which is as much as is shown; begin later")]
-                    return
+                self._count(told)
+        except TooMuch as problem:
+            yield [Ended(str(problem))]
         finally:
             await stopped(consumer)
+
+    def _count(self, told: list[Line]) -> None:
+        steps = [step for line in told if isinstance(line, Piece) for step in line.steps]
+        self._steps += len(steps)
+        self._chars += sum(len(step.source) for step in steps)
+        if self._steps > STEPS or self._chars > SOURCE_CHARS:
+            raise TooMuch(f"more than {STEPS} pieces or {SOURCE_CHARS} characters came; begin later to see what comes")
 
     async def _read(self, consumer: AIOKafkaConsumer) -> AsyncGenerator[list[Line]]:
         tokens, events, others = await self._places(consumer)
@@ -101,9 +118,10 @@ class LiveLog:
             positions[tokens] = position
             told = [line for record in records for line in watch.token(record, None)]
             yield [*told, Position(tokens.partition, position, 0, behind=True)]
-        for record in past:
-            if told := list(watch.event(record, None, time.monotonic())):
-                yield told
+        for first in range(0, len(past), BATCH):
+            now = time.monotonic()
+            yield [line for record in past[first : first + BATCH] for line in watch.event(record, None, now)]
+            await asyncio.sleep(0)
         positions |= await self._starts(consumer, others, self._since - self._asked_ms)
         consumer.assign(list(positions))
         for place, offset in positions.items():
@@ -117,7 +135,11 @@ class LiveLog:
         """What comes, tokens first; what was there before this began has no time."""
         known: dict[TopicPartition, int] = await deadline(consumer.end_offsets([tokens]), "look up the log's end")
         signed = -SIGN_S
+        looked = time.monotonic()
         while True:
+            if time.monotonic() > looked + LOOK_S:
+                await self._look(consumer, tokens)
+                looked = time.monotonic()
             polled = consumer.getmany(timeout_ms=POLL_MS, max_records=BATCH)
             found: dict[TopicPartition, list[ConsumerRecord]] = await deadline(polled, "read")
             now, told = time.monotonic(), list[Line]()
@@ -132,6 +154,12 @@ class LiveLog:
                 at = {place: await deadline(consumer.position(place), "read") for place in (tokens, events)}
                 yield [*told, Position(tokens.partition, at[tokens], at[events], behind=False)]
             await asyncio.sleep(0)  # a poll that finds something does not yield
+
+    async def _look(self, consumer: AIOKafkaConsumer, tokens: TopicPartition) -> None:
+        """Raises `Unavailable` if Kafka does not answer, or the conversation goes on elsewhere."""
+        place, *_ = await self._places(consumer)
+        if place != tokens:
+            raise Unavailable(f"the topic {tokens.topic} has more partitions now; reconnect to go on")
 
     # Where to begin
 
@@ -168,6 +196,8 @@ class LiveLog:
             async for records, end in self._to_end(consumer, events, start):
                 past += records
                 position = end
+                if len(past) > STEPS:
+                    raise TooMuch(f"there are more than {STEPS} events to read; look back less far")
             began = min((_began(record) for record in past), default=self._since)
             if began >= self._since:
                 break

@@ -122,6 +122,7 @@ export class Live {
 
   #hold() {
     this.#paused = !this.#paused;
+    if (!this.#paused && this.#answer) this.results.show(this.#answer, 0);
     this.draw();
   }
 

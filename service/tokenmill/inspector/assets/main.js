@@ -35,7 +35,7 @@ class Page {
   /** Shows what the fragment says. */
   #read() {
     const { view, fields } = readFragment(location.hash);
-    const name = view in this.kinds ? view : "file" in this.kinds ? "file" : "play";
+    const name = Object.hasOwn(this.kinds, view) ? view : "file" in this.kinds ? "file" : "play";
     const known = this.#views[name];
     const shown = (this.#views[name] ??= this.kinds[name]());
     this.#name = name;

@@ -59,12 +59,14 @@ export class Strip {
     this.#prompt = prompt;
     this.#editable = editable;
     this.keys.hidden = !editable;
-    if (!same) this.wrap();
+    if (same) return;
+    this.#starts = [0];
+    this.wrap();
   }
 
   /** The text has grown. */
   grow() {
-    this.list.setCount(rowStarts(this.#points, this.#columns, this.#starts).length);
+    if (this.#columns) this.list.setCount(rowStarts(this.#points, this.#columns, this.#starts).length);
   }
 
   /** Other cuts. @param {number[]} cuts */
