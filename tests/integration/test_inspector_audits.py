@@ -1,5 +1,7 @@
 """What Lighthouse leaves to people: the keyboard reaches everything and is caught nowhere, nothing moves by itself."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.inspecting import opened
@@ -27,7 +29,7 @@ FIELDS = {"text": "One moment. <tool_call>{}</tool_call>", "format": "hermes", "
 async def test_the_keyboard_goes_through_the_page_and_out_of_it() -> None:
     """Each stop is seen to have the focus."""
     async with opened("play", FIELDS) as page:
-        stops = []
+        stops = list[dict[str, Any]]()
         for _ in range(STOPS):
             await page.keyboard.press("Tab")
             stop = await page.evaluate(FOCUSED)
