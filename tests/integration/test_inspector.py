@@ -1,5 +1,6 @@
 """The inspector's page in a real Chromium, under its policy."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any, Literal
@@ -9,6 +10,7 @@ from playwright.async_api import expect
 
 from tests.support.inspecting import opened
 from tokenmill.inspector.playground import Recording
+from tokenmill.replay import parse_batch
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -19,6 +21,8 @@ WHOLE = CALL.removesuffix("\n</tool_call>")
 AXE = Path(__file__).parents[1] / "judges" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 
 FINDINGS = "axe.run().then(({violations}) => violations.map(({id, nodes}) => [id, ...nodes.map(({html}) => html)]))"
+
+RECORDING = Recording("stream.jsonl", '{"delta": "Hi "}\n{"delta": "there"}\n')
 
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
@@ -72,6 +76,60 @@ async def test_cuts_are_set_moved_and_removed_with_the_keyboard() -> None:
         )
 
 
+async def test_a_cut_is_dragged_and_set_by_a_click() -> None:
+    """With a pointer; the link has where it is."""
+    async with opened("play", playing(cuts=[10])) as page:
+        text = page.locator(".strip .run").last
+        cut = page.get_by_test_id("cut")
+        box = await cut.bounding_box()
+        assert box is not None
+        across, down = box["x"], box["y"] + box["height"] / 2
+        width = (await text.evaluate("each => each.getBoundingClientRect().width / each.textContent.length")) or 0
+        await page.mouse.move(across, down)
+        await page.mouse.down()
+        await page.mouse.move(across - 4 * width, down, steps=4)
+        await page.mouse.up()
+        await expect(cut).to_have_attribute("aria-valuenow", "6")
+        await page.mouse.click(across - 8 * width, down)
+        await expect(cut).to_have_count(2)
+        await page.wait_for_url(re.compile(r"cuts%22%3A%5B2%2C6%5D"))
+
+
+async def test_cuts_are_drawn_at_random() -> None:
+    """As many as are asked for, each time others."""
+    async with opened("play", playing()) as page:
+        await page.get_by_label("Number of pieces").fill("4")
+        drawn = set()
+        for _ in range(3):
+            await page.get_by_role("button", name="Cut at random").click()
+            await expect(page.get_by_test_id("cut")).to_have_count(3)
+            cuts = await page.get_by_test_id("cut").all()
+            drawn.add(tuple([await cut.get_attribute("aria-valuenow") for cut in cuts]))
+        assert len(drawn) > 1
+
+
+async def test_what_is_tried_becomes_a_test_case() -> None:
+    """A line that `parse --batch` takes, with the pieces and their events as they are shown."""
+    async with opened("play", playing(cuts=[15, 40])) as page:
+        await page.get_by_text("Make this a test case").click()
+        await page.get_by_label("Name of the case").fill("Paris")
+        line = json.loads(await page.get_by_label("JSON line").input_value())
+        assert (line["name"], line["format"]) == ("Paris", "hermes")
+        assert line["chunks"] == [TEXT[:15], TEXT[15:40], TEXT[40:]]
+        shown = [await each.get_attribute("data-type") for each in await page.get_by_test_id("event").all()]
+        assert [event["type"] for event in parse_batch(line)["events"]] == shown
+
+
+async def test_a_dialect_s_payloads_stand_beside_each_step() -> None:
+    """As clients get them; the diagram has a list for those who can't see it."""
+    async with opened("play", playing(dialect="anthropic")) as page:
+        await page.get_by_test_id("event").first.click()
+        await expect(page.get_by_test_id("event-detail")).to_contain_text("message_start")
+        await expect(page.get_by_test_id("payloads")).to_contain_text("message_stop")
+        await page.get_by_text("Moves as a list").click()
+        await expect(page.get_by_text(re.compile("to section0: <tool_call>"))).to_be_visible()
+
+
 async def test_a_link_holds_all_of_a_view_and_is_sent_to_nobody() -> None:
     """What is typed comes into the address behind the `#`."""
     async with opened("play", playing(cuts=[15], dialect="openai", step=2)) as page:
@@ -100,10 +158,15 @@ async def test_two_formats_are_compared() -> None:
         assert await page.locator("[data-testid=compared-row][data-same=false]").count() > 0
 
 
+async def test_two_cuts_are_compared() -> None:
+    """Nothing differs, as nothing may."""
+    async with opened("compare", {"a": playing(cuts=[15]), "b": playing(chunk=1)}) as page:
+        await expect(page.get_by_test_id("compared")).to_have_text(re.compile(r"^0 of \d+ rows differ"))
+
+
 async def test_a_recorded_stream_is_shown() -> None:
     """With its name; each record is a step."""
-    recording = Recording("stream.jsonl", '{"delta": "Hi "}\n{"delta": "there"}\n')
-    async with opened("file", recording=recording) as page:
+    async with opened("file", recording=RECORDING) as page:
         await expect(page.get_by_test_id("file-name")).to_have_text("stream.jsonl")
         await expect(page.get_by_test_id("step")).to_have_text("3 of 3")
 
@@ -127,11 +190,11 @@ async def test_a_choice_of_a_captured_stream_is_chosen() -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("view", ["play", "compare"])
+@pytest.mark.parametrize("view", ["play", "compare", "file"])
 async def test_it_is_accessible_at_every_width(view: str, width: int) -> None:
     """Axe finds nothing, and nothing is wider than the window."""
-    fields = playing(cuts=[15]) if view == "play" else {"a": playing(), "b": playing(format="plain")}
-    async with opened(view, fields, width=width) as page:
+    fields = {"play": playing(cuts=[15]), "compare": {"a": playing(), "b": playing(format="plain")}, "file": None}[view]
+    async with opened(view, fields, RECORDING, width) as page:
         assert await page.evaluate("document.documentElement.scrollWidth") <= width
         for scheme in SCHEMES:
             await page.emulate_media(color_scheme=scheme)
