@@ -32,3 +32,20 @@ def test_an_event_of_something_else_stands_where_the_parser_is() -> None:
     watched.feed("Hi <")
     step = watched.stand("record", [])
     assert (step.kind, step.start, step.end, step.source, step.made) == ("record", 4, 4, "", [])
+
+
+def test_calls_of_a_provider_s_own_move_no_place_of_the_text() -> None:
+    """The arguments in them are no text of the model's; what was held in front of them is."""
+    steps = list[Step]()
+    watched = WatchedParser.of(compile_grammar(read_options({"format": "hermes"}), traced=True), "x").watch(
+        steps.append
+    )
+    watched.feed("Hi <tool")
+    watched.tool_calls([{"index": 0, "id": "c", "function": {"name": "f", "arguments": '{"a": 1}'}}])
+    watched.feed("there")
+    watched.finish("stop")
+    source = "".join(step.source for step in steps)
+    texts = [source[made.start : made.end] for step in steps for made in step.made if made.event.type == "text-delta"]
+    assert texts == ["Hi ", "<tool", "there"]
+    (end,) = steps[-1].made[-1:]
+    assert (end.event.type, end.start, end.end) == ("finish", len(source), len(source))

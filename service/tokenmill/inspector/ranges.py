@@ -60,6 +60,11 @@ class Ranges:
         self._quoted = ""
         """What the last of them, an error, quotes of it."""
 
+    @property
+    def here(self) -> int:
+        """Characters of the source that came out."""
+        return self._at(self._told)
+
     def take(self, outputs: Sequence[AnyEvent | Span], before: int, read: int) -> list[Made]:
         """The events of one step. Of the source it had read `before`, and has `read` now, without what it holds."""
         made = list[Made]()

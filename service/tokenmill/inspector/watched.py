@@ -104,13 +104,16 @@ class WatchedParser(Parser):
         return self._step(kind, self.here, "", made)
 
     def _tell_beside(self, kind: Kind, said: str, events: list[AnyEvent]) -> list[AnyEvent]:
-        """Of what is no text of the model's: its events have all of it, but for the text that was held before."""
+        """Of what is no text of the model's: its events have all of it, but for text of the model's that came before.
+
+        Spans of the rest say where in the provider's deltas calls are, and nothing of the model's text.
+        """
         start, made = self.here, list[Made]()
         end = start + len(said)
         for event in events:
-            if isinstance(event, TextDelta | Span):
+            if isinstance(event, TextDelta | Span) and self._ranges.here < self._read - len(self.state.held):
                 made += self._placed([event], self._read)
-            else:
+            elif not isinstance(event, Span):
                 made.append(Made(event, start, end))
         self._aside += len(said)
         self._tell(kind, start, said, made)
