@@ -132,6 +132,8 @@ def test_an_event_without_tokens_is_told_after_a_while() -> None:
     assert [step.kind for piece in told(lines, Piece) for step in piece.steps] == ["alone"] * len(events)
     assert [line.number for line in told(lines, Published)] == list(range(len(events)))
     assert hear(watching, events) == [Repeated(0)] * len(events)
+    late = read(watching, tokens(*CHUNKS))
+    assert len(told(late, Published)) == len(events)
 
 
 def test_the_last_words_of_a_lost_message_are_told() -> None:

@@ -146,6 +146,8 @@ async def test_no_word_is_said_about_another_s_call(config: Config) -> None:
             assert answer.status == 409
         async with client.post("/inspect/api/words", json={"conversation": "mine"}) as answer:
             assert answer.status == 400
+        async with client.post("/inspect/api/words", data="{}") as answer:
+            assert answer.status == 415
     assert await words(config) == []
 
 

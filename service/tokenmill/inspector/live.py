@@ -94,6 +94,8 @@ class _Told:
         """Events that the page was told."""
         self.published = published
         """The last sequence number that was published."""
+        self.alone = set[int]()
+        """Those that were told before their tokens came."""
 
 
 class WatchedPartition(Partition):
@@ -143,8 +145,10 @@ class Watch:
         out, partition = self._partition.read(record), self._partition
         yield from (_rejected(record, output) for output in out if output.topic == self._dlq)
         for choice, parser, seq in partition.opened:
-            told = _Told(next(self._numbers), parser, seq - 1)
+            told, before = _Told(next(self._numbers), parser, seq - 1), self._told.get(_who(choice))
             self._told[_who(choice)] = told
+            if before is not None:
+                told.alone = before.alone
             grammar = choice.grammar
             yield Opened(told.of, *_who(choice), list(grammar.format_names), len(grammar.prompt))
         events = [output for output in out if output.topic == self._events]
@@ -179,11 +183,16 @@ class Watch:
         return Made(decode_event(payload), start, end)
 
     def _caught_up(self, who: Who, numbers: list[int]) -> Iterator[Line]:
-        """Events that came before their tokens."""
-        for seq in numbers if self._early else ():
+        """Events that came before their tokens, or were told without them."""
+        told = self._told[who]
+        for seq in numbers if self._early or told.alone else ():
             early = self._early.pop((who, seq), None)
             if early is not None:
                 yield self._published(who, seq, early[0], early[1])
+            elif seq in told.alone:
+                told.alone.remove(seq)
+                _, number, _ = self._expected.pop((who, seq))
+                yield Published(told.of, number, None)
 
     def event(self, record: PlacedRecord, seen: float | None, now: float) -> Iterator[Line]:
         """A record of events; `now` in seconds."""
@@ -226,6 +235,7 @@ class Watch:
             yield Opened(told.of, *who)
         if seq >= 0:
             told.published = max(told.published, seq)
+            told.alone.add(seq)
         here = told.parser.here if told.parser else 0
         made = [Made(event, here, here)]
         step = told.parser.stand("alone", made) if told.parser else Step("alone", here, here, "", made, "", "", "", 0)

@@ -19,7 +19,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.events import ToolProgress, ToolResult, decode_event
 from tokenmill.inspector.live import Line, Piece, Watch
 from tokenmill.inspector.steps import STEPS
-from tokenmill.kafka import deadline, offsets_since, started, stopped
+from tokenmill.kafka import CALL_S, deadline, offsets_since, started, stopped
 from tokenmill.limits import MIB
 from tokenmill.records import header
 from tokenmill.session import SessionSettings
@@ -103,10 +103,10 @@ class LiveLog:
 
     def _count(self, told: list[Line]) -> None:
         steps = [step for line in told if isinstance(line, Piece) for step in line.steps]
-        self._steps += len(steps)
+        self._steps += sum(max(1, len(step.made)) for step in steps)
         self._chars += sum(len(step.source) for step in steps)
         if self._steps > STEPS or self._chars > SOURCE_CHARS:
-            raise TooMuch(f"more than {STEPS} pieces or {SOURCE_CHARS} characters came; begin later to see what comes")
+            raise TooMuch(f"more than {STEPS} events or {SOURCE_CHARS} characters came; begin later to see what comes")
 
     async def _read(self, consumer: AIOKafkaConsumer) -> AsyncGenerator[list[Line]]:
         tokens, events, others = await self._places(consumer)
@@ -116,7 +116,7 @@ class LiveLog:
         begin = (await self._starts(consumer, [tokens], self._since))[tokens]
         async for records, position in self._to_end(consumer, tokens, begin):
             positions[tokens] = position
-            told = [line for record in records for line in watch.token(record, None)]
+            told = await _tokens(watch, [(record, None) for record in records])
             yield [*told, Position(tokens.partition, position, 0, behind=True)]
         for first in range(0, len(past), BATCH):
             now = time.monotonic()
@@ -143,8 +143,8 @@ class LiveLog:
             polled = consumer.getmany(timeout_ms=POLL_MS, max_records=BATCH)
             found: dict[TopicPartition, list[ConsumerRecord]] = await deadline(polled, "read")
             now, told = time.monotonic(), list[Line]()
-            for record in self._own(found.pop(tokens, ())):
-                told += watch.token(record, now if record.offset >= known[tokens] else None)
+            came = self._own(found.pop(tokens, ()))
+            told += await _tokens(watch, [(each, now if each.offset >= known[tokens] else None) for each in came])
             for record in self._own(found.pop(events, ())):
                 told += watch.event(record, now, now)
             told += (said for records in found.values() for record in self._own(records) for said in _said(record))
@@ -222,18 +222,28 @@ class LiveLog:
         consumer.assign([place])
         consumer.seek(place, start)
         end = (await deadline(consumer.end_offsets([place]), "look up the log's end"))[place]
-        position = start
+        position, heard = start, time.monotonic()
         yield [], position
         while position < end:
             found = await deadline(consumer.getmany(timeout_ms=POLL_MS, max_records=BATCH), "read")
             position = await deadline(consumer.position(place), "read")
-            if not found and position < end:
+            heard = time.monotonic() if found else heard
+            stable = consumer.last_stable_offset(place)
+            open_ = not found and stable is not None and 0 <= stable <= position
+            if open_ or time.monotonic() > heard + CALL_S:
                 return  # what is left belongs to a transaction that is open
             yield list(self._own(found.get(place, ()))), position
             await asyncio.sleep(0)
 
     def _own(self, records: Iterable[ConsumerRecord]) -> Iterator[ConsumerRecord]:
         return (record for record in records if record.key == self._key)
+
+
+async def _tokens(watch: Watch, records: list[tuple[ConsumerRecord, float | None]]) -> list[Line]:
+    """What records tell, each with its time of arrival; beside the loop, since a long record makes many events."""
+    if not records:
+        return []
+    return await asyncio.to_thread(lambda: [line for record, seen in records for line in watch.token(record, seen)])
 
 
 def _began(record: ConsumerRecord) -> int:

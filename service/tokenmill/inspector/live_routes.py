@@ -5,7 +5,7 @@ A reader has the rights of who asks, for as long as they hold, and a place among
 
 import asyncio
 from collections.abc import Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import msgspec
 from aiohttp import web
@@ -14,7 +14,8 @@ from tokenmill.config import Config
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.incoming import whole_body
-from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, Refused
+from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, UNSUPPORTED, Refused
+from tokenmill.gateway.stream import Held
 from tokenmill.inspector.live import Line
 from tokenmill.inspector.live_log import Ended, LiveLog
 from tokenmill.inspector.page import HEADERS
@@ -64,20 +65,13 @@ class LiveRoutes:
             response = web.StreamResponse(headers=HEADERS)
             response.content_type = "application/x-ndjson"
             await response.prepare(request)
-            try:
-                async with aclosing(log.lines()) as batches:
-                    async for lines in batches:
-                        await _write(response, lines)
-                        if not held():
-                            await _write(response, [Ended("the credentials have ended; enter new ones")])
-                            break
-            except Unavailable as problem:
-                await _write(response, [Ended(str(problem))])
-            except (ConnectionError, TimeoutError):
-                return response  # the page left, or takes nothing
+            with suppress(ConnectionError, TimeoutError):  # the page left, or takes nothing
+                await _tell(response, log, held)
             return response
 
     async def _word(self, request: web.Request) -> web.Response:
+        if request.content_type != "application/json":  # other types any page may send, with a user's cookies
+            raise Refused(UNSUPPORTED, "send application/json")
         try:
             word = msgspec.json.decode(await whole_body(request), type=Word)
         except msgspec.DecodeError as problem:
@@ -92,6 +86,19 @@ class LiveRoutes:
         said = Approval(approval=word.approval, granted=word.granted, by=grant.name or "inspector", why=word.why)
         await say(self._config, [(word.conversation, said)])
         return web.Response(status=204, headers=HEADERS)
+
+
+async def _tell(response: web.StreamResponse, log: LiveLog, held: Held) -> None:
+    """All that there is to tell, and why it ends."""
+    try:
+        async with aclosing(log.lines()) as batches:
+            async for lines in batches:
+                await _write(response, lines)
+                if not held():
+                    await _write(response, [Ended("the credentials have ended; load the page again to enter new ones")])
+                    return
+    except Unavailable as problem:
+        await _write(response, [Ended(str(problem))])
 
 
 async def _write(response: web.StreamResponse, lines: Iterable[Line]) -> None:

@@ -18,10 +18,14 @@ export class Calls {
   list = h("div", { class: "cards" });
   element = h("section", { "aria-label": "Calls of tools", "data-testid": "calls" }, h("h2", {}, "Calls of tools"), this.problem, this.list);
 
-  /** @param {() => string} conversation @param {boolean} live whether a word can be said */
-  constructor(conversation, live) {
+  /** @param {() => string} conversation the one that is followed; without one no word can be said */
+  constructor(conversation) {
     this.conversation = conversation;
-    this.live = live;
+  }
+
+  /** Another conversation. */
+  clear() {
+    this.#drawn.clear();
   }
 
   /** @param {Map<string, Call>} calls */
@@ -33,7 +37,7 @@ export class Calls {
   /** @param {Call} call */
   #card(call) {
     const said = JSON.stringify([call.word, call.progress, call.result, call.approval]);
-    const known = this.#drawn.get(call.id);
+    const known = this.#drawn.get(call.key);
     if (known?.said === said) return known.element;
     const state = stateOf(call);
     const element = h("section", { class: `card call ${state}`, "data-testid": "tool", "data-state": state },
@@ -43,8 +47,8 @@ export class Calls {
       call.word && h("p", {}, `${call.word.granted ? "Approved" : "Refused"} by ${plainly(call.word.by || "nobody named")}. ${plainly(call.word.why)}`),
       call.progress && !call.result && h("p", {}, `${call.progress.progress}${call.progress.total ? ` of ${call.progress.total}` : ""} ${plainly(call.progress.message ?? "")}`),
       call.result && longText(call.result.error ?? JSON.stringify(call.result.result, null, 2), "code"),
-      state === "waits" && this.live && this.#words(call));
-    this.#drawn.set(call.id, { said, element });
+      state === "waits" && this.conversation() && this.#words(call));
+    this.#drawn.set(call.key, { said, element });
     return element;
   }
 

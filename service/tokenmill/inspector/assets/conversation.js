@@ -4,7 +4,7 @@
 import { Run } from "./run.js";
 
 /** @typedef {{time: number, seen: number | null}} Came When a record was made, in milliseconds, and came here, in seconds. */
-/** @typedef {{id: string, name: string, arguments?: unknown, approval?: string, until?: number, word?: any, progress?: any, result?: any}} Call */
+/** @typedef {{key: string, id: string, name: string, arguments?: unknown, approval?: string, until?: number, word?: any, progress?: any, result?: any}} Call */
 
 /** One choice of a message. */
 export class Answer extends Run {
@@ -35,7 +35,7 @@ export class Answer extends Run {
       const first = this.made.length;
       for (const each of made) Object.assign(each, { payloads: [], sent: false });
       this.add({ steps: [{ ...step, first, last: first + made.length }], made });
-      this.#records.push(...made.map(() => record));
+      for (const _ of made) this.#records.push(record);
       if (step.end > (this.cuts[this.cuts.length - 1] ?? 0) + this.prompt) this.cuts.push(step.end - this.prompt);
       this.unsent += made.length;
       this.finished ||= made.some(({ event }) => event.type === "finish");
@@ -88,12 +88,18 @@ export class Conversation {
 
   /** @param {any} record */
   #said(record) {
-    const asked = [...this.calls.values()].find(({ approval }) => approval === record.approval);
-    if (record.type === "approval") return void (asked && !asked.word && (asked.word = record));
+    if (record.type === "approval") {
+      const asked = [...this.calls.values()].find(({ approval }) => approval === record.approval);
+      return void (asked && !asked.word && (asked.word = record));
+    }
     if (!record.id) return;
+    // Providers give the same id in every message.
+    const key = JSON.stringify([record.message_id, record.choice ?? 0, record.id]);
+    const known = this.calls.get(key);
+    const other = record.type === "approval-request" && known?.approval !== undefined && known.approval !== record.approval;
     /** @type {Call} */
-    const call = this.calls.get(record.id) ?? { id: record.id, name: record.name };
-    this.calls.set(record.id, call);
+    const call = known && !other ? known : { key, id: record.id, name: record.name };
+    this.calls.set(key, call);
     if (record.type === "approval-request") Object.assign(call, { arguments: record.arguments, approval: record.approval, until: record.until });
     else if (record.type === "tool-progress") call.progress = record;
     else if (record.type === "tool-result") call.result = record;

@@ -13,7 +13,7 @@ import { Timing } from "./timing.js";
 
 /** @import {Answer} from "./conversation.js" */
 
-const BACK = { 0: "from now on", 60: "a minute", 600: "ten minutes", 3600: "an hour", 86400: "a day", 604800: "a week" };
+const BACK = { 60: "a minute", 600: "ten minutes", 3600: "an hour", 86400: "a day", 604800: "a week" };
 // Drawing a plot takes longer than drawing the rest.
 const PLOT_MS = 400;
 
@@ -26,6 +26,8 @@ export class Live {
   #chosen = false;
   #paused = false;
   #reads = false;
+  /** The conversation that is followed; empty for a recording. */
+  #followed = "";
 
   /** @param {string} id @param {Choices} choices @param {() => void} changed @param {boolean} [saved] it is a page of its own */
   constructor(id, choices, changed, saved = false) {
@@ -37,7 +39,7 @@ export class Live {
       labelled("Conversation", this.conversation), labelled("Look back", this.back), h("button", { id: `${id}-follow` }, "Follow"));
     this.file = h("input", { type: "file", id: `${id}-file`, accept: ".jsonl", change: () => this.#open() });
     this.leave = button("Disconnect", () => this.#leave("You left."), `${id}-leave`);
-    this.again = button("Reconnect", () => this.follow(), `${id}-again`);
+    this.again = button("Reconnect", () => this.#again(), `${id}-again`);
     this.pause = button("Pause", () => this.#hold(), `${id}-pause`);
     this.saves = [button("Save as JSON lines", () => void this.#save(), `${id}-save`), button("Save as a page", () => void this.#save(true), `${id}-page`)];
     this.which = h("select", { id: `${id}-message`, change: () => this.#choose(this.which.selectedIndex) });
@@ -47,7 +49,7 @@ export class Live {
     this.strip = new Strip(`${id}-strip`, () => {});
     this.results = new Results(id, this.strip, () => {});
     this.timing = new Timing();
-    this.calls = new Calls(() => this.conversation.value, choices.live);
+    this.calls = new Calls(() => this.#followed);
     this.shown = h("div", { hidden: true }, labelled("Message", this.which), section("Tokens", this.strip.element),
       this.results.stepper.element, this.results.element, this.timing.element);
     this.element = h("div", { keydown: (event) => this.results.key(event) }, this.form,
@@ -67,16 +69,23 @@ export class Live {
   }
 
   link() {
-    return this.conversation.value ? { conversation: this.conversation.value, back: Number(this.back.value) } : null;
+    return this.#followed ? { conversation: this.#followed, back: Number(this.back.value) } : null;
   }
 
   /** Follows the conversation of the form, from the place that it says. */
   follow() {
     this.#begin();
+    this.file.value = "";
+    this.#followed = this.conversation.value;
     this.status.textContent = "Connecting …";
     this.changed();
-    const asked = new URLSearchParams({ conversation: this.conversation.value, back: this.back.value });
+    const asked = new URLSearchParams({ conversation: this.#followed, back: this.back.value });
     this.#line.ask(`api/live?${asked}`, undefined, (message) => this.#hear(message));
+  }
+
+  #again() {
+    this.conversation.value = this.#followed;
+    this.follow();
   }
 
   /** Shows lines that are there already. @param {any[]} lines */
@@ -89,13 +98,14 @@ export class Live {
     const file = this.file.files?.[0];
     if (!file) return;
     this.#begin();
-    this.conversation.value = "";
+    this.#followed = this.conversation.value = "";
     this.#line.read(file, (message) => this.#hear(message));
   }
 
   #begin() {
     this.#line.end();
     this.#told = new Conversation();
+    this.calls.clear();
     this.#answer = null;
     this.#chosen = this.#paused = false;
     this.#reads = true;
@@ -139,7 +149,7 @@ export class Live {
   #draw() {
     const answers = this.#answers();
     this.leave.hidden = !this.#reads;
-    this.again.hidden = this.#reads || !this.conversation.value || !this.choices.live;
+    this.again.hidden = this.#reads || !this.#followed;
     for (const each of [this.pause, ...this.saves]) each.hidden = !answers.length;
     this.pause.textContent = this.#paused ? "Go on" : "Pause";
     this.#say(answers);
@@ -193,7 +203,7 @@ export class Live {
 
   /** @param {boolean} [whole] */
   async #save(whole = false) {
-    const name = `tokenmill-${this.conversation.value || "recording"}`.replace(/[^\w.-]+/g, "_");
+    const name = `tokenmill-${this.#followed || "recording"}`.replace(/[^\w.-]+/g, "_");
     const lines = await kept();
     const used = this.choices.formats.filter((format) => this.#told.answers.some((answer) => answer?.formats.includes(format.name)));
     if (whole) save(`${name}.html`, await page(lines, used.length ? used : this.#told.formats));

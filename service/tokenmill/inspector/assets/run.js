@@ -21,8 +21,10 @@ export class Run {
 
   /** More steps and events. @param {Batch} batch */
   add({ steps, made }) {
-    for (const step of steps) this.points.add(step.source);
-    this.steps.push(...steps);
+    for (const step of steps) {
+      this.points.add(step.source);
+      this.steps.push(step);
+    }
     for (const each of made) this.blocks.add(this.made.push(each) - 1, each.event);
   }
 

@@ -17,7 +17,7 @@ port.onmessage = async (/** @type {MessageEvent} */ { data: { id, url, body, fil
   running.set(id, control);
   try {
     const answer = file ? new Response(file, { headers: { "content-type": "application/x-ndjson" } }) : await fetched(url, body, key, control.signal);
-    if (answer.headers.get("content-type") === "application/x-ndjson") await handOn(id, answer);
+    if (answer.headers.get("content-type") === "application/x-ndjson") await handOn(id, answer, control.signal);
     else handOver(id, await answer.json().catch(() => ({})));
   } catch (problem) {
     const { message, status } = /** @type {Error & {status?: number}} */ (problem);
@@ -38,17 +38,18 @@ async function fetched(url, body, key, signal) {
   throw Object.assign(new Error(detail ?? `The server answered ${response.status}.`), { status: response.status });
 }
 
-/** Lines of JSON as they come. @param {number} id @param {Response} response */
-async function handOn(id, { body }) {
-  kept = [];
+/** Lines of JSON as they come. @param {number} id @param {Response} response @param {AbortSignal} signal */
+async function handOn(id, { body }, signal) {
+  /** @type {string[]} */
+  const own = (kept = []);
   let rest = "";
   const decoder = new TextDecoder();
   const reader = /** @type {ReadableStream<Uint8Array>} */ (body).getReader();
   for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
-    const text = decoder.decode(piece.value, { stream: true });
-    kept.push(text);
-    const lines = (rest + text).split("\n");
+    if (signal.aborted) return reader.cancel();
+    const lines = (rest + decoder.decode(piece.value, { stream: true })).split("\n");
     rest = /** @type {string} */ (lines.pop());
+    if (lines.length) own.push(`${lines.join("\n")}\n`);
     for (let first = 0; first < lines.length; first += BATCH) {
       port.postMessage({ id, lines: lines.slice(first, first + BATCH).filter(Boolean).map((line) => JSON.parse(line)) });
     }
