@@ -23,7 +23,7 @@ from tokenmill.gateway.places import Places
 from tokenmill.gateway.rights import Everybody
 from tokenmill.gateway.server import client_app
 from tokenmill.gateway.tls import server_context
-from tokenmill.inspector.live_routes import READERS, LiveRoutes
+from tokenmill.inspector.live_routes import READERS, READERS_EACH, LiveRoutes
 from tokenmill.inspector.page import Page
 from tokenmill.inspector.playground import BODY_BYTES, Playground, Recording
 from tokenmill.observe import setup_logs
@@ -70,6 +70,6 @@ def inspector_app(
     rights = rights or Everybody()
     parts: list[Playground | LiveRoutes | Page] = [Playground(rights, recording, live=live is not None), Page()]
     if live is not None:
-        parts.insert(0, LiveRoutes(live, Admission(rights, Places(READERS, READERS))))
+        parts.insert(0, LiveRoutes(live, Admission(rights, Places(READERS, READERS_EACH))))
     routes = [route for part in parts for route in part.routes()]
     return client_app(routes, Counts(), Origins(gateway or Gateway()), watch, BODY_BYTES)

@@ -160,6 +160,9 @@ class LiveLog:
         place, *_ = await self._places(consumer)
         if place != tokens:
             raise Unavailable(f"the topic {tokens.topic} has more partitions now; reconnect to go on")
+        ends = await deadline(consumer.end_offsets([tokens]), "look up the log's end")
+        if ends[tokens] < await deadline(consumer.position(tokens), "read"):
+            raise Unavailable(f"the topic {tokens.topic} was made anew; reconnect to read it")
 
     # Where to begin
 

@@ -25,6 +25,9 @@ from tokenmill.tools.saying import questions, say
 READERS = 8
 """Of a process at once: each has a consumer, and parses what it reads."""
 
+READERS_EACH = 3
+"""Of one name: the others have places, too."""
+
 BACK_S = 7 * 86_400.0
 """The longest look back; `gateway.lookback_records` is another bound."""
 
