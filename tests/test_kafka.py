@@ -9,6 +9,7 @@ import uvloop
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaConnectionError
+from aiokafka.partitioner import DefaultPartitioner
 from aiokafka.protocol.metadata import MetadataRequest
 
 from tests.support.stage import until
@@ -16,7 +17,7 @@ from tests.support.topics import make_topics
 from tokenmill.config import Kafka
 from tokenmill.demo.broker import embedded_broker
 from tokenmill.errors import ConfigError, Unavailable
-from tokenmill.kafka import client_options, deadline, offsets_since, started, stopped
+from tokenmill.kafka import client_options, deadline, offsets_since, partition_of, started, stopped
 
 
 def test_plain_settings_become_plain_options() -> None:
@@ -186,3 +187,10 @@ def test_a_connection_that_closed_unheard_is_a_lost_one(kafka: str) -> None:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(asked())
+
+
+@pytest.mark.parametrize(("key", "partitions", "place"), [(b"c", 2, 0), (b"c", 3, 1), (b"c", 5, 4)])
+def test_a_key_is_where_producers_place_it(key: bytes, partitions: int, place: int) -> None:
+    """As aiokafka's own, and Java's."""
+    numbers = list(range(partitions))
+    assert partition_of(key, partitions) == place == DefaultPartitioner()(key, numbers, numbers)

@@ -19,6 +19,7 @@ from aiokafka.errors import (
     KafkaError,
     NotCoordinatorForGroupError,
 )
+from aiokafka.partitioner import murmur2
 
 from tokenmill.config import Kafka
 from tokenmill.errors import ConfigError, Unavailable
@@ -131,6 +132,11 @@ async def deadline(call: Awaitable[T], what: str, seconds: float = CALL_S) -> T:
         if CLOSED not in str(problem):
             raise
         raise Unavailable(f"Kafka: {what}: the connection is gone") from problem
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """Where producers place a key among so many partitions: murmur2, as in the Java client."""
+    return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 async def offsets_since(

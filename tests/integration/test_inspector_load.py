@@ -15,16 +15,12 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.support.inspecting import opened
-from tests.support.page_tasks import heap, traced
+from tests.support.page_tasks import HEAP_BYTES, TASK_MS, heap, traced
 from tokenmill.limits import MIB
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 EVENTS = 100_000
-
-TASK_MS = 100
-
-HEAP_BYTES = 150_000_000
 
 LOAD_MS = 60_000
 """It takes some seconds; a machine with much to do needs longer."""

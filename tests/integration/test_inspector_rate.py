@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.support.inspecting_live import SHOWN_MS, config_of, live, page_at, published
-from tests.support.page_tasks import heap, traced
+from tests.support.page_tasks import HEAP_BYTES, TASK_MS, heap, traced
 from tests.support.recorded import recording
 from tests.support.stage import Stage
 
@@ -17,11 +17,6 @@ LONG = 100_000
 EVENTS = 20_000
 RATE = 500
 TICK_S = 0.02
-
-TASK_MS = 100
-"""The longest that a task may be: a person notices a longer pause."""
-
-HEAP_BYTES = 150_000_000
 
 
 async def write(stage: Stage) -> None:

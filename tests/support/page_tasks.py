@@ -10,6 +10,12 @@ from playwright.async_api import Page
 CATEGORIES = ["toplevel"]
 """Chromium's own records of the tasks of each thread."""
 
+TASK_MS = 100
+"""The longest that a task may be: a person notices a longer pause."""
+
+HEAP_BYTES = 150_000_000
+"""The most that the page's scripts may hold."""
+
 TASK = "ThreadControllerImpl::RunTask"
 PAGES_THREAD = "CrRendererMain"
 

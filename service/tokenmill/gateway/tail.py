@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError
-from aiokafka.partitioner import murmur2
 
 from tokenmill.client import Connection
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.gateway.entry import entries
 from tokenmill.gateway.hub import Hub
 from tokenmill.gateway.window import Window, Windows
-from tokenmill.kafka import deadline, started, stopped
+from tokenmill.kafka import deadline, partition_of, started, stopped
 from tokenmill.worker.fetched import unwrap_fetched
 
 POLL_MS = 200
@@ -88,7 +87,7 @@ class Tail:
 
     def partition_of(self, key: bytes) -> int:
         """Where a conversation's records are, as producers place them."""
-        return int(murmur2(key) & 0x7FFFFFFF) % self._partitions
+        return partition_of(key, self._partitions)
 
     @property
     def partitions(self) -> int:

@@ -12,14 +12,13 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
-from aiokafka.partitioner import murmur2
 
 from tokenmill.config import Config
 from tokenmill.errors import Unavailable
 from tokenmill.events import ToolProgress, ToolResult, decode_event
 from tokenmill.inspector.live import Line, Piece, Watch
 from tokenmill.inspector.steps import STEPS
-from tokenmill.kafka import CALL_S, deadline, offsets_since, started, stopped
+from tokenmill.kafka import CALL_S, deadline, offsets_since, partition_of, started, stopped
 from tokenmill.limits import MIB
 from tokenmill.records import header
 from tokenmill.session import SessionSettings
@@ -174,19 +173,16 @@ class LiveLog:
             topic: len(found.partitions_for_topic(topic) or ())
             for topic in (topics.tokens, topics.events, topics.tool_control, topics.tool_results)
         }
-        number = self._partition(max(1, counts[topics.tokens]))
+        number = partition_of(self._key, max(1, counts[topics.tokens]))
         for topic in (topics.tokens, topics.events):
             if counts[topic] <= number:
                 raise Unavailable(f"Kafka: no topic {topic}, or not all of it: `tokenmill topics create` makes it")
         others = [
-            TopicPartition(topic, self._partition(counts[topic]))
+            TopicPartition(topic, partition_of(self._key, counts[topic]))
             for topic in (topics.tool_control, topics.tool_results)
             if counts[topic]
         ]
         return TopicPartition(topics.tokens, number), TopicPartition(topics.events, number), others
-
-    def _partition(self, count: int) -> int:
-        return int(murmur2(self._key) & 0x7FFFFFFF) % count
 
     async def _past_events(
         self, consumer: AIOKafkaConsumer, events: TopicPartition
