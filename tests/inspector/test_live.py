@@ -7,17 +7,8 @@ import msgspec
 import pytest
 
 from tokenmill.inspector import live
-from tokenmill.inspector.live import (
-    EARLY_S,
-    Line,
-    Opened,
-    Piece,
-    Published,
-    Rejected,
-    Repeated,
-    Watch,
-    WatchedPartition,
-)
+from tokenmill.inspector.lines import Line, Opened, Piece, Published, Rejected, Repeated, Unread
+from tokenmill.inspector.live import EARLY_S, Watch, WatchedPartition
 from tokenmill.records import InputRecord, Output
 from tokenmill.session import OutputSpec, Partition, SessionSettings
 
@@ -181,6 +172,64 @@ def test_a_message_s_id_that_is_used_again_is_another_one() -> None:
     assert [line.of for line in told(lines, Opened)] == [0, 1]
     heard = hear(watching, published(records))
     assert [line.of for line in told(heard, Published)] == [0] * (len(heard) // 2) + [1] * (len(heard) // 2)
+
+
+def middle(*chunks: dict[str, Any]) -> tuple[Watch, list[InputRecord], list[Line]]:
+    """A reading of all but the first record, the events of the rest, and what the tokens told."""
+    records = tokens(*chunks)
+    events = published(records)
+    since = [event for event in events if event.timestamp > records[0].timestamp]
+    watching = watch()
+    return watching, since, read(watching, records[1:])
+
+
+def test_an_answer_that_is_read_from_its_middle_is_told_as_such() -> None:
+    """What was expected of it is a guess; its tokens and its events are told as they are."""
+    watching, events, guessed = middle(*CHUNKS)
+    assert [made for piece in told(guessed, Piece) for step in piece.steps for made in step.made] != []
+    lines = hear(watching, events)
+    assert told(lines, Unread) == [Unread(0, "m")]
+    assert [step.kind for piece in told(lines, Piece) for step in piece.steps] == ["alone"] * len(events)
+    assert [(line.of, line.number) for line in told(lines, Published)] == [(0, n) for n in range(len(events))]
+    (more,) = read(watching, tokens({"message_id": "m", "open": {}, "delta": "x"}, first=20)[:1])[:1]
+    assert isinstance(more, Opened), "used again, its beginning is read"
+
+
+def test_what_comes_of_an_answer_s_middle_later_is_told_as_it_came() -> None:
+    """With nothing that this reading would make of it."""
+    watching, events, _ = middle(*CHUNKS[:2])
+    hear(watching, events)
+    (piece,) = read(watching, tokens(*CHUNKS)[2:3])
+    assert isinstance(piece, Piece)
+    (step,) = piece.steps
+    assert (step.source, step.made, step.mode) == (CALL[20:], [], "")
+
+
+def test_the_middle_of_a_message_without_an_id_gets_its_true_one() -> None:
+    """The guess was named after another record; its events say its name."""
+    watching, events, guessed = middle(*({"delta": text} for text in "abc"))
+    assert [line.message for line in told(guessed, Opened)] == ["o0-1"]
+    assert told(hear(watching, events), Unread) == [Unread(0, "o0-0")]
+
+
+def test_an_older_message_s_events_say_nothing_of_a_newer_one() -> None:
+    """Only of one whose tokens were taken for its own."""
+    watching = watch()
+    older, newer = tokens({"message_id": "m", "delta": "x"}, {"message_id": "n", "delta": "y"})
+    read(watching, [newer])
+    assert told(hear(watching, published([older, newer])), Unread) == []
+
+
+def test_orphans_of_a_message_that_began_earlier_are_not_put_aside() -> None:
+    """A worker has read what they follow; where nothing of that kind goes on, it has put them aside, too."""
+    orphans = tokens({"message_id": "m", "seq": 3, "delta": "x"}, first=3)
+    events = published(tokens(*CHUNKS[:2]))
+    for heard, count in ((events, 0), ([], 1)):
+        watching = watch()
+        assert read(watching, orphans) == []
+        hear(watching, heard)
+        assert told(watching.settle(0.0), Rejected) == []
+        assert len(told(watching.settle(EARLY_S + 0.1), Rejected)) == count
 
 
 def test_the_parts_of_the_partition_are_the_worker_s() -> None:

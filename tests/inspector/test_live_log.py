@@ -15,8 +15,8 @@ from tokenmill.config import Config, Gateway, Kafka, Topics
 from tokenmill.errors import Unavailable
 from tokenmill.events import ToolResult
 from tokenmill.inspector import live_log
-from tokenmill.inspector.live import Line, Opened, Piece, Published
-from tokenmill.inspector.live_log import Ended, LiveLog, Position, Said
+from tokenmill.inspector.lines import Ended, Line, Opened, Piece, Position, Published, Said
+from tokenmill.inspector.live_log import LiveLog
 from tokenmill.records import InputRecord, Output
 from tokenmill.session import Partition, SessionSettings
 from tokenmill.tools.control import Approval

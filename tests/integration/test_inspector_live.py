@@ -16,6 +16,7 @@ from tests.support.inspecting_live import SHOWN_MS, config_of, events_of, follow
 from tests.support.stage import Stage
 from tests.support.tool_calls import WEATHER
 from tests.support.topics import make_topics
+from tokenmill.config import Gateway
 from tokenmill.gateway.grant import Credentials, Grant, Rights, unauthenticated
 from tokenmill.servers.tools import ToolsProcess
 
@@ -81,6 +82,22 @@ async def test_one_goes_back_pauses_and_comes_again(stage: Stage) -> None:
         await page.get_by_role("button", name="Reconnect").click()
         await following(page)
         await expect(page.get_by_test_id("position")).to_contain_text("2 answers")
+
+
+async def test_an_answer_whose_beginning_is_not_read_is_shown_as_such(stage: Stage) -> None:
+    """As soon as one of its events says so: what was expected of its middle was a guess."""
+    await answer(stage, "c", "m", "Let me see. ", CALL[:20], finish=False)
+    config = msgspec.structs.replace(config_of(stage), gateway=Gateway(lookback_records=1))
+    async with live(config, "c") as page:
+        await expect(events_of(page).last).to_contain_text("not published yet")
+        await expect(page.get_by_test_id("middle")).to_be_hidden()
+        await stage.start()
+        await stage.send("c", {"message_id": "m", "delta": CALL[20:], "finish_reason": "stop"})
+        await events_of(page, "tool-call").click()
+        await expect(page.get_by_test_id("middle")).to_be_visible()
+        await published(page)
+        await expect(page.locator(".strip")).to_contain_text(CALL.rpartition("\n")[2])
+        await expect(page.get_by_label("Message")).to_have_text("m")
 
 
 async def test_a_conversation_is_found_by_its_id(stage: Stage) -> None:

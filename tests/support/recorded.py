@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tokenmill.inspector.live import Line, Watch
+from tokenmill.inspector.lines import Line
+from tokenmill.inspector.live import Watch
 from tokenmill.records import InputRecord, Output
 from tokenmill.session import OutputSpec, Partition, SessionSettings
 

@@ -5,15 +5,21 @@
 2. An event is on its way until the log has it. The one with its number is compared byte by byte; another one is told,
    as is one that nothing of what was read here makes.
 3. Records of different topics come in any order: an event that is here before its token waits for it, but not for ever.
+4. What began before the reading did is read from its middle: a guess, until an event says so by `tm-opened`. Then its
+   tokens stand for themselves, and its events alone. While such a message goes on, orphans are not told as put aside:
+   the worker may have read what they follow.
 """
 
+import re
 from collections.abc import Iterator
 from itertools import count
 from typing import TypeAlias
 
 import msgspec
 
+from tokenmill.errors import Orphan
 from tokenmill.events import decode_event
+from tokenmill.inspector.lines import Line, Opened, Piece, Published, Rejected, Repeated, Unread
 from tokenmill.inspector.ranges import Made
 from tokenmill.inspector.watched import Step, WatchedParser
 from tokenmill.parser import Parser
@@ -28,68 +34,28 @@ EARLY_S = 2.0
 EARLY_KEPT = 10_000
 """Events that wait so; more are told without what made them."""
 
+GENERATED = re.compile(r"o\d+-\d")
+"""Ids of messages that have none from their producers."""
+
 Who: TypeAlias = tuple[str, int]
 """Message and choice."""
-
-
-class Line(msgspec.Struct, tag_field="line"):
-    """What a page is told, a line each."""
-
-
-class Opened(Line, tag="opened"):
-    """A choice of a message: the lines that follow name it by `of`."""
-
-    of: int
-    message: str
-    choice: int
-    formats: list[str] = []
-    """Empty: its tokens were not read, only events."""
-    prompt: int = 0
-    """Characters of the source that are the prompt's."""
-
-
-class Piece(Line, tag="piece"):
-    """A record of tokens, or an event that none of them made."""
-
-    of: int
-    time: int
-    """The record's, in milliseconds since the epoch."""
-    seen: float | None
-    """When it came, in seconds; None for what was in the log already."""
-    steps: list[Step]
-
-
-class Published(Line, tag="published"):
-    """A worker has published the event of this number among those of its choice."""
-
-    of: int
-    number: int
-    seen: float | None
-    other: msgspec.Raw | None = None
-    """What it published in place of what was expected."""
-
-
-class Repeated(Line, tag="repeated"):
-    """A worker published an event once more, as it may after a crash: readers drop it."""
-
-    of: int
-
-
-class Rejected(Line, tag="rejected"):
-    """A record that a worker puts aside, and why."""
-
-    offset: int
-    code: str
-    problem: str
 
 
 class _Told:
     """What a page knows of a choice."""
 
-    def __init__(self, of: int, parser: WatchedParser | None = None, published: int = -1) -> None:
+    def __init__(self, of: int, began: int, parser: WatchedParser | None = None, published: int = -1) -> None:
         self.of = of
+        self.began = began
+        """When, in milliseconds since the epoch, as far as was read."""
+        self.earliest = began
+        """When the first choice of this name began."""
         self.parser = parser
         """None where none of its tokens were read."""
+        self.unread = parser is None
+        """It began before what was read."""
+        self.finished = False
+        """Its last event was told without its tokens."""
         self.count = 0
         """Events that the page was told."""
         self.published = published
@@ -138,27 +104,42 @@ class Watch:
         self._expected = dict[tuple[Who, int], tuple[_Told, int, bytes]]()
         """Events that are not published yet: which of its choice's it is, and its payload."""
         self._early = dict[tuple[Who, int], tuple[PlacedRecord, float | None, float]]()
+        self._first: Who | None = None
+        """The first choice that was opened."""
+        self._orphans = list[tuple[Rejected, float | None]]()
+        """Not told yet, each with when it came."""
         self._numbers = count()
 
     def token(self, record: PlacedRecord, seen: float | None) -> Iterator[Line]:
         """A record of tokens."""
         out, partition = self._partition.read(record), self._partition
-        yield from (_rejected(record, output) for output in out if output.topic == self._dlq)
+        for rejected in (_rejected(record, output) for output in out if output.topic == self._dlq):
+            if rejected.code == Orphan.code and len(self._orphans) < EARLY_KEPT:
+                self._orphans.append((rejected, seen))
+            else:
+                yield rejected
         for choice, parser, seq in partition.opened:
-            told, before = _Told(next(self._numbers), parser, seq - 1), self._told.get(_who(choice))
-            self._told[_who(choice)] = told
-            if before is not None:
-                told.alone = before.alone
-            grammar = choice.grammar
-            yield Opened(told.of, *_who(choice), list(grammar.format_names), len(grammar.prompt))
+            yield self._opened(choice, parser, seq)
         events = [output for output in out if output.topic == self._events]
         touched = [*(_who(choice) for choice, _, _ in partition.steps), *(_named(output.headers) for output in events)]
         for who in dict.fromkeys(touched):
             steps = [(seq, step) for choice, seq, step in partition.steps if _who(choice) == who]
-            own = [output for output in events if _named(output.headers) == who]
             told = self._told[who]
+            if told.unread:
+                yield Piece(told.of, record.timestamp, seen, [_bare(step) for _, step in steps])
+                continue
+            own = [output for output in events if _named(output.headers) == who]
             yield Piece(told.of, record.timestamp, seen, list(self._stepped(told, steps, own)))
             yield from self._caught_up(who, [_seq(output.headers) for output in own])
+
+    def _opened(self, choice: Choice, parser: WatchedParser, seq: int) -> Opened:
+        who, grammar = _who(choice), choice.grammar
+        told, before = _Told(next(self._numbers), choice.envelope.created, parser, seq - 1), self._told.get(who)
+        if before is not None:
+            told.alone, told.earliest = before.alone, min(before.earliest, told.began)
+        self._told[who] = told
+        self._first = self._first or who
+        return Opened(told.of, *who, list(grammar.format_names), len(grammar.prompt))
 
     def _stepped(self, told: _Told, steps: list[tuple[int, Step]], outputs: list[Output]) -> Iterator[Step]:
         """The steps of a record, with its events in them: those that no step made stand in front of the next one."""
@@ -197,6 +178,7 @@ class Watch:
     def event(self, record: PlacedRecord, seen: float | None, now: float) -> Iterator[Line]:
         """A record of events; `now` in seconds."""
         who, seq = _named(record.headers), _seq(record.headers)
+        yield from self._from_the_middle(who, record)
         told = self._told.get(who)
         if seq < 0:
             yield from self._alone(who, seq, record, seen)
@@ -204,17 +186,45 @@ class Watch:
             yield self._published(who, seq, record, seen)
         elif told is not None and seq <= told.published:
             yield Repeated(told.of)
-        elif len(self._early) < EARLY_KEPT:
+        elif len(self._early) < EARLY_KEPT and not (told is not None and told.unread):
             self._early[who, seq] = record, seen, now
         else:
             yield from self._alone(who, seq, record, seen)
 
+    def _from_the_middle(self, who: Who, record: PlacedRecord) -> Iterator[Line]:
+        """What an event says of the beginning of its choice: where that was not read, nothing is expected any more.
+
+        The guess at a message without an id has the id of another record: it is the first that was opened.
+        """
+        opened = header(record.headers, "tm-opened") or b""
+        guess = who if who in self._told else self._first
+        if guess is None or not opened.isdigit():
+            return
+        told = self._told[guess]
+        if told.unread or not int(opened) < told.earliest or record.timestamp < told.began:
+            return
+        if guess != who and (told.published >= 0 or not (GENERATED.match(who[0]) and GENERATED.match(guess[0]))):
+            return
+        self._expected = {place: each for place, each in self._expected.items() if each[0] is not told}
+        told.unread, told.count, told.published = True, 0, -1
+        self._told[who] = told
+        yield Unread(told.of, who[0])
+
     def settle(self, now: float) -> Iterator[Line]:
-        """Tell of events that have waited for their tokens for too long."""
+        """Tell of events that have waited for their tokens for too long, and of orphans that nothing came before."""
         late = [place for place, (_, _, came) in self._early.items() if came < now - EARLY_S]
         for who, seq in late:
             record, seen, _ = self._early.pop((who, seq))
+            yield from self._from_the_middle(who, record)
             yield from self._alone(who, seq, record, seen)
+        orphans, self._orphans = self._orphans, []
+        if orphans and any(told.unread and not told.finished for told in self._told.values()):
+            return
+        for rejected, came in orphans:
+            if came is None or came >= now - EARLY_S:
+                self._orphans.append((rejected, now if came is None else came))
+            else:
+                yield rejected
 
     def _published(self, who: Who, seq: int, record: PlacedRecord, seen: float | None) -> Published:
         told, number, payload = self._expected.pop((who, seq))
@@ -231,8 +241,9 @@ class Watch:
             return
         told = self._told.get(who)
         if told is None:
-            told = self._told[who] = _Told(next(self._numbers))
+            told = self._told[who] = _Told(next(self._numbers), record.timestamp)
             yield Opened(told.of, *who)
+        told.finished = event.type == "finish"
         if seq >= 0:
             told.published = max(told.published, seq)
             told.alone.add(seq)
@@ -256,6 +267,11 @@ def readable(value: bytes) -> msgspec.Raw:
 def _rejected(record: PlacedRecord, output: Output) -> Rejected:
     code, problem = (header(output.headers, name) or b"" for name in ("tm-error-code", "tm-error"))
     return Rejected(record.offset, code.decode(errors="replace"), problem.decode(errors="replace"))
+
+
+def _bare(step: Step) -> Step:
+    """What came, and nothing of what was made of it."""
+    return Step(step.kind, step.start, step.end, step.source, [], "", "", "", 0)
 
 
 def _who(choice: Choice) -> Who:

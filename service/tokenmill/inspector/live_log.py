@@ -16,13 +16,14 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from tokenmill.config import Config
 from tokenmill.errors import Unavailable
 from tokenmill.events import ToolProgress, ToolResult, decode_event
-from tokenmill.inspector.live import Line, Piece, Watch
+from tokenmill.inspector.lines import Ended, Line, Piece, Position, Said
+from tokenmill.inspector.live import Watch
 from tokenmill.inspector.steps import STEPS
 from tokenmill.kafka import CALL_S, deadline, offsets_since, partition_of, started, stopped
 from tokenmill.limits import MIB
 from tokenmill.records import header
 from tokenmill.session import SessionSettings
-from tokenmill.tools.control import Control, read_control
+from tokenmill.tools.control import read_control
 from tokenmill.worker.connect import make_reader
 
 POLL_MS = 200
@@ -45,28 +46,6 @@ LOOK_S = 10.0
 
 SOURCE_CHARS = 64 * MIB
 """Of all answers that a reader is told of: they are kept here until their events are published, and on the page."""
-
-
-class Position(Line, tag="position"):
-    """How far was read: the next offset of tokens and of events."""
-
-    partition: int
-    tokens: int
-    events: int
-    behind: bool
-    """There is more in the log."""
-
-
-class Said(Line, tag="said"):
-    """What runs tools said of a call, or a person: a question, a word, a result."""
-
-    record: Control | ToolProgress | ToolResult
-
-
-class Ended(Line, tag="ended"):
-    """The last line, where it is not the reader who ends."""
-
-    detail: str
 
 
 class TooMuch(Exception):

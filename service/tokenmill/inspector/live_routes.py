@@ -16,8 +16,8 @@ from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.incoming import whole_body
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, UNSUPPORTED, Refused
 from tokenmill.gateway.stream import Held
-from tokenmill.inspector.live import Line
-from tokenmill.inspector.live_log import Ended, LiveLog
+from tokenmill.inspector.lines import Ended, Line
+from tokenmill.inspector.live_log import LiveLog
 from tokenmill.inspector.page import HEADERS
 from tokenmill.tools.control import Approval
 from tokenmill.tools.saying import questions, say

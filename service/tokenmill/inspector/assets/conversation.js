@@ -16,6 +16,8 @@ export class Answer extends Run {
   cuts = [];
   unsent = 0;
   repeated = 0;
+  /** It began before what was read. */
+  middle = false;
   finished = false;
   /** The record of each event. @type {number[]} */
   #records = [];
@@ -40,6 +42,13 @@ export class Answer extends Run {
       this.unsent += made.length;
       this.finished ||= made.some(({ event }) => event.type === "finish");
     }
+  }
+
+  /** The same tokens without what was expected of them. @param {string} message */
+  unread(message) {
+    const answer = new Answer({ message, choice: this.choice, formats: [], prompt: this.prompt });
+    for (const { first, last, ...step } of this.steps) answer.add({ steps: [{ ...step, first: 0, last: 0, held: "", pending: "", mode: "", bytes: 0 }], made: [] });
+    return Object.assign(answer, { came: this.came, cuts: this.cuts, middle: true });
   }
 
   /** An event is in the log. @param {{number: number, seen: number | null, other: unknown}} line */
@@ -77,6 +86,7 @@ export class Conversation {
   #take(line) {
     if (line.line === "opened") this.answers[line.of] = new Answer(line);
     else if (line.line === "piece") this.answers[line.of]?.piece(line);
+    else if (line.line === "unread") this.answers[line.of] = this.answers[line.of].unread(line.message);
     else if (line.line === "published") this.answers[line.of]?.publish(line);
     else if (line.line === "repeated") this.answers[line.of].repeated++;
     else if (line.line === "rejected") this.rejected.push(`offset ${line.offset}: ${line.code}: ${line.problem}`);

@@ -50,7 +50,8 @@ export class Live {
     this.results = new Results(id, this.strip, () => {});
     this.timing = new Timing();
     this.calls = new Calls(() => this.#followed);
-    this.shown = h("div", { hidden: true }, labelled("Message", this.which), section("Tokens", this.strip.element),
+    this.middle = h("p", { class: "hint", "data-testid": "middle" }, "It began before what was read: tokens and events are as they are in the log, not aligned, and nothing is expected.");
+    this.shown = h("div", { hidden: true }, labelled("Message", this.which), this.middle, section("Tokens", this.strip.element),
       this.results.stepper.element, this.results.element, this.timing.element);
     this.element = h("div", { keydown: (event) => this.results.key(event) }, this.form,
       h("div", { class: "bar", hidden: saved }, labelled("Open a recording", this.file), this.leave, this.again, this.pause, ...this.saves),
@@ -158,6 +159,8 @@ export class Live {
     if (!answers.length) return;
     this.#options(answers);
     const newest = answers[answers.length - 1];
+    // An answer of which only the middle was read is told anew.
+    if (this.#answer && !answers.includes(this.#answer)) this.#show(answers[this.which.selectedIndex]);
     if (!this.#answer || (!this.#chosen && !this.#paused && newest !== this.#answer)) this.#show(newest);
     else this.#grow(this.#answer);
   }
@@ -183,6 +186,7 @@ export class Live {
   /** @param {Answer} answer */
   #show(answer) {
     this.#answer = answer;
+    this.middle.hidden = !answer.middle;
     this.which.selectedIndex = this.#answers().indexOf(answer);
     const formats = [...this.#told.formats, ...this.choices.formats];
     this.results.diagrams.show(formats.filter(({ name }, place) => answer.formats.includes(name) && formats.findIndex((each) => each.name === name) === place));
