@@ -10,6 +10,7 @@ from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
 from tokenmill.session import Mark
+from tokenmill.worker import commit as commit_module
 from tokenmill.worker.commit import OffsetCommitter
 
 pytestmark = pytest.mark.integration
@@ -55,6 +56,35 @@ async def test_nothing_is_committed_before_it_is_acknowledged(stage: Stage) -> N
             lane.mark()
             assert lane.in_flight
             assert lane.committable() is None
+
+
+async def test_commits_begin_at_the_interval(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long one takes, the next begins an interval after it began, or at once: the pause is what is left."""
+    pauses, now, enough = list[float](), [0.0], asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        now[0] += seconds
+        if len(pauses) == 4:
+            enough.set()
+            await asyncio.Event().wait()
+
+    took = iter((0.03, 0.07, 0.0))
+
+    async def tick(_: object) -> None:
+        now[0] += next(took)
+
+    async with rigged(stage, commit_interval_ms=50) as rig:
+        await _live(rig)
+        committer = rig.engine.committer
+        committer._clock = lambda: now[0]
+        with monkeypatch.context() as patch:
+            patch.setattr(committer, "tick", tick)
+            patch.setattr(commit_module, "asyncio", SimpleNamespace(sleep=sleep))
+            task = asyncio.get_running_loop().create_task(committer.run(list))
+            await enough.wait()
+        task.cancel()
+    assert pauses == pytest.approx([0.05, 0.02, 0.0, 0.05])
 
 
 async def test_a_flush_finishes_commits_and_snapshots(stage: Stage) -> None:

@@ -29,4 +29,4 @@ async def test_the_epoch_at_least_once_is_the_group_s_generation(stage: Stage) -
         await until(lambda: rig.engine.ready, "every partition is live")
         generation = rig.engine.consumer._coordinator.generation
         assert {lane.line.epoch for lane in rig.engine.lanes.values()} == {generation}
-        assert rig.engine.delivery.interval_s == 0.1
+        assert rig.engine.committer._interval_s == 0.1

@@ -1,7 +1,6 @@
 """The cycle on a real Kafka, turned by hand: reading, pausing, what becomes of tasks, ending."""
 
 import asyncio
-from types import SimpleNamespace
 
 import pytest
 from aiokafka import TopicPartition
@@ -30,35 +29,6 @@ async def test_a_started_engine_reads_publishes_and_commits(stage: Stage) -> Non
         assert not rig.engine.ready
         assert rig.failures == []
     assert await stage.found() == await stage.expected()
-
-
-async def test_commits_begin_at_the_interval(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long one takes, the next begins an interval after it began, or at once: the pause is what is left."""
-    pauses, now, enough = list[float](), [0.0], asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    async def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-        now[0] += seconds
-        if len(pauses) == 4:
-            enough.set()
-            await asyncio.Event().wait()
-
-    clock = SimpleNamespace(time=lambda: now[0])
-    took = iter((0.03, 0.07, 0.0))
-
-    async def tick(_: object) -> None:
-        now[0] += next(took)
-
-    async with rigged(stage, delivery="exactly-once", transaction_interval_ms=50) as rig:
-        await _live(rig)
-        with monkeypatch.context() as patch:
-            patch.setattr(rig.engine.committer, "tick", tick)
-            patch.setattr(engine_module, "asyncio", SimpleNamespace(get_running_loop=lambda: clock, sleep=sleep))
-            task = loop.create_task(rig.engine._commit_on())
-            await enough.wait()
-        task.cancel()
-    assert pauses == pytest.approx([0.05, 0.02, 0.0, 0.05])
 
 
 async def test_a_partition_whose_outputs_pile_up_is_paused(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

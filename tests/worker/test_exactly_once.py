@@ -1,6 +1,10 @@
 """Steps of the cycle where publish and commit are one transaction, on a real Kafka."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
@@ -9,7 +13,8 @@ from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
 from tokenmill.session import Mark
-from tokenmill.worker.exactly_once import TransactionalLane
+from tokenmill.worker import exactly_once
+from tokenmill.worker.exactly_once import CATCHING_UP, TransactionalLane, TransactionCommitter
 
 pytestmark = pytest.mark.integration
 
@@ -168,6 +173,96 @@ async def test_a_lane_that_is_closed_may_fail(stage: Stage) -> None:
         await asyncio.wait_for(under_way, 20)
         assert rig.failures == []
         assert lane.committable() is None
+
+
+@asynccontextmanager
+async def _committing(rig: Rig, monkeypatch: pytest.MonkeyPatch, interval_s: float = 3_600.0) -> AsyncIterator[None]:
+    """The committer at work, and nothing else of the engine."""
+    monkeypatch.setattr(rig.engine.committer, "_interval_s", interval_s)
+    running = asyncio.create_task(rig.engine.committer.run(lambda: list(rig.engine.lanes.values())))
+    await asyncio.sleep(0)
+    yield
+    running.cancel()
+    await asyncio.wait([running])
+
+
+async def test_a_transaction_begins_when_there_is_something_to_say(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for an interval; what was there before is looked at when the committer begins."""
+    async with rigged(stage, delivery=DELIVERY) as rig:
+        await _live(rig)
+        await _parsed(stage, rig)
+        async with _committing(rig, monkeypatch):
+            await until(lambda: {(stage.topics.tokens, 0): 3} in rig.hooks.commits, "the first are committed")
+            await _parsed(stage, rig, 3, 2)
+            await until(lambda: {(stage.topics.tokens, 0): 5} in rig.hooks.commits, "the next are committed")
+        assert await stage.found() == await stage.expected()
+
+
+async def test_lanes_wait_for_their_own_transactions_alone(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that hangs holds up its own partition; a flush waits for it, too."""
+    async with rigged(stage, delivery=DELIVERY) as rig:
+        lane = await _live(rig)
+        await rig.commit()
+        commit, go_on = lane.transaction.commit, asyncio.Event()
+
+        async def slow(*args: Any) -> None:
+            await go_on.wait()
+            await commit(*args)
+
+        monkeypatch.setattr(lane.transaction, "commit", slow)
+        async with _committing(rig, monkeypatch):
+            await _parsed(stage, rig)
+            await stage.send("d", {"message_id": "m", "seq": 0, "delta": "x"}, partition=1)
+            other = rig.lane(1)
+            while other.partition.offset < 1:
+                await rig.turn()
+            await until(lambda: other.committed is not None and other.committed.offset == 1, "the other is committed")
+            flush = asyncio.create_task(rig.engine.committer.flush([lane], 20))
+            await asyncio.sleep(0)
+            assert not flush.done()
+            go_on.set()
+            assert await flush == [lane]
+        assert await stage.found() == await stage.expected()
+
+
+async def test_a_lane_that_catches_up_commits_at_the_interval(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So much comes during one transaction that the next may wait; one that has little to say begins at once."""
+    async with rigged(stage, delivery=DELIVERY) as rig:
+        lane, now = await _live(rig), [10.0]
+        committer, came, rests = rig.engine.committer, iter((CATCHING_UP, CATCHING_UP - 1, 0)), list[float]()
+        assert isinstance(committer, TransactionCommitter)
+
+        async def tick(_: object) -> None:
+            now[0] += 0.01
+            lane.partition.offset += next(came)
+
+        async def sleep(seconds: float) -> None:
+            rests.append(seconds)
+            now[0] += seconds
+
+        with monkeypatch.context() as patch:
+            patch.setattr(committer, "_clock", lambda: now[0])
+            patch.setattr(committer, "tick", tick)
+            patch.setattr(exactly_once, "asyncio", SimpleNamespace(sleep=sleep))
+            for _ in range(3):
+                await committer._soon(lane)
+        assert rests == pytest.approx([0.0, 0.04, 0.0])
+
+
+async def test_a_transaction_that_fails_ends_the_committer(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is wrong with one partition's fence is wrong with the worker."""
+    async with rigged(stage, delivery=DELIVERY) as rig:
+        await _live(rig)
+
+        async def broken(*_: object) -> None:
+            raise FatalError("it is fenced")
+
+        monkeypatch.setattr(rig.engine.committer, "commit", broken)
+        with pytest.raises(FatalError, match="it is fenced"):
+            async with asyncio.timeout(20):
+                await rig.engine.committer.run(lambda: list(rig.engine.lanes.values()))
 
 
 async def test_control_records_are_outside_of_transactions(stage: Stage) -> None:

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from aiokafka.producer.message_accumulator import BatchBuilder
 
 from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
@@ -58,6 +60,39 @@ async def test_records_arrive_in_order_with_their_timestamps(stage: Stage, produ
     assert ends.records == 500
     assert box.unacked_bytes == 0
     assert ends.failures == []
+
+
+async def test_records_join_while_a_batch_is_on_its_way() -> None:
+    """However often it is flushed: the busier the broker, the larger the batches."""
+    sent, ends = list[asyncio.Future[None]](), Ends()
+
+    class Slow:
+        def create_batch(self) -> Any:
+            return BatchBuilder(SMALL, 0)
+
+        async def send_batch(self, _batch: Any, _topic: str, *, partition: int) -> asyncio.Future[None]:  # noqa: ARG002 -- as the client's
+            sent.append(asyncio.get_running_loop().create_future())
+            return sent[-1]
+
+    box = Outbox(Slow(), "events", 1, acknowledged=ends.acknowledged, failed=ends.failures.append)
+    for number in range(10):
+        box.append(1, b"key", b"%d" % number, [])
+        box.flush()
+        await turns()
+    assert (box.begun, box.acked, len(sent)) == (2, 0, 1)
+    sent[0].set_result(None)
+    await turns()
+    assert (ends.records, len(sent)) == (1, 2)
+    sent[1].set_result(None)
+    await turns()
+    assert (ends.records, box.acked) == (10, 2)
+    assert ends.failures == []
+
+
+async def turns() -> None:
+    """Let everything run that can."""
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
 async def test_a_cut_lets_go_what_was_appended_before_it(stage: Stage, producer: AIOKafkaProducer) -> None:

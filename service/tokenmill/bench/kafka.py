@@ -27,12 +27,14 @@ IN_FLIGHT = 64
 
 
 @asynccontextmanager
-async def created(bootstrap: str, topics: Sequence[str]) -> AsyncIterator[AIOKafkaAdminClient]:
+async def created(
+    bootstrap: str, topics: Sequence[str], partitions: int = PARTITIONS
+) -> AsyncIterator[AIOKafkaAdminClient]:
     """Some topics, from their making to their removal: a Kafka that is used for other things keeps nothing of them."""
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         await deadline(admin.start(), f"connect to {bootstrap}")
-        await create_topics(admin, topics)
+        await create_topics(admin, topics, partitions)
         try:
             yield admin
         finally:
@@ -41,9 +43,9 @@ async def created(bootstrap: str, topics: Sequence[str]) -> AsyncIterator[AIOKaf
         await admin.close()
 
 
-async def create_topics(admin: AIOKafkaAdminClient, names: Sequence[str]) -> None:
+async def create_topics(admin: AIOKafkaAdminClient, names: Sequence[str], partitions: int = PARTITIONS) -> None:
     """Create topics that are not there."""
-    answer = await admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in names])
+    answer = await admin.create_topics([NewTopic(name, partitions, 1) for name in names])
     for name, code, *message in answer.topic_errors:
         if code not in {0, TopicAlreadyExistsError.errno}:
             raise Unavailable(f"creating the topic {name!r}: error {code} {message}")
@@ -65,10 +67,13 @@ async def preload(bootstrap: str, topic: str, load: Load) -> None:
 
 
 def filled(
-    producer: AIOKafkaProducer, records: Iterable[Record], timestamp_ms: int | None = None
+    producer: AIOKafkaProducer,
+    records: Iterable[Record],
+    timestamp_ms: int | None = None,
+    partitions: int = PARTITIONS,
 ) -> Iterator[tuple[int, Any]]:
     """Record batches of these with their partitions: each as soon as it is full, in the end what is in the others."""
-    batches = [producer.create_batch() for _ in range(PARTITIONS)]
+    batches = [producer.create_batch() for _ in range(partitions)]
     for partition, key, value in records:
         if batches[partition].append(key=key, value=value, timestamp=timestamp_ms) is None:
             yield partition, batches[partition]
@@ -111,19 +116,21 @@ async def _reader(bootstrap: str) -> AsyncIterator[AIOKafkaConsumer]:
         await consumer.stop()
 
 
-async def committed(admin: AIOKafkaAdminClient, group: str, topic: str) -> int:
+async def committed(admin: AIOKafkaAdminClient, group: str, topic: str, partitions: int = PARTITIONS) -> int:
     """Records of a topic that a group has committed; 0 if it has not yet."""
-    partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+    places = [TopicPartition(topic, number) for number in range(partitions)]
     try:
-        offsets = await admin.list_consumer_group_offsets(group, partitions=partitions)
+        offsets = await admin.list_consumer_group_offsets(group, partitions=places)
     except NO_COORDINATOR:
         return 0
     return sum(max(0, offset.offset) for offset in offsets.values())
 
 
-async def reached(admin: AIOKafkaAdminClient, group: str, topic: str, records: int, process: Server) -> int:
+async def reached(
+    admin: AIOKafkaAdminClient, group: str, topic: str, records: int, process: Server, partitions: int = PARTITIONS
+) -> int:
     """Wait until the group has committed so many; answers how many. Raises `FatalError` if the process ends before."""
-    while (done := await committed(admin, group, topic)) < records:
+    while (done := await committed(admin, group, topic, partitions)) < records:
         if not process.alive:
             raise FatalError(f"{process.name} ended by itself: {process.log_end()}")
         await asyncio.sleep(LOOK_S)

@@ -1,7 +1,7 @@
 """How long a record takes through one side while records keep coming at a steady rate.
 
-Measured from the input record's timestamp to the arrival of its output at a reader of what is committed, on one
-partition: reading all of them would take the processor from what is measured. The way here is the same for all sides.
+Measured from the input record's timestamp to the arrival of its output at a reader of what is committed, on as many
+partitions as it can read without taking the processor from what is measured. The way here is the same for all sides.
 """
 
 import asyncio
@@ -30,6 +30,9 @@ WARM_UP_S, MEASURED_S = 3.0, 8.0
 FIRST = 100
 """Records that show that a side is at work, before any time counts."""
 
+WATCHED_PER_S = 4_000.0
+"""Records that the reader takes, or those of one partition: some percent of a processor."""
+
 FETCH_WAIT_MS = 50
 """As the sides read."""
 
@@ -53,23 +56,24 @@ async def latency_of(stand: Stand, side: str, records_per_s: float, admin: AIOKa
     """Feed one side at this rate and follow what it writes. Raises `FatalError` if it does not keep up."""
     group = new_group()
     process = stand.process(side, group)
-    watched = TopicPartition(stand.outputs(side)[0], 0)
-    load, warm_up = Load(round(records_per_s * (WARM_UP_S + MEASURED_S))), round(records_per_s * WARM_UP_S)
+    count = min(stand.partitions, max(1, int(WATCHED_PER_S * stand.partitions / records_per_s)))
+    watched = [TopicPartition(stand.outputs(side)[0], number) for number in range(count)]
+    load = Load(round(records_per_s * (WARM_UP_S + MEASURED_S)), stand.partitions)
+    warm_up = round(records_per_s * WARM_UP_S)
+    first = min(FIRST, warm_up)
     async with _following(stand.bootstrap, watched) as (consumer, seen), _feeding(stand) as producer:
         try:
             await asyncio.to_thread(process.start)
             records = iter(load)
-            await _send(producer, stand.tokens, list(islice(records, FIRST)))
-            await _through(admin, group, stand.tokens, FIRST, process, f"{side} is not at work")
-            await _feed(producer, stand.tokens, records, warm_up - FIRST, records_per_s)
+            await _send(producer, stand, list(islice(records, first)))
+            await _through(admin, group, stand, first, process, f"{side} is not at work")
+            await _feed(producer, stand, records, warm_up - first, records_per_s)
             start_ms, queued = time.time() * 1_000, queued_seconds(process.pid)
-            await _feed(producer, stand.tokens, records, load.records - warm_up, records_per_s)
+            await _feed(producer, stand, records, load.records - warm_up, records_per_s)
             queued_later, took = queued_seconds(process.pid), time.time() - start_ms / 1_000
-            await _through(
-                admin, group, stand.tokens, load.records, process, f"{side} does not keep up with half of its rate"
-            )
-            end = (await consumer.end_offsets([watched]))[watched]
-            while await consumer.position(watched) < end:  # noqa: ASYNC110 -- the client's own task moves it
+            await _through(admin, group, stand, load.records, process, f"{side} does not keep up")
+            ends = await consumer.end_offsets(watched)
+            while any([await consumer.position(place) < end for place, end in ends.items()]):  # noqa: ASYNC110 -- the client's own task moves it
                 await asyncio.sleep(POLL_S)
         finally:
             await asyncio.to_thread(process.stop)
@@ -80,15 +84,15 @@ async def latency_of(stand: Stand, side: str, records_per_s: float, admin: AIOKa
 
 @asynccontextmanager
 async def _following(
-    bootstrap: str, watched: TopicPartition
+    bootstrap: str, watched: Sequence[TopicPartition]
 ) -> AsyncIterator[tuple[AIOKafkaConsumer, list[tuple[float, int]]]]:
     """A reader of what is committed there from now on, and when each record arrives and its input was sent."""
     consumer = AIOKafkaConsumer(
         bootstrap_servers=bootstrap, isolation_level="read_committed", fetch_max_wait_ms=FETCH_WAIT_MS
     )
     await consumer.start()
-    consumer.assign([watched])
-    await consumer.seek_to_end(watched)
+    consumer.assign(watched)
+    await consumer.seek_to_end(*watched)
     seen: list[tuple[float, int]] = []
     following = asyncio.create_task(_follow(consumer, seen))
     try:
@@ -109,32 +113,32 @@ async def _feeding(stand: Stand) -> AsyncIterator[AIOKafkaProducer]:
 
 
 async def _feed(
-    producer: AIOKafkaProducer, topic: str, records: Iterator[Record], count: int, records_per_s: float
+    producer: AIOKafkaProducer, stand: Stand, records: Iterator[Record], count: int, records_per_s: float
 ) -> None:
     """So many records at a steady rate, each with the time at which it is sent."""
     started, sent = time.monotonic(), 0
     while sent < count:
         due = min(round((time.monotonic() - started) * records_per_s), count) - sent
-        await _send(producer, topic, list(islice(records, due)))
+        await _send(producer, stand, list(islice(records, due)))
         sent += due
         await asyncio.sleep(TICK_S)
 
 
 async def _through(
-    admin: AIOKafkaAdminClient, group: str, topic: str, records: int, process: Server, late: str
+    admin: AIOKafkaAdminClient, group: str, stand: Stand, records: int, process: Server, late: str
 ) -> None:
     """Wait until so many are committed: what does not arrive would be missing in the figures."""
     try:
         async with asyncio.timeout(BEHIND_S):
-            await reached(admin, group, topic, records, process)
+            await reached(admin, group, stand.tokens, records, process, stand.partitions)
     except TimeoutError as problem:
         raise FatalError(f"{late} within {BEHIND_S:.0f} s") from problem
 
 
-async def _send(producer: AIOKafkaProducer, topic: str, records: Sequence[Record]) -> None:
+async def _send(producer: AIOKafkaProducer, stand: Stand, records: Sequence[Record]) -> None:
     now_ms = int(time.time() * 1_000)
-    for partition, batch in filled(producer, records, now_ms):
-        await producer.send_batch(batch, topic, partition=partition)
+    for partition, batch in filled(producer, records, now_ms, stand.partitions):
+        await producer.send_batch(batch, stand.tokens, partition=partition)
 
 
 async def _follow(consumer: AIOKafkaConsumer, seen: list[tuple[float, int]]) -> None:

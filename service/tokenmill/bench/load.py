@@ -30,12 +30,13 @@ class Load(msgspec.Struct, frozen=True):
     """So many records, spread over conversations and partitions."""
 
     records: int
+    partitions: int = PARTITIONS
 
     def __iter__(self) -> Iterator[Record]:
-        return islice(_growing(), self.records)
+        return islice(_growing(self.partitions), self.records)
 
 
-def _growing() -> Iterator[Record]:
+def _growing(partitions: int) -> Iterator[Record]:
     """Records without end. Consecutive ones belong to different conversations."""
     starts = [conversation * MESSAGE_CHUNKS // OPEN_AT_ONCE for conversation in range(OPEN_AT_ONCE)]
     for time in count():
@@ -43,7 +44,7 @@ def _growing() -> Iterator[Record]:
             if start > time:
                 break  # nor have the others begun
             generation, step = divmod(time - start, MESSAGE_CHUNKS)
-            yield conversation % PARTITIONS, b"conversation-%d-%d" % (generation, conversation), _VALUES[step]
+            yield conversation % partitions, b"conversation-%d-%d" % (generation, conversation), _VALUES[step]
 
 
 def _values() -> list[bytes]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from uuid import uuid4
 
-from tokenmill.bench.load import Shape
+from tokenmill.bench.load import PARTITIONS, Shape
 from tokenmill.bench.passthrough import Job, PassThrough
 from tokenmill.servers.ours import Settings
 from tokenmill.servers.process import Server
@@ -22,8 +22,12 @@ TRANSACTION_INTERVAL_MS = 50
 class Stand:
     """A set of topics, and the processes that work on them. The Kafka may be one that is used for other things."""
 
-    def __init__(self, folder: Path, bootstrap: str, redis_url: str, shape: Shape) -> None:
+    def __init__(
+        self, folder: Path, bootstrap: str, redis_url: str, shape: Shape, partitions: int = PARTITIONS
+    ) -> None:
         self.bootstrap = bootstrap
+        self.partitions = partitions
+        """Of each topic."""
         self.shape = shape
         """Of the load: decides how large the pass-through's records are."""
         self._folder = folder

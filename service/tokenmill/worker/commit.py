@@ -7,7 +7,7 @@ at a time, so a committed offset never moves back. `Committer` has the order, fo
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import OffsetAndMetadata
@@ -28,23 +28,42 @@ LAST_SNAPSHOTS_S = 3.0
 class Committer:
     """The order of marks, commits and snapshots, for all lanes of the worker."""
 
-    def __init__(self, writer: SnapshotWriter, numbers: Numbers, hooks: Hooks) -> None:
+    def __init__(
+        self, writer: SnapshotWriter, numbers: Numbers, hooks: Hooks, *, interval_s: float, clock: Callable[[], float]
+    ) -> None:
+        """`interval_s` is that between two commits; `clock` is in seconds."""
         self._writer = writer
         self._numbers = numbers
         self._hooks = hooks
+        self._interval_s = interval_s
+        self._clock = clock
         self._one_at_a_time = asyncio.Lock()
+
+    async def run(self, lanes: Callable[[], Collection[Lane]]) -> None:
+        """Commit for ever. Raises what makes going on impossible."""
+        raise NotImplementedError
+
+    def wake(self, lane: Lane) -> None:
+        """The lane has published something."""
 
     async def tick(self, lanes: Iterable[Lane]) -> None:
         """Mark the lanes, commit what is acknowledged, and let committed snapshots go to the writer."""
+        await self._exclusively(self._round, lanes)
+
+    async def _exclusively(self, work: Callable[[Iterable[Lane]], Awaitable[None]], lanes: Iterable[Lane]) -> None:
+        """Commit these lanes while nothing else does."""
         async with self._one_at_a_time:
-            live = [lane for lane in lanes if lane.phase is Phase.LIVE]
-            for lane in live:
-                lane.mark()
-                self._writer.capture_if_due(lane.line)
-            await self._commit_due(live)
-            for lane in live:
-                if lane.committed is not None:
-                    self._writer.committed(lane.line, lane.committed.offset)
+            await work(lanes)
+
+    async def _round(self, lanes: Iterable[Lane]) -> None:
+        live = [lane for lane in lanes if lane.phase is Phase.LIVE]
+        for lane in live:
+            lane.mark()
+            self._writer.capture_if_due(lane.line)
+        await self._commit_due(live)
+        for lane in live:
+            if lane.committed is not None:
+                self._writer.committed(lane.line, lane.committed.offset)
 
     async def flush(self, lanes: Collection[Lane], seconds: float) -> list[Lane]:
         """Finish what is in flight, commit and snapshot it. Returns the lanes of which everything is committed."""
@@ -53,10 +72,7 @@ class Committer:
             async with asyncio.timeout(seconds):
                 for lane in live:
                     await lane.drained()
-                async with self._one_at_a_time:
-                    for lane in live:
-                        lane.mark()
-                    await self._commit_due(live)
+                await self._exclusively(self._finish, live)
         except TimeoutError:
             log.warning("not everything in flight was acknowledged and committed within %g s", seconds)
         done = [lane for lane in live if lane.committed and lane.committed.offset == lane.partition.offset]
@@ -67,6 +83,12 @@ class Committer:
         except TimeoutError:
             log.warning("not all snapshots were written within %g s", LAST_SNAPSHOTS_S)
         return done
+
+    async def _finish(self, lanes: Iterable[Lane]) -> None:
+        """Commit all that they have processed; their snapshots are written afterwards."""
+        for lane in lanes:
+            lane.mark()
+        await self._commit_due(lanes)
 
     async def _commit_due(self, lanes: Iterable[Lane]) -> None:
         marks = {lane: mark for lane in lanes if (mark := lane.committable())}
@@ -88,15 +110,23 @@ class OffsetCommitter(Committer):
         numbers: Numbers,
         hooks: Hooks,
         *,
+        interval_s: float,
         patience: float,
         clock: Callable[[], float],
     ) -> None:
         """When no commit came through for `patience` seconds, the worker can't go on."""
-        super().__init__(writer, numbers, hooks)
+        super().__init__(writer, numbers, hooks, interval_s=interval_s, clock=clock)
         self._consumer = consumer
         self._patience = patience
-        self._clock = clock
         self._failing_since: float | None = None
+
+    async def run(self, lanes: Callable[[], Collection[Lane]]) -> None:
+        """One commit for all lanes at each interval, from beginning to beginning."""
+        begun = self._clock()
+        while True:
+            await asyncio.sleep(max(begun + self._interval_s - self._clock(), 0))
+            begun = self._clock()
+            await self.tick(lanes())
 
     async def commit(self, marks: dict[Lane, Mark]) -> None:
         """Commit acknowledged marks. A commit that fails is left to the next one, or to a replay."""

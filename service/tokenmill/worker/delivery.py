@@ -71,11 +71,6 @@ class Delivery:
         outputs = (spec.topic for spec in parts.settings.outputs)
         self._topics = tuple(dict.fromkeys([*outputs, parts.settings.dlq]))
 
-    @property
-    def interval_s(self) -> float:
-        """Between two commits."""
-        raise NotImplementedError
-
     def producers(self) -> list[AIOKafkaProducer]:
         """Every producer that must be alive."""
         raise NotImplementedError
@@ -124,16 +119,17 @@ class AtLeastOnce(Delivery):
     """One idempotent producer for all partitions; offsets are committed by the member of the group."""
 
     def __init__(self, parts: Parts, writer: SnapshotWriter) -> None:
-        patience = parts.config.worker.stall_timeout_s
+        worker = parts.config.worker
         committer = OffsetCommitter(
-            parts.consumer, writer, parts.numbers, parts.hooks, patience=patience, clock=parts.clock
+            parts.consumer,
+            writer,
+            parts.numbers,
+            parts.hooks,
+            interval_s=worker.commit_interval_ms / 1000,
+            patience=worker.stall_timeout_s,
+            clock=parts.clock,
         )
         super().__init__(parts, writer, committer)
-
-    @property
-    def interval_s(self) -> float:
-        """Between two commits."""
-        return self.parts.config.worker.commit_interval_ms / 1000
 
     def producers(self) -> list[AIOKafkaProducer]:
         """The one."""

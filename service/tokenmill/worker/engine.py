@@ -95,7 +95,7 @@ class Engine:
 
     def start(self) -> None:
         """Start the tasks; the consumer is started already."""
-        steps = {"read": self._read_on, "commit": self._commit_on, "snapshots": self.writer.run}
+        steps = {"read": self._read_on, "commit": self._commit, "snapshots": self.writer.run}
         if self.sessions is not None:
             steps["sessions"] = self.sessions.run
         self._tasks = [self.watched(step(), name) for name, step in steps.items()]
@@ -192,14 +192,8 @@ class Engine:
         self.consumer.pause(lane.topic_partition)
         lane.paused = True
 
-    async def _commit_on(self) -> None:
-        clock, interval = asyncio.get_running_loop().time, self.delivery.interval_s
-        begun = clock()
-        while True:
-            # From beginning to beginning: a transaction takes as long as the interval, and records wait for both.
-            await asyncio.sleep(max(begun + interval - clock(), 0))
-            begun = clock()
-            await self.committer.tick(self.lanes.values())
+    async def _commit(self) -> None:
+        await self.committer.run(lambda: list(self.lanes.values()))
 
     # What the client knows of a partition
 

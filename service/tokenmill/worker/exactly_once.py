@@ -6,6 +6,10 @@ The cycle is that of `engine`, and the order of its steps the same. What differs
     4 acknowledge  awaited before the transaction ends, because the broker would commit without what is missing
     6 commit       outputs, offset and mark become visible together, to readers with `read_committed`
 
+A transaction of a lane begins as soon as there is something to say and the one before is over. What comes meanwhile is
+in the next one, so they grow with the load by themselves; a lane that catches up makes one at each interval, as there
+the time is better spent on records. Transactions of different lanes know nothing of each other.
+
 Records go on being parsed meanwhile; they belong to the next transaction. Whatever goes wrong with a transaction ends
 the process: nothing of it was seen, and the next owner does the same again.
 
@@ -15,7 +19,8 @@ transaction they would hold back the readers of the input, and vanish with one t
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from functools import partial
 from typing import cast
 
 from aiokafka import AIOKafkaProducer
@@ -32,6 +37,9 @@ from tokenmill.worker.outbox import Outbox
 from tokenmill.worker.snapshots import SnapshotWriter
 from tokenmill.worker.transaction import Transaction
 
+CATCHING_UP = 1_000
+"""Records that were parsed during one transaction, which takes some milliseconds: the lane was behind."""
+
 OPENINGS = 8
 """Producers opened side by side: each makes connections of its own."""
 
@@ -44,15 +52,29 @@ class TransactionalLane(Lane):
 
     transaction: Transaction
 
-    def __init__(self, *args: object, transaction: Transaction, retire: Callable[[Transaction], None]) -> None:
-        """As `Lane`; `retire` is called with the transaction when the lane is closed."""
+    def __init__(
+        self,
+        *args: object,
+        transaction: Transaction,
+        published: Callable[[Lane], None],
+        retire: Callable[[Transaction], None],
+    ) -> None:
+        """As `Lane`; `published` is told that there is something to commit, `retire` that the lane is closed."""
         self._news = asyncio.Event()
         super().__init__(*args)  # type: ignore[arg-type] # -- those of `Lane`
         self.transaction = transaction
+        self.one_at_a_time = asyncio.Lock()
+        """Held while it is marked and committed."""
+        self.due = 0.0
+        """When its next transaction may begin, on the committer's clock."""
+        self.soon: asyncio.Task[None] | None = None
+        """Its next transaction, or the one under way."""
+        self._published = published
         self._retire = retire
 
     def _pass_on(self) -> None:
         """Not yet: which records belong to a transaction is known when its mark is taken."""
+        self._published(self)
 
     def mark(self) -> None:
         """Step 5: the mark that the next transaction ends with. What was published up to here goes out."""
@@ -104,7 +126,56 @@ class TransactionalLane(Lane):
 
 
 class TransactionCommitter(Committer):
-    """Ends a transaction for each lane that has something, side by side."""
+    """Ends transactions: each lane's at its own pace, side by side."""
+
+    _failed: asyncio.Future[None] | None = None
+    """What ends it, while it runs."""
+
+    async def run(self, lanes: Callable[[], Collection[Lane]]) -> None:
+        """Let lanes commit when they `wake` it; and look at all of them now and then, as some have news without."""
+        self._failed = asyncio.get_running_loop().create_future()
+        try:
+            while not self._failed.done():
+                for lane in lanes():
+                    self.wake(lane)
+                await asyncio.wait([self._failed], timeout=self._interval_s)
+            self._failed.result()
+        finally:
+            self._failed = None
+            for lane in lanes():
+                if soon := cast(TransactionalLane, lane).soon:
+                    soon.cancel()
+
+    def wake(self, lane: Lane) -> None:
+        """Commit what the lane has, as soon as it may; while that is under way it is looked at afterwards anyway."""
+        own = cast(TransactionalLane, lane)
+        if self._failed is not None and own.soon is None and own.phase is Phase.LIVE and own.behind:
+            own.soon = asyncio.create_task(self._soon(own))
+            own.soon.add_done_callback(partial(self._over, own))
+
+    async def _soon(self, lane: "TransactionalLane") -> None:
+        await asyncio.sleep(max(lane.due - self._clock(), 0))
+        begun = self._clock()
+        at = lane.partition.offset
+        await self.tick([lane])
+        lane.due = begun + self._interval_s if lane.partition.offset - at >= CATCHING_UP else begun
+
+    def _over(self, lane: "TransactionalLane", task: "asyncio.Task[None]") -> None:
+        lane.soon = None
+        if task.cancelled():
+            return
+        problem = task.exception()
+        if problem is None:
+            self.wake(lane)
+        elif self._failed is not None and not self._failed.done():
+            self._failed.set_exception(problem)
+
+    async def _exclusively(self, work: Callable[[Iterable[Lane]], Awaitable[None]], lanes: Iterable[Lane]) -> None:
+        async def alone(lane: TransactionalLane) -> None:
+            async with lane.one_at_a_time:
+                await work([lane])
+
+        await asyncio.gather(*(alone(cast(TransactionalLane, lane)) for lane in lanes))
 
     async def commit(self, marks: dict[Lane, Mark]) -> None:
         """Commit these, each lane for itself. Raises what goes wrong with a lane that is still ours."""
@@ -127,14 +198,11 @@ class ExactlyOnce(Delivery):
     """One transactional producer for each owned partition; a new owner's fences the old owner's."""
 
     def __init__(self, parts: Parts, writer: SnapshotWriter) -> None:
-        super().__init__(parts, writer, TransactionCommitter(writer, parts.numbers, parts.hooks))
+        interval_s = parts.config.worker.transaction_interval_ms / 1000
+        committer = TransactionCommitter(writer, parts.numbers, parts.hooks, interval_s=interval_s, clock=parts.clock)
+        super().__init__(parts, writer, committer)
         self._open: set[Transaction] = set()
         self._closing: set[asyncio.Task[None]] = set()
-
-    @property
-    def interval_s(self) -> float:
-        """Between two transactions."""
-        return self.parts.config.worker.transaction_interval_ms / 1000
 
     def producers(self) -> list[AIOKafkaProducer]:
         """That for control records, and one for each partition."""
@@ -150,7 +218,8 @@ class ExactlyOnce(Delivery):
                 return Way(self.parts.producer, self.parts.fail)
             return Way(transaction, transaction.failed)
 
-        return TransactionalLane(*self.lane_parts(partition, way), transaction=transaction, retire=self._retire)
+        own = self.lane_parts(partition, way)
+        return TransactionalLane(*own, transaction=transaction, published=self.committer.wake, retire=self._retire)
 
     async def take_over(self, lanes: Collection[Lane], generation: int) -> None:  # noqa: ARG002 -- no fence by it
         """Fence the owners before, all of them, so that what they committed can be read then."""

@@ -1,7 +1,7 @@
 """Output records of one partition of one topic: collected into batches, sent in order, several on their way.
 
-While the producer is busy with the batches before, records join the batch that is still open; so batches grow with the
-load by themselves, and nothing waits for a timer. Every record has the input record's own timestamp.
+While batches before are on their way, records join the batch that is still open; so batches grow with the load by
+themselves, and nothing waits for a timer. Every record has the input record's own timestamp.
 
 Where outputs are published in transactions, nothing is flushed: records collect until a `cut` lets go what belongs to
 one.
@@ -40,6 +40,7 @@ class Outbox:
         "_append",
         "_closed",
         "_failed",
+        "_last",
         "_open",
         "_partition",
         "_producer",
@@ -69,6 +70,8 @@ class Outbox:
         self._failed = failed
         self._open: Any = None
         self._append: Callable[..., Any] | None = None
+        self._last: asyncio.Future[Any] | None = None
+        """The acknowledgement of the batch that was sent last."""
         self._waiting: deque[Any] = deque()
         self._pump: asyncio.Task[None] | None = None
         self._sent_bytes = 0
@@ -121,6 +124,9 @@ class Outbox:
     async def _send(self) -> None:
         try:
             while self._waiting and self.begun - len(self._waiting) < self._until:
+                if self._waiting[0] is self._open and self._last is not None and not self._last.done():
+                    await asyncio.wait([self._last])
+                    continue
                 batch = self._waiting.popleft()
                 if batch is self._open:
                     self._open = self._append = None
@@ -128,8 +134,8 @@ class Outbox:
                 size, records = batch.size(), batch.record_count()
                 self._sent_bytes += size
                 # Waits while the producer has a batch for this partition that is not on the wire yet.
-                future = await self._producer.send_batch(batch, self._topic, partition=self._partition)
-                future.add_done_callback(partial(self._done, size=size, records=records))
+                self._last = await self._producer.send_batch(batch, self._topic, partition=self._partition)
+                self._last.add_done_callback(partial(self._done, size=size, records=records))
         except Exception as problem:  # noqa: BLE001 -- whatever it is, order would be lost by going on
             self._failed(problem)
         finally:

@@ -17,10 +17,17 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import ProducerFenced
+from aiokafka.producer import sender
 from aiokafka.structs import OffsetAndMetadata
 
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import deadline, started, stopped
+
+MARKERS_S = 0.004
+"""Until a transaction that could not begin is tried again: the broker still writes the last one's end to the outputs,
+which takes it some milliseconds. The client would wait for 20."""
+
+sender.BACKOFF_OVERRIDE = MARKERS_S
 
 EPOCH_BITS = 16
 """A producer's epoch has so many; what is before it is the producer's id."""
