@@ -12,6 +12,7 @@ from tokenmill.bench.agent import StreamingCost
 from tokenmill.bench.dialects import DialectCost
 from tokenmill.bench.front_report import LOADS, Compared, Side, Stops
 from tokenmill.bench.front_report import Report as FrontReport
+from tokenmill.bench.latencies import Latencies
 from tokenmill.bench.latency import Latency
 from tokenmill.bench.load import Load, Shape
 from tokenmill.bench.memory import Footprint
@@ -34,6 +35,8 @@ RUNS = {
 P99 = {PASS_THROUGH: 20.0, AT_LEAST_ONCE: 30.0, EXACTLY_ONCE: 100.0}
 LATENCIES = {side: [Latency(30_000.0, 5.0, p99)] for side, p99 in P99.items()}
 PIPELINE = Pipeline(Load(600_000), Shape(0.95, 200.0), 4, RUNS, LATENCIES)
+TIMES = {PASS_THROUGH: (3.0, 9.0), AT_LEAST_ONCE: (4.0, 11.0), EXACTLY_ONCE: (14.0, 49.0)}
+BY_RATE = Latencies(8, {side: {50: [Latency(50.0, *times)]} for side, times in TIMES.items()})
 RECOVERY = Recovery(4, 200_000, 151.2, [60_000.0], 300_000, [Replayed(10_000.0, 25_000.0)])
 FRONT = FrontReport(
     [Compared(LOADS[3], [Side(100, 10_000, 0.4, 1, 0.3, 1, {})], [Side(90, 9_000, 20, 50, 20, 50, {"worker": 40})])],
@@ -50,6 +53,7 @@ def results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "run_agent", lambda **_: StreamingCost(10.0, 10.2, 25.0))
     monkeypatch.setattr(bench, "run_dialects", lambda **_: [DialectCost("anthropic", 0.1, 1.2, 12.0)])
     monkeypatch.setattr(bench, "run_pipeline", lambda **_: PIPELINE)
+    monkeypatch.setattr(bench, "run_latencies", lambda **_: BY_RATE)
     monkeypatch.setattr(bench, "run_recovery", lambda **_: RECOVERY)
     monkeypatch.setattr(bench, "run_memory", lambda **_: CROWD)
     monkeypatch.setattr(bench, "run_front_bench", lambda **_: FRONT)
@@ -96,6 +100,11 @@ def test_rounds_are_told_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
             "pipeline",
             "pass-through 100,000 100,000 5.0 µs unknown",
             "exactly-once reaches 0.90 of at-least-once (budget: at least",
+        ),
+        (
+            "latency",
+            "at-least-once 4 / 11",
+            "exactly-once at 50 records a second: 14 / 49 ms (budget: at most",
         ),
         (
             "recovery",

@@ -19,6 +19,8 @@ from tokenmill.bench.front_telling import front_telling
 from tokenmill.bench.gateway import run_gateway_bench
 from tokenmill.bench.gateway_report import LOADS as GATEWAY_LOADS
 from tokenmill.bench.gateway_telling import gateway_telling
+from tokenmill.bench.latencies import RATES, run_latencies
+from tokenmill.bench.latencies_telling import latencies_telling
 from tokenmill.bench.open_messages import STEPS, run_memory
 from tokenmill.bench.open_messages_telling import memory_telling
 from tokenmill.bench.page import page
@@ -112,6 +114,22 @@ def pipeline(
         report = run_pipeline(bootstrap=bootstrap, records=records, rounds=rounds, latency=latency, progress=progress)
     derived = {name: getattr(report, name) for name in DERIVED}
     _tell(pipeline_telling(report), report, derived, target=target, as_json=as_json)
+
+
+@command.command("latency")
+@bootstrap
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
+@page_option("latency-benchmark")
+@as_json
+def latency(*, bootstrap: str | None, rounds: int, target: Path | None, as_json: bool) -> None:
+    """Time records from publish to a reader of what is committed, at 50 to 15,000 a second. Some minutes.
+
+    The reference, a pass-through: consume, and one record of the mean event size per input.
+    """
+    quiet_kafka()
+    with steps((bootstrap is None) + rounds * len(SIDES) * len(RATES)) as progress:
+        report = run_latencies(bootstrap=bootstrap, rounds=rounds, progress=progress)
+    _tell(latencies_telling(report), report, {}, target=target, as_json=as_json)
 
 
 @command.command("recovery")

@@ -129,7 +129,7 @@ class Worker(Section, frozen=True, kw_only=True):
 
     delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
     """Whether a crash may publish an event again, byte for byte the same, or never. With exactly-once, events are
-    published in transactions: readers need `isolation.level=read_committed`, and see an event some 50 ms later."""
+    published in transactions: readers need `isolation.level=read_committed`, and see an event some 15 ms later."""
     bind: str = "0.0.0.0"  # noqa: S104 # metrics and health are asked for from outside the pod
     """Address of the web endpoints."""
     port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
@@ -137,8 +137,8 @@ class Worker(Section, frozen=True, kw_only=True):
     commit_interval_ms: PositiveInt = 100
     """Between two commits of a partition's offset: what a crash makes the next owner publish again. At-least-once."""
     transaction_interval_ms: PositiveInt = 50
-    """Between two transactions of a partition, which take some 30 ms: how long an event waits for its commit.
-    Exactly-once."""
+    """Between two transactions of a partition that catches up. One that has caught up begins the next as soon as there
+    is something to say. Exactly-once."""
     transaction_timeout_ms: PositiveInt = 15_000
     """A transaction that is not over by then is aborted by the broker, and its worker ends. For so long a dead worker's
     transaction can hold readers back, if nobody takes its partition over. Exactly-once."""
