@@ -4,29 +4,20 @@ As `pipeline` measures it, at rates that do not depend on how fast the sides are
 """
 
 import asyncio
-import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Sequence
 from statistics import median
 
 import msgspec
 
 from tokenmill.bench.kafka import created
 from tokenmill.bench.latency import Latency, latency_of
-from tokenmill.bench.load import shape_of
-from tokenmill.bench.stand import SIDES, Stand
-from tokenmill.parser import Options
-from tokenmill.servers import KafkaServer, RedisServer
-from tokenmill.session import SessionSettings
+from tokenmill.bench.stand import SIDES, Ground, Progress, ground
 
 PARTITIONS = 8
 """Twice those of the pipeline: transactions are one for each."""
 
 RATES = (50, 1_000, 5_000, 15_000)
 """Records a second: one slow conversation, some, hundreds, and what a worker is sized for."""
-
-Progress = Callable[[str], None]
 
 
 class Latencies(msgspec.Struct, frozen=True):
@@ -47,28 +38,20 @@ class Latencies(msgspec.Struct, frozen=True):
 
 def run_latencies(*, bootstrap: str | None, rates: Sequence[int] = RATES, rounds: int, progress: Progress) -> Latencies:
     """Measure on the Kafka at `bootstrap`, or on one started for it. Raises `FatalError` if a side is late for good."""
-    shape = shape_of(SessionSettings(defaults=Options(format="hermes")))
-    with tempfile.TemporaryDirectory(prefix="tokenmill-bench-") as scratch, ExitStack() as servers:
-        folder = Path(scratch)
-        if bootstrap is None:
-            progress("starting Kafka")
-            bootstrap = servers.enter_context(KafkaServer(folder / "kafka", heap="1g")).bootstrap
-        redis = servers.enter_context(RedisServer(folder / "redis"))
-
-        def stand() -> Stand:
-            return Stand(folder, bootstrap, redis.url, shape, PARTITIONS)
-
-        return Latencies(PARTITIONS, asyncio.run(_measure(stand, rates, rounds, progress)))
+    with ground(bootstrap, progress) as servers:
+        return Latencies(PARTITIONS, asyncio.run(_measure(servers, rates, rounds, progress)))
 
 
 async def _measure(
-    new_stand: Callable[[], Stand], rates: Sequence[int], rounds: int, progress: Progress
+    servers: Ground, rates: Sequence[int], rounds: int, progress: Progress
 ) -> dict[str, dict[int, list[Latency]]]:
     runs: dict[str, dict[int, list[Latency]]] = {side: {rate: [] for rate in rates} for side in SIDES}
     for number in range(rounds):
         for rate in rates:
             for side in SIDES:
-                stand = new_stand()  # each run on topics of its own: a fresh group would first read what is there
+                stand = servers.stand(
+                    PARTITIONS
+                )  # each run on topics of its own: a fresh group would first read what is there
                 async with created(stand.bootstrap, stand.topics, stand.partitions) as admin:
                     run = await latency_of(stand, side, float(rate), admin)
                 runs[side][rate].append(run)

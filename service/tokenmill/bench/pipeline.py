@@ -5,10 +5,6 @@ group. They take turns, and what is compared are ratios of runs of the same turn
 """
 
 import asyncio
-import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
-from pathlib import Path
 from statistics import median
 
 import msgspec
@@ -16,18 +12,23 @@ import msgspec
 from tokenmill.bench.clock import median_ratio
 from tokenmill.bench.kafka import created, preload
 from tokenmill.bench.latency import Latency, latency_of
-from tokenmill.bench.load import PARTITIONS, Load, Shape, shape_of
-from tokenmill.bench.stand import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH, SIDES, Stand, new_group
+from tokenmill.bench.load import PARTITIONS, Load, Shape
+from tokenmill.bench.stand import (
+    AT_LEAST_ONCE,
+    EXACTLY_ONCE,
+    PASS_THROUGH,
+    SIDES,
+    Ground,
+    Progress,
+    Stand,
+    ground,
+    new_group,
+)
 from tokenmill.bench.throughput import Run, run_side
-from tokenmill.parser import Options
-from tokenmill.servers import KafkaServer, RedisServer
 from tokenmill.servers.process import Server
-from tokenmill.session import SessionSettings
 
 HALF_LOAD = 0.5
 """Of the rate of the slowest side: at which the latency is measured."""
-
-Progress = Callable[[str], None]
 
 
 class Pipeline(msgspec.Struct, frozen=True):
@@ -87,24 +88,12 @@ class Pipeline(msgspec.Struct, frozen=True):
 
 def run_pipeline(*, bootstrap: str | None, records: int, rounds: int, latency: bool, progress: Progress) -> Pipeline:
     """Measure on the Kafka at `bootstrap`, or on one started for it. Raises `FatalError` if a run gets stuck."""
-    shape = shape_of(SessionSettings(defaults=Options(format="hermes")))
-    with tempfile.TemporaryDirectory(prefix="tokenmill-bench-") as scratch, ExitStack() as servers:
-        folder = Path(scratch)
-        broker = None
-        if bootstrap is None:
-            progress("starting Kafka")
-            broker = servers.enter_context(KafkaServer(folder / "kafka", heap="1g"))
-            bootstrap = broker.bootstrap
-        redis = servers.enter_context(RedisServer(folder / "redis"))
-
-        def stand() -> Stand:
-            return Stand(folder, bootstrap, redis.url, shape)
-
+    with ground(bootstrap, progress) as servers:
         load = Load(records)
-        runs = asyncio.run(_throughput(stand(), load, rounds, broker, progress))
+        runs = asyncio.run(_throughput(servers.stand(), load, rounds, servers.broker, progress))
         slowest = min(median(run.records_per_s for run in runs[side]) for side in SIDES)
-        latencies = asyncio.run(_latencies(stand, slowest * HALF_LOAD, rounds, progress)) if latency else {}
-    return Pipeline(load, shape, PARTITIONS, runs, latencies)
+        latencies = asyncio.run(_latencies(servers, slowest * HALF_LOAD, rounds, progress)) if latency else {}
+    return Pipeline(load, servers.shape, PARTITIONS, runs, latencies)
 
 
 async def _throughput(
@@ -121,13 +110,11 @@ async def _throughput(
         return runs
 
 
-async def _latencies(
-    new_stand: Callable[[], Stand], rate: float, rounds: int, progress: Progress
-) -> dict[str, list[Latency]]:
+async def _latencies(servers: Ground, rate: float, rounds: int, progress: Progress) -> dict[str, list[Latency]]:
     latencies: dict[str, list[Latency]] = {side: [] for side in SIDES}
     for number in range(rounds):
         for side in SIDES:
-            stand = new_stand()  # each run on topics of its own: a fresh group would first read what is there
+            stand = servers.stand()  # each run on topics of its own: a fresh group would first read what is there
             async with created(stand.bootstrap, stand.topics) as admin:
                 latencies[side].append(await latency_of(stand, side, rate, admin))
             progress(f"{side}, latency {number + 1} of {rounds}: p99 {latencies[side][-1].p99_ms:.0f} ms")

@@ -5,11 +5,9 @@ Times are those that the worker itself tells: from its assignment until each par
 
 import asyncio
 import re
-import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from itertools import chain
-from pathlib import Path
 from statistics import median
 
 import msgspec
@@ -17,16 +15,14 @@ import redis
 
 from tokenmill.bench.clock import median_ratio
 from tokenmill.bench.kafka import created, ends, preload, reached
-from tokenmill.bench.load import PARTITIONS, Load, Record, shape_of
-from tokenmill.bench.stand import AT_LEAST_ONCE, Stand, new_group
+from tokenmill.bench.load import PARTITIONS, Load, Record
+from tokenmill.bench.stand import AT_LEAST_ONCE, Progress, Stand, ground, new_group
 from tokenmill.bench.texts import PLAIN, TOOLS, chunks_of
 from tokenmill.bench.throughput import run_side
 from tokenmill.config import Kafka
 from tokenmill.errors import FatalError
-from tokenmill.parser import Options
-from tokenmill.servers import KafkaServer, RedisServer
+from tokenmill.servers import RedisServer
 from tokenmill.servers.process import Server
-from tokenmill.session import SessionSettings
 from tokenmill.store import RedisStore
 from tokenmill.worker.topic_log import cluster_id
 
@@ -39,8 +35,6 @@ STORE_S = 5.0
 """For one command to a Redis that holds it all."""
 
 _LIVE = re.compile(r"/(\d+): live at (\d+) after ([\d.]+) s, from (\w+)")
-
-Progress = Callable[[str], None]
 
 
 class OpenMessages(Load, frozen=True):
@@ -111,19 +105,9 @@ class Recovery(msgspec.Struct, frozen=True):
 
 def run_recovery(*, bootstrap: str | None, messages: int, records: int, rounds: int, progress: Progress) -> Recovery:
     """Measure on the Kafka at `bootstrap`, or on one started for it. Raises `FatalError` if a restore goes wrong."""
-    shape = shape_of(SessionSettings(defaults=Options(format="hermes")))
-    with tempfile.TemporaryDirectory(prefix="tokenmill-bench-") as scratch, ExitStack() as servers:
-        folder = Path(scratch)
-        if bootstrap is None:
-            progress("starting Kafka")
-            bootstrap = servers.enter_context(KafkaServer(folder / "kafka", heap="1g")).bootstrap
-        cache = servers.enter_context(RedisServer(folder / "redis"))
-
-        def stand() -> Stand:
-            return Stand(folder, bootstrap, cache.url, shape)
-
-        restored, size = asyncio.run(_restores(stand(), OpenMessages.of(messages), rounds, progress))
-        replays = asyncio.run(_replays(stand(), Unforgotten(records), cache, rounds, progress))
+    with ground(bootstrap, progress) as servers:
+        restored, size = asyncio.run(_restores(servers.stand(), OpenMessages.of(messages), rounds, progress))
+        replays = asyncio.run(_replays(servers.stand(), Unforgotten(records), servers.redis, rounds, progress))
     return Recovery(PARTITIONS, messages, size, restored, records, replays)
 
 

@@ -1,13 +1,20 @@
 """What the sides of the pipeline benchmark run on: a Kafka, a Redis, and topics of their own."""
 
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
-from tokenmill.bench.load import PARTITIONS, Shape
+from tokenmill.bench.load import PARTITIONS, Shape, shape_of
 from tokenmill.bench.passthrough import Job, PassThrough
+from tokenmill.parser import Options
+from tokenmill.servers import KafkaServer, RedisServer
 from tokenmill.servers.ours import Settings
 from tokenmill.servers.process import Server
 from tokenmill.servers.worker import WorkerProcess
+from tokenmill.session import SessionSettings
 
 PASS_THROUGH, AT_LEAST_ONCE, EXACTLY_ONCE = SIDES = ("pass-through", "at-least-once", "exactly-once")
 """The reference, and a worker with each kind of delivery, named as the setting is."""
@@ -17,6 +24,8 @@ COMMIT_INTERVAL_MS = 100
 
 TRANSACTION_INTERVAL_MS = 50
 """Of exactly-once, likewise."""
+
+Progress = Callable[[str], None]
 
 
 class Stand:
@@ -72,6 +81,34 @@ class Stand:
                 "transaction_interval_ms": TRANSACTION_INTERVAL_MS,
             },
         }
+
+
+class Ground(NamedTuple):
+    """The servers on which stands are set up."""
+
+    folder: Path
+    bootstrap: str
+    broker: Server | None
+    """The Kafka, if it was started for this."""
+    redis: RedisServer
+    shape: Shape
+
+    def stand(self, partitions: int = PARTITIONS) -> Stand:
+        """One with topics of its own."""
+        return Stand(self.folder, self.bootstrap, self.redis.url, self.shape, partitions)
+
+
+@contextmanager
+def ground(bootstrap: str | None, progress: Progress) -> Iterator[Ground]:
+    """The Kafka at `bootstrap`, or one that is started, and a Redis; gone with the block."""
+    with tempfile.TemporaryDirectory(prefix="tokenmill-bench-") as scratch, ExitStack() as servers:
+        folder, broker = Path(scratch), None
+        if bootstrap is None:
+            progress("starting Kafka")
+            broker = servers.enter_context(KafkaServer(folder / "kafka", heap="1g"))
+            bootstrap = broker.bootstrap
+        redis = servers.enter_context(RedisServer(folder / "redis"))
+        yield Ground(folder, bootstrap, broker, redis, shape_of(SessionSettings(defaults=Options(format="hermes"))))
 
 
 def new_group() -> str:

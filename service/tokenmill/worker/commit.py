@@ -43,9 +43,6 @@ class Committer:
         """Commit for ever. Raises what makes going on impossible."""
         raise NotImplementedError
 
-    def wake(self, lane: Lane) -> None:
-        """The lane has published something."""
-
     async def tick(self, lanes: Iterable[Lane]) -> None:
         """Mark the lanes, commit what is acknowledged, and let committed snapshots go to the writer."""
         await self._exclusively(self._round, lanes)

@@ -56,7 +56,7 @@ class TransactionalLane(Lane):
         self,
         *args: object,
         transaction: Transaction,
-        published: Callable[[Lane], None],
+        published: Callable[["TransactionalLane"], None],
         retire: Callable[[Transaction], None],
     ) -> None:
         """As `Lane`; `published` is told that there is something to commit, `retire` that the lane is closed."""
@@ -73,7 +73,7 @@ class TransactionalLane(Lane):
         self._retire = retire
 
     def _pass_on(self) -> None:
-        """Not yet: which records belong to a transaction is known when its mark is taken."""
+        """Not yet: which records belong to a transaction is known when its mark is taken, which is asked for."""
         self._published(self)
 
     def mark(self) -> None:
@@ -88,6 +88,11 @@ class TransactionalLane(Lane):
 
     async def drained(self) -> None:
         """A commit covers everything at any time, as it waits for the acknowledgements itself."""
+
+    @property
+    def behind(self) -> bool:
+        """Whether a commit would say anything new."""
+        return self.partition.offset != self._marked or self.committable() is not None
 
     def committable(self) -> Mark | None:
         """The mark that is not committed yet."""
@@ -137,7 +142,7 @@ class TransactionCommitter(Committer):
         try:
             while not self._failed.done():
                 for lane in lanes():
-                    self.wake(lane)
+                    self.wake(cast(TransactionalLane, lane))
                 await asyncio.wait([self._failed], timeout=self._interval_s)
             self._failed.result()
         finally:
@@ -146,21 +151,20 @@ class TransactionCommitter(Committer):
                 if soon := cast(TransactionalLane, lane).soon:
                     soon.cancel()
 
-    def wake(self, lane: Lane) -> None:
+    def wake(self, lane: TransactionalLane) -> None:
         """Commit what the lane has, as soon as it may; while that is under way it is looked at afterwards anyway."""
-        own = cast(TransactionalLane, lane)
-        if self._failed is not None and own.soon is None and own.phase is Phase.LIVE and own.behind:
-            own.soon = asyncio.create_task(self._soon(own))
-            own.soon.add_done_callback(partial(self._over, own))
+        if self._failed is not None and lane.soon is None and lane.phase is Phase.LIVE and lane.behind:
+            lane.soon = asyncio.create_task(self._soon(lane))
+            lane.soon.add_done_callback(partial(self._over, lane))
 
-    async def _soon(self, lane: "TransactionalLane") -> None:
+    async def _soon(self, lane: TransactionalLane) -> None:
         await asyncio.sleep(max(lane.due - self._clock(), 0))
         begun = self._clock()
         at = lane.partition.offset
         await self.tick([lane])
         lane.due = begun + self._interval_s if lane.partition.offset - at >= CATCHING_UP else begun
 
-    def _over(self, lane: "TransactionalLane", task: "asyncio.Task[None]") -> None:
+    def _over(self, lane: TransactionalLane, task: "asyncio.Task[None]") -> None:
         lane.soon = None
         if task.cancelled():
             return
@@ -201,6 +205,7 @@ class ExactlyOnce(Delivery):
         interval_s = parts.config.worker.transaction_interval_ms / 1000
         committer = TransactionCommitter(writer, parts.numbers, parts.hooks, interval_s=interval_s, clock=parts.clock)
         super().__init__(parts, writer, committer)
+        self._wake = committer.wake
         self._open: set[Transaction] = set()
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -219,7 +224,7 @@ class ExactlyOnce(Delivery):
             return Way(transaction, transaction.failed)
 
         own = self.lane_parts(partition, way)
-        return TransactionalLane(*own, transaction=transaction, published=self.committer.wake, retire=self._retire)
+        return TransactionalLane(*own, transaction=transaction, published=self._wake, retire=self._retire)
 
     async def take_over(self, lanes: Collection[Lane], generation: int) -> None:  # noqa: ARG002 -- no fence by it
         """Fence the owners before, all of them, so that what they committed can be read then."""

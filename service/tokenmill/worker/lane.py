@@ -155,11 +155,6 @@ class Lane:
         else:
             self._idle.set()
 
-    @property
-    def behind(self) -> bool:
-        """Whether a commit would say anything new."""
-        return self.partition.offset != self._marked or self.committable() is not None
-
     def committable(self) -> Mark | None:
         """The newest mark whose outputs are all acknowledged, if it is not committed yet."""
         if self._ready is None or self.phase is not Phase.LIVE:
