@@ -36,8 +36,9 @@ run in turns; a ratio is the median of those of all rounds.
   timestamp until its output is at a reader of what is committed (`isolation.level=read_committed`), for all sides.
 
 The pass-through and at-least-once commit every {COMMIT_INTERVAL_MS} ms, exactly-once every {TRANSACTION_INTERVAL_MS}
-ms; one transaction is for one partition. *Queueing* is the part of its time in which a side could have worked, and
-another process had the processor: where that is much, the figures are those of the queue."""
+ms while it catches up and else at once; one transaction is for one partition. *Queueing* is the part of its time in
+which a side could have worked, and another process had the processor: where that is much, the figures are those of the
+queue."""
 
 
 def pipeline_telling(report: Pipeline) -> Telling:

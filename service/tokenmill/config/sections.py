@@ -129,7 +129,7 @@ class Worker(Section, frozen=True, kw_only=True):
 
     delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
     """Whether a crash may publish an event again, byte for byte the same, or never. With exactly-once, events are
-    published in transactions: readers need `isolation.level=read_committed`, and see an event some 15 ms later."""
+    published in transactions: readers need `isolation.level=read_committed`, and see an event some 20 ms later."""
     bind: str = "0.0.0.0"  # noqa: S104 # metrics and health are asked for from outside the pod
     """Address of the web endpoints."""
     port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
