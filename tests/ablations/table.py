@@ -84,14 +84,14 @@ ABLATIONS = (
         (
             Change(
                 "worker/commit.py",
-                """            await self._commit_due(live)
-            for lane in live:
-                if lane.committed is not None:
-                    self._writer.committed(lane.line, lane.committed.offset)
+                """        await self._commit_due(live)
+        for lane in live:
+            if lane.committed is not None:
+                self._writer.committed(lane.line, lane.committed.offset)
 """,
-                """            for lane in live:
-                self._writer.committed(lane.line, lane.partition.offset)
-            await self._commit_due(live)
+                """        for lane in live:
+            self._writer.committed(lane.line, lane.partition.offset)
+        await self._commit_due(live)
 """,
             ),
         ),
