@@ -5,14 +5,10 @@ import ssl
 from pathlib import Path
 
 import pytest
-import uvloop
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaConnectionError
 from aiokafka.partitioner import DefaultPartitioner
-from aiokafka.protocol.metadata import MetadataRequest
 
-from tests.support.stage import until
 from tests.support.topics import make_topics
 from tokenmill.config import Kafka
 from tokenmill.demo.broker import embedded_broker
@@ -162,31 +158,6 @@ async def test_a_broker_that_knows_no_times_has_all_of_its_log_read() -> None:
     """The embedded one says of every time that nothing is younger."""
     with embedded_broker(["t"]) as bootstrap:
         assert await places_of(bootstrap, "t") == [{0: 0, 1: 0}] * 3
-
-
-@pytest.mark.integration
-def test_a_connection_that_closed_unheard_is_a_lost_one(kafka: str) -> None:
-    """Under uvloop, whose own error would end the client's tasks; the next request makes a new connection."""
-
-    async def asked() -> None:
-        client = AIOKafkaClient(bootstrap_servers=kafka)
-        await client.bootstrap()
-        try:
-            node = client.get_random_node()
-            assert await client.ready(node)
-            (connection,) = [each for (number, _), each in client._conns.items() if number == node]
-            connection._read_task.cancel()  # nobody hears of it
-            connection._writer.transport.abort()
-            await until(lambda: "closed=True" in repr(connection._writer.transport), "the transport is closed")
-            with pytest.raises(KafkaConnectionError, match="is gone"):
-                connection.send(MetadataRequest([]))
-            assert not connection.connected()
-            assert await client.send(node, MetadataRequest([]))
-        finally:
-            await client.close()
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(asked())
 
 
 @pytest.mark.parametrize(("key", "partitions", "place"), [(b"c", 2, 0), (b"c", 3, 1), (b"c", 5, 4)])

@@ -4,18 +4,15 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Collection
-from functools import wraps
 from importlib import import_module
 from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.abc import AbstractTokenProvider
-from aiokafka.conn import AIOKafkaConnection, CloseReason
 from aiokafka.errors import (
     GroupCoordinatorNotAvailableError,
     GroupLoadInProgressError,
-    KafkaConnectionError,
     KafkaError,
     NotCoordinatorForGroupError,
 )
@@ -23,6 +20,7 @@ from aiokafka.partitioner import murmur2
 
 from tokenmill.config import Kafka
 from tokenmill.errors import ConfigError, Unavailable
+from tokenmill.hung_brokers import CLOSED
 
 log = logging.getLogger(__name__)
 
@@ -33,32 +31,6 @@ NO_COORDINATOR = (GroupCoordinatorNotAvailableError, NotCoordinatorForGroupError
 
 CALL_S = 15.0
 """Deadline of one call to the broker that is not a join, a fetch or a produce request."""
-
-
-CLOSED = "the handler is closed"
-"""How uvloop says that a connection is gone that aiokafka believes in: not with an error of a connection."""
-
-
-def _lost(send: Callable[..., Any]) -> Callable[..., Any]:
-    """Sends a request, and takes a connection that closed unheard for one that was lost.
-
-    All parts of the client wait and try again then; another error ends its tasks: the sender, the group's member.
-    """
-
-    @wraps(send)
-    def sent(connection: AIOKafkaConnection, *arguments: Any, **options: Any) -> Any:
-        try:
-            return send(connection, *arguments, **options)
-        except RuntimeError as problem:
-            if CLOSED not in str(problem):
-                raise
-            connection.close(reason=CloseReason.CONNECTION_BROKEN)
-            raise KafkaConnectionError(f"Connection at {connection.host}:{connection.port} is gone") from problem
-
-    return sent
-
-
-AIOKafkaConnection.send = _lost(AIOKafkaConnection.send)
 
 
 class Client(Protocol):

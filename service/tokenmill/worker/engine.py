@@ -20,7 +20,8 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
 
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka import CLOSED, stopped
+from tokenmill.hung_brokers import CLOSED
+from tokenmill.kafka import stopped
 from tokenmill.limits import MIB
 from tokenmill.records import Record
 from tokenmill.worker.delivery import STOP_S, AtLeastOnce, Delivery, Parts

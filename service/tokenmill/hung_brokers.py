@@ -1,0 +1,281 @@
+"""What aiokafka lacks when a broker hangs: the one file that changes how its clients ask brokers.
+
+A broker that is frozen, or cut off without a word, still takes connections and requests, and answers none. aiokafka
+asks one broker at random, waits for all of the request's time-out, and makes no other connection meanwhile. Here:
+
+1. What any broker can answer (bootstrap, metadata, who coordinates) is asked of the next one when nothing came for a
+   moment; the first answer counts. The configured servers are asked again when no known broker answers.
+2. A connection that hangs while it is made is given up soon, and holds up no other.
+3. A broker that owes an answer has the others asked for metadata. One that they name no more is given up: what waits
+   for it fails at once, and is sent to whoever took its place.
+4. What a broker answers without waiting for others has a deadline of its own, shorter than `kafka.request_timeout_ms`.
+5. A connection that closed unheard is a lost connection; uvloop says so with an error that ends aiokafka's tasks.
+"""
+
+import asyncio
+import contextlib
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from functools import partial, wraps
+from typing import Any, TypeVar
+
+from aiokafka.client import AIOKafkaClient, ConnectionGroup
+from aiokafka.cluster import ClusterMetadata
+from aiokafka.conn import AIOKafkaConnection, CloseReason, create_conn
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    KafkaConnectionError,
+    KafkaError,
+    NodeNotReadyError,
+    for_code,
+)
+from aiokafka.protocol.coordination import FindCoordinatorRequest
+from aiokafka.protocol.metadata import MetadataRequest
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+NEXT_S = 0.5
+"""Without an answer, until the next broker is asked as well: many times what one takes that is not busy."""
+
+CONNECT_S = 5.0
+"""For a connection with its TLS and login. Attempts of one client at one broker are one."""
+
+OWES_S = 2.0
+"""Without an answer, until the others are asked whether the broker is still there. Fetches of nothing take less."""
+
+LOOK_S = 1.0
+"""Between two looks at what brokers owe."""
+
+ANSWER_S = 5.0
+"""For an answer that waits for nobody; the connection is made anew then."""
+
+PROMPT = frozenset({2, 3, 9, 10, 12, 17, 18, 23, 36})
+"""Keys of requests that a broker answers by itself: offsets, metadata, committed offsets, coordinators, heartbeats,
+logins, versions, ends of epochs. Others wait for replicas, for the group, or for bytes of records on a slow line."""
+
+CLOSED = "the handler is closed"
+"""How uvloop says that a connection is gone that aiokafka believes in: not with an error of a connection."""
+
+
+async def first_answer(ways: Sequence[Callable[[], Awaitable[T]]], seconds: float = NEXT_S) -> T:
+    """What the first of them comes to; another is tried whenever one failed, or nothing came for so long.
+
+    Raises what the last one raised. No ways at all are a broker that is not ready.
+    """
+    untried, waiting = list(reversed(ways)), set[asyncio.Task[T]]()
+    problem: BaseException = NodeNotReadyError("no broker is known that could be asked")
+    try:
+        while untried or waiting:
+            if untried:
+                waiting.add(asyncio.ensure_future(untried.pop()()))
+            done, waiting = await asyncio.wait(
+                waiting, timeout=seconds if untried else None, return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in done:
+                problem = task.exception() or problem
+            if answered := [task for task in done if task.exception() is None]:
+                return answered[0].result()
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+    raise problem
+
+
+# Requests
+
+
+def _sent(send: Callable[..., Any]) -> Callable[..., Any]:
+    """Notes since when an answer is owed, gives what is prompt its own deadline, and notices a closed connection."""
+
+    @wraps(send)
+    def sent(connection: AIOKafkaConnection, request: Any, *arguments: Any, **options: Any) -> Any:
+        if not connection._requests:  # noqa: SLF001 -- nothing public tells what is owed
+            connection.asked_at = time.monotonic()
+        most = connection._request_timeout  # noqa: SLF001 -- read by `send` when it is called
+        if _key(request) in PROMPT:
+            connection._request_timeout = min(most, ANSWER_S)  # noqa: SLF001 -- likewise
+        try:
+            return send(connection, request, *arguments, **options)
+        except RuntimeError as problem:
+            if CLOSED not in str(problem):
+                raise
+            connection.close(reason=CloseReason.CONNECTION_BROKEN)
+            raise KafkaConnectionError(f"Connection at {connection.host}:{connection.port} is gone") from problem
+        finally:
+            connection._request_timeout = most  # noqa: SLF001 -- likewise
+
+    return sent
+
+
+def _key(request: Any) -> int:
+    return int(getattr(request, "API_KEY", getattr(request, "key", -1)))
+
+
+def owes(connection: AIOKafkaConnection) -> bool:
+    """Whether a broker was asked something, and has said nothing for too long."""
+    if not connection._requests:  # noqa: SLF001 -- nothing public tells what is owed
+        return False
+    since = max(connection.asked_at, connection._last_action)  # noqa: SLF001 -- of its last answer
+    return bool(time.monotonic() - since > OWES_S)
+
+
+# Connections
+
+
+def _made_in_time(connect: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
+    @wraps(connect)
+    async def made(connection: AIOKafkaConnection) -> T:
+        async with asyncio.timeout(CONNECT_S):
+            return await connect(connection)
+
+    return made
+
+
+def _side_by_side(get: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Makes connections to several brokers at once; all who want the same one wait for one attempt."""
+
+    @wraps(get)
+    async def got(client: AIOKafkaClient, node: int, *, group: int = ConnectionGroup.DEFAULT, **options: Any) -> Any:
+        known = client._conns.get((node, group))  # noqa: SLF001 -- this is its own method
+        if known is not None and known.connected():
+            return known
+        making = _making(client)
+        if (node, group) not in making:
+            task = making[node, group] = asyncio.ensure_future(get(client, node, group=group, **options))
+            task.add_done_callback(lambda _: making.pop((node, group), None))
+        return await asyncio.shield(making[node, group])
+
+    return got
+
+
+def _making(client: AIOKafkaClient) -> "dict[tuple[Any, int], asyncio.Future[Any]]":
+    found: dict[tuple[Any, int], asyncio.Future[Any]] = client.__dict__.setdefault("_making", {})
+    return found
+
+
+# Questions that any broker can answer
+
+
+def _willing(client: AIOKafkaClient) -> list[Any]:
+    """The known brokers in any order, those that owe an answer last."""
+    nodes = [broker.nodeId for broker in client.cluster.brokers()]
+    random.shuffle(nodes)
+    silent = {node for (node, _), connection in client._conns.items() if owes(connection)}  # noqa: SLF001 -- as above
+    return sorted(nodes, key=lambda node: node in silent)
+
+
+async def _coordinator_lookup(client: AIOKafkaClient, kind: int, name: str) -> Any:
+    """Who coordinates. What passes is raised as what all of aiokafka waits for and asks again."""
+    request = FindCoordinatorRequest(name, kind)
+    try:
+        answer = await first_answer([partial(client.send, node, request) for node in _willing(client)])
+        if answer.error_code:
+            error = for_code(answer.error_code)
+            raise error
+    except GroupCoordinatorNotAvailableError:
+        raise
+    except KafkaError as problem:
+        if not problem.retriable:
+            raise
+        raise NodeNotReadyError(f"no broker told who coordinates {name}: {problem!r}") from problem
+    return answer.coordinator_id
+
+
+async def _metadata_update(client: AIOKafkaClient, cluster: ClusterMetadata, topics: Collection[str] | None) -> bool:
+    request = MetadataRequest(list(topics) if topics else None)
+    known: list[Callable[[], Awaitable[Any]]] = [partial(client.send, node, request) for node in _willing(client)]
+    try:
+        answer = await first_answer([*known, *_configured(client, request)])
+    except (KafkaError, OSError, TimeoutError) as problem:
+        log.warning("no broker told its metadata: %r", problem)
+        cluster.failed_update(None)
+        return False
+    if not answer.brokers:  # a cluster that is just beginning
+        return False
+    cluster.update_metadata(answer)
+    if cluster is client.cluster:
+        _give_up_lost(client)
+    return True
+
+
+def _configured(client: AIOKafkaClient, request: MetadataRequest) -> Iterator[Callable[[], Awaitable[Any]]]:
+    """Asks each of the configured servers, on a connection for that alone."""
+
+    async def ask(host: str, port: int) -> Any:
+        connection = await create_conn(host, port, **_options(client))
+        try:
+            return await connection.send(request)
+        finally:
+            connection.close(reason=CloseReason.SHUTDOWN)
+
+    for host, port, _ in client.hosts:
+        yield partial(ask, host, port)
+
+
+def _options(client: AIOKafkaClient) -> dict[str, Any]:
+    """Of a connection, as the client itself makes them."""
+    names = ("client_id", "request_timeout_ms", "ssl_context", "security_protocol")
+    logins = ["mechanism", "plain_username", "plain_password", "oauth_token_provider"]
+    logins += ["kerberos_service_name", "kerberos_domain_name"]
+    return {name: getattr(client, f"_{name}") for name in (*names, *(f"sasl_{login}" for login in logins))}
+
+
+async def _bootstrap(client: AIOKafkaClient) -> None:
+    """Ask the configured servers for the cluster. Raises `KafkaConnectionError` if none of them answers."""
+    try:
+        answer = await first_answer(list(_configured(client, MetadataRequest([]))))
+    except (KafkaError, OSError, TimeoutError) as problem:
+        raise KafkaConnectionError(f"Unable to bootstrap from {client.hosts}: {problem!r}") from problem
+    client.cluster.update_metadata(answer)
+    if client._sync_task is None:  # noqa: SLF001 -- this is its own method
+        client._sync_task = asyncio.create_task(client._md_synchronizer())  # noqa: SLF001 -- likewise
+        client.looking = asyncio.create_task(_look(client))
+
+
+# Brokers that are gone
+
+
+async def _look(client: AIOKafkaClient) -> None:
+    """As long as a broker owes an answer ask the others, again and again, for who is there."""
+    while True:
+        await asyncio.sleep(LOOK_S)
+        if any(owes(connection) for connection in client._conns.values()):  # noqa: SLF001 -- nothing public has them
+            await client.force_metadata_update()
+
+
+def _give_up_lost(client: AIOKafkaClient) -> None:
+    """Close the connections to brokers that metadata name no more."""
+    there = {broker.nodeId for broker in client.cluster.brokers()}
+    lost = [key for key in client._conns if key[0] not in there]  # noqa: SLF001 -- nothing public has them
+    for node, group in lost:
+        log.info("broker %s is gone: what waits for its answers is sent elsewhere", node)
+        client._conns.pop((node, group)).close(reason=CloseReason.CONNECTION_BROKEN)  # noqa: SLF001 -- likewise
+
+
+def _closing(close: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    @wraps(close)
+    async def closed(client: AIOKafkaClient) -> None:
+        tasks = [*_making(client).values(), *filter(None, [client.__dict__.pop("looking", None)])]
+        for task in tasks:
+            task.cancel()
+        with contextlib.suppress(Exception):
+            await asyncio.gather(*tasks, return_exceptions=True)
+        await close(client)
+
+    return closed
+
+
+AIOKafkaConnection.asked_at = 0.0
+AIOKafkaConnection.send = _sent(AIOKafkaConnection.send)
+AIOKafkaConnection.connect = _made_in_time(AIOKafkaConnection.connect)
+AIOKafkaClient._get_conn = _side_by_side(AIOKafkaClient._get_conn)  # noqa: SLF001 -- what this file is for
+AIOKafkaClient._get_conn_lock = property(lambda _: asyncio.Lock())  # noqa: SLF001 -- one attempt at a time is enough
+AIOKafkaClient._metadata_update = _metadata_update  # noqa: SLF001 -- what this file is for
+AIOKafkaClient.coordinator_lookup = _coordinator_lookup
+AIOKafkaClient.bootstrap = _bootstrap
+AIOKafkaClient.close = _closing(AIOKafkaClient.close)
