@@ -1,6 +1,6 @@
 """How far back a replay has to start."""
 
-from tokenmill.session.low_water import LowWater
+from tokenmill.session.low_water import LowWater, Root
 
 
 def test_without_anything_alive_it_is_the_offset_itself() -> None:
@@ -66,3 +66,16 @@ def test_dead_roots_behind_a_living_one_take_no_memory() -> None:
         low_water.release(low_water.hold(low_water.root(offset)))
     assert low_water.at(5_000) == 0
     assert len(low_water._roots) == 1
+
+
+def test_roots_of_a_snapshot_are_taken_over_in_any_order() -> None:
+    """The oldest in use counts, and new ones come behind them."""
+    low_water = LowWater()
+    newest, oldest = Root(8), Root(3)
+    low_water.restore([low_water.hold(newest), low_water.hold(oldest)])
+    assert low_water.at(10) == 3
+    low_water.hold(low_water.root(10))
+    low_water.release(oldest)
+    assert low_water.at(11) == 8
+    low_water.release(newest)
+    assert low_water.at(11) == 10

@@ -18,6 +18,8 @@ _WITH_CALL = frozenset(get_args(Problem))
 _NOTHING_ASKED = Request()
 _UNSAID = MessageStart("", "")
 
+_encode = msgspec.json.Encoder().encode
+
 
 class Envelope:
     """What all events of one message and choice share, with the bytes of it that never change made once.
@@ -81,8 +83,7 @@ class Envelope:
 
 def _native_fields(conversation_id: str, message_id: str, choice: int) -> bytes:
     """`,"conversation_id":…,"message_id":…` and `,"choice":…` where it is not 0."""
-    fields = {"conversation_id": conversation_id, "message_id": message_id}
-    encoded = b"," + msgspec.json.encode(fields)[1:-1]
+    encoded = b',"conversation_id":%b,"message_id":%b' % (_encode(conversation_id), _encode(message_id))
     return encoded + b',"choice":%d' % choice if choice else encoded
 
 

@@ -9,7 +9,8 @@
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
 
 
 class Root:
@@ -35,6 +36,10 @@ class LowWater:
         if not self._roots or self._roots[-1].offset != offset:
             self._roots.append(Root(offset))
         return self._roots[-1]
+
+    def restore(self, roots: Iterable[Root]) -> None:
+        """Take over the roots of a snapshot, in any order; none was made before."""
+        self._roots.extend(sorted(roots, key=attrgetter("offset")))
 
     def hold(self, root: Root) -> Root:
         """One more depends on `root`."""

@@ -87,11 +87,12 @@ class Messages:
         self._set_alarm()
 
     def _take(self, message: Message, choice: Choice) -> None:
-        self._by_id[message.ident] = message
+        self._by_id[message.key, message.id] = message
         self._low_water.hold(choice.root)
-        used = self._grammars.get(choice.grammar.key)
+        grammar = choice.grammar
+        used = self._grammars.get(grammar.key)
         if used is None:
-            used = self._grammars[choice.grammar.key] = _Used(choice.grammar)
+            used = self._grammars[grammar.key] = _Used(grammar)
         used.choices += 1
         if choice.status != ENDED:
             self.count += 1
@@ -171,7 +172,8 @@ class Messages:
     def _weigh(self, choice: Choice) -> None:
         weight = choice.weight()
         held = choice.parser.memory if choice.parser is not None else 0
-        held += sum(getattr(state, "memory", 0) for state in choice.states)  # of dialects that keep the answer
+        if choice.states:
+            held += sum(getattr(state, "memory", 0) for state in choice.states)  # of dialects that keep the answer
         self._digest = self._digest + weight - choice.counted & _MASK
         self._held += held - choice.held
         choice.counted, choice.held = weight, held

@@ -282,10 +282,8 @@ class Partition:
         Raises `SnapshotError` if that can't be had: the bytes can't be read, or the snapshot is from after the mark, or
         from before something that was announced as lost because there was no snapshot.
         """
-        encoded, fields = snapshot
-        restored = Restored(settings, encoded)
+        restored = Restored(settings, *snapshot)
         restored.check((topic, number), mark)
-        yield from restored.read(fields)
         partition = cls(settings, topic, number, restored.meta.offset, low_water=restored.low_water)
         yield from partition._take_over(restored)
         return partition
@@ -293,7 +291,7 @@ class Partition:
     def _take_over(self, restored: Restored) -> Iterator[None]:
         meta = restored.meta
         self.time, self._history, self.log, self.epoch = meta.time, meta.history, meta.log, meta.epoch
-        yield from in_steps(self._messages.restore(restored.messages))
+        yield from in_steps(self._messages.restore(restored.messages()))
         for kept in restored.kept:
             self._intake.put(kept)
         if restored.meta.outputs == self._meta().outputs:

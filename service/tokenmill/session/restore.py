@@ -4,10 +4,9 @@ A partition may have a hundred thousand messages, which take a second or two. It
 threads meet a type for the first time, the library that decodes both crashes the process (msgspec 0.22).
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -17,13 +16,11 @@ from tokenmill.formats import compile_grammar
 from tokenmill.parser import Options, Parser
 from tokenmill.session.intake import Kept
 from tokenmill.session.log_id import LogId
-from tokenmill.session.low_water import LowWater
+from tokenmill.session.low_water import LowWater, Root
 from tokenmill.session.mark import Mark
 from tokenmill.session.message import LOST, OPEN, Choice, Message
 from tokenmill.session.settings import SessionSettings
 from tokenmill.session.snapshot import SCHEMA, ChoiceState, KeptState, MessageState, Meta
-
-T = TypeVar("T")
 
 STEP = 500
 """Messages of one step: some milliseconds, then others have their turn."""
@@ -34,14 +31,11 @@ _decode_kept = msgspec.msgpack.Decoder(KeptState).decode
 _decode_options = msgspec.msgpack.Decoder(Options).decode
 
 
-def in_steps(things: Iterable[T]) -> Generator[None, None, list[T]]:
-    """A list of things that take their time, with a pause after each step."""
-    found: list[T] = []
-    rest = iter(things)
-    while more := list(islice(rest, STEP)):
-        found += more
-        yield
-    return found
+def in_steps(things: Iterable[object]) -> Iterator[None]:
+    """Go through things that take their time to be had, with a pause after each step."""
+    for number, _ in enumerate(things, 1):
+        if not number % STEP:
+            yield
 
 
 @contextmanager
@@ -53,13 +47,22 @@ def _readable() -> Iterator[None]:
 
 
 class Restored:
-    """The content of a snapshot, once `read` is through. Everything raises `SnapshotError` if it can't be had."""
+    """The content of a snapshot. Everything raises `SnapshotError` if it can't be had."""
 
-    def __init__(self, settings: SessionSettings, meta: bytes) -> None:
+    def __init__(self, settings: SessionSettings, meta: bytes, fields: Mapping[bytes, bytes]) -> None:
         with _readable():
             self.meta = _read_meta(meta)
-            self._limits, self._traced = settings.limits, settings.traced
             self._states = _places_of_states(settings, self.meta)
+            kinds: dict[bytes, list[bytes]] = {b"g": [], b"m": [], b"k": []}
+            for name, value in fields.items():
+                kinds[name[:1]].append(value)
+            self._encoded = kinds[b"m"]
+            options = [_decode_options(value) for value in kinds[b"g"]]
+            grammars = [compile_grammar(each, settings.limits, traced=settings.traced) for each in options]
+            self._grammars = {grammar.key: grammar for grammar in grammars}
+            self.low_water = LowWater(self.meta.spans)
+            self._roots: dict[int, Root] = {}
+            self.kept = [self._kept(_decode_kept(value)) for value in kinds[b"k"]]
 
     def check(self, place: tuple[str, int], mark: Mark) -> None:
         """Whether it is of this topic and partition, and a replay leads from it to `mark`."""
@@ -71,25 +74,18 @@ class Restored:
         if not mark.unseen_until <= meta.offset <= mark.offset:
             raise SnapshotError(f"the snapshot is of offset {meta.offset}, which does not lead to {mark.offset}")
 
-    def read(self, fields: Mapping[bytes, bytes]) -> Iterator[None]:
-        """Read the fields, in steps."""
+    def messages(self) -> Iterator[Message]:
+        """Its messages, each made as it is asked for. Once there are no more, `low_water` has the roots of all."""
         with _readable():
-            yield from self._read(fields)
+            for value in self._encoded:
+                yield self._message(_decode_message(value))
+        self.low_water.restore(self._roots.values())
 
-    def _read(self, fields: Mapping[bytes, bytes]) -> Iterator[None]:
-        kinds: dict[bytes, list[bytes]] = {b"g": [], b"m": [], b"k": []}
-        for name, value in fields.items():
-            kinds[name[:1]].append(value)
-        options = [_decode_options(value) for value in kinds[b"g"]]
-        grammars = [compile_grammar(each, self._limits, traced=self._traced) for each in options]
-        self._grammars = {grammar.key: grammar for grammar in grammars}
-        messages = yield from in_steps(map(_decode_message, kinds[b"m"]))
-        kept = [_decode_kept(value) for value in kinds[b"k"]]
-        offsets = {choice.root for message in messages for choice in message.choices} | {state.root for state in kept}
-        self.low_water = LowWater(self.meta.spans)
-        self._roots = {offset: self.low_water.root(offset) for offset in sorted(offsets)}
-        self.kept = [self._kept(state) for state in kept]
-        self.messages = yield from in_steps(map(self._message, messages))
+    def _root(self, offset: int) -> Root:
+        root = self._roots.get(offset)
+        if root is None:
+            root = self._roots[offset] = Root(offset)
+        return root
 
     def _message(self, state: MessageState) -> Message:
         message = Message(state.key, state.key.decode(), state.id, named=state.named)
@@ -106,8 +102,9 @@ class Restored:
             state.created,
             grammar.message_start,
         )
-        choice = Choice(message.key, self._roots[state.root], state.first, grammar, envelope)
-        choice.opened_header = ("tm-opened", b"%d" % state.opened)
+        choice = Choice(message.key, self._root(state.root), state.first, grammar, envelope)
+        if state.opened != state.created:
+            choice.opened_header = ("tm-opened", b"%d" % state.opened)
         choice.status, choice.announced = state.status, state.status == LOST
         choice.opener, choice.pinned, choice.ended = state.opener, state.pinned, state.ended
         choice.position, choice.seq = state.position, state.seq
@@ -127,7 +124,7 @@ class Restored:
 
     def _kept(self, state: KeptState) -> Kept:
         place = (state.codec, state.key, state.stream)
-        return Kept(place, state.state, self._roots[state.root], state.last, state.message_id)
+        return Kept(place, state.state, self._root(state.root), state.last, state.message_id)
 
 
 def log_of(meta: bytes) -> LogId:
