@@ -48,7 +48,7 @@ def test_medians_are_told() -> None:
     """Of the ratios for replays: what is slow in one round is so for both."""
     replays = [Replayed(10.0, 30.0), Replayed(100.0, 200.0), Replayed(50.0, 250.0)]
     report = Recovery(4, 100, 150.0, [1.0, 3.0, 2.0], 1_000, replays)
-    assert (report.restore_rate, report.replay_ratio) == (2.0, 3.0)
+    assert (report.restore_rate, report.silent_rate, report.replay_ratio) == (2.0, 200.0, 3.0)
 
 
 def test_a_restore_from_elsewhere_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ def test_both_ways_are_told_beside_their_budgets() -> None:
     assert table.rows[0] == ("open messages a second, from Redis", "60,000", "70,000")
     assert table.rows[2] == ("records a second, silently", "25", "50")
     assert [str(finding) for finding in telling.findings[:3]] == [
-        "65,000 open messages a second from Redis (budget: at least 50,000)",
+        "65,000 open messages a second from Redis (budget: at least 100,000)",
         "151 bytes of snapshot for each (budget: at most 512)",
-        "a silent replay has 2.5 times the live rate (budget: at least 2)",
+        "38 records a second by a silent replay, 2.5 times the live rate (budget: at least 200,000, or 4 times)",
     ]

@@ -109,7 +109,7 @@ def test_rounds_are_told_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "recovery",
             "records a second, silently 25,000",
-            "a silent replay has 2.5 times the live rate (budget: at least",
+            "25,000 records a second by a silent replay, 2.5 times the live rate (budget: at least",
         ),
         (
             "front",
@@ -142,7 +142,7 @@ def test_results_are_also_one_json_object() -> None:
     assert pipeline["runs"][AT_LEAST_ONCE][0]["records_per_s"] == 60_000.0
     assert {"python", "aiokafka"} <= pipeline["conditions"].keys()
     recovery = msgspec.json.decode(CliRunner().invoke(command, ["recovery", "--json"]).stdout)
-    assert (recovery["restore_rate"], recovery["replay_ratio"]) == (60_000.0, 2.5)
+    assert [recovery[name] for name in ("restore_rate", "silent_rate", "replay_ratio")] == [60_000.0, 25_000.0, 2.5]
     front = msgspec.json.decode(CliRunner().invoke(command, ["front", "--json"]).stdout)
     assert front["ratios"] == [0.9]
     memory = msgspec.json.decode(CliRunner().invoke(command, ["memory", "--json"]).stdout)

@@ -98,6 +98,11 @@ class Recovery(msgspec.Struct, frozen=True):
         return median(self.restored_per_s)
 
     @property
+    def silent_rate(self) -> float:
+        """Median, in records a second."""
+        return median(each.silent_per_s for each in self.replays)
+
+    @property
     def replay_ratio(self) -> float:
         """How many times the live rate a silent replay has: the median of the rounds, each for itself."""
         return median_ratio([each.silent_per_s for each in self.replays], [each.live_per_s for each in self.replays])

@@ -149,7 +149,7 @@ def recovery(
     quiet_kafka()
     with steps((bootstrap is None) + 2 + 2 * rounds) as progress:
         report = run_recovery(bootstrap=bootstrap, messages=messages, records=records, rounds=rounds, progress=progress)
-    derived = {"restore_rate": report.restore_rate, "replay_ratio": report.replay_ratio}
+    derived = {name: getattr(report, name) for name in ("restore_rate", "silent_rate", "replay_ratio")}
     _tell(recovery_telling(report), report, derived, target=target, as_json=as_json)
 
 
