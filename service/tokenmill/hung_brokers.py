@@ -148,7 +148,9 @@ def _side_by_side(get: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
         if (node, group) not in making:
             task = making[node, group] = asyncio.ensure_future(get(client, node, group=group, **options))
             task.add_done_callback(lambda _: making.pop((node, group), None))
-        return await asyncio.shield(making[node, group])
+        attempt = making[node, group]
+        await asyncio.wait([attempt])
+        return None if attempt.cancelled() else attempt.result()
 
     return got
 
@@ -244,17 +246,21 @@ async def _look(client: AIOKafkaClient) -> None:
     """As long as a broker owes an answer ask the others, again and again, for who is there."""
     while True:
         await asyncio.sleep(LOOK_S)
-        if any(owes(connection) for connection in client._conns.values()):  # noqa: SLF001 -- nothing public has them
+        # A connection that is still being made is owed the answer to its first question.
+        if _making(client) or any(map(owes, client._conns.values())):  # noqa: SLF001 -- nothing public has them
             await client.force_metadata_update()
 
 
 def _give_up_lost(client: AIOKafkaClient) -> None:
-    """Close the connections to brokers that metadata name no more."""
+    """Let go of the connections, and of those being made, to brokers that metadata name no more."""
     there = {broker.nodeId for broker in client.cluster.brokers()}
-    lost = [key for key in client._conns if key[0] not in there]  # noqa: SLF001 -- nothing public has them
-    for node, group in lost:
-        log.info("broker %s is gone: what waits for its answers is sent elsewhere", node)
-        client._conns.pop((node, group)).close(reason=CloseReason.CONNECTION_BROKEN)  # noqa: SLF001 -- likewise
+    for (node, _), attempt in list(_making(client).items()):
+        if node not in there:
+            attempt.cancel()
+    for node, group in list(client._conns):  # noqa: SLF001 -- nothing public has them
+        if node not in there:
+            log.info("broker %s is gone: what waits for its answers is sent elsewhere", node)
+            client._conns.pop((node, group)).close(reason=CloseReason.CONNECTION_BROKEN)  # noqa: SLF001 -- likewise
 
 
 def _closing(close: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:

@@ -53,6 +53,8 @@ class Transaction:
         self._seconds = seconds
         self._failed = failed
         self._closed = False
+        self._awaited = ""
+        """What the end of a transaction waits for."""
 
     async def open(self) -> int:
         """Fence whoever had the id before; answers an epoch that grows with each opening.
@@ -102,11 +104,14 @@ class Transaction:
 
         Raises `FatalError`: it may or may not be committed then, and the next owner will see which.
         """
+        self._awaited = "its records"
         try:
             async with asyncio.timeout(self._seconds):
                 await acknowledged()
                 producer = self.client
+                self._awaited = "its offset"
                 await producer.send_offsets_to_transaction({place: offset}, self._group_id)
+                self._awaited = "its end"
                 await producer.commit_transaction()
                 await producer.begin_transaction()
         except Exception as problem:  # also assertions: the client's way to say that it is in another state
@@ -124,5 +129,6 @@ class Transaction:
             return problem
         if isinstance(problem, ProducerFenced):
             return FatalError(f"{self.name} is fenced: another worker has the partition, or the transaction timed out")
-        why = f"not over within {self._seconds:g} s" if isinstance(problem, TimeoutError) else repr(problem)
+        late = f"not over within {self._seconds:g} s: the broker did not acknowledge {self._awaited}"
+        why = late if isinstance(problem, TimeoutError) else repr(problem)
         return FatalError(f"a transaction of {self.name} failed: {why}")
