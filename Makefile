@@ -19,6 +19,7 @@ FUZZ_ARGS ?=
 AUDIT_ARGS ?=
 PIP_AUDIT := 2.10.0
 CHAOS_ARGS ?=
+BENCH_GUARD_ARGS ?=
 
 .PHONY: help
 help: ## This list
@@ -129,6 +130,10 @@ bench: $(INSTALLED) ## The benchmarks, each beside its reference
 	$(BIN)/tokenmill bench gateway
 	$(BIN)/tokenmill bench front
 	$(BIN)/tokenmill bench tools
+
+.PHONY: bench-guard
+bench-guard: $(INSTALLED) ## Processor time beside what is kept; more: make bench-guard BENCH_GUARD_ARGS="--kafka --write"
+	@$(BIN)/tokenmill bench guard $(BENCH_GUARD_ARGS)
 
 .PHONY: install
 install: $(INSTALLED) $(JUDGES_INSTALLED) ## .venv with tokenmill and everything for development

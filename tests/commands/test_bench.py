@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tokenmill.bench.agent import StreamingCost
+from tokenmill.bench.conditions import processor
 from tokenmill.bench.dialects import DialectCost
 from tokenmill.bench.front_report import LOADS, Compared, Side, Stops
 from tokenmill.bench.front_report import Report as FrontReport
@@ -77,7 +78,7 @@ def test_the_page_of_the_documentation_is_written_on_demand(tmp_path: Path) -> N
     assert CliRunner().invoke(command, ["parser", "--write", str(target)]).exit_code == 0
     text = target.read_text(encoding="utf-8")
     assert "| json_call | hermes | a file | 6.1 | 1.01 |" in text
-    assert f"| processors | {os.cpu_count()} of {bench.processor()} |" in text
+    assert f"| processors | {os.cpu_count()} of {processor()} |" in text
 
 
 def test_rounds_are_told_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +128,7 @@ def test_the_service_s_benchmarks_print_tables_and_findings(name: str, row: str,
     page = target.read_text(encoding="utf-8")
     for text in (printed, page):
         assert finding in text
-        assert bench.processor() in text
+        assert processor() in text
     assert f"Written by `tokenmill bench {name} " in page
 
 

@@ -25,6 +25,8 @@ CALL_CHARS = 160
 SHAPE_MESSAGES = 50
 """From so many whole messages the mean number and size of outputs is taken."""
 
+STARTED_MS = 1_760_000_000_000
+
 
 class Load(msgspec.Struct, frozen=True):
     """So many records, spread over conversations and partitions."""
@@ -73,12 +75,13 @@ def shape_of(settings: SessionSettings) -> Shape:
     """Run some whole messages through a partition and measure what comes out."""
     partition = Partition(settings, "tokens", 0)
     out: list[Output] = []
-    partition.process(_whole_messages(), out)
+    partition.process(whole_messages(SHAPE_MESSAGES), out)
     size = sum(len(one.value or b"") + sum(len(name) + len(value) for name, value in one.headers) for one in out)
     return Shape(len(out) / partition.offset, size / len(out))
 
 
-def _whole_messages() -> Iterator[InputRecord]:
-    for number in range(SHAPE_MESSAGES * MESSAGE_CHUNKS):
-        step, conversation = divmod(number, SHAPE_MESSAGES)
-        yield InputRecord("tokens", 0, number, 1_760_000_000_000, b"conversation-0-%d" % conversation, _VALUES[step])
+def whole_messages(count: int) -> Iterator[InputRecord]:
+    """The records of so many messages that begin and end together, all on one partition."""
+    for number in range(count * MESSAGE_CHUNKS):
+        step, conversation = divmod(number, count)
+        yield InputRecord("tokens", 0, number, STARTED_MS, b"conversation-0-%d" % conversation, _VALUES[step])

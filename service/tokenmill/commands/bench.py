@@ -1,9 +1,6 @@
 """`tokenmill bench`."""
 
-import os
-import platform
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +9,7 @@ import msgspec
 from rich.console import Console
 
 from tokenmill.bench.agent import StreamingCost, run_agent
+from tokenmill.bench.conditions import conditions
 from tokenmill.bench.dialects import DialectCost, run_dialects
 from tokenmill.bench.front import run_front_bench
 from tokenmill.bench.front_report import LOADS as FRONT_LOADS
@@ -31,6 +29,7 @@ from tokenmill.bench.recovery import run_recovery
 from tokenmill.bench.recovery_telling import recovery_telling
 from tokenmill.bench.stand import SIDES
 from tokenmill.bench.telling import Telling
+from tokenmill.commands.bench_guard import guard
 from tokenmill.commands.settings import need_tools, quiet_kafka
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.progress import steps
@@ -40,9 +39,6 @@ Option = TypeVar("Option", bound=Callable[..., object])
 
 DERIVED = ("worker_share", "exactly_once_share", "latency_ratio", "added_ms")
 """Of the pipeline's figures, those with a budget."""
-
-PACKAGES = ("tokenmill", "aiokafka", "msgspec", "redis", "uvloop")
-"""Their versions are part of a result."""
 
 
 @click.group()
@@ -222,22 +218,7 @@ def tools(*, calls: int, rounds: int, target: Path | None, as_json: bool) -> Non
     _tell(tools_telling(report), report, {"ratio": report.ratio}, target=target, as_json=as_json)
 
 
-def conditions() -> dict[str, str]:
-    """What the figures depend on besides the code."""
-    return {
-        "python": platform.python_version(),
-        "processors": f"{os.cpu_count()} of {processor()}",
-        "load average afterwards": ", ".join(f"{load:.1f}" for load in os.getloadavg()),
-        **{package: version(package) for package in PACKAGES},
-    }
-
-
-def processor() -> str:
-    """The processor by its maker's name where the system tells it, else its architecture."""
-    known = Path("/proc/cpuinfo")
-    lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
-    names = (value.strip() for key, _, value in (line.partition(":") for line in lines) if key.strip() == "model name")
-    return next(names, platform.machine())
+command.add_command(guard)
 
 
 def _tell(

@@ -1,0 +1,27 @@
+"""What the figures of a benchmark depend on besides the code."""
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+PACKAGES = ("tokenmill", "aiokafka", "msgspec", "redis", "uvloop")
+"""Their versions are part of a result."""
+
+
+def conditions() -> dict[str, str]:
+    """What the figures depend on besides the code."""
+    return {
+        "python": platform.python_version(),
+        "processors": f"{os.cpu_count()} of {processor()}",
+        "load average afterwards": ", ".join(f"{load:.1f}" for load in os.getloadavg()),
+        **{package: version(package) for package in PACKAGES},
+    }
+
+
+def processor() -> str:
+    """The processor by its maker's name where the system tells it, else its architecture."""
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
+    names = (value.strip() for key, _, value in (line.partition(":") for line in lines) if key.strip() == "model name")
+    return next(names, platform.machine())

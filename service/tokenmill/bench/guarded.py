@@ -1,0 +1,170 @@
+"""What `bench guard` keeps figures of: the parser, a partition's records, dialects, snapshots. None needs a server.
+
+What is told is processor time beside that of a reference. *Loops* are those of `bench parser`; a *bare record* is a
+record's JSON read, its fields written again, and the bytes kept: no worker can do less. Each turn is so long, some
+milliseconds to some dozen, that it is more than noise.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from tokenmill.bench.dialects import encode, events_of, grammar_for
+from tokenmill.bench.load import STARTED_MS, whole_messages
+from tokenmill.bench.parser import LIMITS, LOOPS, NATIVE, Subject, native_deltas, parse, reference_loop, subjects
+from tokenmill.bench.recovery import OpenMessages
+from tokenmill.bench.texts import TOOLS, chunks_of
+from tokenmill.dialects import find_dialect
+from tokenmill.formats import compile_grammar
+from tokenmill.parser import Options, Parser, read_options
+from tokenmill.records import InputRecord, Output
+from tokenmill.session import Mark, OutputSpec, Partition, SessionSettings, SnapshotWrite
+
+CHARS = 10_000
+"""Of a text that is parsed: what `bench parser` has in its second column."""
+
+AGAIN = 4
+"""How often it is parsed in a turn."""
+
+TEXTS = (
+    ("none", "plain text"),
+    ("none", "text with signs"),
+    ("json_call", "a file"),
+    ("json_array", "a file"),
+    ("params", "a file"),
+    ("pairs", "code with tags"),
+    ("pycalls", "a file"),
+    (NATIVE, "a file"),
+)
+"""Of the texts of `bench parser`, by grammar: one of each kind of work that a parser has."""
+
+DIALECTS = ("native", "openai", "anthropic")
+
+DIALECT_MESSAGES = 40
+
+BARE = 4
+"""How often the bare records are gone through in a turn."""
+
+MESSAGES = 20
+"""Whole ones, in the batch of records that a partition gets."""
+
+OPEN = 2_000
+"""Messages of the partition of which snapshots are taken."""
+
+SETTINGS = SessionSettings(
+    defaults=Options(format="hermes"),
+    outputs=(
+        OutputSpec("events"),
+        OutputSpec("tool-calls", events=frozenset({"tool-call", "finish"}), for_runners=True),
+    ),
+)
+
+_read, _write = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
+
+
+class Guarded(NamedTuple):
+    """One thing of which a figure is kept."""
+
+    name: str
+    unit: str
+    """What the figure counts."""
+    run: Callable[[], object]
+    units: int
+    """Chunks, records, events or messages of a turn."""
+    reference: Callable[[], object]
+    references: int
+    """Chunks or records of the reference's turn."""
+
+
+def guarded() -> Iterator[Guarded]:
+    """All of it, ready to run."""
+    chosen = {(subject.grammar, subject.text): subject for subject in subjects()}
+    for text in TEXTS:
+        yield _parsing(chosen[text])
+    records = list(whole_messages(MESSAGES))
+    yield _per_record("records live", lambda: live(records), len(records))
+    yield _per_record("records silently", lambda: silent(records), len(records))
+    for name in DIALECTS:
+        yield _dialect(name)
+    partition = opened(OPEN)
+    mark, snapshot = partition.mark(), partition.changes(full=True)
+    yield _per_record("messages to a snapshot", lambda: partition.changes(full=True), OPEN)
+    yield _per_record("messages from a snapshot", lambda: restored(mark, snapshot), OPEN)
+
+
+def bare_records(values: list[bytes]) -> list[bytes]:
+    """The reference of what a partition does."""
+    kept: list[bytes] = []
+    for value in values:
+        kept.append(_write(_read(value)))  # noqa: PERF401 -- an append for each, as for outputs
+    return kept
+
+
+def live(records: list[InputRecord]) -> list[Output]:
+    """A new partition gets the records."""
+    out: list[Output] = []
+    Partition(SETTINGS, "tokens", 0).process(records, out)
+    return out
+
+
+def silent(records: list[InputRecord]) -> Partition:
+    """A new partition reads them again."""
+    partition = Partition(SETTINGS, "tokens", 0)
+    partition.begin_replay(Mark(len(records), 0, SETTINGS.fingerprint()), lossy=False)
+    partition.process(records, [])
+    return partition
+
+
+def opened(messages: int) -> Partition:
+    """A partition with so many open messages, those of `bench recovery`."""
+    partition = Partition(SETTINGS, "tokens", 0)
+    for _, key, value in OpenMessages.of(messages):
+        partition.process([InputRecord("tokens", 0, partition.offset, STARTED_MS, key, value)], [])
+    return partition
+
+
+def restored(mark: Mark, snapshot: SnapshotWrite) -> Partition:
+    """The partition that a snapshot is of, made again."""
+    steps = Partition.restoring(SETTINGS, "tokens", 0, mark, (snapshot.meta, snapshot.changed))
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            partition: Partition = end.value
+            return partition
+
+
+def _parsing(subject: Subject) -> Guarded:
+    grammar = compile_grammar(read_options({"format": subject.format, "tools": TOOLS}), LIMITS)
+    chunks = chunks_of(subject.make(CHARS))
+    fed, feed = (native_deltas(chunks), Parser.tool_calls) if subject.native else (chunks, Parser.feed)
+    return Guarded(
+        f"{subject.format}: {NATIVE if subject.native else subject.text}",
+        "loops a chunk",
+        lambda: [parse(grammar, fed, feed) for _ in range(AGAIN)],
+        AGAIN * len(chunks),
+        lambda: [reference_loop(chunks) for _ in range(AGAIN * LOOPS)],
+        AGAIN * LOOPS * len(chunks),
+    )
+
+
+def _dialect(name: str) -> Guarded:
+    dialect = find_dialect(name)
+    grammar = grammar_for(dialect)
+    events = events_of(grammar)
+    chunks = ["text"] * len(events) * DIALECT_MESSAGES
+    return Guarded(
+        f"dialect {name}",
+        "loops an event",
+        lambda: encode(dialect, grammar, events, DIALECT_MESSAGES),
+        len(chunks),
+        lambda: [reference_loop(chunks) for _ in range(LOOPS)],
+        LOOPS * len(chunks),
+    )
+
+
+def _per_record(name: str, run: Callable[[], object], units: int) -> Guarded:
+    values = [record.value or b"" for record in whole_messages(MESSAGES)] * BARE
+    unit = f"bare records a {'message' if name.startswith('messages') else 'record'}"
+    return Guarded(name, unit, run, units, lambda: bare_records(values), len(values))

@@ -1,0 +1,37 @@
+"""`tokenmill bench guard`."""
+
+import click
+
+from tokenmill.bench.conditions import conditions
+from tokenmill.bench.guard import KEPT, run_guard, write_guard
+from tokenmill.bench.guard_telling import guard_sentence, guard_table
+from tokenmill.commands.settings import quiet_kafka
+from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.progress import steps
+from tokenmill.terminal.tables import print_table
+
+FIGURES = 15
+"""About so many are measured: how far the bar goes."""
+
+
+@click.command("guard")
+@click.option("--rounds", type=click.IntRange(1), default=25, show_default=True, help="Of these the median counts.")
+@click.option("--kafka", is_flag=True, help="Also whole workers on a real Kafka, a minute (java and mvn needed).")
+@click.option("--write", is_flag=True, help="Keep what is measured, in a checkout, instead of judging it.")
+def guard(*, rounds: int, kafka: bool, write: bool) -> None:
+    """Measure the processor time of what each record passes through, beside the figures that are kept. Some seconds.
+
+    The references: the loop of `bench parser`, a bare record, whose JSON is read and written again, and for whole
+    workers a pass-through. Exits with 1 where something costs more than it did.
+    """
+    quiet_kafka()
+    with steps(FIGURES) as progress:
+        found = (write_guard if write else run_guard)(rounds=rounds, kafka=kafka, progress=progress)
+    console, table = Terminal(), guard_table(found)
+    print_table(console, table.columns, table.rows, right=3)
+    console.print(guard_sentence(found), soft_wrap=True)
+    console.print("  ".join(f"{name} {value}" for name, value in conditions().items()), style="dim", soft_wrap=True)
+    if write:
+        console.print(f"written to {KEPT}", soft_wrap=True)
+    elif problems := found.problems:
+        raise click.ClickException("; ".join(problems))
