@@ -1,4 +1,7 @@
-"""A run of faults: `python -m tests.chaos`, or `make chaos`. Exit code 1 if anything is wrong."""
+"""A run of faults, and then the loss of a broker of three: `python -m tests.chaos`, or `make chaos`.
+
+Exit code 1 if anything is wrong.
+"""
 
 import argparse
 import asyncio
@@ -7,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.chaos import failover
 from tests.chaos.run import Options, run
 from tokenmill.worker.engine import DELIVERIES
 
@@ -26,10 +30,11 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="tokenmill-chaos-") as folder:
             chosen = Options(delivery, options.seed, 60 * options.minutes)
             report = asyncio.run(run(chosen, (options.keep or Path(folder)) / delivery))
-        print(report.markdown())  # noqa: T201 -- it talks to people
+            lost = [asyncio.run(failover.run(delivery, fault, Path(folder) / fault)) for fault in failover.FAULTS]
+        print(report.markdown(), *(recovery.row() for recovery in lost), sep="\n")  # noqa: T201 -- it talks to people
         for path in options.report:
             report.write(path.with_stem(f"{path.stem}-{delivery}"))
-        passed = passed and report.passed
+        passed = passed and report.passed and all(recovery.passed for recovery in lost)
     return 0 if passed else 1
 
 

@@ -1,0 +1,223 @@
+"""One of three brokers is lost; how long until what is sent from then on is read, as events and by a plain client.
+
+Records count when two brokers have them. A fault strikes one broker in one way, and is over after a while:
+
+kill         the process is gone, and is started again
+freeze       it hangs: connections stay, and nothing is answered
+coordinator  it hangs, and it is the one that the group of the workers is kept by
+
+The plain client writes the input and reads it again (`plain_client`), so what nobody could have written counts for
+both. Afterwards the outputs are the oracle's.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import msgspec
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import NewTopic
+
+from tests.chaos import plain_client
+from tests.chaos.crew import Crew
+from tests.chaos.run import SETTINGS
+from tests.support.stage import Stage, until, without_repeats
+from tests.support.topics import admin_of, known
+from tokenmill.kafka import deadline, stopped
+from tokenmill.servers import KafkaCluster, RedisServer
+
+FAULTS = ("kill", "freeze", "coordinator")
+
+PARTITIONS = 6
+
+SESSION_MS = 9_000
+"""Without a sign of life, until the cluster takes a broker for dead: Kafka's default."""
+
+BROKERS = {
+    "broker.session.timeout.ms": str(SESSION_MS),
+    "offsets.topic.num.partitions": str(PARTITIONS),
+    "transaction.state.log.num.partitions": str(PARTITIONS),
+    "request.timeout.ms": "5000",  # so long a transaction's end waits for a broker that hangs; 30 s by default
+}
+
+HELD_S = 40.0
+"""A fault lasts so long: longer than anybody should need to go on without the broker."""
+
+BACK_S = 60.0
+"""For everybody to go on once it is over, on a busy machine."""
+
+
+BUDGET_S = 10.0
+"""For the events of a partition, above what the plain client needs, or the cluster to take a broker for dead."""
+
+
+class Recovery(msgspec.Struct, kw_only=True):
+    """Of one fault. Seconds by partition, from the fault until a record came that was sent after it."""
+
+    delivery: str
+    fault: str
+    plain: dict[int, float]
+    events: dict[int, float]
+    ended: list[str]
+    """Of each worker that ended by itself: why."""
+    wrong: list[str]
+    """Topics and partitions whose outputs are not the oracle's."""
+
+    @property
+    def later(self) -> float:
+        """By how much the events of a partition came later, at most, than the plain client, or the cluster, allows."""
+        return max(self.events[number] - max(plain, SESSION_MS / 1000) for number, plain in self.plain.items())
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong, and nobody waits for too long."""
+        return not self.wrong and self.later <= BUDGET_S
+
+    def row(self) -> str:
+        """Of a table."""
+        plain, events = (
+            f"{min(each.values()):.1f} to {max(each.values()):.1f} s" for each in (self.plain, self.events)
+        )
+        ends = f"ended: {'; '.join(self.ended) or 'none'}; wrong: {', '.join(self.wrong) or 'none'}"
+        return f"{self.delivery}, {self.fault}: back after {plain} for a plain client, {events} for events; {ends}"
+
+
+class Replicated(Stage):
+    """Topics that all brokers hold, led by each of them in turn."""
+
+    async def make_topics(self, **configs: str) -> None:  # noqa: ARG002 -- none are asked for
+        """Those of a worker."""
+        names = [getattr(self.topics, key) for key in ("tokens", "events", "tool_calls", "dlq")]
+        async with admin_of(self.bootstrap) as admin:
+            await admin.create_topics([NewTopic(name, self.partitions, 3) for name in names])
+            await known(admin, names)
+
+
+class Arrivals:
+    """When events came: by partition, when their input was sent and when a reader of what is committed had them."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, float, float]] = []
+
+    async def read(self, bootstrap: str, topic: str) -> None:
+        """Until it is cancelled."""
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=bootstrap, isolation_level="read_committed", auto_offset_reset="earliest"
+        )
+        await deadline(consumer.start(), "start a reader", BACK_S)
+        consumer.assign([TopicPartition(topic, number) for number in range(PARTITIONS)])
+        try:
+            while True:
+                found = await consumer.getmany(timeout_ms=200)
+                now = time.time()
+                self.seen += [(tp.partition, each.timestamp / 1000, now) for tp in found for each in found[tp]]
+        finally:
+            await stopped(consumer)
+
+
+def recovered(seen: Iterable[tuple[int, float, float]], since: float) -> dict[int, float]:
+    """Seconds from then until the first came that was sent afterwards, by partition."""
+    first: dict[int, float] = {}
+    for number, sent, came in seen:
+        if sent > since:
+            first.setdefault(number, round(came - since, 1))
+    return first
+
+
+@contextmanager
+def plain(stage: Stage, path: Path) -> "Iterator[subprocess.Popen[bytes]]":
+    """The plain client at work."""
+    arguments = [stage.bootstrap, stage.topics.tokens, str(PARTITIONS), str(path)]
+    process = subprocess.Popen([sys.executable, plain_client.__file__, *arguments], stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def noted(path: Path) -> list[tuple[int, float, float]]:
+    """What the plain client has read."""
+    return [tuple(json.loads(line)) for line in path.read_text().splitlines() if line.endswith("]")]
+
+
+async def run(delivery: str, fault: str, folder: Path) -> Recovery:
+    """One fault, from the start of everything to its end."""
+    with KafkaCluster(folder / "kafka", settings=BROKERS) as cluster, RedisServer(folder / "redis") as redis:
+        async with Replicated(folder, cluster.bootstrap, "failover", redis.url, PARTITIONS) as stage:
+            for section, values in SETTINGS.items():
+                stage.settings[section] |= values
+            # Who waits too long is told so by a record of a worker's; those here are all the plain client's.
+            stage.settings["worker"] |= {"delivery": delivery, "idle_timeout_s": 600}
+            async with Crew(stage) as crew:
+                return await _struck(stage, crew, cluster, fault)
+
+
+async def _struck(stage: Stage, crew: Crew, cluster: KafkaCluster, fault: str) -> Recovery:
+    path, arrivals = stage.folder / "plain.jsonl", Arrivals()
+    reading = asyncio.create_task(arrivals.read(stage.bootstrap, stage.topics.events))
+    try:
+        with plain(stage, path):
+            async with asyncio.timeout(BACK_S):
+                await _all_since(path, arrivals, time.time())
+            began = time.time()
+            async with _fault(stage, cluster, fault):
+                await asyncio.sleep(HELD_S)  # it is not over sooner
+            await _all_since(path, arrivals, began)
+            await _all_since(path, arrivals, time.time())
+        await until(stage.caught_up, "no lag", BACK_S)
+        ended = [life.last_words() for life in crew.lives if life.ended_at]
+        await crew.stop()
+        wrong = await _differences(stage)
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    return Recovery(
+        delivery=stage.settings["worker"]["delivery"],
+        fault=fault,
+        plain=recovered(noted(path), began),
+        events=recovered(arrivals.seen, began),
+        ended=ended,
+        wrong=wrong,
+    )
+
+
+async def _all_since(path: Path, arrivals: Arrivals, since: float) -> None:
+    def all_there() -> bool:
+        both = (noted(path) if path.exists() else [], arrivals.seen)
+        return all(len(recovered(seen, since)) == PARTITIONS for seen in both)
+
+    await until(all_there, "records of all partitions, plain and as events", BACK_S)
+
+
+@asynccontextmanager
+async def _fault(stage: Stage, cluster: KafkaCluster, fault: str) -> AsyncIterator[None]:
+    async with admin_of(stage.bootstrap) as admin:
+        coordinator = await admin.find_coordinator(stage.group)
+    node = coordinator if fault == "coordinator" else next(node for node in cluster.brokers if node != coordinator)
+    broker = cluster.brokers[node]
+    if fault == "kill":
+        broker.kill()
+        yield
+        await asyncio.to_thread(broker.start)
+    else:
+        broker.freeze()
+        try:
+            yield
+        finally:
+            broker.thaw()
+
+
+async def _differences(stage: Stage) -> list[str]:
+    expected, found = await stage.expected(), await stage.found()
+    if stage.settings["worker"]["delivery"] == "at-least-once":
+        found = {place: without_repeats(contents) for place, contents in found.items()}
+    places = sorted({*expected, *found})
+    return [
+        f"{topic}/{number}" for topic, number in places if expected.get((topic, number)) != found.get((topic, number))
+    ]
