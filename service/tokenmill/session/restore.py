@@ -1,6 +1,6 @@
 """From a snapshot back to what it was made of, in steps.
 
-A partition may have a hundred thousand messages, which take a second or two. It is not for a thread to do: where two
+A partition may have a hundred thousand messages, which take a second. It is not for a thread to do: where two
 threads meet a type for the first time, the library that decodes both crashes the process (msgspec 0.22).
 """
 
@@ -112,7 +112,8 @@ class Restored:
         choice.trace_context = state.trace_context
         if state.status == OPEN:
             choice.parser = Parser.of_state(grammar, state.parser)
-            choice.states = self._dialect_states(state.states)
+            if self._states:
+                choice.states = self._dialect_states(state.states)
         return choice
 
     def _dialect_states(self, encoded: list[bytes]) -> tuple[Any, ...]:
