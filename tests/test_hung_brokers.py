@@ -182,7 +182,26 @@ async def test_a_broker_that_is_named_no_more_is_given_up(kafka: str) -> None:
         assert await client.force_metadata_update()
         with pytest.raises(KafkaConnectionError, match="closed"):
             await waiting
-        assert (77, 0) not in client._conns
+        assert not connection.connected()
+        assert not await client.ready(77)
+
+
+@pytest.mark.integration
+async def test_a_request_may_time_out_just_when_its_broker_is_given_up(kafka: str) -> None:
+    """It fails as a request does; another error would end the client's tasks."""
+    async with client_of(kafka) as client:
+        node = client.get_random_node()
+        assert await client.ready(node)
+        connection = client._conns[node, 0]
+        connection._read_task.cancel()  # its answers are not heard
+        asked = asyncio.create_task(client.send(node, MetadataRequest([])))
+        await until(lambda: connection._requests, "it is asked")
+        [(_, _, answer)] = connection._requests
+        answer.set_exception(TimeoutError())
+        client.cluster._brokers.clear()
+        hung_brokers._give_up_lost(client)
+        with pytest.raises(RequestTimedOutError):
+            await asked
 
 
 @pytest.mark.integration

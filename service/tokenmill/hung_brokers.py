@@ -13,7 +13,6 @@ asks one broker at random, waits for all of the request's time-out, and makes no
 """
 
 import asyncio
-import contextlib
 import logging
 import random
 import time
@@ -257,10 +256,11 @@ def _give_up_lost(client: AIOKafkaClient) -> None:
     for (node, _), attempt in list(_making(client).items()):
         if node not in there:
             attempt.cancel()
-    for node, group in list(client._conns):  # noqa: SLF001 -- nothing public has them
-        if node not in there:
+    # They stay where the client looks for them: requests that end just now find a closed connection, and not none.
+    for (node, _), connection in list(client._conns.items()):  # noqa: SLF001 -- nothing public has them
+        if node not in there and connection.connected():
             log.info("broker %s is gone: what waits for its answers is sent elsewhere", node)
-            client._conns.pop((node, group)).close(reason=CloseReason.CONNECTION_BROKEN)  # noqa: SLF001 -- likewise
+            connection.close(reason=CloseReason.CONNECTION_BROKEN)
 
 
 def _closing(close: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
@@ -269,8 +269,7 @@ def _closing(close: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[N
         tasks = [*_making(client).values(), *filter(None, [client.__dict__.pop("looking", None)])]
         for task in tasks:
             task.cancel()
-        with contextlib.suppress(Exception):
-            await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await close(client)
 
     return closed
