@@ -1,6 +1,6 @@
 """From a snapshot back to a partition."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import suppress
 
 import msgspec
@@ -9,7 +9,7 @@ import pytest
 from tests.session.logs import SETTINGS, log, partition, record, run
 from tests.support.restoring import restore
 from tokenmill.errors import SnapshotError
-from tokenmill.session import LogId, Mark, Partition, SnapshotWrite
+from tokenmill.session import LogId, Mark, Partition, SnapshotWrite, at_once
 from tokenmill.session.snapshot import Meta
 
 
@@ -158,3 +158,14 @@ def test_a_parsers_state_that_cannot_be_read_is_refused() -> None:
     for length in range(len(value)):
         with pytest.raises(SnapshotError):
             restored(mark, write._replace(changed=write.changed | {name: value[:length]}))
+
+
+def test_steps_are_gone_through_to_their_end() -> None:
+    """And come to what they return, be there none."""
+
+    def steps(count: int) -> Generator[None, None, int]:
+        for _ in range(count):
+            yield
+        return count
+
+    assert [at_once(steps(count)) for count in (0, 3)] == [0, 3]

@@ -2,17 +2,11 @@
 
 from collections.abc import Mapping
 
-from tokenmill.session import Mark, Partition, SessionSettings
+from tokenmill.session import Mark, Partition, SessionSettings, at_once
 
 
 def restore(
     settings: SessionSettings, topic: str, number: int, mark: Mark, snapshot: tuple[bytes, Mapping[bytes, bytes]]
 ) -> Partition:
     """All steps of `Partition.restoring`, and what they come to."""
-    steps = Partition.restoring(settings, topic, number, mark, snapshot)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            partition: Partition = end.value
-            return partition
+    return at_once(Partition.restoring(settings, topic, number, mark, snapshot))

@@ -19,7 +19,7 @@ from tokenmill.dialects import find_dialect
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import Options, Parser, read_options
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import Mark, OutputSpec, Partition, SessionSettings, SnapshotWrite
+from tokenmill.session import Mark, OutputSpec, Partition, SessionSettings, SnapshotWrite, at_once
 
 CHARS = 10_000
 """Of a text that is parsed: what `bench parser` has in its second column."""
@@ -126,13 +126,7 @@ def opened(messages: int) -> Partition:
 
 def restored(mark: Mark, snapshot: SnapshotWrite) -> Partition:
     """The partition that a snapshot is of, made again."""
-    steps = Partition.restoring(SETTINGS, "tokens", 0, mark, (snapshot.meta, snapshot.changed))
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            partition: Partition = end.value
-            return partition
+    return at_once(Partition.restoring(SETTINGS, "tokens", 0, mark, (snapshot.meta, snapshot.changed)))
 
 
 def _parsing(subject: Subject) -> Guarded:

@@ -5,7 +5,7 @@ from tokenmill.session.log_id import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId
 from tokenmill.session.mark import Mark
 from tokenmill.session.partition import Partition
 from tokenmill.session.recovery import DISAGREES, OTHER_LOG, ReplayEnd
-from tokenmill.session.restore import log_of
+from tokenmill.session.restore import at_once, log_of
 from tokenmill.session.settings import OutputSpec, SessionSettings
 from tokenmill.session.skipped import Move, Moved, Published
 from tokenmill.session.snapshot import SnapshotWrite
@@ -28,5 +28,6 @@ __all__ = [
     "SnapshotWrite",
     "Tally",
     "TimeoutControl",
+    "at_once",
     "log_of",
 ]

@@ -4,9 +4,9 @@ A partition may have a hundred thousand messages, which take a second. It is not
 threads meet a type for the first time, the library that decodes both crashes the process (msgspec 0.22).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,6 +22,8 @@ from tokenmill.session.message import LOST, OPEN, Choice, Message
 from tokenmill.session.settings import SessionSettings
 from tokenmill.session.snapshot import SCHEMA, ChoiceState, KeptState, MessageState, Meta
 
+T = TypeVar("T")
+
 STEP = 500
 """Messages of one step: some milliseconds, then others have their turn."""
 
@@ -36,6 +38,16 @@ def in_steps(things: Iterable[object]) -> Iterator[None]:
     for number, _ in enumerate(things, 1):
         if not number % STEP:
             yield
+
+
+def at_once(steps: Generator[None, None, T]) -> T:
+    """Go through all steps where nobody wants a turn meanwhile; answers what they come to."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
 
 @contextmanager
