@@ -29,8 +29,9 @@ def main() -> int:
     for delivery in options.delivery or sorted(DELIVERIES):
         with tempfile.TemporaryDirectory(prefix="tokenmill-chaos-") as folder:
             chosen = Options(delivery, options.seed, 60 * options.minutes)
-            report = asyncio.run(run(chosen, (options.keep or Path(folder)) / delivery))
-            lost = [asyncio.run(failover.run(delivery, fault, Path(folder) / fault)) for fault in failover.FAULTS]
+            place = (options.keep or Path(folder)) / delivery
+            report = asyncio.run(run(chosen, place))
+            lost = [asyncio.run(failover.run(delivery, fault, place / fault)) for fault in failover.FAULTS]
         print(report.markdown(), *(recovery.row() for recovery in lost), sep="\n")  # noqa: T201 -- it talks to people
         for path in options.report:
             report.write(path.with_stem(f"{path.stem}-{delivery}"))

@@ -58,6 +58,9 @@ async def until(condition: Callable[[], Awaitable[Any] | Any], what: str, second
 class Stage:
     """Topics, workers and a producer of one test. Use it as an asynchronous context manager."""
 
+    copies = 1
+    """Brokers that hold each topic."""
+
     def __init__(self, folder: Path, bootstrap: str, unique: str, redis_url: str, partitions: int = PARTITIONS) -> None:
         self.folder = folder
         self.bootstrap = bootstrap
@@ -105,7 +108,9 @@ class Stage:
         async with admin_of(self.bootstrap) as admin:
             settings = {key.replace("_", "."): value for key, value in configs.items()}
             names = [getattr(self.topics, key) for key in ("tokens", "events", "tool_calls", "dlq")]
-            await admin.create_topics([NewTopic(n, self.partitions, 1, topic_configs=settings) for n in names])
+            await admin.create_topics(
+                [NewTopic(n, self.partitions, self.copies, topic_configs=settings) for n in names]
+            )
             await known(admin, names)
 
     async def raise_limit(self, topic: str, size: int) -> None:
