@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
-from aiokafka.admin import NewTopic, RecordsToDelete
+from aiokafka.admin import RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from tests.support.topics import admin_of, grow_topics, known, read_topic
+from tests.support.topics import admin_of, grow_topics, make_topics, read_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.kafka import NO_COORDINATOR
 from tokenmill.records import InputRecord
@@ -105,13 +105,8 @@ class Stage:
 
     async def make_topics(self, **configs: str) -> None:
         """All topics of the test; `configs` are those of each, with `_` for `.`."""
-        async with admin_of(self.bootstrap) as admin:
-            settings = {key.replace("_", "."): value for key, value in configs.items()}
-            names = [getattr(self.topics, key) for key in ("tokens", "events", "tool_calls", "dlq")]
-            await admin.create_topics(
-                [NewTopic(n, self.partitions, self.copies, topic_configs=settings) for n in names]
-            )
-            await known(admin, names)
+        names = [getattr(self.topics, key) for key in ("tokens", "events", "tool_calls", "dlq")]
+        await make_topics(self.bootstrap, *names, partitions=self.partitions, copies=self.copies, **configs)
 
     async def raise_limit(self, topic: str, size: int) -> None:
         """Set how many bytes a record batch of the topic may have."""

@@ -25,10 +25,13 @@ async def admin_of(bootstrap: str, patience_ms: int = 40_000) -> AsyncIterator[A
         await admin.close()
 
 
-async def make_topics(bootstrap: str, *names: str, partitions: int = PARTITIONS) -> None:
-    """Create topics and wait until they can be used."""
+async def make_topics(
+    bootstrap: str, *names: str, partitions: int = PARTITIONS, copies: int = 1, **configs: str
+) -> None:
+    """Create topics and wait until they can be used; `configs` are those of each, with `_` for `.`."""
+    settings = {key.replace("_", "."): value for key, value in configs.items()}
     async with admin_of(bootstrap) as admin:
-        await admin.create_topics([NewTopic(name, partitions, 1) for name in names])
+        await admin.create_topics([NewTopic(name, partitions, copies, topic_configs=settings) for name in names])
         await known(admin, names)
 
 
