@@ -37,10 +37,14 @@ def test_every_record_says_what_it_is_a_part_of() -> None:
         ("tm-message-id", b"m"),
         ("tm-choice", b"2"),
         ("tm-seq", b"0"),
-        ("tm-part", b"1/1"),
-        ("tm-source-partition", b"3"),
         ("tm-opened", b"1000"),
     ]
+
+
+def test_what_is_as_usual_has_no_header() -> None:
+    """The first choice, and an event that is one payload."""
+    first, *_ = output({"message_id": "m", "delta": "a"})
+    assert [name for name, _ in first.headers] == ["tm-message-id", "tm-seq", "tm-opened"]
 
 
 def test_many_events_and_choices_have_their_numbers() -> None:
@@ -178,7 +182,7 @@ def test_a_dialect_may_make_none_or_several_payloads_of_an_event(twice: OutputSp
     """Their parts are numbered."""
     out = output({"message_id": "m", "delta": "a"}, specs=[twice])
     assert [each.value for each in out] == [b"2 text-start", b"3 text-delta", b"3 text-delta"]
-    assert [dict(each.headers)["tm-part"] for each in out] == [b"1/1", b"1/2", b"2/2"]
+    assert [dict(each.headers).get("tm-part") for each in out] == [None, b"1/2", b"2/2"]
     assert [dict(each.headers)["tm-seq"] for each in out] == [b"1", b"2", b"2"]
 
 
@@ -251,7 +255,7 @@ def test_payloads_that_fit_no_record_leave_no_hole_in_the_numbers() -> None:
     out = output(
         opening, {"message_id": "m", "finish_reason": "stop"}, specs=[OutputSpec("agent", "agent")], limits=SMALL
     )
-    last = [dict(each.headers) for each in out if each.headers[2] == out[-1].headers[2]]
+    last = [dict(each.headers) for each in out if each.headers[1] == out[-1].headers[1]]
     assert [headers["tm-part"] for headers in last] == [b"%d/%d" % (n + 1, len(last)) for n in range(len(last))]
 
 

@@ -9,7 +9,6 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.producer.message_accumulator import BatchBuilder
 
 from tests.support.stage import Stage, until
-from tokenmill.errors import FatalError
 from tokenmill.worker.outbox import Outbox
 
 pytestmark = pytest.mark.integration
@@ -161,16 +160,3 @@ async def test_a_closed_outbox_sends_nothing_more(stage: Stage, producer: AIOKaf
     await asyncio.sleep(0)
     assert await stage.read(stage.topics.events) == []
     assert ends.failures == []
-
-
-async def test_a_record_that_no_batch_takes_is_fatal(stage: Stage, producer: AIOKafkaProducer) -> None:
-    """A batch that is full from the start: a defect that must not be passed over."""
-    box = _outbox(producer, stage.topics.events, Ends())
-
-    class Full:
-        def append(self, **_: object) -> None:
-            return None
-
-    producer.create_batch = Full
-    with pytest.raises(FatalError, match="does not fit an empty batch"):
-        box.append(1, b"key", b"value", [])

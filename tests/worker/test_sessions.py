@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from aiokafka.producer.message_accumulator import BatchBuilder
 
 from tests.support.stage import until
 from tokenmill.errors import Unavailable
@@ -135,37 +136,14 @@ async def test_only_what_is_acknowledged_is_taken() -> None:
     assert taken == [Named(b"c/o", b"m/1/2", b"%d" % number) for number in range(3)]
 
 
-class _Batch:
-    """As aiokafka's, as far as an outbox uses it."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def append(self, **_: Any) -> object:
-        """Takes everything."""
-        self._count += 1
-        return object()
-
-    def size(self) -> int:
-        """Some bytes."""
-        return 1
-
-    def record_count(self) -> int:
-        """What was appended."""
-        return self._count
-
-    def close(self) -> None:
-        """Nothing to do."""
-
-
 class _Producer:
     """Acknowledges at once."""
 
-    def create_batch(self) -> _Batch:
+    def create_batch(self) -> BatchBuilder:
         """An empty one."""
-        return _Batch()
+        return BatchBuilder(1_000, 0)
 
-    async def send_batch(self, _batch: _Batch, _topic: str, *, partition: int) -> "asyncio.Future[None]":  # noqa: ARG002 -- the client's
+    async def send_batch(self, _batch: BatchBuilder, _topic: str, *, partition: int) -> "asyncio.Future[None]":  # noqa: ARG002 -- the client's
         """It is sent."""
         future = asyncio.get_running_loop().create_future()
         future.set_result(None)

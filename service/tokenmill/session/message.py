@@ -24,14 +24,6 @@ Ident: TypeAlias = tuple[bytes, str]
 _MASK = (1 << 64) - 1
 
 
-def _number_header(index: int) -> tuple[str, bytes]:
-    return "tm-choice", b"%d" % index
-
-
-_NUMBER_HEADERS = tuple(map(_number_header, range(16)))
-"""Nearly all messages have one choice; they share its header."""
-
-
 class Choice:
     """One of the alternative answers of a message, and the state of its parser."""
 
@@ -76,10 +68,11 @@ class Choice:
         self.grammar = grammar
         self.envelope = envelope
         self.id_header = ("tm-message-id", envelope.message_id.encode())
-        """A header that all its outputs share, as is the next."""
+        """A header that all its outputs share."""
         self.trace_context: TraceContext = ()
         """Headers of the message's first record that all outputs have."""
-        self.number_header = _NUMBER_HEADERS[index] if index < len(_NUMBER_HEADERS) else _number_header(index)
+        self.number_header = ("tm-choice", b"%d" % index)
+        """Another, of all choices but the first."""
         self.opened_header = ("tm-opened", b"%d" % envelope.created)
         """When its message began, by the first record's time in milliseconds: the first offset of an output that is not
         older lies at or before the message's first event."""

@@ -11,7 +11,6 @@ Rules of this file:
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from heapq import nsmallest
 
-from tokenmill.codecs.native import NATIVE
 from tokenmill.errors import RecordError
 from tokenmill.records import Output, Record
 from tokenmill.session.chunks import Chunks
@@ -62,11 +61,11 @@ class Partition:
         self._skips: Skips | None = None
         self._low_water = low_water or LowWater()
         self._messages = Messages(self._low_water, settings.ended_offsets)
-        self._outputs = Outputs(settings, number, self.tally)
+        self._outputs = Outputs(settings, self.tally)
         self._intake = Intake(settings.codec, settings.limits.record_bytes, self._low_water, self.tally)
         opener = Opener(settings, number, self._low_water, self._intake.oldest)
         self._chunks = Chunks(opener, self._messages, self._low_water, self._outputs, self.tally)
-        self._short_path = ShortPath(settings.limits.record_bytes, self._messages, self._outputs)
+        self._short_path = ShortPath(settings.limits.record_bytes, self._intake, self._messages, self._outputs)
         self._watch: IdleWatch[Message] | None = None
         self._stream_watch = IdleWatch[Kept]()
         self._unsaved = Unsaved(self._messages, self._intake)
@@ -80,22 +79,16 @@ class Partition:
         """
         if self._replay is not None:
             records = self._until_lost(records, self._replay)
-        messages, intake, short = self._messages, self._intake, self._short_path.apply
-        taken = 0
-        for record in records:
+        rest = iter(records)
+        while (record := self._short_path.take(rest, self, out)) is not None:
             offset = record.offset
             if offset < self.offset:
                 continue
-            if offset >= messages.forget_at:
-                messages.forget(offset)
-            if intake.plain and short(record, out):
-                taken += 1
-            else:
-                self._process(record, out)
+            if offset >= self._messages.forget_at:
+                self._messages.forget(offset)
+            self._process(record, out)
             self.offset = offset + 1
             self.time = record.timestamp
-        if taken:
-            self.tally.chunks[NATIVE.name] += taken
 
     def _process(self, record: Record, out: list[Output]) -> None:
         """One record the long way."""

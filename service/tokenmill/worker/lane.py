@@ -66,6 +66,7 @@ class Lane:
         self.partition = partition
         self.line = line
         self.outboxes = {topic: outbox(topic, self.settle) for topic in topics}
+        self._appends = {topic: box.append for topic, box in self.outboxes.items()}
         self.inbox = outbox(partition.topic, lambda: None)
         """Leads back to the input: for control records."""
         self.topic_partition = TopicPartition(partition.topic, partition.number)
@@ -120,9 +121,9 @@ class Lane:
 
     def publish(self, out: Sequence[Output], timestamps: list[int]) -> None:
         """Step 3: append outputs to the outboxes and remember what they wait for."""
-        outboxes = self.outboxes
+        appends = self._appends
         for output in out:
-            outboxes[output.topic].append(output.timestamp, output.key, output.value, output.headers)
+            appends[output.topic](output.timestamp, output.key, output.value, output.headers)
         self._pass_on()
         self._slices.append(Slice(self._needs(), timestamps, self._count(), None))
         self.settle()

@@ -17,6 +17,7 @@ from aiokafka.errors import MessageSizeTooLargeError
 
 from tokenmill.errors import FatalError
 from tokenmill.records import Headers
+from tokenmill.worker.batches import Batch
 
 ALL = float("inf")
 """Batches that may be sent, where no transaction says how many."""
@@ -37,7 +38,6 @@ class Outbox:
 
     __slots__ = (
         "_acknowledged",
-        "_append",
         "_closed",
         "_failed",
         "_last",
@@ -68,11 +68,10 @@ class Outbox:
         self._partition = partition
         self._acknowledged = acknowledged
         self._failed = failed
-        self._open: Any = None
-        self._append: Callable[..., Any] | None = None
+        self._open: Batch | None = None
         self._last: asyncio.Future[Any] | None = None
         """The acknowledgement of the batch that was sent last."""
-        self._waiting: deque[Any] = deque()
+        self._waiting: deque[Batch] = deque()
         self._pump: asyncio.Task[None] | None = None
         self._sent_bytes = 0
         self._until: float = ALL
@@ -85,16 +84,15 @@ class Outbox:
     @property
     def unacked_bytes(self) -> int:
         """Bytes in batches that are not acknowledged."""
-        waiting: int = sum(batch.size() for batch in self._waiting)
-        return self._sent_bytes + waiting
+        return self._sent_bytes + sum(batch.size for batch in self._waiting)
 
     def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> None:
         """Add one record. Call `flush` after the last one of a batch of input."""
-        append = self._append
-        if append is None or append(timestamp=timestamp, key=key, value=value, headers=headers) is None:
-            append = self._begin()
-            if append(timestamp=timestamp, key=key, value=value, headers=headers) is None:
-                raise FatalError(f"a record of {len(value or b'')} bytes does not fit an empty batch for {self._topic}")
+        batch = self._open
+        if batch is None or batch.append(batch.records, timestamp, key, value, headers) is None:
+            batch = self._begin()
+            batch.append(0, timestamp, key, value, headers)  # an empty batch takes whatever it is
+        batch.records += 1
 
     def flush(self) -> None:
         """Let what was appended go out as soon as the producer can take it."""
@@ -103,7 +101,7 @@ class Outbox:
 
     def cut(self) -> None:
         """Let go what was appended, and nothing that comes after: that begins a batch, which waits for the next cut."""
-        self._open = self._append = None
+        self._open = None
         self._until = self.begun
         self.flush()
 
@@ -113,13 +111,11 @@ class Outbox:
         if self._pump is not None:
             self._pump.cancel()
 
-    def _begin(self) -> Callable[..., Any]:
-        self._open = self._producer.create_batch()
-        append: Callable[..., Any] = self._open.append
-        self._append = append
-        self._waiting.append(self._open)
+    def _begin(self) -> Batch:
+        self._open = batch = Batch(self._producer.create_batch())
+        self._waiting.append(batch)
         self.begun += 1
-        return append
+        return batch
 
     async def _send(self) -> None:
         try:
@@ -129,13 +125,13 @@ class Outbox:
                     continue
                 batch = self._waiting.popleft()
                 if batch is self._open:
-                    self._open = self._append = None
+                    self._open = None
                 batch.close()
-                size, records = batch.size(), batch.record_count()
+                size = batch.size
                 self._sent_bytes += size
                 # Waits while the producer has a batch for this partition that is not on the wire yet.
-                self._last = await self._producer.send_batch(batch, self._topic, partition=self._partition)
-                self._last.add_done_callback(partial(self._done, size=size, records=records))
+                self._last = await self._producer.send_batch(batch.client, self._topic, partition=self._partition)
+                self._last.add_done_callback(partial(self._done, size=size, records=batch.records))
         except Exception as problem:  # noqa: BLE001 -- whatever it is, order would be lost by going on
             self._failed(problem)
         finally:

@@ -116,5 +116,5 @@ class SessionOutbox(Outbox):
 def _named(key: bytes, value: bytes, headers: Headers) -> Named:
     """From a key that ends with the ids which are in the headers."""
     ids = dict(headers)
-    answer = b"%b/%b" % (ids["tm-message-id"], ids["tm-choice"])
+    answer = b"%b/%b" % (ids["tm-message-id"], ids.get("tm-choice", b"0"))
     return Named(key[: len(key) - len(answer) - 1], answer, value)
