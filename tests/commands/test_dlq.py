@@ -113,6 +113,20 @@ def test_a_dead_letter_is_listed_with_everything_it_says(letters: Letters) -> No
     assert record["value"] == {"base64": "/3s="}
 
 
+def test_a_list_can_be_cut_and_counted(letters: Letters) -> None:
+    """A table says that there are more; JSON lines end; counts are of all, the most frequent code first."""
+    problems = [Undecodable("not JSON"), Orphan("no message"), Undecodable("not JSON")]
+    letters.write(*((letters.record(offset), problem) for offset, problem in enumerate(problems)))
+    cut = letters.run("list", "--limit", "2")
+    assert len(cut.stdout.splitlines()) == 1 + 2
+    assert cut.stderr == "there are more than 2: raise `--limit`, or count them with `--by code`\n"
+    assert letters.run("list", "--limit", "3").stderr == ""
+    assert len(letters.listed("--limit", "2")) == 2
+    counted = letters.run("list", "--by", "code")
+    assert [line.split() for line in counted.stdout.splitlines()[1:]] == [["undecodable", "2"], ["orphan", "1"]]
+    assert msgspec.json.decode(letters.run("list", "--by", "code", "--json").stdout) == {"undecodable": 2, "orphan": 1}
+
+
 def test_the_table_keeps_a_record_on_its_line(letters: Letters) -> None:
     """An error may quote the record, and a record may try to command the terminal."""
     letters.write((letters.record(7), Undecodable("bad \x1b[31m\nbytes " + "x" * 100)))

@@ -3,7 +3,6 @@
 import asyncio
 from pathlib import Path
 
-import click
 import msgspec
 import pytest
 from click.testing import CliRunner
@@ -12,19 +11,13 @@ from tests.support.topics import make_topics
 from tokenmill.commands.recover import command
 
 
-def test_a_dry_run_has_to_be_said() -> None:
-    """Nothing else restores than a worker."""
-    with pytest.raises(click.UsageError, match="--dry-run"):
-        CliRunner().invoke(command, [], catch_exceptions=False, standalone_mode=False)
-
-
 @pytest.mark.integration
 def test_every_partition_is_told_of(kafka: str, unique: str, tmp_path: Path) -> None:
     """For people or as JSON lines; 0 where nothing would be lost."""
     asyncio.run(make_topics(kafka, f"tokens-{unique}", partitions=2))
     config = tmp_path / "t.toml"
     config.write_text(f'[topics]\ntokens = "tokens-{unique}"\n[redis]\nurl = "memory://"\n')
-    arguments = ["--dry-run", "--config", str(config), "--bootstrap", kafka]
+    arguments = ["--config", str(config), "--bootstrap", kafka]
     run = CliRunner().invoke(command, arguments, catch_exceptions=False, standalone_mode=False)
     assert (run.return_value, run.stdout.count("lost:     0 messages")) == (0, 2)
     lines = CliRunner().invoke(command, [*arguments, "--json", "--partition", "1"]).stdout.splitlines()

@@ -123,13 +123,14 @@ async def read_letters(
         async for record in _records(connection, topic, "reading receipts", heard)
         if (receipt := header(record.headers, RECEIPT)) is not None
     }
-    async for record in _records(connection, topic, "reading dead letters", heard):
-        code = header(record.headers, "tm-error-code")
-        if code is None:
-            continue
-        letter = _letter(record, code, replayed=(record.partition, b"%d" % record.offset) in receipts)
-        if selection.takes(letter):
-            yield letter
+    async with aclosing(_records(connection, topic, "reading dead letters", heard)) as records:
+        async for record in records:
+            code = header(record.headers, "tm-error-code")
+            if code is None:
+                continue
+            letter = _letter(record, code, replayed=(record.partition, b"%d" % record.offset) in receipts)
+            if selection.takes(letter):
+                yield letter
 
 
 async def _records(connection: Connection, topic: str, what: str, heard: Heard) -> AsyncGenerator[PlacedRecord]:

@@ -25,6 +25,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 COLUMNS = ("dead letter", "code", "from", "time", "key", "state", "error", "bytes")
 
+COUNTED = ("code", "dead letters")
+
+LISTED = 1_000
+"""Rows of a table that nobody limited: it is held in memory until its columns are as wide as they have to be."""
+
 SHOWN_CHARS = 60
 """Of a key or an error in a table; `--json` has the whole."""
 
@@ -54,11 +59,17 @@ def command() -> None:
 
 @command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="JSON lines, each with the whole record.")
+@click.option("--by", type=click.Choice(["code"]), help="Only how many there are of each.")
+@click.option(
+    "--limit", type=click.IntRange(1), help=f"At most so many records.  [default: {LISTED:,} of a table, else all]"
+)
 @selection_options
 @kafka_options
-def list_letters(
+def list_letters(  # noqa: PLR0913 -- one for each option
     *,
     as_json: bool,
+    by: str | None,
+    limit: int | None,
     codes: Sequence[str],
     source_topic: str | None,
     source_partition: int | None,
@@ -78,11 +89,21 @@ def list_letters(
     with progress_bar() as bar:
         bar.at("connecting", 0, None)
         letters = read_letters(Connection.of(config.kafka), config.topics.dlq, selection, bar.at)
-        if as_json:
-            asyncio.run(_print_json(letters, bar))
+        if as_json and by is None:
+            asyncio.run(_print_json(_first(letters, limit), bar))
             return
-        rows = asyncio.run(_rows(letters))
-    print_table(Terminal(), COLUMNS, rows, right=1)
+        if by is None:
+            rows, more = asyncio.run(_rows(letters, limit or LISTED))
+        else:
+            counts = asyncio.run(_counts(_first(letters, limit)))
+    if by is None:
+        print_table(Terminal(), COLUMNS, rows, right=1)
+        if more:
+            click.echo(f"there are more than {len(rows):,}: raise `--limit`, or count them with `--by code`", err=True)
+    elif as_json:
+        click.echo(msgspec.json.encode(counts))
+    else:
+        print_table(Terminal(), COUNTED, [(code, str(count)) for code, count in counts.items()], right=1)
 
 
 @command.command("replay")
@@ -182,8 +203,29 @@ async def _print_json(letters: AsyncGenerator[DeadLetter], bar: Bar) -> None:
             click.echo(msgspec.json.encode(said | {"record": record_to_json(letter.record)}))
 
 
-async def _rows(letters: AsyncGenerator[DeadLetter]) -> list[tuple[str, ...]]:
-    return [_row(letter) async for letter in letters]
+async def _first(letters: AsyncGenerator[DeadLetter], limit: int | None) -> AsyncGenerator[DeadLetter]:
+    """So many at most, or all; reading stops behind the last."""
+    left = limit
+    async with aclosing(letters):
+        async for letter in letters:
+            yield letter
+            left = left - 1 if left is not None else None
+            if left == 0:
+                break
+
+
+async def _counts(letters: AsyncGenerator[DeadLetter]) -> dict[str, int]:
+    """How many there are of each code, the most frequent first."""
+    counts: Counter[str] = Counter()
+    async for letter in letters:
+        counts[letter.code] += 1
+    return dict(counts.most_common())
+
+
+async def _rows(letters: AsyncGenerator[DeadLetter], limit: int) -> tuple[list[tuple[str, ...]], bool]:
+    """The rows of a table, and whether there are more."""
+    found = [_row(letter) async for letter in _first(letters, limit + 1)]
+    return found[:limit], len(found) > limit
 
 
 def _row(letter: DeadLetter) -> tuple[str, ...]:

@@ -15,21 +15,16 @@ from tokenmill.worker.topic_log import cluster_id
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Has to be said: a worker that starts is what really restores.")
 @click.option("--partition", type=click.IntRange(0), help="Only this one.")
 @click.option("--json", "as_json", is_flag=True, help="JSON lines.")
 @kafka_options
-def command(
-    *, dry_run: bool, partition: int | None, as_json: bool, config_path: Path | None, bootstrap: str | None
-) -> int:
+def command(*, partition: int | None, as_json: bool, config_path: Path | None, bootstrap: str | None) -> int:
     """What a restore of the input's partitions would do, if a worker were given them now.
 
     It is tried with a worker's own code: commit, snapshot and topic are read, what has to be is replayed, and nothing
-    is changed or published. With workers running, commits and snapshots go on meanwhile. The exit code is 1 if messages
-    or records would be lost.
+    is changed or published: what really restores is a worker that starts. With workers running, commits and snapshots
+    go on meanwhile. The exit code is 1 if messages or records would be lost.
     """
-    if not dry_run:
-        raise click.UsageError("a worker restores by itself when it starts; `--dry-run` says what it would do")
     quiet_kafka()
     found = asyncio.run(_find(configuration(config_path, bootstrap), partition))
     for recovery in found:
