@@ -5,6 +5,9 @@ Records count when two brokers have them. A fault strikes one broker in one way,
 kill         the process is gone, and is started again
 freeze       it hangs: connections stay, and nothing is answered
 coordinator  it hangs, and it is the one that the group of the workers is kept by
+controller   it hangs, and it is the one that says who leads what
+reset        it keeps the group, and its clients' connections are reset twice a second
+delay        it keeps the group, and what passes between it and its clients takes half a second each way
 
 The plain client writes the input and reads it again (`plain_client`), so what nobody could have written counts for
 both. Afterwards the outputs are the oracle's.
@@ -18,6 +21,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -25,12 +29,14 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from tests.chaos import plain_client
 from tests.chaos.crew import Crew
 from tests.chaos.run import SETTINGS
+from tests.support.relay import Relay
+from tests.support.relayed_cluster import RelayedCluster
 from tests.support.stage import Stage, until, without_repeats
 from tests.support.topics import admin_of
 from tokenmill.kafka import deadline, stopped
-from tokenmill.servers import KafkaCluster, RedisServer
+from tokenmill.servers import RedisServer
 
-FAULTS = ("kill", "freeze", "coordinator")
+FAULTS = ("kill", "freeze", "coordinator", "controller", "reset", "delay")
 
 PARTITIONS = 6
 
@@ -49,6 +55,12 @@ HELD_S = 40.0
 
 BACK_S = 60.0
 """For everybody to go on once it is over, on a busy machine."""
+
+RESETS_S = 0.5
+"""Between two resets: time enough to connect and to be answered once or twice."""
+
+DELAY_S = 0.5
+"""Each way: a request takes a second."""
 
 BUDGET_S = 10.0
 """For the events of a partition, above what the plain client needs, or the cluster to take a broker for dead."""
@@ -89,6 +101,24 @@ class Replicated(Stage):
     """Topics that all brokers hold, led by each of them in turn."""
 
     copies = 3
+
+
+class Site(NamedTuple):
+    """Where a fault may strike."""
+
+    stage: Stage
+    cluster: RelayedCluster
+    relays: dict[int, Relay]
+
+    async def victim(self, fault: str) -> int:
+        """The broker that it strikes, by node id."""
+        if fault == "controller":
+            return self.cluster.controller()
+        async with admin_of(self.stage.bootstrap) as admin:
+            coordinator: int = await admin.find_coordinator(self.stage.group)
+        if fault in {"kill", "freeze"}:
+            return next(node for node in self.cluster.brokers if node != coordinator)
+        return coordinator
 
 
 class Arrivals:
@@ -141,24 +171,27 @@ def noted(path: Path) -> list[tuple[int, float, float]]:
 
 async def run(delivery: str, fault: str, folder: Path) -> Recovery:
     """One fault, from the start of everything to its end."""
-    with KafkaCluster(folder / "kafka", settings=BROKERS) as cluster, RedisServer(folder / "redis") as redis:
-        async with Replicated(folder, cluster.bootstrap, "failover", redis.url, PARTITIONS) as stage:
+    with RelayedCluster(folder / "kafka", settings=BROKERS) as cluster, RedisServer(folder / "redis") as redis:
+        async with (
+            cluster.relays() as relays,
+            Replicated(folder, cluster.bootstrap, "failover", redis.url, PARTITIONS) as stage,
+        ):
             for section, values in SETTINGS.items():
                 stage.settings[section] |= values
             # Who waits too long is told so by a record of a worker's; those here are all the plain client's.
             stage.settings["worker"] |= {"delivery": delivery, "idle_timeout_s": 600}
             async with Crew(stage) as crew:
-                return await _struck(stage, crew, cluster, fault)
+                return await _struck(stage, crew, Site(stage, cluster, relays), fault)
 
 
-async def _struck(stage: Stage, crew: Crew, cluster: KafkaCluster, fault: str) -> Recovery:
+async def _struck(stage: Stage, crew: Crew, site: Site, fault: str) -> Recovery:
     path, arrivals = stage.folder / "plain.jsonl", Arrivals()
     reading = asyncio.create_task(arrivals.read(stage.bootstrap, stage.topics.events))
     try:
         with plain(stage, path):
             await _all_since(path, arrivals, time.time())
             began = time.time()
-            async with _fault(stage, cluster, fault):
+            async with _fault(site, fault):
                 await asyncio.sleep(HELD_S)  # it is not over sooner
             await _all_since(path, arrivals, began)
             await _all_since(path, arrivals, time.time())
@@ -188,21 +221,41 @@ async def _all_since(path: Path, arrivals: Arrivals, since: float) -> None:
 
 
 @asynccontextmanager
-async def _fault(stage: Stage, cluster: KafkaCluster, fault: str) -> AsyncIterator[None]:
-    async with admin_of(stage.bootstrap) as admin:
-        coordinator = await admin.find_coordinator(stage.group)
-    node = coordinator if fault == "coordinator" else next(node for node in cluster.brokers if node != coordinator)
-    broker = cluster.brokers[node]
+async def _fault(site: Site, fault: str) -> AsyncIterator[None]:
+    node = await site.victim(fault)
+    broker, relay = site.cluster.brokers[node], site.relays[node]
     if fault == "kill":
         broker.kill()
         yield
         await asyncio.to_thread(broker.start)
+    elif fault == "reset":
+        async with _reset_again_and_again(relay):
+            yield
+    elif fault == "delay":
+        relay.delay_s = DELAY_S
+        yield
+        relay.delay_s = 0.0
     else:
         broker.freeze()
         try:
             yield
         finally:
             broker.thaw()
+
+
+@asynccontextmanager
+async def _reset_again_and_again(relay: Relay) -> AsyncIterator[None]:
+    async def reset() -> None:
+        while True:
+            relay.reset()
+            await asyncio.sleep(RESETS_S)
+
+    resetting = asyncio.create_task(reset())
+    try:
+        yield
+    finally:
+        resetting.cancel()
+        await asyncio.gather(resetting, return_exceptions=True)
 
 
 async def _differences(stage: Stage) -> list[str]:

@@ -84,8 +84,16 @@ class Report(msgspec.Struct, kw_only=True):
     lag_s: float = 0.0
     """From the last fault until there was no lag."""
     largest_rss_mib: int = 0
+    lost_brokers: list[str] = []
+    """Of three, one after the other, each in another way: how long until a plain client and events are back."""
     problems: list[str] = []
     """Every invariant that did not hold."""
+
+    def lost(self, row: str, *, in_time: bool) -> None:
+        """A broker of three was lost; that events are back too late, or wrong, is a problem."""
+        self.lost_brokers.append(row)
+        if not in_time:
+            self.problems.append(f"a lost broker: {row}")
 
     @property
     def passed(self) -> bool:

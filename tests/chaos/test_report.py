@@ -19,6 +19,16 @@ def test_one_problem_or_one_wrong_conversation_fails() -> None:
     assert not _report(wrong={"c": "events: a record that is repeated"}).passed
 
 
+def test_events_that_are_back_too_late_are_a_problem() -> None:
+    """Of each loss of a broker there is a row, and one that took too long fails the run."""
+    report = _report()
+    report.lost("exactly-once, kill: back after 1 s", in_time=True)
+    assert report.passed
+    report.lost("exactly-once, freeze: back after 40 s", in_time=False)
+    assert report.lost_brokers == ["exactly-once, kill: back after 1 s", "exactly-once, freeze: back after 40 s"]
+    assert report.problems == ["a lost broker: exactly-once, freeze: back after 40 s"]
+
+
 @pytest.mark.parametrize("name", ["report.json", "report.md"])
 def test_a_report_can_be_written(tmp_path: Path, name: str) -> None:
     """For programs, or for people; both have every field."""

@@ -125,12 +125,11 @@ class KafkaServer(Server):
     def _write_properties(self, path: Path, data: Path) -> None:
         node = int(self._settings["node.id"])
         voters = self.voters(node)
-        clients = ",".join(f"{name}://{address}" for name, address in self.listeners().items())
         settings = {
             **self._settings,
             "controller.quorum.voters": ",".join(f"{voter}@{address}" for voter, address in voters.items()),
-            "listeners": f"{clients},CONTROLLER://{voters[node]}",
-            "advertised.listeners": clients,
+            "listeners": f"{_joined(self.listeners())},CONTROLLER://{voters[node]}",
+            "advertised.listeners": _joined(self.advertised()),
             "log.dirs": str(data),
         }
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
@@ -142,6 +141,10 @@ class KafkaServer(Server):
     def listeners(self) -> Mapping[str, str]:
         """Name → address of what clients connect to."""
         return {"PLAINTEXT": self.bootstrap}
+
+    def advertised(self) -> Mapping[str, str]:
+        """Name → address that clients are told to connect to."""
+        return self.listeners()
 
     def format_options(self) -> Sequence[str]:
         """Further arguments for the tool that formats the storage."""
@@ -157,6 +160,10 @@ class KafkaServer(Server):
     def ready(self) -> bool:
         """The broker says in its own log when its listener, bound before, is served."""
         return b"Kafka Server started" in self.log.read_bytes()
+
+
+def _joined(addresses: Mapping[str, str]) -> str:
+    return ",".join(f"{name}://{address}" for name, address in addresses.items())
 
 
 def _java(heap: str) -> list[str]:

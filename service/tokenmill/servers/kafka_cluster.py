@@ -51,6 +51,8 @@ class Member(KafkaServer):
 class KafkaCluster:
     """So many brokers on the loopback interface; topics that say nothing else are held by all of them."""
 
+    member: type[Member] = Member
+
     def __init__(self, folder: Path, brokers: int = 3, settings: Mapping[str, str] | None = None) -> None:
         """`settings` go over those of a cluster."""
         self.cluster_id = new_cluster_id()
@@ -85,7 +87,7 @@ class KafkaCluster:
         members = {}
         for node in nodes:
             settings = {**self._settings, "node.id": str(node)}
-            members[node] = Member(folder / f"broker-{node}", controllers, settings, self.cluster_id)
+            members[node] = self.member(folder / f"broker-{node}", controllers, settings, self.cluster_id)
             members[node].port = free_port()
         return members
 
