@@ -118,12 +118,10 @@ def test_a_list_can_be_cut_and_counted(letters: Letters) -> None:
     problems = [Undecodable("not JSON"), Orphan("no message"), Undecodable("not JSON")]
     letters.write(*((letters.record(offset), problem) for offset, problem in enumerate(problems)))
     cut = letters.run("list", "--limit", "2")
-    assert len(cut.stdout.splitlines()) == 1 + 2
-    assert cut.stderr == "there are more than 2: raise `--limit`, or count them with `--by code`\n"
+    assert (len(cut.stdout.splitlines()), cut.stderr[:21]) == (1 + 2, "there are more than 2")
     assert letters.run("list", "--limit", "3").stderr == ""
     assert len(letters.listed("--limit", "2")) == 2
-    counted = letters.run("list", "--by", "code")
-    assert [line.split() for line in counted.stdout.splitlines()[1:]] == [["undecodable", "2"], ["orphan", "1"]]
+    assert letters.run("list", "--by", "code").stdout.split()[3:] == ["undecodable", "2", "orphan", "1"]
     assert msgspec.json.decode(letters.run("list", "--by", "code", "--json").stdout) == {"undecodable": 2, "orphan": 1}
 
 

@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "codecs": "The codecs input records may be in, with a sample of each.",
     "dialects": "The dialects events can be written in, with a sample of each.",
     "config": "Check the configuration.",
+    "capacity": "Say what a load needs: workers, partitions, memory, Kafka, Redis.",
     "bench": "Measure the parser, or a whole worker, beside a reference.",
 }
 """Name → summary, in the order of the help. `tokenmill.commands.NAME` has the click command as `command`."""

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from tests.support.relay import Relay
+from tests.chaos.relay import Relay
 from tokenmill.servers.kafka_cluster import KafkaCluster, Member
 from tokenmill.servers.process import free_port
 

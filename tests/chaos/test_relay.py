@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.support.relay import Relay
+from tests.chaos.relay import Relay
 from tokenmill.servers.process import free_port
 
 SOON_S = 10.0

@@ -1,0 +1,132 @@
+"""What a load needs: plain arithmetic over measured figures, for `tokenmill capacity` and `docs/topics/operations.md`.
+
+The figures are those of one machine, two cores of which the broker had its part. Their limits:
+
+1. A worker's processor time for a record is that of chunks of a few characters. Long chunks cost more, and formats with
+   calls in every answer do.
+2. A broker is taken to carry so many megabytes a second, copies included in what it can do: disks and networks differ.
+3. Nothing is said of a cluster with more partitions than brokers are comfortable with, some thousands each.
+"""
+
+from math import ceil
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from tokenmill.limits import KIB, MIB
+
+Delivery: TypeAlias = Literal["at-least-once", "exactly-once"]
+
+RECORD_US = 11.0
+"""Processor time of a worker for a record, in microseconds; measured from 7 to 15 on machines that others used, too."""
+
+BUSY = 0.5
+"""Of a worker's one core: a rebalance gives it more partitions for a while, and lag is worked off with the rest."""
+
+PARTITIONS_A_WORKER = 4
+"""So that the partitions of one that goes are spread over several, and the work can grow fourfold."""
+
+CHUNK_BYTES, EVENT_BYTES = 128, 254
+"""Of a record on `tokens`, and of one on `events` with its headers, beside the key and the text itself: JSON, with
+message ids of 32 characters."""
+
+TOKEN_CHARS = 4
+"""Of a token's text, in bytes too."""
+
+KEY_BYTES = 37
+"""Of a conversation id: a UUID."""
+
+OPEN_BYTES = round(1.6 * KIB)
+"""Memory of an open message beside the text of a call that it holds."""
+
+SNAPSHOT_BYTES = 236
+"""Of an open message in Redis."""
+
+PROCESS_MIB = 80
+"""Memory of a worker without any message."""
+
+RESTORED_PER_S = 100_000
+"""Open messages that one worker restores from Redis in a second, at least."""
+
+TRANSACTIONS_PER_S = 40
+"""Of one partition whose records do not pause, with exactly-once: 40 to 90 were measured on eight."""
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True):
+    """What comes in, and how it is kept."""
+
+    conversations: int
+    """Answers that are written at the same time."""
+    tokens_per_s: float = 30.0
+    """Of each."""
+    tokens_per_record: float = 1.0
+    delivery: Delivery = "at-least-once"
+    keep_hours: float = 24.0
+    """Of both topics."""
+    copies: int = 3
+    """Of each record."""
+    readers: int = 1
+    """Gateways and other consumers, each of which reads all events."""
+    broker_mb_s: float = 50.0
+    """Megabytes a second that one broker may write, copies of others' records included."""
+    snapshot_interval_s: float = 10.0
+    session_timeout_s: float = 30.0
+    """Until a worker that is silent is given up."""
+
+
+class Need(msgspec.Struct, frozen=True, kw_only=True):
+    """What it takes. Bytes are counted before compression; a megabyte is a million of them."""
+
+    records_per_s: int
+    worker_cores: float
+    """Fully used."""
+    workers: int
+    """Processes of one core each, half used."""
+    partitions: int
+    worker_mib: int
+    """Memory of each worker, beside what is on its way to Kafka."""
+    tokens_mb_s: float
+    """Into `tokens`."""
+    events_mb_s: float
+    """Into `events`."""
+    network_mb_s: float
+    """In and out of the cluster: producers, workers, readers; and between brokers."""
+    brokers: int
+    disk_gb: int
+    """Of all brokers."""
+    redis_mib: int
+    """Beside Redis's own overhead for small fields."""
+    redis_writes_per_s: int
+    """Messages of which a snapshot is written."""
+    transactions_per_s: int
+    """At least, where records do not pause; 0 with at-least-once."""
+    takeover_s: float
+    """From the death of a worker until the last of its partitions goes on."""
+
+
+def need(load: Load) -> Need:
+    """What the load takes."""
+    records = load.conversations * load.tokens_per_s / load.tokens_per_record
+    cores = records * RECORD_US / 1e6
+    workers = max(1, ceil(cores / BUSY))
+    partitions = PARTITIONS_A_WORKER * workers
+    text = load.tokens_per_record * TOKEN_CHARS
+    tokens, events = (records * (own + KEY_BYTES + text) / 1e6 for own in (CHUNK_BYTES, EVENT_BYTES))
+    written = (tokens + events) * load.copies
+    open_each = ceil(load.conversations / workers)
+    return Need(
+        records_per_s=round(records),
+        worker_cores=round(cores, 2),
+        workers=workers,
+        partitions=partitions,
+        worker_mib=ceil(PROCESS_MIB + open_each * OPEN_BYTES / MIB),
+        tokens_mb_s=round(tokens, 2),
+        events_mb_s=round(events, 2),
+        network_mb_s=round(written + tokens + events * load.readers, 2),
+        brokers=max(load.copies, ceil(written / load.broker_mb_s)),
+        disk_gb=ceil(written * load.keep_hours * 3_600 / 1_000),
+        redis_mib=ceil(load.conversations * SNAPSHOT_BYTES / MIB),
+        redis_writes_per_s=round(load.conversations / load.snapshot_interval_s),
+        transactions_per_s=TRANSACTIONS_PER_S * partitions if load.delivery == "exactly-once" else 0,
+        takeover_s=round(load.session_timeout_s + open_each / RESTORED_PER_S, 1),
+    )

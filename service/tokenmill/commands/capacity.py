@@ -1,0 +1,57 @@
+"""`tokenmill capacity`."""
+
+from typing import Any
+
+import click
+import msgspec
+
+from tokenmill.capacity import Load, Need, need
+from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.tables import print_table
+
+ROWS = {
+    "records_per_s": "records a second",
+    "worker_cores": "cores of workers, full",
+    "workers": "workers, one core each, half used",
+    "partitions": "partitions of each topic",
+    "worker_mib": "memory of a worker, MiB",
+    "tokens_mb_s": "into tokens, MB/s",
+    "events_mb_s": "into events, MB/s",
+    "network_mb_s": "all that the network carries, MB/s",
+    "brokers": "brokers",
+    "disk_gb": "disk of all brokers, GB",
+    "redis_mib": "memory of Redis, MiB",
+    "redis_writes_per_s": "messages written to Redis a second",
+    "transactions_per_s": "transactions a second, at least",
+    "takeover_s": "seconds without a worker that died",
+}
+"""What is printed of a `Need`, in this order."""
+
+POSITIVE = click.FloatRange(0, min_open=True)
+
+
+@click.command()
+@click.option("--conversations", type=click.IntRange(1), required=True, help="Answers written at the same time.")
+@click.option("--tokens-per-s", type=POSITIVE, default=30.0, show_default=True, help="Of each answer.")
+@click.option("--tokens-per-record", type=click.FloatRange(1), default=1.0, show_default=True, help="In one chunk.")
+@click.option("--delivery", type=click.Choice(["at-least-once", "exactly-once"]), default="at-least-once")
+@click.option("--keep-hours", type=POSITIVE, default=24.0, show_default=True, help="Retention of tokens and events.")
+@click.option("--copies", type=click.IntRange(1), default=3, show_default=True, help="Of each record.")
+@click.option("--readers", type=click.IntRange(0), default=1, show_default=True, help="Of all events: gateways, say.")
+@click.option("--broker-mb-s", type=POSITIVE, default=50.0, show_default=True, help="What one broker may write.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def command(*, as_json: bool, **load: Any) -> None:
+    """What a load needs: workers, partitions, memory, Kafka, Redis.
+
+    Arithmetic over figures that were measured on one machine; docs/topics/operations.md has them, and what they do not
+    say. Bytes are those before compression.
+    """
+    found = need(Load(**load))
+    if as_json:
+        click.echo(msgspec.json.encode(found))
+    else:
+        print_table(Terminal(), ("what", "needed"), [(ROWS[name], _shown(found, name)) for name in ROWS], right=1)
+
+
+def _shown(found: Need, name: str) -> str:
+    return f"{getattr(found, name):,}"

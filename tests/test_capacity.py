@@ -1,0 +1,73 @@
+"""What a load needs: the arithmetic, and that it hangs together."""
+
+from statistics import mean
+
+import msgspec
+import pytest
+
+from tests.session.logs import partition, record, run
+from tokenmill.capacity import CHUNK_BYTES, EVENT_BYTES, KEY_BYTES, SNAPSHOT_BYTES, TOKEN_CHARS, Load, need
+from tokenmill.records import InputRecord
+
+STARTED_MS = 1_760_000_000_000
+
+MILLION = Load(conversations=1_000_000, tokens_per_s=75)
+
+
+def test_a_small_load_needs_one_worker_and_a_broker_for_each_copy() -> None:
+    """Everything is rounded up."""
+    found = need(Load(conversations=10))
+    assert (found.records_per_s, found.workers, found.partitions, found.brokers) == (300, 1, 4, 3)
+    assert (found.redis_mib, found.redis_writes_per_s, found.transactions_per_s) == (1, 1, 0)
+
+
+def test_a_million_answers_need_what_is_said_of_them() -> None:
+    """75 tokens a second each, one by one."""
+    found = need(MILLION)
+    assert (found.records_per_s, found.worker_cores, found.workers, found.partitions) == (75_000_000, 825.0, 1650, 6600)
+    assert (found.redis_mib, found.redis_writes_per_s, found.takeover_s) == (226, 100_000, 30.0)
+    assert need(msgspec.structs.replace(MILLION, delivery="exactly-once")).transactions_per_s == 264_000
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "less"),
+    [
+        ("tokens_per_record", 6.0, ("workers", "partitions", "tokens_mb_s", "events_mb_s", "brokers", "disk_gb")),
+        ("copies", 2, ("network_mb_s", "brokers", "disk_gb")),
+        ("keep_hours", 1.0, ("disk_gb",)),
+        ("readers", 0, ("network_mb_s",)),
+        ("broker_mb_s", 200.0, ("brokers",)),
+    ],
+)
+def test_what_makes_a_load_smaller(field: str, value: float, less: tuple[str, ...]) -> None:
+    """And leaves the rest as it is, but for what follows from the number of workers."""
+    before, after = need(MILLION), need(msgspec.structs.replace(MILLION, **{field: value}))
+    for name in less:
+        assert getattr(after, name) < getattr(before, name)
+
+
+def _chunks(number: int) -> list[InputRecord]:
+    """So many chunks of one message, as a producer writes them, with ids of the usual length."""
+    key = "k" * KEY_BYTES
+    fields = {"conversation_id": key, "message_id": "m" * 32, "delta": "x" * TOKEN_CHARS}
+    return [
+        msgspec.structs.replace(record(seq, fields | {"seq": seq}, key=key.encode()), timestamp=STARTED_MS + seq)
+        for seq in range(number)
+    ]
+
+
+def test_its_sizes_are_those_of_real_records() -> None:
+    """A chunk, and the event that comes of it; 32 characters are a message's id."""
+    records = _chunks(100)
+    size = mean(len(each.value or b"") for each in records[50:])
+    assert size == pytest.approx(CHUNK_BYTES + TOKEN_CHARS, rel=0.05)
+    out = run(partition(), records)[50:]
+    sizes = [len(each.value or b"") + sum(len(name) + len(value) for name, value in each.headers) for each in out]
+    assert mean(sizes) == pytest.approx(EVENT_BYTES + TOKEN_CHARS, rel=0.05)
+
+
+def test_its_snapshots_are_real_ones() -> None:
+    """Of a message after 200 characters of text; beside it stands what all messages share."""
+    state = partition()
+    run(state, _chunks(50))
+    assert max(map(len, state.changes(full=True).changed.values())) == pytest.approx(SNAPSHOT_BYTES, rel=0.1)
