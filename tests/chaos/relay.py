@@ -57,13 +57,10 @@ class Relay:
         """One direction, to its end."""
         held: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(HELD)
         delivering = asyncio.create_task(self._deliver(held, writer))
-        data = b"begins"
-        while data:
-            try:
-                data = await reader.read(AT_ONCE)
-            except OSError:
-                data = b""
-            await held.put((asyncio.get_running_loop().time() + self.delay_s, data))
+        loop = asyncio.get_running_loop()
+        while data := await _read(reader):
+            await held.put((loop.time() + self.delay_s, data))
+        await held.put((loop.time() + self.delay_s, b""))
         await delivering
 
     async def _deliver(self, held: "asyncio.Queue[tuple[float, bytes]]", writer: asyncio.StreamWriter) -> None:
@@ -79,3 +76,11 @@ class Relay:
     def _close(self, writer: asyncio.StreamWriter) -> None:
         self._writers.discard(writer)
         writer.close()
+
+
+async def _read(reader: asyncio.StreamReader) -> bytes:
+    """What comes next; nothing where the connection has ended, however it did."""
+    try:
+        return await reader.read(AT_ONCE)
+    except OSError:
+        return b""

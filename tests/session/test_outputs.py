@@ -37,9 +37,9 @@ def test_every_record_says_what_it_is_a_part_of() -> None:
     assert first.key == b"c"
     assert first.headers == [
         ("tm-message-id", b"m"),
-        ("tm-choice", b"2"),
         ("tm-seq", b"0"),
         ("tm-opened", b"1000"),
+        ("tm-choice", b"2"),
     ]
 
 

@@ -16,8 +16,9 @@ from tokenmill.events import Event
 _encode = msgspec.json.Encoder().encode
 
 MADE_SEQS = 2048
+"""Of so many events what says their number is made once: those of nearly all messages."""
+
 _SEQS = [b',"seq":%d' % seq for seq in range(MADE_SEQS)]
-"""The field of most events, made once."""
 
 
 class NativeDialect:

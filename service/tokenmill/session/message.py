@@ -39,7 +39,6 @@ class Choice:
         "id_header",
         "index",
         "key",
-        "number_header",
         "opened_header",
         "opener",
         "parser",
@@ -56,7 +55,7 @@ class Choice:
 
     def __init__(self, key: bytes, root: Root, first: int, grammar: Grammar, envelope: Envelope) -> None:
         self.key = key
-        self.index = index = envelope.choice
+        self.index = envelope.choice
         self.root = root
         """From where the log must be read to rebuild it."""
         self.first = first
@@ -71,8 +70,6 @@ class Choice:
         """A header that all its outputs share."""
         self.trace_context: TraceContext = ()
         """Headers of the message's first record that all outputs have."""
-        self.number_header = ("tm-choice", b"%d" % index)
-        """Another, of all choices but the first."""
         self.opened_header = ("tm-opened", b"%d" % envelope.created)
         """When its message began, by the first record's time in milliseconds: the first offset of an output that is not
         older lies at or before the message's first event."""

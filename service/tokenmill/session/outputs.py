@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET
 
 from tokenmill.dialects import Dialect, find_dialect
-from tokenmill.dialects.native import NATIVE
+from tokenmill.dialects.native import MADE_SEQS, NATIVE
 from tokenmill.dialects.rendering import DELTAS_OF_CALLS, fits, in_place
 from tokenmill.events import EVENT_TYPES, Error, Event, Finish, ToolCall
 from tokenmill.records import Output
@@ -33,7 +33,6 @@ FAILED_CALLS = frozenset({"malformed-call", "unfinished-call"})
 _TRUNCATED = ("tm-truncated", b"1")
 """Of a payload that holds less than it should, as its dialect's state says by `truncated`."""
 
-MADE_SEQS = 2048
 _SEQS = [("tm-seq", b"%d" % seq) for seq in range(MADE_SEQS)]
 """The header of most events, made once."""
 
@@ -203,12 +202,12 @@ def _concerns_runners(event: Event) -> bool:
 
 def _headers(choice: Choice, seq: int | None) -> list[tuple[str, bytes]]:
     """What every reader needs to know; each header costs a tenth of a microsecond, so what is as usual is not said."""
-    if seq is None:
-        return [choice.id_header, choice.number_header] if choice.index else [choice.id_header]
-    numbered = _SEQS[seq] if seq < MADE_SEQS else ("tm-seq", b"%d" % seq)
+    headers = [choice.id_header]
+    if seq is not None:
+        headers = [choice.id_header, _SEQS[seq] if seq < MADE_SEQS else ("tm-seq", b"%d" % seq), choice.opened_header]
     if choice.index:
-        return [choice.id_header, choice.number_header, numbered, choice.opened_header]
-    return [choice.id_header, numbered, choice.opened_header]
+        headers.append(("tm-choice", b"%d" % choice.index))
+    return headers
 
 
 def _key(route: Route, choice: Choice) -> bytes:
