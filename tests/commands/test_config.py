@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from tokenmill.commands.config import command
+from tokenmill.config import load_config
 from tokenmill.errors import ConfigError
 
 
@@ -21,10 +23,22 @@ def test_all_settings_can_be_shown_without_the_secrets(tmp_path: Path) -> None:
     """Passwords are masked."""
     path = tmp_path / "t.toml"
     path.write_text('[kafka]\nsecurity_protocol = "SASL_SSL"\nsasl_username = "u"\nsasl_password = "hidden-password"\n')
+    for option in ("--show", "--json"):
+        run = CliRunner().invoke(command, ["check", option, "--config", str(path)])
+        assert (run.exit_code, run.stderr) == (0, "The configuration is sound.\n")
+        assert "sasl_username" in run.stdout
+        assert "hidden-password" not in run.stdout
+
+
+def test_what_is_shown_can_be_read_back(tmp_path: Path) -> None:
+    """As TOML; the same stands in JSON."""
+    path, again = tmp_path / "t.toml", tmp_path / "again.toml"
+    path.write_text('[parser]\nformat = ["hermes", "qwen3_xml"]\n[[outputs]]\ntopic = "t"\ndialect = "openai"\n')
     run = CliRunner().invoke(command, ["check", "--show", "--config", str(path)])
-    assert run.exit_code == 0
-    assert "sasl_username='u'" in run.stdout
-    assert "hidden-password" not in run.stdout
+    again.write_text(run.stdout)
+    assert load_config(again, {}) == load_config(path, {})
+    found = CliRunner().invoke(command, ["check", "--json", "--config", str(path)])
+    assert msgspec.json.decode(found.stdout) == msgspec.toml.decode(run.stdout)
 
 
 def test_names_that_do_not_exist_are_problems(tmp_path: Path) -> None:

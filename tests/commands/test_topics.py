@@ -7,9 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.stage import until
+from tests.support.topics import make_topics
 from tokenmill.commands.topics import command
 from tokenmill.config import Kafka
 from tokenmill.worker.connect import make_admin
+from tokenmill.worker.sizes import SPARE
 from tokenmill.worker.topics import partition_counts
 
 pytestmark = pytest.mark.integration
@@ -35,7 +37,21 @@ def test_topics_are_created_once_and_never_shrink(kafka: str, unique: str, tmp_p
 
     assert create(2) == [[topic, "created", "2"] for topic in topics]
     assert create(3) == [[topic, "grown", "3"] for topic in topics]
-    assert create(2) == [[topic, "unchanged", "3"] for topic in topics]
+    assert create(2) == [[topic, "unchanged", "3"] for topic in topics]  # what differs is on the other stream
+
+
+def test_what_a_topic_differs_in_is_said(kafka: str, unique: str, tmp_path: Path) -> None:
+    """Partitions, copies and settings: each as it is, and as it was asked for."""
+    config, topic = tmp_path / "t.toml", f"events-{unique}"
+    names = ("tokens", "tool_calls", "tool_results", "tool_state", "tool_control", "requests", "dlq")
+    others = "".join(f'{name} = "{name}-{unique}"\n' for name in names)
+    config.write_text(f'[topics]\nevents = "{topic}"\n{others}[limits]\noutput_bytes = 500_000\n')
+    asyncio.run(make_topics(kafka, topic, partitions=3))
+    arguments = ["create", "--partitions", "2", "--config", str(config), "--bootstrap", kafka]
+    run = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    [said] = run.stderr.splitlines()
+    assert said.startswith(f"{topic} is not what was asked for, and left so: partitions: 3, not 2; max.message.bytes: ")
+    assert said.endswith(f", not {500_000 + SPARE}")
 
 
 async def _all_have(bootstrap: str, topics: list[str], partitions: int) -> bool:

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import click
-from rich.pretty import pprint
+import msgspec
 
 from tokenmill.commands.settings import config_option, configuration
+from tokenmill.config.shown import shown
 from tokenmill.session import SessionSettings
-from tokenmill.terminal.console import Terminal
 
 
 @click.group()
@@ -17,14 +17,17 @@ def command() -> None:
 
 @command.command("check")
 @config_option
-@click.option("--show", is_flag=True, help="Also print every setting with its value; secrets are masked.")
-def check(config_path: Path | None, *, show: bool) -> None:
+@click.option("--show", is_flag=True, help="Print every setting with its value, as TOML; secrets are masked.")
+@click.option("--json", "as_json", is_flag=True, help="The same as one JSON object.")
+def check(config_path: Path | None, *, show: bool, as_json: bool) -> None:
     """Read the configuration and say every problem at once; the exit code is 2 if there is one.
 
     Looks at the file, the environment and at how the settings fit together; asks no broker and no Redis.
     """
     config = configuration(config_path)
     SessionSettings.from_config(config)
-    if show:
-        pprint(config, console=Terminal(), expand_all=True)
-    click.echo("The configuration is sound.")
+    if as_json:
+        click.echo(msgspec.json.encode(shown(config)))
+    elif show:
+        click.echo(msgspec.toml.encode(shown(config)), nl=False)
+    click.echo("The configuration is sound.", err=show or as_json)

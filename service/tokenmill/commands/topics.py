@@ -25,7 +25,8 @@ def create(*, partitions: int, replication: int, config_path: Path | None, boots
     """Create every topic of the configuration that is missing.
 
     Can be repeated. A topic with fewer partitions gets more, one with more keeps them: a conversation stays on its
-    partition only while their number does not change, so choose it once and large enough.
+    partition only while their number does not change, so choose it once and large enough. In what else a topic that is
+    there differs from what would be made is said, and left as it is.
     """
     quiet_kafka()
     config = configuration(config_path, bootstrap)
@@ -34,3 +35,6 @@ def create(*, partitions: int, replication: int, config_path: Path | None, boots
         changes = asyncio.run(create_topics(config, partitions, replication, bar.at))
     rows = [(change.topic, change.outcome, str(change.partitions)) for change in changes]
     print_table(Terminal(), ("topic", "", "partitions"), rows, right=1)
+    for change in changes:
+        if change.differs:
+            click.echo(f"{change.topic} is not what was asked for, and left so: {'; '.join(change.differs)}", err=True)

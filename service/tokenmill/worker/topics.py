@@ -42,6 +42,8 @@ class TopicChange(NamedTuple):
     topic: str
     outcome: Outcome
     partitions: int
+    differs: tuple[str, ...] = ()
+    """In what a topic that was there is not what was asked for: its settings are left as they are."""
 
 
 def output_topics(config: Config) -> list[str]:
@@ -78,12 +80,31 @@ async def create_topics(
             if not has:
                 await _create(admin, topic, partitions, replication, _settings(config, topic))
                 changes.append(TopicChange(topic, "created", partitions))
-            elif has < partitions:
+                continue
+            differs = await _differences(admin, topic, max(has, partitions), (partitions, replication), config)
+            if has < partitions:
                 await _grow(admin, topic, partitions)
-                changes.append(TopicChange(topic, "grown", partitions))
+                changes.append(TopicChange(topic, "grown", partitions, differs))
             else:
-                changes.append(TopicChange(topic, "unchanged", has))
+                changes.append(TopicChange(topic, "unchanged", has, differs))
         return changes
+
+
+async def _differences(
+    admin: AIOKafkaAdminClient, topic: str, has: int, asked: tuple[int, int], config: Config
+) -> tuple[str, ...]:
+    """In what a topic is not as it would be made now, with `asked` partitions and copies of each."""
+    partitions, replication = asked
+    wanted = _settings(config, topic)
+    found = (await _found(admin, [topic], wanted))[topic]
+    [described] = await deadline(admin.describe_topics([topic]), f"describe topic {topic}")
+    copies = {len(each["replicas"]) for each in described["partitions"]}
+    pairs = [
+        ("partitions", str(has), str(partitions)),
+        ("copies", " or ".join(map(str, sorted(copies))), str(replication)),
+        *((key, found[key], value) for key, value in wanted.items()),
+    ]
+    return tuple(f"{what}: {there}, not {value}" for what, there, value in pairs if there != value)
 
 
 async def find_topic(kafka: Kafka, topic: str) -> None:
@@ -134,14 +155,20 @@ def refuse_compacted(topic: str, policy: str) -> None:
 
 async def _setting(admin: AIOKafkaAdminClient, topics: Iterable[str], key: str) -> dict[str, str]:
     """One setting of each topic."""
-    resources = [ConfigResource(ConfigResourceType.TOPIC, name, {key: None}) for name in topics]
+    return {topic: values[key] for topic, values in (await _found(admin, topics, [key])).items()}
+
+
+async def _found(admin: AIOKafkaAdminClient, topics: Iterable[str], keys: Iterable[str]) -> dict[str, dict[str, str]]:
+    """These settings of each topic."""
+    asked = dict.fromkeys(keys)
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name, asked) for name in topics]
     responses = await deadline(admin.describe_configs(resources), "describe topics' settings")
-    found: dict[str, str] = {}
+    found: dict[str, dict[str, str]] = {}
     for response in responses:
         for code, message, _, name, entries in response.resources:
             if code:
                 raise Unavailable(f"Kafka: settings of topic {name}: {message or for_code(code).__name__}")
-            found[name] = next(value for name_of, value, *_ in entries if name_of == key)
+            found[name] = {key: value for key, value, *_ in entries if key in asked}
     return found
 
 
