@@ -227,6 +227,7 @@ def test_the_release_s_own_test_asks_it_too() -> None:
         ({"gateway.enabled": True, "config.gateway.auth": "keys"}, "gateway.keys.existingSecret"),
         ({**ON, "gateway.terminationGracePeriodSeconds": 19}, "is 19, and a drain may take 20"),
         ({**ON, "gateway.ingress.enabled": True}, "gateway.ingress.hosts is empty"),
+        ({**ON, "config.gateway.window_mib": 2_048}, "window_mib is 2048 MiB, and gateway.resources.limits.memory 1Gi"),
         (
             {**ON, "gateway.autoscaling.enabled": True, "gateway.autoscaling.minReplicas": 11},
             "minReplicas is 11, and there are at most 10",

@@ -102,12 +102,22 @@ def test_sleep_and_drain_are_added_up() -> None:
     [
         ({"worker.terminationGracePeriodSeconds": 29}, "is 29, and a drain may take 30"),
         ({"worker.replicas": 13}, "worker.replicas is 13, and topics.partitions 12"),
+        ({"config.worker.state_mib": 1_025}, "state_mib is 1025 MiB, and worker.resources.limits.memory 1Gi"),
+        ({"worker.resources.limits.memory": "500M"}, "state_mib is 512 MiB, and worker.resources.limits.memory 500M"),
+        ({"worker.resources.limits.memory": "0.25Gi"}, "and worker.resources.limits.memory 0.25Gi"),
     ],
 )
 def test_what_can_not_work_is_refused(values: Values, said: str) -> None:
     """Before anything is installed, with the name of the value."""
     with pytest.raises(Refused, match=said):
         render(values=values)
+
+
+@pytest.mark.parametrize("memory", ["512Mi", "537M", "1Gi", "1e9", ""])
+def test_what_a_worker_may_hold_fits_its_container(memory: str) -> None:
+    """However Kubernetes lets the limit be written; what can't be read here, or is not set, is not judged."""
+    found = container(worker(render(values={"worker.resources.limits.memory": memory})))
+    assert found["resources"]["limits"].get("memory", "") == memory
 
 
 def test_liveness_does_not_depend_on_kafka() -> None:

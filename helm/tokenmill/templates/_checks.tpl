@@ -29,7 +29,21 @@
 {{- end -}}
 {{- end }}
 
+{{/* What a process may hold is far less than its container: the process itself, and what is on its way, come on top. */}}
+{{- define "tokenmill.memoryChecks" -}}
+{{- $units := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
+{{- $limit := toString (default "" .limit) -}}
+{{- $unit := regexReplaceAll "^[0-9.]+" $limit "" -}}
+{{- if and $limit (hasKey $units $unit) -}}
+{{- $mib := divf (mulf (regexFind "^[0-9.]+" $limit | float64) (get $units $unit)) 1048576 -}}
+{{- if gt (float64 .mib) $mib -}}
+{{- fail (printf "%s is %d MiB, and %s %s: the container would be killed before; raise the one, or lower the other" .of (int .mib) .limits $limit) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{- define "tokenmill.gatewayChecks" -}}
+{{- include "tokenmill.memoryChecks" (dict "of" "config.gateway.window_mib" "mib" .Values.config.gateway.window_mib "limits" "gateway.resources.limits.memory" "limit" (dig "limits" "memory" "" .Values.gateway.resources)) -}}
 {{- include "tokenmill.rightsChecks" (merge (dict "for" "gateway" "could" "read and stop every conversation") .) -}}
 {{- $least := .Values.gateway.autoscaling.minReplicas | int -}}
 {{- $most := .Values.gateway.autoscaling.maxReplicas | int -}}
@@ -116,6 +130,7 @@
 {{- end }}
 
 {{- define "tokenmill.checks" -}}
+{{- include "tokenmill.memoryChecks" (dict "of" "config.worker.state_mib" "mib" .Values.config.worker.state_mib "limits" "worker.resources.limits.memory" "limit" (dig "limits" "memory" "" .Values.worker.resources)) -}}
 {{- $partitions := .Values.topics.partitions | int -}}
 {{- if eq .Values.worker.autoscaling.kind "none" -}}
 {{- if gt (.Values.worker.replicas | int) $partitions -}}
