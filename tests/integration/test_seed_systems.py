@@ -283,7 +283,7 @@ async def _payloads(stage: Stage, topic: str) -> list[Any]:
     found = {}
     for record in await read_topic(stage.bootstrap, topic):
         headers = dict(record.headers)
-        found[int(headers["tm-seq"]), headers["tm-part"]] = (
+        found[int(headers["tm-seq"]), headers.get("tm-part", b"1/1")] = (
             "[DONE]" if record.value == b"[DONE]" else json.loads(record.value)
         )
     return [found[place] for place in sorted(found)]
