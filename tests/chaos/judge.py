@@ -42,7 +42,8 @@ class Item(NamedTuple):
         """Whose it is; nobody's for dead letters."""
         headers = dict(self.headers)
         conversation = (self.key or b"").partition(b"/")[0]
-        return conversation, headers.get("tm-message-id", b""), headers.get("tm-choice", b"")
+        message = headers.get("tm-message-id", b"")
+        return conversation, message, headers.get("tm-choice", b"0" if message else b"")
 
     @property
     def identity(self) -> tuple[object, ...]:
