@@ -68,43 +68,47 @@ async def create_topics(
     Raises `Unavailable` when the broker does not answer, `FatalError` when it refuses.
     """
     async with make_admin(config.kafka) as admin:
+        present = await _described(admin, all_topics(config))
         if _controller(admin) is None:
             # An embedded broker makes topics on first use, as many partitions as it likes.
-            present = await partition_counts(admin, all_topics(config))
-            return [TopicChange(topic, "unchanged", count) for topic, count in present.items()]
-        present = await partition_counts(admin, all_topics(config))
+            return [TopicChange(topic, "unchanged", len(found)) for topic, found in present.items()]
+        wanted = {topic: _settings(config, topic) for topic in all_topics(config)}
+        settings = await _found_or_unknown(admin, {topic: wanted[topic] for topic in present})
         changes = list[TopicChange]()
-        for topic in all_topics(config):
-            heard(f"topic {topic}", len(changes), len(all_topics(config)))
-            has = present.get(topic, 0)
-            if not has:
-                await _create(admin, topic, partitions, replication, _settings(config, topic))
+        for topic, asked in wanted.items():
+            heard(f"topic {topic}", len(changes), len(wanted))
+            if topic not in present:
+                await _create(admin, topic, partitions, replication, asked)
                 changes.append(TopicChange(topic, "created", partitions))
                 continue
-            differs = await _differences(admin, topic, max(has, partitions), (partitions, replication), config)
+            has = len(present[topic])
             if has < partitions:
                 await _grow(admin, topic, partitions)
-                changes.append(TopicChange(topic, "grown", partitions, differs))
-            else:
-                changes.append(TopicChange(topic, "unchanged", has, differs))
+            pairs = [
+                ("partitions", str(max(has, partitions)), str(partitions)),
+                ("copies", _copies(present[topic]), str(replication)),
+                *((key, there, asked[key]) for key, there in settings.get(topic, {}).items()),
+            ]
+            differs = tuple(f"{what}: {there}, not {value}" for what, there, value in pairs if there != value)
+            outcome: Outcome = "grown" if has < partitions else "unchanged"
+            changes.append(TopicChange(topic, outcome, max(has, partitions), differs))
         return changes
 
 
-async def _differences(
-    admin: AIOKafkaAdminClient, topic: str, has: int, asked: tuple[int, int], config: Config
-) -> tuple[str, ...]:
-    """In what a topic is not as it would be made now, with `asked` partitions and copies of each."""
-    partitions, replication = asked
-    wanted = _settings(config, topic)
-    found = (await _found(admin, [topic], wanted))[topic]
-    [described] = await deadline(admin.describe_topics([topic]), f"describe topic {topic}")
-    copies = {len(each["replicas"]) for each in described["partitions"]}
-    pairs = [
-        ("partitions", str(has), str(partitions)),
-        ("copies", " or ".join(map(str, sorted(copies))), str(replication)),
-        *((key, found[key], value) for key, value in wanted.items()),
-    ]
-    return tuple(f"{what}: {there}, not {value}" for what, there, value in pairs if there != value)
+def _copies(partitions: Iterable[Mapping[str, Any]]) -> str:
+    """How many of each partition there are."""
+    return " or ".join(map(str, sorted({len(each["replicas"]) for each in partitions})))
+
+
+async def _found_or_unknown(
+    admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]
+) -> dict[str, dict[str, str]]:
+    """These settings of topics; empty where the broker won't say, or not to this user."""
+    try:
+        return await _found(admin, asked)
+    except Unavailable as problem:
+        log.warning("the broker does not say how topics are set (%s); in what they differ is not known", problem)
+        return {}
 
 
 async def find_topic(kafka: Kafka, topic: str) -> None:
@@ -116,8 +120,13 @@ async def find_topic(kafka: Kafka, topic: str) -> None:
 
 async def partition_counts(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:
     """How many partitions each of these topics has; those that do not exist are left out."""
+    return {topic: len(partitions) for topic, partitions in (await _described(admin, topics)).items()}
+
+
+async def _described(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+    """The partitions of each of these topics; those that do not exist are left out."""
     described = await deadline(admin.describe_topics(list(topics)), "describe topics")
-    return {topic["topic"]: len(topic["partitions"]) for topic in described if topic["partitions"]}
+    return {topic["topic"]: topic["partitions"] for topic in described if topic["partitions"]}
 
 
 async def largest_records(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> dict[str, int]:
@@ -155,20 +164,20 @@ def refuse_compacted(topic: str, policy: str) -> None:
 
 async def _setting(admin: AIOKafkaAdminClient, topics: Iterable[str], key: str) -> dict[str, str]:
     """One setting of each topic."""
-    return {topic: values[key] for topic, values in (await _found(admin, topics, [key])).items()}
+    found = await _found(admin, dict.fromkeys(topics, (key,)))
+    return {topic: values[key] for topic, values in found.items()}
 
 
-async def _found(admin: AIOKafkaAdminClient, topics: Iterable[str], keys: Iterable[str]) -> dict[str, dict[str, str]]:
-    """These settings of each topic."""
-    asked = dict.fromkeys(keys)
-    resources = [ConfigResource(ConfigResourceType.TOPIC, name, asked) for name in topics]
+async def _found(admin: AIOKafkaAdminClient, asked: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
+    """Of each topic the settings that are asked for, by their keys."""
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name, dict.fromkeys(keys)) for name, keys in asked.items()]
     responses = await deadline(admin.describe_configs(resources), "describe topics' settings")
     found: dict[str, dict[str, str]] = {}
     for response in responses:
         for code, message, _, name, entries in response.resources:
             if code:
                 raise Unavailable(f"Kafka: settings of topic {name}: {message or for_code(code).__name__}")
-            found[name] = {key: value for key, value, *_ in entries if key in asked}
+            found[name] = {key: value for key, value, *_ in entries if key in asked[name]}
     return found
 
 
