@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.session.logs import partition, record, run
-from tokenmill.capacity import CHUNK_BYTES, EVENT_BYTES, KEY_BYTES, SNAPSHOT_BYTES, TOKEN_CHARS, Load, need
+from tokenmill.capacity import CHUNK_BYTES, EVENT_BYTES, SNAPSHOT_BYTES, TOKEN_CHARS, USUAL_KEY_BYTES, Load, need
 from tokenmill.records import InputRecord
 
 STARTED_MS = 1_760_000_000_000
@@ -48,7 +48,7 @@ def test_what_makes_a_load_smaller(field: str, value: float, less: tuple[str, ..
 
 def _chunks(number: int) -> list[InputRecord]:
     """So many chunks of one message, as a producer writes them, with ids of the usual length."""
-    key = "k" * KEY_BYTES
+    key = "k" * USUAL_KEY_BYTES
     fields = {"conversation_id": key, "message_id": "m" * 32, "delta": "x" * TOKEN_CHARS}
     return [
         msgspec.structs.replace(record(seq, fields | {"seq": seq}, key=key.encode()), timestamp=STARTED_MS + seq)

@@ -9,16 +9,14 @@ The figures are those of one machine, two cores of which the broker had its part
 """
 
 from math import ceil
-from typing import Literal, TypeAlias
 
 import msgspec
 
+from tokenmill.config.sections import Delivery, Kafka, Worker
 from tokenmill.limits import KIB, MIB
 
-Delivery: TypeAlias = Literal["at-least-once", "exactly-once"]
-
 RECORD_US = 11.0
-"""Processor time of a worker for a record, in microseconds; measured from 7 to 15 on machines that others used, too."""
+"""Processor time of a worker for a record, in microseconds; measured from 7 to 17 on machines that others used, too."""
 
 BUSY = 0.5
 """Of a worker's one core: a rebalance gives it more partitions for a while, and lag is worked off with the rest."""
@@ -33,8 +31,8 @@ message ids of 32 characters."""
 TOKEN_CHARS = 4
 """Of a token's text, in bytes too."""
 
-KEY_BYTES = 37
-"""Of a conversation id: a UUID."""
+USUAL_KEY_BYTES = 37
+"""Of a conversation id: a UUID, and a byte for its length."""
 
 OPEN_BYTES = round(1.6 * KIB)
 """Memory of an open message beside the text of a call that it holds."""
@@ -60,7 +58,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     tokens_per_s: float = 30.0
     """Of each."""
     tokens_per_record: float = 1.0
-    delivery: Delivery = "at-least-once"
+    delivery: Delivery = Worker().delivery
     keep_hours: float = 24.0
     """Of both topics."""
     copies: int = 3
@@ -69,8 +67,8 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     """Gateways and other consumers, each of which reads all events."""
     broker_mb_s: float = 50.0
     """Megabytes a second that one broker may write, copies of others' records included."""
-    snapshot_interval_s: float = 10.0
-    session_timeout_s: float = 30.0
+    snapshot_interval_s: float = Worker().snapshot_interval_s
+    session_timeout_s: float = Kafka().session_timeout_ms / 1_000
     """Until a worker that is silent is given up."""
 
 
@@ -111,7 +109,7 @@ def need(load: Load) -> Need:
     workers = max(1, ceil(cores / BUSY))
     partitions = PARTITIONS_A_WORKER * workers
     text = load.tokens_per_record * TOKEN_CHARS
-    tokens, events = (records * (own + KEY_BYTES + text) / 1e6 for own in (CHUNK_BYTES, EVENT_BYTES))
+    tokens, events = (records * (own + USUAL_KEY_BYTES + text) / 1e6 for own in (CHUNK_BYTES, EVENT_BYTES))
     written = (tokens + events) * load.copies
     open_each = ceil(load.conversations / workers)
     return Need(

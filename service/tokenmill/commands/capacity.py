@@ -1,11 +1,12 @@
 """`tokenmill capacity`."""
 
-from typing import Any
+from typing import Any, get_args
 
 import click
 import msgspec
 
 from tokenmill.capacity import Load, Need, need
+from tokenmill.config.sections import Delivery
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.tables import print_table
 
@@ -34,7 +35,7 @@ POSITIVE = click.FloatRange(0, min_open=True)
 @click.option("--conversations", type=click.IntRange(1), required=True, help="Answers written at the same time.")
 @click.option("--tokens-per-s", type=POSITIVE, default=30.0, show_default=True, help="Of each answer.")
 @click.option("--tokens-per-record", type=click.FloatRange(1), default=1.0, show_default=True, help="In one chunk.")
-@click.option("--delivery", type=click.Choice(["at-least-once", "exactly-once"]), default="at-least-once")
+@click.option("--delivery", type=click.Choice(get_args(Delivery)), default="at-least-once", show_default=True)
 @click.option("--keep-hours", type=POSITIVE, default=24.0, show_default=True, help="Retention of tokens and events.")
 @click.option("--copies", type=click.IntRange(1), default=3, show_default=True, help="Of each record.")
 @click.option("--readers", type=click.IntRange(0), default=1, show_default=True, help="Of all events: gateways, say.")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 import msgspec
+import tomli_w
 
 from tokenmill.commands.settings import config_option, configuration
 from tokenmill.config.shown import shown
@@ -29,5 +30,5 @@ def check(config_path: Path | None, *, show: bool, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(shown(config)))
     elif show:
-        click.echo(msgspec.toml.encode(shown(config)), nl=False)
+        click.echo(tomli_w.dumps(shown(config)), nl=False)
     click.echo("The configuration is sound.", err=show or as_json)

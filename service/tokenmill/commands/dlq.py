@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -89,21 +89,19 @@ def list_letters(  # noqa: PLR0913 -- one for each option
     with progress_bar() as bar:
         bar.at("connecting", 0, None)
         letters = read_letters(Connection.of(config.kafka), config.topics.dlq, selection, bar.at)
-        if as_json and by is None:
+        if by is not None:
+            counts = asyncio.run(_counts(_first(letters, limit)))
+        elif as_json:
             asyncio.run(_print_json(_first(letters, limit), bar))
             return
-        if by is None:
-            rows, more = asyncio.run(_rows(letters, limit or LISTED))
         else:
-            counts = asyncio.run(_counts(_first(letters, limit)))
-    if by is None:
-        print_table(Terminal(), COLUMNS, rows, right=1)
-        if more:
-            click.echo(f"there are more than {len(rows):,}: raise `--limit`, or count them with `--by code`", err=True)
-    elif as_json:
-        click.echo(msgspec.json.encode(counts))
-    else:
-        print_table(Terminal(), COUNTED, [(code, str(count)) for code, count in counts.items()], right=1)
+            rows, more = asyncio.run(_rows(letters, limit or LISTED))
+    if by is not None:
+        _print_counts(counts, as_json=as_json)
+        return
+    print_table(Terminal(), COLUMNS, rows, right=1)
+    if more:
+        click.echo(f"there are more than {len(rows):,}: raise `--limit`, or count them with `--by code`", err=True)
 
 
 @command.command("replay")
@@ -205,12 +203,12 @@ async def _print_json(letters: AsyncGenerator[DeadLetter], bar: Bar) -> None:
 
 async def _first(letters: AsyncGenerator[DeadLetter], limit: int | None) -> AsyncGenerator[DeadLetter]:
     """So many at most, or all; reading stops behind the last."""
-    left = limit
+    number = 0
     async with aclosing(letters):
         async for letter in letters:
             yield letter
-            left = left - 1 if left is not None else None
-            if left == 0:
+            number += 1
+            if number == limit:
                 break
 
 
@@ -220,6 +218,13 @@ async def _counts(letters: AsyncGenerator[DeadLetter]) -> dict[str, int]:
     async for letter in letters:
         counts[letter.code] += 1
     return dict(counts.most_common())
+
+
+def _print_counts(counts: Mapping[str, int], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.encode(counts))
+    else:
+        print_table(Terminal(), COUNTED, [(code, str(count)) for code, count in counts.items()], right=1)
 
 
 async def _rows(letters: AsyncGenerator[DeadLetter], limit: int) -> tuple[list[tuple[str, ...]], bool]:

@@ -13,6 +13,9 @@ SECRETS = frozenset({"sasl_password", "ssl_password", "url", "jwt_secret", "tick
 `_file` at its end names."""
 
 
+MASKED = "***"
+"""In the place of a secret."""
+
 Contradiction: TypeAlias = tuple[tuple[str, ...], str]
 """Settings that do not go together: their keys, and a sentence that says what is wrong."""
 
@@ -23,7 +26,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         """Names and values, secrets masked."""
         values = [(name, getattr(self, name)) for name in self.__struct_fields__]
-        return [(name, "***" if name in SECRETS and value else value) for name, value in values]
+        return [(name, MASKED if name in SECRETS and value else value) for name, value in values]
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())

@@ -3,7 +3,7 @@
 Seconds (`_s`) are for people to wait, milliseconds (`_ms`) for what Kafka calls so.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -16,6 +16,8 @@ from tokenmill.config.tools import Tools
 from tokenmill.config.upstreams import Upstream
 from tokenmill.limits import Limits
 from tokenmill.parser.options import Options
+
+Delivery: TypeAlias = Literal["at-least-once", "exactly-once"]
 
 
 class Kafka(Section, frozen=True, kw_only=True):
@@ -127,7 +129,7 @@ class ParserSection(Options, frozen=True, kw_only=True):
 class Worker(Section, frozen=True, kw_only=True):
     """How the worker works."""
 
-    delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
+    delivery: Delivery = "at-least-once"
     """Whether a crash may publish an event again, byte for byte the same, or never. With exactly-once, events are
     published in transactions: readers need `isolation.level=read_committed`, and see an event some 20 ms later."""
     bind: str = "0.0.0.0"  # noqa: S104 # metrics and health are asked for from outside the pod

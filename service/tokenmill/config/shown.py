@@ -5,11 +5,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tokenmill.config.base import SECRETS
+from tokenmill.config.base import MASKED, SECRETS
 from tokenmill.config.sections import Config
-
-MASKED = "***"
-"""In the place of a secret."""
 
 
 def shown(config: Config) -> dict[str, Any]:
