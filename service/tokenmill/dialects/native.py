@@ -33,9 +33,9 @@ class NativeDialect:
     names_events = False
 
     def __init__(self) -> None:
-        self._time = -1
-        self._end = b""
-        """The last time, as it is written: records that come together often share it."""
+        self._end = (-1, b"")
+        """The last time, and as it is written: records that come together often share it. It is one value, so that a
+        thread never sees the half of another's."""
 
     def encode(self, _state: Any, envelope: Envelope, event: Event, seq: int | None, time: int) -> Sequence[bytes]:
         """The event as one JSON object."""
@@ -43,10 +43,11 @@ class NativeDialect:
             own = _encode(event)
         except (OverflowError, UnicodeEncodeError):
             own = odd_bytes(event)
-        if time != self._time:
-            self._time, self._end = time, b',"time":%d}' % time
+        end = self._end
+        if end[0] != time:
+            self._end = end = (time, b',"time":%d}' % time)
         number = b"" if seq is None else _SEQS[seq] if seq < MADE_SEQS else b',"seq":%d' % seq
-        return (b"".join((own[:-1], envelope.native, number, self._end)),)
+        return (b"".join((own[:-1], envelope.native, number, end[1])),)
 
 
 NATIVE = NativeDialect()

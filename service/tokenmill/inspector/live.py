@@ -280,7 +280,7 @@ def _who(choice: Choice) -> Who:
 
 def _named(headers: Headers) -> Who:
     """The message and choice of an event's record."""
-    name, number = header(headers, "tm-message-id") or b"", header(headers, "tm-choice") or b"0"
+    name, number = header(headers, "tm-message-id") or b"", header(headers, "tm-choice") or b""
     return name.decode(errors="replace"), int(number) if number.isdigit() else 0
 
 
