@@ -28,9 +28,9 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tests.chaos import plain_client
 from tests.chaos.crew import Crew
-from tests.chaos.relay import Relay
 from tests.chaos.relayed_cluster import RelayedCluster
 from tests.chaos.run import SETTINGS
+from tests.support.relay import Relay
 from tests.support.stage import Stage, until, without_repeats
 from tests.support.topics import admin_of
 from tokenmill.kafka import deadline, stopped

@@ -2,15 +2,12 @@
 
 import asyncio
 import random
-import socket
-import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from tests.support.gateway_clients import Answer
+from tests.support.resets import reset_when_closed
 from tests.support.sse import Block, Sse
-
-RESET = struct.pack("ii", 1, 0)
 
 
 class Cuts:
@@ -36,7 +33,7 @@ class Cuts:
         """Cut it: by a reset, or by an end."""
         self.count += 1
         if self._dice.random() < 0.5:
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            reset_when_closed(writer.get_extra_info("socket"))
             writer.transport.abort()
         writer.close()
         return ConnectionResetError("cut")

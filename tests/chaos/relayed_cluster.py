@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from tests.chaos.relay import Relay
+from tests.support.relay import Relay
 from tokenmill.servers.kafka_cluster import KafkaCluster, Member
 from tokenmill.servers.process import free_port
 
@@ -62,6 +62,5 @@ class RelayedCluster(KafkaCluster):
         async with AsyncExitStack() as opened:
             for node, broker in self.brokers.items():
                 assert isinstance(broker, RelayedMember)
-                relays[node] = Relay(broker.port)
-                await opened.enter_async_context(relays[node].open(broker.relay_port))
+                relays[node] = await opened.enter_async_context(Relay(broker.port, broker.relay_port))
             yield relays

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.chaos.relay import Relay
+from tests.support.relay import Relay
 from tokenmill.servers.process import free_port
 
 SOON_S = 10.0
@@ -23,9 +23,8 @@ async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 async def _relayed() -> AsyncIterator[tuple[Relay, int]]:
     """A relay before a server that says everything again, and its port."""
     server = await asyncio.start_server(_echo, "127.0.0.1", 0)
-    relay, port = Relay(server.sockets[0].getsockname()[1]), free_port()
-    async with asyncio.timeout(SOON_S), server, relay.open(port):
-        yield relay, port
+    async with asyncio.timeout(SOON_S), server, Relay(server.sockets[0].getsockname()[1]) as relay:
+        yield relay, relay.port
 
 
 async def test_what_is_held_back_comes_later_and_in_order() -> None:
@@ -59,8 +58,7 @@ async def test_a_reset_is_one() -> None:
 
 async def test_nobody_waits_for_a_server_that_is_away() -> None:
     """A connection ends at once."""
-    relay, port = Relay(free_port()), free_port()
-    async with asyncio.timeout(SOON_S), relay.open(port):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    async with asyncio.timeout(SOON_S), Relay(free_port()) as relay:
+        reader, writer = await asyncio.open_connection("127.0.0.1", relay.port)
         assert await reader.read() == b""
         writer.close()

@@ -10,8 +10,9 @@ from playwright.async_api import Page
 
 from tests.structure.pages import _blocks
 from tests.structure.tree import DOCS
-from tests.support.browser import Line, browser_page, site
+from tests.support.browser import browser_page, site
 from tests.support.gateways import Gate, answer, listening
+from tests.support.relay import Relay
 from tests.support.stage import until
 from tokenmill.config import Gateway
 from tokenmill.gateway.rights import Door, make_rights
@@ -50,13 +51,13 @@ def statuses(page: Page) -> list[int]:
     return found
 
 
-async def answered_in_halves(gate: Gate, line: Line, page: Page) -> None:
+async def answered_in_halves(gate: Gate, line: Relay, page: Page) -> None:
     """An answer that is cut in its midst, and goes on when the page is there again."""
     await gate.attended()
     await gate.say(ANSWER[:HALF])
     await until(lambda: shows(page, TEXTS[HALF // 2]), "the first half is shown")
     before = line.opened
-    line.cut()
+    line.reset()
     await until(lambda: line.opened > before, "the page has come back")
     await gate.say(ANSWER[HALF:])
 
@@ -71,7 +72,7 @@ async def test_the_page_of_the_how_to_shows_an_answer_that_is_cut_off_and_ends(k
     async with (
         site(pages) as port,
         listening(kafka, unique, origins=[f"http://127.0.0.1:{port}"]) as gate,
-        Line(gate.port) as line,
+        Relay(gate.port) as line,
         browser_page() as page,
     ):
         pages["/"] = HOWTO["html"].replace(GATEWAY, f"http://127.0.0.1:{line.port}")
@@ -123,7 +124,7 @@ async def test_a_page_with_tickets_comes_back_when_its_ticket_has_expired(
             rights=door,
             origins=[f"http://127.0.0.1:{port}"],
         ) as gate,
-        Line(gate.port) as line,
+        Relay(gate.port) as line,
         browser_page() as page,
     ):
         served.append(gate.url)

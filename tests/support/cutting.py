@@ -3,8 +3,6 @@
 import asyncio
 import contextlib
 import random
-import socket
-import struct
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Literal, TypeAlias
@@ -13,13 +11,12 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from tests.support.gateway_clients import answer, blocks, events_path
+from tests.support.resets import reset_when_closed
 from tests.support.sse import Lines
 
 Form: TypeAlias = Literal["sse", "lines", "websocket"]
 
 FORMS: Sequence[Form] = ("sse", "lines", "websocket")
-
-RESET = struct.pack("ii", 1, 0)
 
 BACK_S = 0.02
 """A client comes back at once: what is tried is the gateway, not patience."""
@@ -79,7 +76,7 @@ class Cutter:
     def _cut(self, writer: asyncio.StreamWriter) -> None:
         self.cuts += 1
         if self._dice.random() < 0.5:
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            reset_when_closed(writer.get_extra_info("socket"))
             writer.transport.abort()
 
 

@@ -1,16 +1,16 @@
 """A server that speaks HTTP by hand: what it answers is bytes, and then comes silence, the end, or the loss of all."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Literal, TypeAlias
+
+from tests.support.resets import reset_when_closed
 
 Then: TypeAlias = Literal["close", "reset", "silent", "again"]
 
 SSE = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 TURNS = 20
-LINGER_NOT = b"\x01\x00\x00\x00\x00\x00\x00\x00"
 
 
 def answer(status: int, body: bytes, *, more: str = "") -> bytes:
@@ -55,7 +55,7 @@ class RawServer:
                 await reader.read()
             self.left.set()
         if self._then == "reset":
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_NOT)
+            reset_when_closed(writer.get_extra_info("socket"))
         writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
