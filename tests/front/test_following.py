@@ -3,12 +3,15 @@
 import asyncio
 
 import pytest
+from aiokafka import AIOKafkaProducer, ConsumerRecord
 
 from tests.support.gateways import Gate, answer, listening
 from tests.support.stage import until
 from tokenmill.errors import Unavailable
 from tokenmill.front.following import Following, native
+from tokenmill.gateway.conversation import BEHIND_S, Conversation
 from tokenmill.gateway.reading import Since, Start
+from tokenmill.gateway.tail import Tail
 from tokenmill.gateway.view import Frame
 
 pytestmark = pytest.mark.integration
@@ -56,6 +59,58 @@ async def test_the_past_alone_can_be_asked_for(kafka: str, unique: str) -> None:
             past = await Following(gate.serving.hub, begun.reading, "m").past()
         assert [frame.payload for frame in past] == [record.value for record in records[:3]]
         assert gate.serving.hub.clients() == []
+
+
+async def test_the_past_waits_for_a_reader_that_is_behind(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another front may have shown what the log has and our reader has not; records of others keep nobody waiting."""
+    records, others = answer("c", "m", ["Hel", "lo"]), answer("d", "n", ["No"])
+    go, take = asyncio.Event(), Tail._take
+
+    def late(tail: Tail, partition: int, came: list[ConsumerRecord]) -> None:
+        asyncio.get_running_loop().create_task(when_it_may(tail, partition, came))
+
+    async def when_it_may(tail: Tail, partition: int, came: list[ConsumerRecord]) -> None:
+        await go.wait()
+        take(tail, partition, came)
+
+    async def seen(conversation: Conversation, offset: int) -> None:
+        waiting.append(offset)
+        await seen_before(conversation, offset)
+
+    waiting, seen_before = list[int](), Conversation._seen
+    monkeypatch.setattr(Tail, "_take", late)
+    monkeypatch.setattr(Conversation, "_seen", seen)
+    async with listening(kafka, unique) as gate:
+        partition = gate.serving.tail.partition_of(b"c")
+        async with gate.serving.begun(native("c", Since(0))) as begun:
+            following = Following(gate.serving.hub, begun.reading, "m")
+            await gate.say(others, partition)
+            assert await following.past() == []
+            waiting.clear()
+            await gate.say(records)
+            looking = asyncio.create_task(following.past())
+            await until(lambda: waiting, "it waits for the reader")
+            go.set()
+            assert [frame.payload for frame in await looking] == [record.value for record in records]
+
+
+async def test_the_marker_of_a_transaction_is_the_end_of_a_log(kafka: str, unique: str) -> None:
+    """No record comes behind it, and nobody waits for one."""
+    async with (
+        listening(kafka, unique) as gate,
+        AIOKafkaProducer(bootstrap_servers=kafka, transactional_id=f"following-{unique}") as producer,
+    ):
+        partition = gate.serving.tail.partition_of(b"c")
+        async with gate.serving.begun(native("c", Since(0))) as begun:
+            following = Following(gate.serving.hub, begun.reading, "nobody")
+            for commits in (True, False):
+                await producer.begin_transaction()
+                await producer.send_and_wait(f"events-{unique}", b"{}", key=b"d", partition=partition)
+                await (producer.commit_transaction() if commits else producer.abort_transaction())
+                async with asyncio.timeout(BEHIND_S):
+                    assert await following.past() == []
 
 
 async def test_who_follows_hears_when_it_can_not_go_on(kafka: str, unique: str) -> None:

@@ -55,7 +55,17 @@ class Following:
             await self._reading.go_back(self._last, back)
 
     async def past(self) -> list[Frame]:
-        """What the log has of the message."""
+        """What the log has of the message. Raises `Unavailable`.
+
+        Another front may have shown what our reader has not come to yet, so nothing is believed only at the log's end.
+        """
+        found = await self._past()
+        if not found:
+            await self._reading.come_to_end()
+            found = await self._past()
+        return found
+
+    async def _past(self) -> list[Frame]:
         async with aclosing(self._reading.frames()) as batches:
             return [frame async for frames in batches for frame in self._wanted(frames)]
 

@@ -74,6 +74,15 @@ class Conversation:
             found, after = await self._past.read(self.partition, offset, self.key, offset + 1, 1)
         return bool(found) and found[0].offset == offset
 
+    async def come_to_end(self) -> None:
+        """Wait until our reader has come to the conversation's last record in the log, as it is now."""
+        _, end = await self._past.bounds(self.partition)
+        last, after = -1, self._window.end
+        while after < end:
+            found, after = await self._past.read(self.partition, after, self.key, end)
+            last = found[-1].offset if found else last
+        await self._seen(last)
+
     async def _seen(self, offset: int) -> None:
         until = time.monotonic() + BEHIND_S
         while self._window.end <= offset:

@@ -188,6 +188,10 @@ class Reading:
         """Whether the log is no longer the one that is read."""
         return self._records.lost
 
+    async def come_to_end(self) -> None:
+        """Wait until what the log has of the conversation by now can be read. Raises `Unavailable`."""
+        await self._records.come_to_end()
+
     async def go_back(self, place: tuple[int, int], opened: int) -> None:
         """Begin again, for a message that began at this time; what is up to `place` was shown."""
         self.place, self._muted, self._rewinds, self._began = place, frozenset(), 0, self._records.end
