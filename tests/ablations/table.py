@@ -30,15 +30,11 @@ ABLATIONS = (
         (
             Change(
                 "worker/ownership.py",
-                """            await until_available(
-                lambda: self._desk.delivery.take_over(list(lanes.values()), generation), self._patience
-            )
-            committed = await until_available(lambda: commits(consumer, partitions), self._patience)
+                """            await self._patiently(lambda: desk.delivery.take_over(list(lanes.values()), generation))
+            committed = await self._patiently(lambda: commits(consumer, partitions))
 """,
-                """            committed = await until_available(lambda: commits(consumer, partitions), self._patience)
-            await until_available(
-                lambda: self._desk.delivery.take_over(list(lanes.values()), generation), self._patience
-            )
+                """            committed = await self._patiently(lambda: commits(consumer, partitions))
+            await self._patiently(lambda: desk.delivery.take_over(list(lanes.values()), generation))
 """,
             ),
         ),
@@ -76,6 +72,24 @@ ABLATIONS = (
                 "worker/commit.py", "self._one_at_a_time = asyncio.Lock()", "self._one_at_a_time = asyncio.Semaphore(9)"
             ),
         ),
+    ),
+    Ablation(
+        "transactions of a lane come one after the other",
+        "a partition that is given up is committed twice at once: what its last transaction has is anybody's guess",
+        "worker/test_exactly_once.py::test_a_lane_has_one_transaction_at_a_time",
+        (
+            Change(
+                "worker/exactly_once.py",
+                "self.one_at_a_time = asyncio.Lock()",
+                "self.one_at_a_time = asyncio.Semaphore(9)",
+            ),
+        ),
+    ),
+    Ablation(
+        "the group is asked before a partition is taken over",
+        "who has lost it without hearing of it fences the worker that has it now, which ends",
+        "integration/test_lanes_again.py::test_who_is_no_member_any_more_fences_nobody",
+        (Change("worker/ownership.py", "            await self._patiently(lambda: still_a_member(consumer))\n", ""),),
     ),
     Ablation(
         "a snapshot is written behind its commit",

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import TopicPartition
+from aiokafka.protocol.group import LeaveGroupRequest
 
 from tests.support.stage import Chunk, Stage, until
 from tokenmill.config import Config, Kafka, Redis, Worker
@@ -103,6 +104,11 @@ class Rig:
         line = self.lane().line
         line.capture()
         await self.engine.writer.write(line)
+
+    async def forget(self) -> None:
+        """The group forgets this member, which does not know it yet."""
+        coordinator = self.engine.consumer._coordinator
+        await coordinator._send_req(LeaveGroupRequest(coordinator.group_id, coordinator.member_id))
 
     async def evict(self) -> None:
         """The group takes this worker for dead and gives its partitions away; nobody tells its lanes."""

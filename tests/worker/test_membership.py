@@ -2,9 +2,11 @@
 
 import pytest
 
+from tests.support.rig import rigged
+from tests.support.stage import Stage, until
 from tokenmill.config import Kafka
-from tokenmill.errors import FatalError
-from tokenmill.worker.membership import HEARTBEATS, REPLACEMENTS, Membership
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.worker.membership import HEARTBEATS, REPLACEMENTS, Membership, still_a_member
 
 STATIC = Kafka(group_instance_id="pod-0", session_timeout_ms=30_000, heartbeat_interval_ms=3_000)
 SESSION_S, HEARTBEAT_S = 30, 3
@@ -60,3 +62,17 @@ def test_rebalances_are_no_replacement() -> None:
 def test_without_a_static_name_there_is_nothing_to_share() -> None:
     """The broker gives each process an id of its own."""
     Place(Kafka()).replaced(1)
+
+
+@pytest.mark.integration
+async def test_the_group_is_asked_for_a_place(stage: Stage) -> None:
+    """Who was forgotten hears of it, and joins anew."""
+    async with rigged(stage) as rig:
+        await rig.live()
+        await still_a_member(rig.engine.consumer)
+        await rig.forget()
+        with pytest.raises(Unavailable, match="does not know this member"):
+            await still_a_member(rig.engine.consumer)
+        await until(lambda: rig.engine.ownership.assignments == 2, "it has joined anew")
+        await rig.live()
+        await still_a_member(rig.engine.consumer)

@@ -4,6 +4,12 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import (
+    NotLeaderForPartitionError,
+    ProducerFenced,
+    RequestTimedOutError,
+    TransactionalIdAuthorizationFailed,
+)
 from aiokafka.structs import OffsetAndMetadata
 
 from tests.support.stage import Stage, until
@@ -115,7 +121,7 @@ async def test_without_an_acknowledgement_nothing_is_committed(
     lost.publish(b"there is no such partition")
     await way.acknowledged()
     transaction._seconds = 1
-    with pytest.raises(FatalError, match="not over within 1 s"):
+    with pytest.raises(Unavailable, match="not over within 1 s"):
         await transaction.commit(way.place, OffsetAndMetadata(7, "mark"), lost.acknowledged)
     assert (await _values(stage), await stage.committed()) == ([], {})
     assert len(failures) == 1
@@ -129,10 +135,41 @@ async def test_a_closed_transaction_tells_nothing(stage: Stage, new: New, failur
     way.publish(b"late")
     await transaction.close(5)
     transaction.failed(RuntimeError("fenced meanwhile"))
-    with pytest.raises(FatalError, match="is closed"):
+    with pytest.raises(Unavailable, match="is closed"):
         await way.transaction.commit(way.place, OffsetAndMetadata(7, ""), _at_once)
     assert failures == []
     assert transaction.producer is None
+
+
+@pytest.mark.parametrize(
+    ("problem", "raised"),
+    [
+        (TimeoutError(), Unavailable),
+        (ConnectionResetError(), Unavailable),
+        (AssertionError(), Unavailable),
+        (RequestTimedOutError(), Unavailable),
+        (NotLeaderForPartitionError(), Unavailable),
+        (Unavailable("the connection is gone"), Unavailable),
+        (ProducerFenced(), FatalError),
+        (TransactionalIdAuthorizationFailed("id"), FatalError),
+        (ValueError("ours"), FatalError),
+        (FatalError("smaller"), FatalError),
+    ],
+)
+async def test_what_passes_is_told_from_what_does_not(
+    stage: Stage, new: New, failures: list[Exception], problem: Exception, raised: type[Exception]
+) -> None:
+    """Another producer may come through where one failed, but not who is fenced, or may not."""
+    transaction = new()
+    await transaction.open()
+
+    async def wrong() -> None:
+        raise problem
+
+    with pytest.raises(raised):
+        await transaction.commit(Way(stage, transaction).place, OffsetAndMetadata(7, ""), wrong)
+    transaction.failed(problem)
+    assert [type(each) for each in failures] == [raised]
 
 
 async def _at_once() -> None:

@@ -142,8 +142,8 @@ class Worker(Section, frozen=True, kw_only=True):
     """Between two transactions of a partition that catches up. One that has caught up begins the next as soon as there
     is something to say. Exactly-once."""
     transaction_timeout_ms: PositiveInt = 15_000
-    """A transaction that is not over by then is aborted by the broker, and its worker ends. For so long a dead worker's
-    transaction can hold readers back, if nobody takes its partition over. Exactly-once."""
+    """A transaction that is not over by then is aborted, and its partition begins again with what is committed. For so
+    long a dead worker's transaction can hold readers back, if nobody takes its partition over. Exactly-once."""
     snapshot_interval_s: Positive = 10
     """Between two snapshots of a partition: what a crash makes the next owner parse again, silently."""
     idle_timeout_s: Positive = 900

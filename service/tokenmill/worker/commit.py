@@ -8,6 +8,7 @@ at a time, so a committed offset never moves back. `Committer` has the order, fo
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import OffsetAndMetadata
@@ -29,13 +30,23 @@ class Committer:
     """The order of marks, commits and snapshots, for all lanes of the worker."""
 
     def __init__(
-        self, writer: SnapshotWriter, numbers: Numbers, hooks: Hooks, *, interval_s: float, clock: Callable[[], float]
+        self,
+        writer: SnapshotWriter,
+        numbers: Numbers,
+        hooks: Hooks,
+        *,
+        interval_s: float,
+        patience: float,
+        clock: Callable[[], float],
     ) -> None:
-        """`interval_s` is that between two commits; `clock` is in seconds."""
+        """`interval_s` is that between two commits. When none came through for `patience` seconds, the worker can't go
+        on. `clock` is in seconds.
+        """
         self._writer = writer
         self._numbers = numbers
         self._hooks = hooks
         self._interval_s = interval_s
+        self._patience = patience
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
 
@@ -96,25 +107,19 @@ class Committer:
         """Commit these, and tell lanes, numbers and hooks what came of it. One call at a time."""
         raise NotImplementedError
 
+    def _bear(self, problem: Unavailable, since: float) -> None:
+        """Commits have failed since then. Raises `FatalError` when that is too long."""
+        if self._clock() - since > self._patience:
+            raise FatalError(f"no commit came through for {self._patience:g} s: {problem}")
+
 
 class OffsetCommitter(Committer):
     """Commits the offsets of all lanes in one request of the group's member."""
 
-    def __init__(
-        self,
-        consumer: AIOKafkaConsumer,
-        writer: SnapshotWriter,
-        numbers: Numbers,
-        hooks: Hooks,
-        *,
-        interval_s: float,
-        patience: float,
-        clock: Callable[[], float],
-    ) -> None:
-        """When no commit came through for `patience` seconds, the worker can't go on."""
-        super().__init__(writer, numbers, hooks, interval_s=interval_s, clock=clock)
+    def __init__(self, consumer: AIOKafkaConsumer, *args: Any, **options: Any) -> None:
+        """As `Committer`, with the member of the group that commits."""
+        super().__init__(*args, **options)
         self._consumer = consumer
-        self._patience = patience
         self._failing_since: float | None = None
 
     async def run(self, lanes: Callable[[], Collection[Lane]]) -> None:
@@ -153,8 +158,7 @@ class OffsetCommitter(Committer):
         log.warning("%s; what was not committed is published again after a restore", problem)
         if self._failing_since is None:
             self._failing_since = began
-        if self._clock() - self._failing_since > self._patience:
-            raise FatalError(f"no commit came through for {self._patience:g} s: {problem}")
+        self._bear(problem, self._failing_since)
 
 
 def offsets_of(marks: Mapping[Lane, Mark]) -> dict[tuple[str, int], int]:

@@ -7,7 +7,7 @@ owners before, and has the committer.
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
@@ -48,6 +48,16 @@ class Parts:
     """How many partitions the outputs have."""
     clock: Callable[[], float] = time.monotonic
     """In seconds, for intervals and patience."""
+
+    def committing(self, interval_ms: int) -> dict[str, Any]:
+        """What a committer needs of them."""
+        return {
+            "numbers": self.numbers,
+            "hooks": self.hooks,
+            "interval_s": interval_ms / 1000,
+            "patience": self.config.worker.stall_timeout_s,
+            "clock": self.clock,
+        }
 
 
 class Way(NamedTuple):
@@ -119,16 +129,8 @@ class AtLeastOnce(Delivery):
     """One idempotent producer for all partitions; offsets are committed by the member of the group."""
 
     def __init__(self, parts: Parts, writer: SnapshotWriter) -> None:
-        worker = parts.config.worker
-        committer = OffsetCommitter(
-            parts.consumer,
-            writer,
-            parts.numbers,
-            parts.hooks,
-            interval_s=worker.commit_interval_ms / 1000,
-            patience=worker.stall_timeout_s,
-            clock=parts.clock,
-        )
+        interval_ms = parts.config.worker.commit_interval_ms
+        committer = OffsetCommitter(parts.consumer, writer, **parts.committing(interval_ms))
         super().__init__(parts, writer, committer)
 
     def producers(self) -> list[AIOKafkaProducer]:

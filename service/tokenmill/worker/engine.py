@@ -177,10 +177,14 @@ class Engine:
             self.hooks.processed(tp.topic, tp.partition, len(records))
 
     def balance(self) -> None:
-        """Pause partitions whose outputs pile up, resume those that are through; end replays that met no new record."""
+        """Pause partitions whose outputs pile up, resume those that are through; restore those that failed, and end
+        replays that met no new record.
+        """
         for tp, lane in list(self.lanes.items()):
             if lane.phase is Phase.REPLAYING:
                 self.ownership.reached(lane, self.position(tp))
+            elif lane.phase is Phase.FAILED:
+                self.ownership.restore_again(lane)
             elif lane.phase is Phase.LIVE and lane.in_flight | lane.paused:
                 if not lane.paused and lane.unacked_bytes > LANE_UNACKED_BYTES:
                     self.pause(lane)

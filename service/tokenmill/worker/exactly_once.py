@@ -10,8 +10,9 @@ A transaction of a lane begins as soon as there is something to say and the one 
 in the next one, so they grow with the load by themselves; a lane that catches up makes one at each interval, as there
 the time is better spent on records. Transactions of different lanes know nothing of each other.
 
-Records go on being parsed meanwhile; they belong to the next transaction. Whatever goes wrong with a transaction ends
-the process: nothing of it was seen, and the next owner does the same again.
+Records go on being parsed meanwhile; they belong to the next transaction. When one goes wrong, nothing of it was seen,
+and the next owner does the same again. That is this worker itself, for this lane alone, unless it is fenced: whoever
+fenced it has the partition, and the process ends.
 
 Control records on the input topic go through the worker's other producer, outside of transactions. They are input: what
 comes of them is the same whether a worker wrote one once or twice, as the second finds its message ended. In a
@@ -21,13 +22,13 @@ transaction they would hold back the readers of the input, and vanish with one t
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.structs import OffsetAndMetadata
 
 from tokenmill.config import Kafka
-from tokenmill.errors import FatalError
+from tokenmill.errors import FatalError, Unavailable
 from tokenmill.session import Mark, Partition
 from tokenmill.worker.commit import Committer, offsets_of
 from tokenmill.worker.connect import batch_bytes, find_partitions, make_producer
@@ -133,8 +134,13 @@ class TransactionalLane(Lane):
 class TransactionCommitter(Committer):
     """Ends transactions: each lane's at its own pace, side by side."""
 
-    _failed: asyncio.Future[None] | None = None
-    """What ends it, while it runs."""
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """As `Committer`; its patience is that with each partition."""
+        super().__init__(*args, **options)
+        self._failing: dict[TopicPartition, float] = {}
+        """Since when the transactions of a partition have failed."""
+        self._failed: asyncio.Future[None] | None = None
+        """What ends it, while it runs."""
 
     async def run(self, lanes: Callable[[], Collection[Lane]]) -> None:
         """Let lanes commit when they `wake` it; and look at all of them now and then, as some have news without."""
@@ -189,11 +195,15 @@ class TransactionCommitter(Committer):
         offsets = offsets_of({lane: mark})
         try:
             await cast(TransactionalLane, lane).commit(mark, lambda: self._hooks.committing(offsets))
-        except FatalError:
+        except (FatalError, Unavailable) as problem:
             self._numbers.add("tokenmill_commits_total", "failed")
-            if lane.phase is not Phase.CLOSED:
+            if isinstance(problem, Unavailable):
+                lane.fail(problem)
+                self._bear(problem, self._failing.setdefault(lane.topic_partition, self._clock()))
+            elif lane.phase is not Phase.CLOSED:
                 raise
         else:
+            self._failing.pop(lane.topic_partition, None)
             self._numbers.add("tokenmill_commits_total", "done")
             self._hooks.committed(offsets)
 
@@ -202,8 +212,8 @@ class ExactlyOnce(Delivery):
     """One transactional producer for each owned partition; a new owner's fences the old owner's."""
 
     def __init__(self, parts: Parts, writer: SnapshotWriter) -> None:
-        interval_s = parts.config.worker.transaction_interval_ms / 1000
-        committer = TransactionCommitter(writer, parts.numbers, parts.hooks, interval_s=interval_s, clock=parts.clock)
+        interval_ms = parts.config.worker.transaction_interval_ms
+        committer = TransactionCommitter(writer, **parts.committing(interval_ms))
         super().__init__(parts, writer, committer)
         self._wake = committer.wake
         self._open: set[Transaction] = set()
@@ -215,7 +225,14 @@ class ExactlyOnce(Delivery):
 
     def make_lane(self, partition: Partition) -> Lane:
         """With a producer of its own, which `take_over` opens."""
-        transaction = self._transaction(partition.number)
+
+        def failed(problem: Exception) -> None:
+            if isinstance(problem, Unavailable):
+                lane.fail(problem)
+            else:
+                self.parts.fail(problem)
+
+        transaction = self._transaction(partition.number, failed)
         self._open.add(transaction)
 
         def way(topic: str) -> Way:
@@ -224,7 +241,8 @@ class ExactlyOnce(Delivery):
             return Way(transaction, transaction.failed)
 
         own = self.lane_parts(partition, way)
-        return TransactionalLane(*own, transaction=transaction, published=self._wake, retire=self._retire)
+        lane = TransactionalLane(*own, transaction=transaction, published=self._wake, retire=self._retire)
+        return lane
 
     async def take_over(self, lanes: Collection[Lane], generation: int) -> None:  # noqa: ARG002 -- no fence by it
         """Fence the owners before, all of them, so that what they committed can be read then."""
@@ -251,7 +269,7 @@ class ExactlyOnce(Delivery):
             await asyncio.wait(self._closing)
         await super().close()
 
-    def _transaction(self, number: int) -> Transaction:
+    def _transaction(self, number: int, failed: Callable[[Exception], None]) -> Transaction:
         config, parts = self.parts.config, self.parts
         name = transactional_id(config.kafka, config.topics.tokens, number)
         timeout_ms = config.worker.transaction_timeout_ms
@@ -260,7 +278,7 @@ class ExactlyOnce(Delivery):
         def make() -> AIOKafkaProducer:
             return make_producer(config.kafka, size, transactional_id=name, transaction_timeout_ms=timeout_ms)
 
-        return Transaction(make, name, config.kafka.group_id, timeout_ms / 1000, parts.fail)
+        return Transaction(make, name, config.kafka.group_id, timeout_ms / 1000, failed)
 
     def _retire(self, transaction: Transaction) -> None:
         if transaction in self._open:

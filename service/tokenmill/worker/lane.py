@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from aiokafka import TopicPartition
 
+from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
 from tokenmill.records import Output, Record
 from tokenmill.session import Mark, Partition, TimeoutControl
@@ -36,6 +37,8 @@ class Phase(Enum):
     HELD = "held"
     """An output has no partition for what would be read (see `room`); nothing is."""
     LIVE = "live"
+    FAILED = "failed"
+    """The broker did not take what it said, and may another time: it begins anew with what is committed."""
     CLOSED = "closed"
     """Revoked or drained: whatever still arrives for it is ignored."""
 
@@ -171,6 +174,12 @@ class Lane:
     async def drained(self) -> None:
         """Wait until a commit would cover everything that was processed."""
         await self._idle.wait()
+
+    def fail(self, problem: Unavailable) -> None:
+        """What it said may not have come to the broker: nothing more of this state is sent or committed."""
+        if self.phase is Phase.LIVE:
+            log.warning("%s/%d: %s", *self.topic_partition, problem)
+            self.phase = Phase.FAILED
 
     def close(self) -> None:
         """Give the lane up: nothing more is sent or committed for it."""

@@ -13,8 +13,11 @@ member whose session ran out comes back in a new one.
 from collections import deque
 from collections.abc import Callable
 
+from aiokafka import AIOKafkaConsumer
+
 from tokenmill.config import Kafka
-from tokenmill.errors import FatalError
+from tokenmill.errors import FatalError, Unavailable
+from tokenmill.kafka import deadline
 
 REPLACEMENTS = 5
 """Within so many times ...."""
@@ -51,3 +54,12 @@ class Membership:
                     f"another process has taken this one's place in the group: kafka.group_instance_id "
                     f"{self._instance_id!r} must be that of one process alone"
                 )
+
+
+async def still_a_member(consumer: AIOKafkaConsumer) -> None:
+    """Ask the group: who was thought dead may have lost its partitions, and would fence whoever has them now.
+
+    Raises `Unavailable` while the group does not say so; the client joins anew where it has to.
+    """
+    if not await deadline(consumer._coordinator._do_heartbeat(), "ask the group"):  # noqa: SLF001 -- nothing public asks
+        raise Unavailable("Kafka: the group does not know this member, or does not answer")

@@ -12,6 +12,7 @@ Rules (design 4.8; the callbacks are measured pitfalls of the client):
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
@@ -26,7 +27,7 @@ from tokenmill.worker.connect import until_available
 from tokenmill.worker.delivery import Delivery
 from tokenmill.worker.farewells import Farewells
 from tokenmill.worker.lane import Lane, Phase
-from tokenmill.worker.membership import Membership
+from tokenmill.worker.membership import Membership, still_a_member
 from tokenmill.worker.moved import tell, understand
 from tokenmill.worker.positions import Extents, commits
 from tokenmill.worker.restore import Committed, Extent, Plan, collector_at_rest, rebuild, still_committed
@@ -68,7 +69,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self._desk = desk
         self._membership = Membership(kafka, clock)
         self._revoke_seconds = min(kafka.rebalance_timeout_ms / 2000, REVOKE_S)
-        self._patience = patience
+        self._patiently = partial(until_available, seconds=patience)
         self._clock = clock
         self._extents = Extents(desk.consumer, clock)
         self._farewells = Farewells(desk.settings, desk.numbers)
@@ -108,7 +109,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self.lanes, self._marks = {}, {}
 
     def _close(self, lane: Lane) -> None:
-        if lane.phase is Phase.LIVE:
+        if lane.phase in (Phase.LIVE, Phase.FAILED):
             self._farewells.remember(lane.topic_partition, lane.partition)
         lane.close()
 
@@ -123,8 +124,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         desk = self._desk
         desk.consumer.pause(*assigned)
         coordinator = desk.consumer._coordinator  # noqa: SLF001 -- the only place that has it
-        generation = coordinator.generation
-        self._membership.joined(coordinator.member_id, generation)
+        self._membership.joined(coordinator.member_id, coordinator.generation)
         self._assigned_at = self._clock()
         self.lanes = {tp: desk.delivery.make_lane(Partition(desk.settings, tp.topic, tp.partition)) for tp in assigned}
         self._farewells.keep(self.lanes)
@@ -133,9 +133,9 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         desk.numbers.add("tokenmill_rebalances_total")
         desk.hooks.assigned(len(assigned))
         numbers = [number for _, number in assigned]
-        log.info("generation %d: %d partitions", generation, len(assigned), extra={"partitions": numbers})
+        log.info("generation %d: %d partitions", coordinator.generation, len(assigned), extra={"partitions": numbers})
         held = desk.room.hold(self.lanes.values(), desk.consumer)
-        self._begin({tp: lane for tp, lane in self.lanes.items() if tp not in held}, generation)
+        self._begin({tp: lane for tp, lane in self.lanes.items() if tp not in held}, coordinator.generation)
 
     def let_go(self, lanes: dict[TopicPartition, Lane]) -> None:
         """Lanes that were held go on, those that are still ours."""
@@ -153,16 +153,14 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     # From assigned to live
 
     async def _restore_all(self, lanes: dict[TopicPartition, Lane], generation: int) -> None:
-        partitions, consumer = list(lanes), self._desk.consumer
+        desk, consumer, partitions = self._desk, self._desk.consumer, list(lanes)
         try:
+            await self._patiently(lambda: still_a_member(consumer))
             # First keep the owner before from committing, then ask what it committed: never the other way round.
-            await until_available(
-                lambda: self._desk.delivery.take_over(list(lanes.values()), generation), self._patience
-            )
-            committed = await until_available(lambda: commits(consumer, partitions), self._patience)
-            ends = await until_available(lambda: self._extents.of(partitions, committed), self._patience)
-            config, settings = self._desk.config, self._desk.settings
-            committed |= await until_available(lambda: understand(config, settings, committed, ends), self._patience)
+            await self._patiently(lambda: desk.delivery.take_over(list(lanes.values()), generation))
+            committed = await self._patiently(lambda: commits(consumer, partitions))
+            ends = await self._patiently(lambda: self._extents.of(partitions, committed))
+            committed |= await self._patiently(lambda: understand(desk.config, desk.settings, committed, ends))
             places = asyncio.Semaphore(RESTORES)
 
             async def one(tp: TopicPartition) -> None:
@@ -183,9 +181,10 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self._desk.consumer.pause(*(lane.topic_partition for lane in lanes))
         await self._desk.delivery.committer.flush(lanes, self._revoke_seconds)
         for lane in lanes:
-            self._restore_again(lane)
+            self.restore_again(lane)
 
-    def _restore_again(self, lane: Lane) -> None:
+    def restore_again(self, lane: Lane) -> None:
+        """Begin anew with what is committed."""
         tp = lane.topic_partition
         if self.lanes.get(tp) is lane:
             self._close(lane)
@@ -273,7 +272,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             if chosen.source == "redis":
                 log.error("%s/%d: the snapshot is thrown away, all is read again", *lane.topic_partition)
                 self._distrusted.add(lane.topic_partition)
-                self._restore_again(lane)
+                self.restore_again(lane)
                 return
             lost = lane.partition.lose_open(out, DISAGREES)
             log.error("%s/%d: %d messages are open by it and are said to be lost", *lane.topic_partition, lost)

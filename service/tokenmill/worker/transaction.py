@@ -5,7 +5,8 @@ Rules; the client enforces none of them:
 1. To open it fences every earlier producer of the same id (InitProducerId). Only then may offsets be read.
 2. A record that could not be sent does not fail the client's transaction: without it the others would be committed. So
    every acknowledgement is awaited before the offset is added and the end of the transaction asked for.
-3. Any error is the end of this producer. Its transaction is not aborted here: the next one to open it does that.
+3. Any error is the end of this producer. Its transaction is not aborted here: the next one to open it does that. After
+   an error that may pass that may be this process again; one that is fenced never is.
 4. The client tries many errors for ever. So everything has a deadline, and none is longer than the broker's own.
 5. The next transaction begins as soon as one is over. The broker hears of it with the first record, so an idle
    partition has none that could time out.
@@ -16,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
-from aiokafka.errors import ProducerFenced
+from aiokafka.errors import KafkaError, ProducerFenced
 from aiokafka.producer import sender
 from aiokafka.structs import OffsetAndMetadata
 
@@ -28,6 +29,10 @@ MARKERS_S = 0.004
 which takes it some milliseconds. The client would wait for 20."""
 
 sender.BACKOFF_OVERRIDE = MARKERS_S
+
+PASSES = (TimeoutError, OSError, AssertionError)
+"""What a new producer cures, with what the client itself would try again. An assertion is what the client says when a
+connection is lost between two steps of its own."""
 
 EPOCH_BITS = 16
 """A producer's epoch has so many; what is before it is the producer's id."""
@@ -93,7 +98,7 @@ class Transaction:
     def failed(self, problem: Exception) -> None:
         """Going on would lose records. Once the partition is given up nobody needs to hear of it."""
         if not self._closed:
-            self._failed(self._fatal(problem))
+            self._failed(self._told(problem))
 
     # The end of a transaction
 
@@ -102,7 +107,8 @@ class Transaction:
     ) -> None:
         """Commit what was sent, with this offset, once all of it is `acknowledged`; begin the next transaction.
 
-        Raises `FatalError`: it may or may not be committed then, and the next owner will see which.
+        Raises `Unavailable`, after which it may be opened anew, and `FatalError`. It may or may not be committed then,
+        and whoever opens it will see which.
         """
         self._awaited = "its records"
         try:
@@ -115,7 +121,7 @@ class Transaction:
                 await producer.commit_transaction()
                 await producer.begin_transaction()
         except Exception as problem:  # also assertions: the client's way to say that it is in another state
-            raise self._fatal(problem) from problem
+            raise self._told(problem) from problem
 
     @property
     def client(self) -> AIOKafkaProducer:
@@ -124,11 +130,13 @@ class Transaction:
             raise Unavailable(f"the producer {self.name} is closed")
         return self.producer
 
-    def _fatal(self, problem: Exception) -> FatalError:
-        if isinstance(problem, FatalError):
+    def _told(self, problem: Exception) -> FatalError | Unavailable:
+        """As what a problem is raised: whether another producer may come through where this one did not."""
+        if isinstance(problem, FatalError | Unavailable):
             return problem
         if isinstance(problem, ProducerFenced):
             return FatalError(f"{self.name} is fenced: another worker has the partition, or the transaction timed out")
         late = f"not over within {self._seconds:g} s: the broker did not acknowledge {self._awaited}"
         why = late if isinstance(problem, TimeoutError) else repr(problem)
-        return FatalError(f"a transaction of {self.name} failed: {why}")
+        passes = isinstance(problem, PASSES) or (isinstance(problem, KafkaError) and problem.retriable)
+        return (Unavailable if passes else FatalError)(f"a transaction of {self.name} failed: {why}")
