@@ -4,7 +4,9 @@ from pathlib import Path
 
 from tokenmill.bench.load import Shape
 from tokenmill.bench.passthrough import PassThrough
-from tokenmill.bench.stand import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH, Stand, new_group
+from tokenmill.bench.recoding import Recoding
+from tokenmill.bench.stand import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH, RE_ENCODING, STREAMS, Stand, new_group
+from tokenmill.bench.streams import KafkaStreams
 from tokenmill.config import load_config
 from tokenmill.servers.worker import WorkerProcess
 
@@ -38,6 +40,19 @@ def test_the_worker_runs_with_a_configuration_that_it_accepts(tmp_path: Path) ->
     assert (config.kafka.group_id, config.redis.url, config.topics.tokens) == ("g", "redis://r:2/0", one.tokens)
     assert config.worker.delivery == EXACTLY_ONCE
     assert (config.worker.commit_interval_ms, config.worker.transaction_interval_ms) == (100, 50)
+
+
+def test_the_floor_and_the_peer_write_where_the_reference_does(tmp_path: Path) -> None:
+    """One record for each; the peer commits as a worker with its delivery does."""
+    one = stand(tmp_path)
+    for side in (RE_ENCODING, *STREAMS):
+        assert (one.outputs(side), one.outputs_per_record(side)) == (one.outputs(PASS_THROUGH), 1.0)
+    floor, peer, other = (one.process(side, "g") for side in (RE_ENCODING, *STREAMS))
+    assert isinstance(floor, Recoding)
+    assert isinstance(peer, KafkaStreams)
+    assert isinstance(other, KafkaStreams)
+    assert (peer._job.delivery, peer._job.commit_interval_ms) == (AT_LEAST_ONCE, 100)
+    assert (other._job.delivery, other._job.commit_interval_ms) == (EXACTLY_ONCE, 50)
 
 
 def test_the_reference_writes_records_of_the_mean_size(tmp_path: Path) -> None:

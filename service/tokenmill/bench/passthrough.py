@@ -6,10 +6,11 @@ commit at an interval once everything sent is acknowledged. Run as `python -m to
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import uvloop
@@ -33,7 +34,11 @@ class Job(msgspec.Struct, frozen=True):
     batch_bytes: int = 256 * 1024
 
 
-async def pass_through(job: Job) -> None:
+Send: TypeAlias = Callable[[AIOKafkaProducer, str, int, Sequence[ConsumerRecord]], Awaitable[list[asyncio.Future[Any]]]]
+"""Sends one record for each of a partition's to the same partition of a topic."""
+
+
+async def pass_through(job: Job, send: Send) -> None:
     """Copy until killed."""
     print(STARTED, flush=True)
     consumer = AIOKafkaConsumer(
@@ -50,13 +55,12 @@ async def pass_through(job: Job) -> None:
     )
     await consumer.start()
     await producer.start()
-    value = b"x" * job.value_bytes
     sent: list[asyncio.Future[Any]] = []
     offsets: dict[TopicPartition, int] = {}
     committed_at = monotonic()
     while True:
         for partition, records in (await consumer.getmany(timeout_ms=POLL_MS)).items():
-            sent += await _send(producer, job.target, partition.partition, records, value)
+            sent += await send(producer, job.target, partition.partition, records)
             offsets[partition] = records[-1].offset + 1
         if offsets and monotonic() - committed_at >= job.commit_interval_s:
             await asyncio.gather(*sent)
@@ -64,9 +68,10 @@ async def pass_through(job: Job) -> None:
             sent, offsets, committed_at = [], {}, monotonic()
 
 
-async def _send(
-    producer: AIOKafkaProducer, target: str, partition: int, records: list[ConsumerRecord], value: bytes
+async def send_same(
+    value: bytes, producer: AIOKafkaProducer, target: str, partition: int, records: Sequence[ConsumerRecord]
 ) -> list[asyncio.Future[Any]]:
+    """All with this value."""
     sent = []
     batch = producer.create_batch()
     for record in records:
@@ -82,17 +87,19 @@ class PassThrough(Server):
     """The reference as a child process."""
 
     name = "the pass-through"
+    module = "tokenmill.bench.passthrough"
 
     def __init__(self, folder: Path, job: Job) -> None:
         super().__init__(folder)
         self._job = job
 
     def command(self) -> Sequence[str]:
-        return [sys.executable, "-m", "tokenmill.bench.passthrough", msgspec.json.encode(self._job).decode()]
+        return [sys.executable, "-m", self.module, msgspec.json.encode(self._job).decode()]
 
     def ready(self) -> bool:
         return STARTED.encode() in self.log.read_bytes()
 
 
 if __name__ == "__main__":
-    uvloop.run(pass_through(msgspec.json.decode(sys.argv[1], type=Job)))
+    job = msgspec.json.decode(sys.argv[1], type=Job)
+    uvloop.run(pass_through(job, partial(send_same, b"x" * job.value_bytes)))

@@ -1,10 +1,12 @@
 """Benchmark of a whole worker on a real Kafka, with each kind of delivery, beside a pass-through over the same input.
 
 All are child processes with one event loop and read the same preloaded topic from its beginning in a fresh consumer
-group. They take turns, and what is compared are ratios of runs of the same turn.
+group. They take turns, and what is compared are ratios of runs of the same turn. The floor of any worker in Python runs
+with them, and a peer where it is asked for.
 """
 
 import asyncio
+from collections.abc import Sequence
 from statistics import median
 
 import msgspec
@@ -17,15 +19,15 @@ from tokenmill.bench.stand import (
     AT_LEAST_ONCE,
     EXACTLY_ONCE,
     PASS_THROUGH,
+    RE_ENCODING,
     SIDES,
+    STREAMS,
     Ground,
     Progress,
-    Stand,
     ground,
     new_group,
 )
 from tokenmill.bench.throughput import Run, run_side
-from tokenmill.servers.process import Server
 
 HALF_LOAD = 0.5
 """Of the rate of the slowest side: at which the latency is measured."""
@@ -86,26 +88,40 @@ class Pipeline(msgspec.Struct, frozen=True):
         return self.p99_ms(EXACTLY_ONCE) - self.p99_ms(AT_LEAST_ONCE) if self.latencies else None
 
 
-def run_pipeline(*, bootstrap: str | None, records: int, rounds: int, latency: bool, progress: Progress) -> Pipeline:
+def sides_of(*, streams: bool) -> tuple[str, ...]:
+    """All whose throughput is measured, in their order."""
+    return (*SIDES, RE_ENCODING, *(STREAMS if streams else ()))
+
+
+def run_pipeline(
+    *,
+    bootstrap: str | None,
+    records: int,
+    rounds: int,
+    latency: bool,
+    progress: Progress,
+    sides: Sequence[str] = sides_of(streams=False),
+) -> Pipeline:
     """Measure on the Kafka at `bootstrap`, or on one started for it. Raises `FatalError` if a run gets stuck."""
     with ground(bootstrap, progress) as servers:
         load = Load(records)
-        runs = asyncio.run(_throughput(servers.stand(), load, rounds, servers.broker, progress))
+        runs = asyncio.run(_throughput(servers, load, rounds, sides, progress))
         slowest = min(median(run.records_per_s for run in runs[side]) for side in SIDES)
         latencies = asyncio.run(_latencies(servers, slowest * HALF_LOAD, rounds, progress)) if latency else {}
     return Pipeline(load, servers.shape, PARTITIONS, runs, latencies)
 
 
 async def _throughput(
-    stand: Stand, load: Load, rounds: int, broker: Server | None, progress: Progress
+    servers: Ground, load: Load, rounds: int, sides: Sequence[str], progress: Progress
 ) -> dict[str, list[Run]]:
+    stand = servers.stand()
     async with created(stand.bootstrap, stand.topics) as admin:
         progress(f"putting {load.records:,} records on the topic")
         await preload(stand.bootstrap, stand.tokens, load)
-        runs: dict[str, list[Run]] = {side: [] for side in SIDES}
+        runs: dict[str, list[Run]] = {side: [] for side in sides}
         for number in range(rounds):
-            for side in SIDES:
-                runs[side].append(await run_side(stand, side, load, admin, broker, new_group()))
+            for side in sides:
+                runs[side].append(await run_side(stand, side, load, admin, servers.broker, new_group()))
                 progress(f"{side}, run {number + 1} of {rounds}: {runs[side][-1].records_per_s:,.0f} records/s")
         return runs
 

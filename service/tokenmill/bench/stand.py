@@ -9,6 +9,8 @@ from uuid import uuid4
 
 from tokenmill.bench.load import PARTITIONS, Shape, shape_of
 from tokenmill.bench.passthrough import Job, PassThrough
+from tokenmill.bench.recoding import Recoding
+from tokenmill.bench.streams import KafkaStreams, Streaming
 from tokenmill.parser import Options
 from tokenmill.servers import KafkaServer, RedisServer
 from tokenmill.servers.ours import Settings
@@ -18,6 +20,14 @@ from tokenmill.session import SessionSettings
 
 PASS_THROUGH, AT_LEAST_ONCE, EXACTLY_ONCE = SIDES = ("pass-through", "at-least-once", "exactly-once")
 """The reference, and a worker with each kind of delivery, named as the setting is."""
+
+WORKERS = SIDES[1:]
+
+RE_ENCODING = "re-encoding"
+"""The least that a worker in Python can do."""
+
+STREAMS = {"Kafka Streams": AT_LEAST_ONCE, "Kafka Streams, exactly-once": EXACTLY_ONCE}
+"""The peer with each kind of delivery."""
 
 COMMIT_INTERVAL_MS = 100
 """Of the pass-through and of at-least-once: the service's default."""
@@ -48,26 +58,24 @@ class Stand:
 
     def outputs(self, side: str) -> list[str]:
         """The topics that a side writes to, the one with all events first."""
-        return [self._copies] if side == PASS_THROUGH else [self._events, self._calls]
+        return [self._events, self._calls] if side in WORKERS else [self._copies]
 
     def outputs_per_record(self, side: str) -> float:
         """How many records a side must write for each that it reads."""
-        return 1.0 if side == PASS_THROUGH else self.shape.outputs_per_record
+        return self.shape.outputs_per_record if side in WORKERS else 1.0
 
     def process(self, side: str, group: str) -> Server:
         """One process of a side that works as a fresh consumer group."""
         folder = self._folder / group
-        if side != PASS_THROUGH:
+        if side in WORKERS:
             return WorkerProcess(folder, self._settings(side, group))
-        job = Job(
-            bootstrap=self.bootstrap,
-            group=group,
-            source=self.tokens,
-            target=self._copies,
-            value_bytes=round(self.shape.mean_output_bytes),
-            commit_interval_s=COMMIT_INTERVAL_MS / 1_000,
-        )
-        return PassThrough(folder, job)
+        way = self.bootstrap, group, self.tokens, self._copies
+        if delivery := STREAMS.get(side):
+            interval_ms = COMMIT_INTERVAL_MS if delivery == AT_LEAST_ONCE else TRANSACTION_INTERVAL_MS
+            return KafkaStreams(folder, Streaming(*way, delivery=delivery, commit_interval_ms=interval_ms))
+        size, interval_s = round(self.shape.mean_output_bytes), COMMIT_INTERVAL_MS / 1_000
+        kind = Recoding if side == RE_ENCODING else PassThrough
+        return kind(folder, Job(*way, value_bytes=size, commit_interval_s=interval_s))
 
     def _settings(self, delivery: str, group: str) -> Settings:
         return {

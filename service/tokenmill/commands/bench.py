@@ -23,7 +23,7 @@ from tokenmill.bench.open_messages import STEPS, run_memory
 from tokenmill.bench.open_messages_telling import memory_telling
 from tokenmill.bench.page import page
 from tokenmill.bench.parser import SIZES, Line, Report, run_parser, subjects
-from tokenmill.bench.pipeline import run_pipeline
+from tokenmill.bench.pipeline import run_pipeline, sides_of
 from tokenmill.bench.pipeline_telling import pipeline_telling
 from tokenmill.bench.recovery import run_recovery
 from tokenmill.bench.recovery_telling import recovery_telling
@@ -95,19 +95,30 @@ def parser(*, rounds: int, target: Path | None, as_json: bool) -> None:
 @click.option("--records", type=click.IntRange(100_000), default=600_000, show_default=True)
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
 @click.option("--latency", is_flag=True, help="Also measure the latency, at half of the slowest side's rate.")
+@click.option("--streams", is_flag=True, help="Also run Kafka Streams (a JDK and mvn needed).")
 @page_option("pipeline-benchmark")
 @as_json
 def pipeline(
-    *, bootstrap: str | None, records: int, rounds: int, latency: bool, target: Path | None, as_json: bool
+    *,
+    bootstrap: str | None,
+    records: int,
+    rounds: int,
+    latency: bool,
+    streams: bool,
+    target: Path | None,
+    as_json: bool,
 ) -> None:
     """Run a worker over a preloaded topic on a real Kafka, snapshots to a real Redis, with each kind of delivery.
 
     The reference, a pass-through: consume, one record of the mean event size per input in record batches, commits at
-    the same interval.
+    the same interval. And the floor of any worker in Python: the same with each chunk read and written as JSON.
     """
     quiet_kafka()
-    with steps((bootstrap is None) + 1 + rounds * len(SIDES) * (1 + latency)) as progress:
-        report = run_pipeline(bootstrap=bootstrap, records=records, rounds=rounds, latency=latency, progress=progress)
+    sides = sides_of(streams=streams)
+    with steps((bootstrap is None) + 1 + rounds * (len(sides) + latency * len(SIDES))) as progress:
+        report = run_pipeline(
+            bootstrap=bootstrap, records=records, rounds=rounds, latency=latency, progress=progress, sides=sides
+        )
     derived = {name: getattr(report, name) for name in DERIVED}
     _tell(pipeline_telling(report), report, derived, target=target, as_json=as_json)
 

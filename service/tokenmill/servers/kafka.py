@@ -18,7 +18,7 @@ from tokenmill.servers.process import Server, free_port
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 POM = CHECKOUT / "deploy" / "kafka-test-server" / "pom.xml"
-BUILD = CHECKOUT / "build" / "kafka-test-server"
+BUILD = CHECKOUT / "build"
 
 JARS_S = 600
 """Seconds for the first download of about 45 MB."""
@@ -56,25 +56,26 @@ def missing_tools() -> list[str]:
     return [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
 
 
-def kafka_jars() -> Path:
-    """Folder with Kafka's jars, filled by Maven at the first call. Raises `MissingServer` that says what to install."""
-    if not POM.exists():
-        raise MissingServer(f"Kafka is started from a checkout of tokenmill only: there is no {POM}")
-    folder = BUILD / hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
+def kafka_jars(pom: Path = POM) -> Path:
+    """Folder with a pom's jars, filled by Maven at the first call. Raises `MissingServer` that says what to install."""
+    if not pom.exists():
+        raise MissingServer(f"Kafka is started from a checkout of tokenmill only: there is no {pom}")
+    build = BUILD / pom.parent.name
+    folder = build / hashlib.sha256(pom.read_bytes()).hexdigest()[:12]
     if folder.exists():
         return folder
     if missing := missing_tools():
         raise MissingServer(f"no Kafka to start: install {' and '.join(missing)} (Debian: default-jre-headless, maven)")
-    BUILD.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=BUILD) as unfinished:
-        _copy_jars(Path(unfinished) / "jars")
+    build.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=build) as unfinished:
+        _copy_jars(pom, Path(unfinished) / "jars")
         _publish(Path(unfinished) / "jars", folder)
     return folder
 
 
-def _copy_jars(folder: Path) -> None:
+def _copy_jars(pom: Path, folder: Path) -> None:
     goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
-    command = ["mvn", "--quiet", "--batch-mode", "--file", str(POM), *goal]
+    command = ["mvn", "--quiet", "--batch-mode", "--file", str(pom), *goal]
     run = subprocess.run(command, capture_output=True, text=True, timeout=JARS_S, check=False)
     if run.returncode:
         raise MissingServer(f"mvn can't fetch Kafka's jars: {(run.stdout + run.stderr).strip()[-2_000:]}")
@@ -120,7 +121,7 @@ class KafkaServer(Server):
             self._write_properties(properties, data)
             self._format(properties)
             self._formatted_for = self.port
-        return [*_java(self._heap), "-XX:+UseSerialGC", "kafka.Kafka", str(properties)]
+        return [*java(self._heap), "-XX:+UseSerialGC", "kafka.Kafka", str(properties)]
 
     def _write_properties(self, path: Path, data: Path) -> None:
         node = int(self._settings["node.id"])
@@ -152,7 +153,7 @@ class KafkaServer(Server):
 
     def _format(self, properties: Path) -> None:
         tool = ["-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", "format", "-t", self.cluster_id]
-        command = [*_java("128m"), *tool, "-c", str(properties), *self.format_options()]
+        command = [*java("128m"), *tool, "-c", str(properties), *self.format_options()]
         run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         if run.returncode:
             raise MissingServer(f"Kafka's storage can't be formatted: {(run.stdout + run.stderr).strip()[-2_000:]}")
@@ -166,8 +167,9 @@ def _joined(addresses: Mapping[str, str]) -> str:
     return ",".join(f"{name}://{address}" for name, address in addresses.items())
 
 
-def _java(heap: str) -> list[str]:
+def java(heap: str, pom: Path = POM) -> list[str]:
+    """The beginning of a command that has a pom's jars. Raises `MissingServer` that says what to install."""
     if shutil.which("java") is None:
         raise MissingServer("no Kafka to start: install java (Debian: default-jre-headless)")
-    jars = f"{kafka_jars()}{os.sep}*"
+    jars = f"{kafka_jars(pom)}{os.sep}*"
     return ["java", f"-Xmx{heap}", "-cp", jars]
