@@ -4,6 +4,7 @@ Records count when two brokers have them. A fault strikes one broker in one way,
 
 kill         the process is gone, and is started again
 freeze       it hangs: connections stay, and nothing is answered
+half-open    it hangs, and who wants to connect is not answered by the kernel either: the network has lost it
 coordinator  it hangs, and it is the one that the group of the workers is kept by
 controller   it hangs, and it is the one that says who leads what
 reset        it keeps the group, and its clients' connections are reset twice a second
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ from tests.support.topics import admin_of
 from tokenmill.kafka import deadline, stopped
 from tokenmill.servers import RedisServer
 
-FAULTS = ("kill", "freeze", "coordinator", "controller", "reset", "delay")
+FAULTS = ("kill", "freeze", "half-open", "coordinator", "controller", "reset", "delay")
 
 PARTITIONS = 6
 
@@ -116,7 +117,7 @@ class Site(NamedTuple):
             return self.cluster.controller()
         async with admin_of(self.stage.bootstrap) as admin:
             coordinator: int = await admin.find_coordinator(self.stage.group)
-        if fault in {"kill", "freeze"}:
+        if fault in {"kill", "freeze", "half-open"}:
             return next(node for node in self.cluster.brokers if node != coordinator)
         return coordinator
 
@@ -236,11 +237,12 @@ async def _fault(site: Site, fault: str) -> AsyncIterator[None]:
         yield
         relay.delay_s = 0.0
     else:
-        broker.freeze()
-        try:
-            yield
-        finally:
-            broker.thaw()
+        async with relay.deaf() if fault == "half-open" else nullcontext():
+            broker.freeze()
+            try:
+                yield
+            finally:
+                broker.thaw()
 
 
 @asynccontextmanager

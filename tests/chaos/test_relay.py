@@ -56,6 +56,21 @@ async def test_a_reset_is_one() -> None:
         writer.close()
 
 
+async def test_a_deaf_one_answers_nobody() -> None:
+    """Who wants to connect waits, and who is connected hears of nothing; afterwards all is as before."""
+    async with _relayed() as (relay, port):
+        old_reader, old_writer = await asyncio.open_connection("127.0.0.1", port)
+        async with relay.deaf():
+            connecting = asyncio.create_task(asyncio.open_connection("127.0.0.1", port))
+            await asyncio.wait([connecting], timeout=0.5)
+            assert not connecting.done()
+        reader, writer = await connecting  # the kernel asks again
+        for ours, theirs in ((reader, writer), (old_reader, old_writer)):
+            theirs.write(b"a")
+            assert await ours.readexactly(1) == b"a"
+            theirs.close()
+
+
 async def test_nobody_waits_for_a_server_that_is_away() -> None:
     """A connection ends at once."""
     async with asyncio.timeout(SOON_S), Relay(free_port()) as relay:

@@ -1,7 +1,11 @@
-"""What stands between clients and a server: it passes connections on, resets them, or holds back what they carry."""
+"""What stands between clients and a server: it passes connections on, resets them, holds back what they carry, or
+answers nobody, as a network does that loses everything.
+"""
 
 import asyncio
-from contextlib import suppress
+import socket
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Self
 
 from tests.support.resets import reset_when_closed
@@ -10,6 +14,9 @@ HELD = 1_000
 """Pieces of one direction that are held back: half a second of far more than a test sends."""
 
 PIECE_BYTES = 64 * 1024
+
+UNHEARD_S = 0.3
+"""A connection on this machine that is not made by then has met a full queue."""
 
 
 class Relay:
@@ -27,9 +34,36 @@ class Relay:
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
+        await self._listen()
+        return self
+
+    async def _listen(self) -> None:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port)
         self.port = int(self._server.sockets[0].getsockname()[1])
-        return self
+
+    @asynccontextmanager
+    async def deaf(self) -> AsyncIterator[None]:
+        """While it lasts, who wants to connect is not answered, not even by the kernel. Connections that there are
+        stay as they are.
+
+        The kernel answers for a listener until its queue is full, so it is filled.
+        """
+        assert self._server is not None
+        self._server.close()
+        loop = asyncio.get_running_loop()
+        with ExitStack() as sockets:
+            listener = sockets.enter_context(socket.socket())
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", self.port))
+            listener.listen(0)
+            with suppress(TimeoutError):
+                while True:
+                    waiting = sockets.enter_context(socket.socket())
+                    waiting.settimeout(0)
+                    async with asyncio.timeout(UNHEARD_S):
+                        await loop.sock_connect(waiting, listener.getsockname())
+            yield
+        await self._listen()
 
     async def __aexit__(self, *exception: object) -> None:
         assert self._server is not None
