@@ -3,7 +3,7 @@
 from tokenmill.bench.latencies import Latencies
 from tokenmill.bench.latencies_telling import latencies_telling
 from tokenmill.bench.latency import Latency
-from tokenmill.bench.stand import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH
+from tokenmill.bench.stand import AT_LEAST_ONCE, BEFORE, EXACTLY_ONCE, PASS_THROUGH
 
 
 def runs(p50: float, p99: float) -> dict[int, list[Latency]]:
@@ -31,3 +31,11 @@ def test_budgets_stand_beside_what_was_found() -> None:
         "at-least-once at 15,000 records a second: 1.20 times the pass-through's p99 (budget: at most 1.5)",
         "8 partitions, one worker; medians of 3 rounds",
     ]
+
+
+def test_the_code_before_stands_in_the_same_table() -> None:
+    """Named by its commit."""
+    before = dict.fromkeys(BEFORE, runs(38, 65))
+    telling = latencies_telling(Latencies(8, REPORT.runs | before, before="1234567"))
+    assert telling.tables[0].rows[-1] == ("exactly-once, before", "39 / 66", "39 / 66")
+    assert str(telling.findings[-1]) == "*before* is commit 1234567, in the same rounds"

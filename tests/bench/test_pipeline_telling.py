@@ -39,13 +39,15 @@ def test_rates_and_what_they_are_limited_by() -> None:
 def test_the_floor_and_the_peer_where_they_ran() -> None:
     """How much of the way to the pass-through is Python's, and how many times as fast as the peer a worker is."""
     others = {RE_ENCODING: 80_000.0, "Kafka Streams": 20_000.0, "Kafka Streams, exactly-once": 27_000.0}
+    others["at-least-once, before"] = 50_000.0
     runs = REPORT.runs | {side: [Run(rate, None, None)] for side, rate in others.items()}
-    telling = pipeline_telling(msgspec.structs.replace(REPORT, runs=runs))
+    telling = pipeline_telling(msgspec.structs.replace(REPORT, runs=runs, before="1234567"))
     assert [row[0] for row in telling.tables[0].rows] == list(runs)
     told = [str(finding) for finding in telling.findings]
     assert told[2].startswith("re-encoding, which parses nothing, reaches 0.80 of the pass-through: ")
     assert told[2].endswith("; at-least-once reaches 0.75 of that")
-    assert told[3:5] == [
+    assert told[3:6] == [
+        "at-least-once is 1.20 times as fast as before (commit 1234567)",
         "at-least-once is 3.0 times as fast as Kafka Streams (budget: at least 2.5)",
         "exactly-once is 2.0 times as fast as Kafka Streams, exactly-once (budget: at least 2.5)",
     ]

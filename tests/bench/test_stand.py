@@ -5,7 +5,16 @@ from pathlib import Path
 from tokenmill.bench.load import Shape
 from tokenmill.bench.passthrough import PassThrough
 from tokenmill.bench.recoding import Recoding
-from tokenmill.bench.stand import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH, RE_ENCODING, STREAMS, Stand, new_group
+from tokenmill.bench.stand import (
+    AT_LEAST_ONCE,
+    BEFORE,
+    EXACTLY_ONCE,
+    PASS_THROUGH,
+    RE_ENCODING,
+    STREAMS,
+    Stand,
+    new_group,
+)
 from tokenmill.bench.streams import KafkaStreams
 from tokenmill.config import load_config
 from tokenmill.servers.worker import WorkerProcess
@@ -40,6 +49,19 @@ def test_the_worker_runs_with_a_configuration_that_it_accepts(tmp_path: Path) ->
     assert (config.kafka.group_id, config.redis.url, config.topics.tokens) == ("g", "redis://r:2/0", one.tokens)
     assert config.worker.delivery == EXACTLY_ONCE
     assert (config.worker.commit_interval_ms, config.worker.transaction_interval_ms) == (100, 50)
+
+
+def test_the_code_before_runs_from_its_checkout(tmp_path: Path) -> None:
+    """With the same settings, in the same place of the turn."""
+    one = Stand(tmp_path, "k:1", "redis://r:2/0", Shape(0.9, 200.4), before=tmp_path / "old")
+    for old, side in BEFORE.items():
+        worker = one.process(old, side)
+        assert isinstance(worker, WorkerProcess)
+        assert worker.surroundings()["env"]["PYTHONPATH"] == str(tmp_path / "old" / "service")
+        worker.folder.mkdir()
+        assert load_config(Path(worker.command()[-1]), {}).worker.delivery == side
+        assert (one.outputs(old), one.outputs_per_record(old)) == (one.outputs(side), 0.9)
+    assert "env" not in one.process(EXACTLY_ONCE, "g").surroundings()
 
 
 def test_the_floor_and_the_peer_write_where_the_reference_does(tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 import os
 import platform
+import subprocess
 from importlib.metadata import version
 from pathlib import Path
+
+from tokenmill.errors import FatalError
 
 PACKAGES = ("tokenmill", "aiokafka", "msgspec", "redis", "uvloop")
 """Their versions are part of a result."""
@@ -17,6 +20,15 @@ def conditions() -> dict[str, str]:
         "load average afterwards": ", ".join(f"{load:.1f}" for load in os.getloadavg()),
         **{package: version(package) for package in PACKAGES},
     }
+
+
+def commit_of(checkout: Path) -> str:
+    """The commit of a checkout, short. Raises `FatalError` where git does not tell."""
+    command = ["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise FatalError(f"{checkout} is no checkout: {run.stderr.strip()}")
+    return run.stdout.strip()
 
 
 def processor() -> str:

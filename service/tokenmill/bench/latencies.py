@@ -5,13 +5,15 @@ As `pipeline` measures it, at rates that do not depend on how fast the sides are
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import median
 
 import msgspec
 
+from tokenmill.bench.conditions import commit_of
 from tokenmill.bench.kafka import created
 from tokenmill.bench.latency import Latency, latency_of
-from tokenmill.bench.stand import SIDES, Ground, Progress, ground
+from tokenmill.bench.stand import BEFORE, SIDES, Ground, Progress, ground
 
 PARTITIONS = 8
 """Twice those of the pipeline: transactions are one for each."""
@@ -26,6 +28,8 @@ class Latencies(msgspec.Struct, frozen=True):
     partitions: int
     runs: dict[str, dict[int, list[Latency]]]
     """Of each side, by records a second."""
+    before: str = ""
+    """The commit of the workers that are called so."""
 
     def p50_ms(self, side: str, rate: int) -> float:
         """Median of the rounds' medians."""
@@ -36,22 +40,38 @@ class Latencies(msgspec.Struct, frozen=True):
         return median(run.p99_ms for run in self.runs[side][rate])
 
 
-def run_latencies(*, bootstrap: str | None, rates: Sequence[int] = RATES, rounds: int, progress: Progress) -> Latencies:
-    """Measure on the Kafka at `bootstrap`, or on one started for it. Raises `FatalError` if a side is late for good."""
+def run_latencies(
+    *,
+    bootstrap: str | None,
+    rates: Sequence[int] = RATES,
+    rounds: int,
+    progress: Progress,
+    before: Path | None = None,
+) -> Latencies:
+    """Measure on the Kafka at `bootstrap`, or on one started for it, beside the workers of the checkout `before`.
+
+    Raises `FatalError` if a side is late for good.
+    """
     with ground(bootstrap, progress) as servers:
-        return Latencies(PARTITIONS, asyncio.run(_measure(servers, rates, rounds, progress)))
+        runs = asyncio.run(_measure(servers, rates, rounds, progress, before))
+    return Latencies(PARTITIONS, runs, before=commit_of(before) if before else "")
+
+
+def latency_sides(before: Path | None) -> tuple[str, ...]:
+    """All that are measured, in their order."""
+    return (*SIDES, *(BEFORE if before else ()))
 
 
 async def _measure(
-    servers: Ground, rates: Sequence[int], rounds: int, progress: Progress
+    servers: Ground, rates: Sequence[int], rounds: int, progress: Progress, before: Path | None
 ) -> dict[str, dict[int, list[Latency]]]:
-    runs: dict[str, dict[int, list[Latency]]] = {side: {rate: [] for rate in rates} for side in SIDES}
+    sides = latency_sides(before)
+    runs: dict[str, dict[int, list[Latency]]] = {side: {rate: [] for rate in rates} for side in sides}
     for number in range(rounds):
         for rate in rates:
-            for side in SIDES:
-                stand = servers.stand(
-                    PARTITIONS
-                )  # each run on topics of its own: a fresh group would first read what is there
+            for side in sides:
+                # Each run has topics of its own: a fresh group would first read what is there.
+                stand = servers.stand(PARTITIONS, before)
                 async with created(stand.bootstrap, stand.topics, stand.partitions) as admin:
                     run = await latency_of(stand, side, float(rate), admin)
                 runs[side][rate].append(run)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tokenmill.bench.latencies import Latencies
-from tokenmill.bench.stand import AT_LEAST_ONCE, COMMIT_INTERVAL_MS, EXACTLY_ONCE, PASS_THROUGH, SIDES
+from tokenmill.bench.stand import AT_LEAST_ONCE, COMMIT_INTERVAL_MS, EXACTLY_ONCE, PASS_THROUGH
 from tokenmill.bench.telling import Finding, Table, Telling
 
 ABOUT = f"""\
@@ -31,7 +31,7 @@ def latencies_telling(report: Latencies) -> Telling:
     """Tables and findings."""
     rates = list(report.runs[PASS_THROUGH])
     columns = ["ms from publish to reader, p50 / p99", *(f"{rate:,}/s" for rate in rates)]
-    rows = [(side, *(_cell(report, side, rate) for rate in rates)) for side in SIDES]
+    rows = [(side, *(_cell(report, side, rate) for rate in rates)) for side in report.runs]
     command = "tokenmill bench latency --write"
     return Telling("How long a reader waits", command, ABOUT, [Table(columns, rows)], list(_findings(report)))
 
@@ -50,3 +50,5 @@ def _findings(report: Latencies) -> Iterator[Finding]:
         yield Finding(told, f"at most {TIMES}")
     rounds = len(next(iter(report.runs[PASS_THROUGH].values())))
     yield Finding(f"{report.partitions} partitions, one worker; medians of {rounds} rounds")
+    if report.before:
+        yield Finding(f"*before* is commit {report.before}, in the same rounds")

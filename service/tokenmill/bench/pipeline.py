@@ -7,16 +7,19 @@ with them, and a peer where it is asked for.
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import median
 
 import msgspec
 
 from tokenmill.bench.clock import median_ratio
+from tokenmill.bench.conditions import commit_of
 from tokenmill.bench.kafka import created, preload
 from tokenmill.bench.latency import Latency, latency_of
 from tokenmill.bench.load import PARTITIONS, Load, Shape
 from tokenmill.bench.stand import (
     AT_LEAST_ONCE,
+    BEFORE,
     EXACTLY_ONCE,
     PASS_THROUGH,
     RE_ENCODING,
@@ -24,6 +27,7 @@ from tokenmill.bench.stand import (
     STREAMS,
     Ground,
     Progress,
+    Stand,
     ground,
     new_group,
 )
@@ -42,6 +46,8 @@ class Pipeline(msgspec.Struct, frozen=True):
     runs: dict[str, list[Run]]
     latencies: dict[str, list[Latency]]
     """At half of the slowest side's rate; empty if they were not asked for."""
+    before: str = ""
+    """The commit of the workers that are called so."""
 
     def rate(self, side: str) -> float:
         """Median of a side's rates, in records a second."""
@@ -88,9 +94,9 @@ class Pipeline(msgspec.Struct, frozen=True):
         return self.p99_ms(EXACTLY_ONCE) - self.p99_ms(AT_LEAST_ONCE) if self.latencies else None
 
 
-def sides_of(*, streams: bool) -> tuple[str, ...]:
+def sides_of(*, streams: bool = False, before: Path | None = None) -> tuple[str, ...]:
     """All whose throughput is measured, in their order."""
-    return (*SIDES, RE_ENCODING, *(STREAMS if streams else ()))
+    return (*SIDES, RE_ENCODING, *(BEFORE if before else ()), *(STREAMS if streams else ()))
 
 
 def run_pipeline(
@@ -100,21 +106,25 @@ def run_pipeline(
     rounds: int,
     latency: bool,
     progress: Progress,
-    sides: Sequence[str] = sides_of(streams=False),
+    streams: bool = False,
+    before: Path | None = None,
 ) -> Pipeline:
-    """Measure on the Kafka at `bootstrap`, or on one started for it. Raises `FatalError` if a run gets stuck."""
+    """Measure on the Kafka at `bootstrap`, or on one started for it, beside the workers of the checkout `before`.
+
+    Raises `FatalError` if a run gets stuck.
+    """
+    sides = sides_of(streams=streams, before=before)
     with ground(bootstrap, progress) as servers:
         load = Load(records)
-        runs = asyncio.run(_throughput(servers, load, rounds, sides, progress))
+        runs = asyncio.run(_throughput(servers, servers.stand(before=before), load, rounds, sides, progress))
         slowest = min(median(run.records_per_s for run in runs[side]) for side in SIDES)
         latencies = asyncio.run(_latencies(servers, slowest * HALF_LOAD, rounds, progress)) if latency else {}
-    return Pipeline(load, servers.shape, PARTITIONS, runs, latencies)
+    return Pipeline(load, servers.shape, PARTITIONS, runs, latencies, before=commit_of(before) if before else "")
 
 
 async def _throughput(
-    servers: Ground, load: Load, rounds: int, sides: Sequence[str], progress: Progress
+    servers: Ground, stand: Stand, load: Load, rounds: int, sides: Sequence[str], progress: Progress
 ) -> dict[str, list[Run]]:
-    stand = servers.stand()
     async with created(stand.bootstrap, stand.topics) as admin:
         progress(f"putting {load.records:,} records on the topic")
         await preload(stand.bootstrap, stand.tokens, load)

@@ -7,6 +7,7 @@ from tokenmill.bench.latency import Latency
 from tokenmill.bench.pipeline import Pipeline
 from tokenmill.bench.stand import (
     AT_LEAST_ONCE,
+    BEFORE,
     COMMIT_INTERVAL_MS,
     EXACTLY_ONCE,
     PASS_THROUGH,
@@ -107,13 +108,16 @@ def _findings(report: Pipeline) -> Iterator[Finding]:
 
 
 def _beside_others(report: Pipeline) -> Iterator[Finding]:
-    """The floor, and the peer."""
+    """The floor, the code before, and the peer."""
     if RE_ENCODING in report.runs:
         floor, reached = report.share(RE_ENCODING, PASS_THROUGH), report.share(AT_LEAST_ONCE, RE_ENCODING)
         yield Finding(
             f"{RE_ENCODING}, which parses nothing, reaches {floor:.2f} of the pass-through: no worker in Python with "
             f"this contract can reach more; {AT_LEAST_ONCE} reaches {reached:.2f} of that"
         )
+    for old, side in BEFORE.items():
+        if old in report.runs:
+            yield Finding(f"{side} is {report.share(side, old):.2f} times as fast as before (commit {report.before})")
     for peer, delivery in STREAMS.items():
         if peer in report.runs:
             yield Finding(f"{delivery} is {report.share(delivery, peer):.1f} times as fast as {peer}", "at least 2.5")

@@ -23,6 +23,9 @@ PASS_THROUGH, AT_LEAST_ONCE, EXACTLY_ONCE = SIDES = ("pass-through", "at-least-o
 
 WORKERS = SIDES[1:]
 
+BEFORE = {f"{side}, before": side for side in WORKERS}
+"""Workers of another checkout, each with the name of ours."""
+
 RE_ENCODING = "re-encoding"
 """The least that a worker in Python can do."""
 
@@ -42,14 +45,22 @@ class Stand:
     """A set of topics, and the processes that work on them. The Kafka may be one that is used for other things."""
 
     def __init__(
-        self, folder: Path, bootstrap: str, redis_url: str, shape: Shape, partitions: int = PARTITIONS
+        self,
+        folder: Path,
+        bootstrap: str,
+        redis_url: str,
+        shape: Shape,
+        partitions: int = PARTITIONS,
+        before: Path | None = None,
     ) -> None:
+        """`before` is the checkout of workers that are called so."""
         self.bootstrap = bootstrap
         self.partitions = partitions
         """Of each topic."""
         self.shape = shape
         """Of the load: decides how large the pass-through's records are."""
         self._folder = folder
+        self._before = before
         self.redis_url = redis_url
         name = f"tokenmill-bench-{uuid4().hex[:8]}"
         self.tokens, self._events, self._calls, self._dlq, self._copies = self.topics = [
@@ -58,17 +69,19 @@ class Stand:
 
     def outputs(self, side: str) -> list[str]:
         """The topics that a side writes to, the one with all events first."""
-        return [self._events, self._calls] if side in WORKERS else [self._copies]
+        return [self._events, self._calls] if side in {*WORKERS, *BEFORE} else [self._copies]
 
     def outputs_per_record(self, side: str) -> float:
         """How many records a side must write for each that it reads."""
-        return self.shape.outputs_per_record if side in WORKERS else 1.0
+        return self.shape.outputs_per_record if side in {*WORKERS, *BEFORE} else 1.0
 
     def process(self, side: str, group: str) -> Server:
         """One process of a side that works as a fresh consumer group."""
         folder = self._folder / group
         if side in WORKERS:
             return WorkerProcess(folder, self._settings(side, group))
+        if side in BEFORE:
+            return WorkerProcess(folder, self._settings(BEFORE[side], group), self._before)
         way = self.bootstrap, group, self.tokens, self._copies
         if delivery := STREAMS.get(side):
             interval_ms = COMMIT_INTERVAL_MS if delivery == AT_LEAST_ONCE else TRANSACTION_INTERVAL_MS
@@ -101,9 +114,9 @@ class Ground(NamedTuple):
     redis: RedisServer
     shape: Shape
 
-    def stand(self, partitions: int = PARTITIONS) -> Stand:
+    def stand(self, partitions: int = PARTITIONS, before: Path | None = None) -> Stand:
         """One with topics of its own."""
-        return Stand(self.folder, self.bootstrap, self.redis.url, self.shape, partitions)
+        return Stand(self.folder, self.bootstrap, self.redis.url, self.shape, partitions, before)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from tokenmill.bench.front_telling import front_telling
 from tokenmill.bench.gateway import run_gateway_bench
 from tokenmill.bench.gateway_report import LOADS as GATEWAY_LOADS
 from tokenmill.bench.gateway_telling import gateway_telling
-from tokenmill.bench.latencies import RATES, run_latencies
+from tokenmill.bench.latencies import RATES, latency_sides, run_latencies
 from tokenmill.bench.latencies_telling import latencies_telling
 from tokenmill.bench.open_messages import STEPS, run_memory
 from tokenmill.bench.open_messages_telling import memory_telling
@@ -53,6 +53,13 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print the result
 
 bootstrap = click.option(
     "--bootstrap", metavar="HOST:PORT", help="A Kafka to use; else one is started (java and mvn needed)."
+)
+
+
+before = click.option(
+    "--before",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A checkout of another version, whose worker runs as well.",
 )
 
 
@@ -96,6 +103,7 @@ def parser(*, rounds: int, target: Path | None, as_json: bool) -> None:
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
 @click.option("--latency", is_flag=True, help="Also measure the latency, at half of the slowest side's rate.")
 @click.option("--streams", is_flag=True, help="Also run Kafka Streams (a JDK and mvn needed).")
+@before
 @page_option("pipeline-benchmark")
 @as_json
 def pipeline(
@@ -105,6 +113,7 @@ def pipeline(
     rounds: int,
     latency: bool,
     streams: bool,
+    before: Path | None,
     target: Path | None,
     as_json: bool,
 ) -> None:
@@ -114,10 +123,16 @@ def pipeline(
     the same interval. And the floor of any worker in Python: the same with each chunk read and written as JSON.
     """
     quiet_kafka()
-    sides = sides_of(streams=streams)
+    sides = sides_of(streams=streams, before=before)
     with steps((bootstrap is None) + 1 + rounds * (len(sides) + latency * len(SIDES))) as progress:
         report = run_pipeline(
-            bootstrap=bootstrap, records=records, rounds=rounds, latency=latency, progress=progress, sides=sides
+            bootstrap=bootstrap,
+            records=records,
+            rounds=rounds,
+            latency=latency,
+            progress=progress,
+            streams=streams,
+            before=before,
         )
     derived = {name: getattr(report, name) for name in DERIVED}
     _tell(pipeline_telling(report), report, derived, target=target, as_json=as_json)
@@ -126,16 +141,17 @@ def pipeline(
 @command.command("latency")
 @bootstrap
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
+@before
 @page_option("latency-benchmark")
 @as_json
-def latency(*, bootstrap: str | None, rounds: int, target: Path | None, as_json: bool) -> None:
+def latency(*, bootstrap: str | None, rounds: int, before: Path | None, target: Path | None, as_json: bool) -> None:
     """Time records from publish to a reader of what is committed, at 50 to 15,000 a second. Some minutes.
 
     The reference, a pass-through: consume, and one record of the mean event size per input.
     """
     quiet_kafka()
-    with steps((bootstrap is None) + rounds * len(SIDES) * len(RATES)) as progress:
-        report = run_latencies(bootstrap=bootstrap, rounds=rounds, progress=progress)
+    with steps((bootstrap is None) + rounds * len(latency_sides(before)) * len(RATES)) as progress:
+        report = run_latencies(bootstrap=bootstrap, rounds=rounds, progress=progress, before=before)
     _tell(latencies_telling(report), report, {}, target=target, as_json=as_json)
 
 

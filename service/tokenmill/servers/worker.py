@@ -1,9 +1,11 @@
 """A tokenmill worker as a child process."""
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from tokenmill.servers.ours import OurProcess
+from tokenmill.servers.ours import OurProcess, Settings
 
 
 class WorkerProcess(OurProcess):
@@ -11,6 +13,17 @@ class WorkerProcess(OurProcess):
 
     name = "the worker"
     section = "worker"
+
+    def __init__(self, folder: Path, settings: Settings, checkout: Path | None = None) -> None:
+        """With a `checkout`, that one's code."""
+        super().__init__(folder, settings)
+        self._checkout = checkout
+
+    def surroundings(self) -> dict[str, Any]:
+        ours = super().surroundings()
+        if self._checkout is None:
+            return ours
+        return {**ours, "env": {**os.environ, "PYTHONPATH": str(self._checkout / "service")}}
 
     def command(self) -> Sequence[str]:
         return self.tokenmill("worker")
