@@ -41,6 +41,6 @@ async def test_a_feeder_that_was_held_up_leaves_nothing_out(kafka: str, tmp_path
     stand = Stand(tmp_path, kafka, "", Shape(1.0, 10.0))
     load = Load(4 * BATCH_BYTES // 40)
     async with created(kafka, stand.topics):
-        async with latency._feeding(stand) as producer:
+        async with latency.feeding(stand) as producer:
             await latency._send(producer, stand, list(load))
         assert sum((await ends(kafka, [stand.tokens])).values()) == load.records

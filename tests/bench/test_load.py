@@ -50,6 +50,18 @@ def test_a_conversation_is_one_clean_message_with_a_call() -> None:
     assert events[-1].reason == "tool-calls"
 
 
+def test_a_record_may_have_more_tokens() -> None:
+    """The same text in fewer chunks."""
+    texts = []
+    for tokens in (1, 16):
+        chunks = [
+            msgspec.json.decode(value) for _, key, value in Load(2 * GROWN, tokens=tokens) if key == b"conversation-0-0"
+        ]
+        texts.append("".join(chunk.get("delta", "") for chunk in chunks))
+        assert max(len(chunk.get("delta", "")) for chunk in chunks) == 4 * tokens
+    assert texts[0] == texts[1] != ""
+
+
 def test_its_shape_is_that_of_whole_messages() -> None:
     """About one output for each record."""
     shape = shape_of(SETTINGS)

@@ -1,6 +1,5 @@
 """`tokenmill bench`: what it prints of given results."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,26 +7,22 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from tokenmill.bench.agent import StreamingCost
 from tokenmill.bench.conditions import processor
-from tokenmill.bench.dialects import DialectCost
 from tokenmill.bench.front_report import LOADS, Compared, Side, Stops
 from tokenmill.bench.front_report import Report as FrontReport
 from tokenmill.bench.latencies import Latencies
 from tokenmill.bench.latency import Latency
 from tokenmill.bench.load import Load, Shape
-from tokenmill.bench.memory import Footprint
 from tokenmill.bench.open_messages import Crowd, Held
-from tokenmill.bench.parser import Growth, Line, Report
 from tokenmill.bench.pipeline import Pipeline
 from tokenmill.bench.recovery import Recovery, Replayed
+from tokenmill.bench.scale import Cell, Cost, Scale, name_of
+from tokenmill.bench.scale import Run as Measured
 from tokenmill.bench.stand import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH
 from tokenmill.bench.throughput import Run
 from tokenmill.commands import bench
 from tokenmill.commands.bench import command
 
-LINE = Line("json_call", "hermes", "a file", 10_000, 0.1, 0.6, 6.1, 20.0)
-REPORT = Report(4, [LINE], [Growth("json_call", "a file", 1.01)], [Footprint("open", 1_500.4)])
 RUNS = {
     PASS_THROUGH: [Run(100_000.0, 0.5, 0.5)],
     AT_LEAST_ONCE: [Run(60_000.0, 0.95, 0.3)],
@@ -44,41 +39,24 @@ FRONT = FrontReport(
     Stops(100, 20.0, 130.0),
     25,
 )
+SCALE = Scale(
+    2,
+    {name_of(Cell(4, workers)): [Measured(40_000.0 * workers, Cost(20.0, 8.0, 2.0))] for workers in (1, 2)},
+    {"leaves": 0.8},
+    (Cell(4, 1), Cell(4, 2)),
+)
 CROWD = Crowd(4, [Held(1_000, 1_800.4)], 2 << 30, 200.0)
 
 
 @pytest.fixture(autouse=True)
 def results(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measuring is tested where it is done; here stand results of it."""
-    monkeypatch.setattr(bench, "run_parser", lambda **_: REPORT)
-    monkeypatch.setattr(bench, "run_agent", lambda **_: StreamingCost(10.0, 10.2, 25.0))
-    monkeypatch.setattr(bench, "run_dialects", lambda **_: [DialectCost("anthropic", 0.1, 1.2, 12.0)])
     monkeypatch.setattr(bench, "run_pipeline", lambda **_: PIPELINE)
     monkeypatch.setattr(bench, "run_latencies", lambda **_: BY_RATE)
     monkeypatch.setattr(bench, "run_recovery", lambda **_: RECOVERY)
     monkeypatch.setattr(bench, "run_memory", lambda **_: CROWD)
     monkeypatch.setattr(bench, "run_front_bench", lambda **_: FRONT)
-
-
-def test_the_parser_s_page_shows_both_sides_and_the_ratio() -> None:
-    """And how the time grows with a call."""
-    page = CliRunner().invoke(command, ["parser"]).stdout
-    cells = ["json_call", "a", "file", "10,000", "0.100", "0.600", "6.1", "20"]
-    assert cells in [line.split() for line in page.splitlines()]
-    assert "total time, json_call, a file: grows with the length to the power of 1.01" in page
-    assert "a message that is open: 1,500 bytes" in page
-    assert "agent's page: 1.02 of the time without while off, 2.50 while on" in page
-    assert ["anthropic", "0.100", "1.200", "12.0"] in [line.split() for line in page.splitlines()]
-    assert "python 3." in page
-
-
-def test_the_page_of_the_documentation_is_written_on_demand(tmp_path: Path) -> None:
-    """With the conditions under which it was measured."""
-    target = tmp_path / "page.md"
-    assert CliRunner().invoke(command, ["parser", "--write", str(target)]).exit_code == 0
-    text = target.read_text(encoding="utf-8")
-    assert "| json_call | hermes | a file | 6.1 | 1.01 |" in text
-    assert f"| processors | {os.cpu_count()} of {processor()} |" in text
+    monkeypatch.setattr(bench, "run_scale", lambda **_: SCALE)
 
 
 def test_rounds_are_told_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,6 +95,11 @@ def test_rounds_are_told_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
             "200 answers at once the front 90.0 9,000 20.0 50.0 20.0 50.0",
             "200 answers at once: 0.90 of the tokens a second (budget: at least",
         ),
+        (
+            "scale",
+            "4 partitions, 2 workers 80,000 66,667 1.20 20.0 8.0 2.0",
+            "4 partitions, 2 workers: 2.00 times as many records a second as with one",
+        ),
         ("memory", "1,000 1,800", "1,800 bytes for an open message (budget: at most 2,048)"),
     ],
 )
@@ -134,9 +117,6 @@ def test_the_service_s_benchmarks_print_tables_and_findings(name: str, row: str,
 
 def test_results_are_also_one_json_object() -> None:
     """With the conditions under which they were measured."""
-    parser = msgspec.json.decode(CliRunner().invoke(command, ["parser", "--json"]).stdout)
-    assert (parser["lines"][0]["parser_us"], parser["growth"][0]["exponent"]) == (0.6, 1.01)
-    assert list(parser["dialects"]) == ["anthropic"]
     pipeline = msgspec.json.decode(CliRunner().invoke(command, ["pipeline", "--json"]).stdout)
     assert (pipeline["worker_share"], pipeline["exactly_once_share"]) == (0.6, 0.9)
     assert (pipeline["latency_ratio"], pipeline["added_ms"]) == (1.5, 70.0)
@@ -146,5 +126,10 @@ def test_results_are_also_one_json_object() -> None:
     assert [recovery[name] for name in ("restore_rate", "silent_rate", "replay_ratio")] == [60_000.0, 25_000.0, 2.5]
     front = msgspec.json.decode(CliRunner().invoke(command, ["front", "--json"]).stdout)
     assert front["ratios"] == [0.9]
+    scale = msgspec.json.decode(CliRunner().invoke(command, ["scale", "--json"]).stdout)
+    assert scale["foretold"] == {
+        "4 partitions, 1 worker": 50_000.0,
+        "4 partitions, 2 workers": pytest.approx(66_667, abs=1),
+    }
     memory = msgspec.json.decode(CliRunner().invoke(command, ["memory", "--json"]).stdout)
     assert memory["bytes_per_message"] == 1_800.4

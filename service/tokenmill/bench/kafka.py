@@ -57,7 +57,7 @@ async def preload(bootstrap: str, topic: str, load: Load) -> None:
     await producer.start()
     try:
         sent: list[asyncio.Future[Any]] = []
-        for partition, batch in filled(producer, load):
+        for partition, batch in filled(producer, load, partitions=load.partitions):
             sent.append(await producer.send_batch(batch, topic, partition=partition))
             if len(sent) >= IN_FLIGHT:
                 await sent.pop(0)

@@ -61,15 +61,15 @@ async def latency_of(stand: Stand, side: str, records_per_s: float, admin: AIOKa
     load = Load(round(records_per_s * (WARM_UP_S + MEASURED_S)), stand.partitions)
     warm_up = round(records_per_s * WARM_UP_S)
     first = min(FIRST, warm_up)
-    async with _following(stand.bootstrap, watched) as (consumer, seen), _feeding(stand) as producer:
+    async with following(stand.bootstrap, watched) as (consumer, seen), feeding(stand) as producer:
         try:
             await asyncio.to_thread(process.start)
             records = iter(load)
             await _send(producer, stand, list(islice(records, first)))
             await _through(admin, group, stand, first, process, f"{side} is not at work")
-            await _feed(producer, stand, records, warm_up - first, records_per_s)
+            await feed(producer, stand, records, warm_up - first, records_per_s)
             start_ms, queued = time.time() * 1_000, queued_seconds(process.pid)
-            await _feed(producer, stand, records, load.records - warm_up, records_per_s)
+            await feed(producer, stand, records, load.records - warm_up, records_per_s)
             queued_later, took = queued_seconds(process.pid), time.time() - start_ms / 1_000
             await _through(admin, group, stand, load.records, process, f"{side} does not keep up")
             ends = await consumer.end_offsets(watched)
@@ -83,7 +83,7 @@ async def latency_of(stand: Stand, side: str, records_per_s: float, admin: AIOKa
 
 
 @asynccontextmanager
-async def _following(
+async def following(
     bootstrap: str, watched: Sequence[TopicPartition]
 ) -> AsyncIterator[tuple[AIOKafkaConsumer, list[tuple[float, int]]]]:
     """A reader of what is committed there from now on, and when each record arrives and its input was sent."""
@@ -103,7 +103,8 @@ async def _following(
 
 
 @asynccontextmanager
-async def _feeding(stand: Stand) -> AsyncIterator[AIOKafkaProducer]:
+async def feeding(stand: Stand) -> AsyncIterator[AIOKafkaProducer]:
+    """A producer of input."""
     producer = AIOKafkaProducer(bootstrap_servers=stand.bootstrap, max_batch_size=BATCH_BYTES)
     await producer.start()
     try:
@@ -112,7 +113,7 @@ async def _feeding(stand: Stand) -> AsyncIterator[AIOKafkaProducer]:
         await producer.stop()
 
 
-async def _feed(
+async def feed(
     producer: AIOKafkaProducer, stand: Stand, records: Iterator[Record], count: int, records_per_s: float
 ) -> None:
     """So many records at a steady rate, each with the time at which it is sent."""

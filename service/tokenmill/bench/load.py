@@ -1,12 +1,13 @@
 """The load of the pipeline benchmark: many conversations at once, most of their text plain, some of it tool calls."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import count, islice
 from typing import TypeAlias
 
 import msgspec
 
-from tokenmill.bench.texts import FILE, PLAIN, call_text, chunks_of, running_text, samples
+from tokenmill.bench.texts import CHUNK_CHARS, FILE, PLAIN, call_text, chunks_of, running_text, samples
 from tokenmill.records import InputRecord, Output
 from tokenmill.session import Partition, SessionSettings
 
@@ -33,25 +34,30 @@ class Load(msgspec.Struct, frozen=True):
 
     records: int
     partitions: int = PARTITIONS
+    tokens: int = 1
+    """Of four characters each, in one record."""
 
     def __iter__(self) -> Iterator[Record]:
-        return islice(_growing(self.partitions), self.records)
+        return islice(_growing(self.partitions, _values(self.tokens)), self.records)
 
 
-def _growing(partitions: int) -> Iterator[Record]:
+def _growing(partitions: int, values: Sequence[bytes]) -> Iterator[Record]:
     """Records without end. Consecutive ones belong to different conversations."""
-    starts = [conversation * MESSAGE_CHUNKS // OPEN_AT_ONCE for conversation in range(OPEN_AT_ONCE)]
+    chunks = len(values)
+    starts = [conversation * chunks // OPEN_AT_ONCE for conversation in range(OPEN_AT_ONCE)]
     for time in count():
         for conversation, start in enumerate(starts):
             if start > time:
                 break  # nor have the others begun
-            generation, step = divmod(time - start, MESSAGE_CHUNKS)
-            yield conversation % partitions, b"conversation-%d-%d" % (generation, conversation), _VALUES[step]
+            generation, step = divmod(time - start, chunks)
+            yield conversation % partitions, b"conversation-%d-%d" % (generation, conversation), values[step]
 
 
-def _values() -> list[bytes]:
+@cache
+def _values(tokens: int) -> Sequence[bytes]:
     """The chunks of one message as native JSON; all messages say the same, and each parser knows only its own."""
-    texts = chunks_of(running_text(PLAIN, PLAIN_CHARS) + call_text(samples()["json_call"], FILE, CALL_CHARS))
+    text = running_text(PLAIN, PLAIN_CHARS) + call_text(samples()["json_call"], FILE, CALL_CHARS)
+    texts = chunks_of(text, tokens * CHUNK_CHARS)
     last = len(texts)
     fields = [{"message_id": "m1", "seq": seq, "delta": text} for seq, text in enumerate(texts)]
     return [
@@ -59,8 +65,7 @@ def _values() -> list[bytes]:
     ]
 
 
-_VALUES = _values()
-MESSAGE_CHUNKS = len(_VALUES)
+MESSAGE_CHUNKS = len(_values(1))
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -82,6 +87,7 @@ def shape_of(settings: SessionSettings) -> Shape:
 
 def whole_messages(count: int) -> Iterator[InputRecord]:
     """The records of so many messages that begin and end together, all on one partition."""
+    values = _values(1)
     for number in range(count * MESSAGE_CHUNKS):
         step, conversation = divmod(number, count)
-        yield InputRecord("tokens", 0, number, STARTED_MS, b"conversation-0-%d" % conversation, _VALUES[step])
+        yield InputRecord("tokens", 0, number, STARTED_MS, b"conversation-0-%d" % conversation, values[step])

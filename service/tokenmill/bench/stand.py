@@ -75,9 +75,9 @@ class Stand:
         """How many records a side must write for each that it reads."""
         return self.shape.outputs_per_record if side in {*WORKERS, *BEFORE} else 1.0
 
-    def process(self, side: str, group: str) -> Server:
-        """One process of a side that works as a fresh consumer group."""
-        folder = self._folder / group
+    def process(self, side: str, group: str, number: int = 0) -> Server:
+        """One process of a side that works as a fresh consumer group, or one more of them."""
+        folder = self._folder / f"{group}-{number}"
         if side in WORKERS:
             return WorkerProcess(folder, self._settings(side, group))
         if side in BEFORE:

@@ -126,6 +126,6 @@ def running_text(line: str, chars: int) -> str:
     return (line * (chars // len(line) + 1))[:chars]
 
 
-def chunks_of(text: str) -> list[str]:
-    """The text in chunks of four characters."""
-    return [text[at : at + CHUNK_CHARS] for at in range(0, len(text), CHUNK_CHARS)]
+def chunks_of(text: str, chars: int = CHUNK_CHARS) -> list[str]:
+    """The text in chunks of so many characters."""
+    return [text[at : at + chars] for at in range(0, len(text), chars)]

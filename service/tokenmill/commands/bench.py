@@ -1,16 +1,9 @@
 """`tokenmill bench`."""
 
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import click
-import msgspec
-from rich.console import Console
 
-from tokenmill.bench.agent import StreamingCost, run_agent
-from tokenmill.bench.conditions import conditions
-from tokenmill.bench.dialects import DialectCost, run_dialects
 from tokenmill.bench.front import run_front_bench
 from tokenmill.bench.front_report import LOADS as FRONT_LOADS
 from tokenmill.bench.front_telling import front_telling
@@ -21,21 +14,18 @@ from tokenmill.bench.latencies import RATES, latency_sides, run_latencies
 from tokenmill.bench.latencies_telling import latencies_telling
 from tokenmill.bench.open_messages import STEPS, run_memory
 from tokenmill.bench.open_messages_telling import memory_telling
-from tokenmill.bench.page import page
-from tokenmill.bench.parser import SIZES, Line, Report, run_parser, subjects
 from tokenmill.bench.pipeline import run_pipeline, sides_of
 from tokenmill.bench.pipeline_telling import pipeline_telling
 from tokenmill.bench.recovery import run_recovery
 from tokenmill.bench.recovery_telling import recovery_telling
+from tokenmill.bench.scale import CELLS, name_of, run_scale
+from tokenmill.bench.scale_telling import scale_telling
 from tokenmill.bench.stand import SIDES
-from tokenmill.bench.telling import Telling
 from tokenmill.commands.bench_guard import guard
+from tokenmill.commands.bench_parser import parser
+from tokenmill.commands.bench_telling import as_json, before, bootstrap, page_option, tell
 from tokenmill.commands.settings import need_tools, quiet_kafka
-from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.progress import steps
-from tokenmill.terminal.tables import print_table
-
-Option = TypeVar("Option", bound=Callable[..., object])
 
 DERIVED = ("worker_share", "exactly_once_share", "latency_ratio", "added_ms")
 """Of the pipeline's figures, those with a budget."""
@@ -47,54 +37,6 @@ def command() -> None:
 
     Machines differ and are shared, so what counts is the ratio to a reference that runs in turns with it.
     """
-
-
-as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
-
-bootstrap = click.option(
-    "--bootstrap", metavar="HOST:PORT", help="A Kafka to use; else one is started (java and mvn needed)."
-)
-
-
-before = click.option(
-    "--before",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A checkout of another version, whose worker runs as well.",
-)
-
-
-def page_option(page: str) -> Callable[[Option], Option]:
-    """The option that writes a page of the documentation."""
-    return click.option(
-        "--write",
-        "target",
-        type=click.Path(dir_okay=False, writable=True, path_type=Path),
-        help=f"Also write the page of the documentation, here docs/topics/{page}.md.",
-    )
-
-
-@command.command("parser")
-@click.option("--rounds", type=click.IntRange(1), default=15, show_default=True, help="Of these the median counts.")
-@page_option("benchmarks")
-@as_json
-def parser(*, rounds: int, target: Path | None, as_json: bool) -> None:
-    """Parse running text and tool calls of a thousand to a million characters, in chunks of four characters.
-
-    There is a call in each grammar of the formats; and of every dialect, what it takes to write an event of an agent's
-    turn. The reference, a loop: `str.find` of a marker's first character and an append for each chunk.
-    """
-    with steps(len(subjects()) * len(SIZES) + 3) as progress:
-        report = run_parser(rounds=rounds, progress=progress)
-        cost = run_agent(rounds=rounds, progress=progress)
-        dialects = run_dialects(rounds=rounds, progress=progress)
-    if target is not None:
-        target.write_text(page(report, conditions()), encoding="utf-8")
-    if as_json:
-        ratios = {line.name: line.ratio for line in dialects}
-        _print_json(report, agent_off=cost.off, agent_on=cost.on, dialects=ratios)
-    else:
-        _print_parser(report, cost)
-        _print_dialects(dialects)
 
 
 @command.command("pipeline")
@@ -135,7 +77,7 @@ def pipeline(
             before=before,
         )
     derived = {name: getattr(report, name) for name in DERIVED}
-    _tell(pipeline_telling(report), report, derived, target=target, as_json=as_json)
+    tell(pipeline_telling(report), report, derived, target=target, as_json=as_json)
 
 
 @command.command("latency")
@@ -152,7 +94,24 @@ def latency(*, bootstrap: str | None, rounds: int, before: Path | None, target: 
     quiet_kafka()
     with steps((bootstrap is None) + rounds * len(latency_sides(before)) * len(RATES)) as progress:
         report = run_latencies(bootstrap=bootstrap, rounds=rounds, progress=progress, before=before)
-    _tell(latencies_telling(report), report, {}, target=target, as_json=as_json)
+    tell(latencies_telling(report), report, {}, target=target, as_json=as_json)
+
+
+@command.command("scale")
+@click.option("--records", type=click.IntRange(20_000), default=300_000, show_default=True, help="Of each cell.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
+@page_option("scale-benchmark")
+@as_json
+def scale(*, records: int, rounds: int, target: Path | None, as_json: bool) -> None:
+    """Run several workers on one Kafka, and look how far a model foretells what they do. Some minutes.
+
+    Then one of them leaves and comes back: what a record waits at most.
+    """
+    quiet_kafka()
+    with steps(2 + rounds * len(CELLS)) as progress:
+        report = run_scale(records=records, rounds=rounds, progress=progress)
+    foretold = {name_of(cell): report.foretold(cell) for cell in report.cells}
+    tell(scale_telling(report), report, {"foretold": foretold}, target=target, as_json=as_json)
 
 
 @command.command("recovery")
@@ -173,7 +132,7 @@ def recovery(
     with steps((bootstrap is None) + 2 + 2 * rounds) as progress:
         report = run_recovery(bootstrap=bootstrap, messages=messages, records=records, rounds=rounds, progress=progress)
     derived = {name: getattr(report, name) for name in ("restore_rate", "silent_rate", "replay_ratio")}
-    _tell(recovery_telling(report), report, derived, target=target, as_json=as_json)
+    tell(recovery_telling(report), report, derived, target=target, as_json=as_json)
 
 
 @command.command("memory")
@@ -185,7 +144,7 @@ def memory(*, messages: int, target: Path | None, as_json: bool) -> None:
     with steps(STEPS) as progress:
         report = run_memory(messages=messages, progress=progress)
     derived = {"bytes_per_message": report.last.bytes_per_message}
-    _tell(memory_telling(report), report, derived, target=target, as_json=as_json)
+    tell(memory_telling(report), report, derived, target=target, as_json=as_json)
 
 
 @command.command("gateway")
@@ -202,7 +161,7 @@ def gateway(*, connections: int, rounds: int, target: Path | None, as_json: bool
     with steps(3 + rounds * len(GATEWAY_LOADS)) as progress:
         report = run_gateway_bench(rounds=rounds, connections=connections, progress=progress)
     derived = {"ratios": [compared.ratio for compared in report.compared]}
-    _tell(gateway_telling(report), report, derived, target=target, as_json=as_json)
+    tell(gateway_telling(report), report, derived, target=target, as_json=as_json)
 
 
 @command.command("front")
@@ -222,7 +181,7 @@ def front(*, rounds: int, stops: int, flush_ms: int, target: Path | None, as_jso
     with steps(2 * rounds * len(FRONT_LOADS) + 1) as progress:
         report = run_front_bench(rounds=rounds, stops=stops, flush_ms=flush_ms, progress=progress)
     derived = {"ratios": [compared.share(lambda side: side.tokens_s) for compared in report.compared]}
-    _tell(front_telling(report), report, derived, target=target, as_json=as_json)
+    tell(front_telling(report), report, derived, target=target, as_json=as_json)
 
 
 @command.command("tools")
@@ -242,62 +201,8 @@ def tools(*, calls: int, rounds: int, target: Path | None, as_json: bool) -> Non
     quiet_kafka()
     with steps(2 * rounds) as progress:
         report = run_tools_bench(calls=calls, rounds=rounds, progress=progress)
-    _tell(tools_telling(report), report, {"ratio": report.ratio}, target=target, as_json=as_json)
+    tell(tools_telling(report), report, {"ratio": report.ratio}, target=target, as_json=as_json)
 
 
+command.add_command(parser)
 command.add_command(guard)
-
-
-def _tell(
-    telling: Telling, report: msgspec.Struct, derived: Mapping[str, object], *, target: Path | None, as_json: bool
-) -> None:
-    if target is not None:
-        target.write_text(telling.page(conditions()), encoding="utf-8")
-    _print_json(report, **derived) if as_json else _print_telling(telling)
-
-
-def _print_json(report: msgspec.Struct, **derived: object) -> None:
-    results = {**msgspec.to_builtins(report), **derived, "conditions": conditions()}
-    click.echo(msgspec.json.format(msgspec.json.encode(results)))
-
-
-def _print_conditions(console: Console) -> None:
-    console.print("  ".join(f"{name} {value}" for name, value in conditions().items()), style="dim", soft_wrap=True)
-
-
-def _print_parser(report: Report, cost: StreamingCost) -> None:
-    console = Terminal()
-    columns = ("grammar", "text", "characters", "loop, µs", "parser, µs", "ratio", "slowest chunk")
-    print_table(console, columns, [_parser_row(line) for line in report.lines], right=5)
-    for footprint in report.memory:
-        console.print(f"a message that is {footprint.what}: {footprint.bytes_per_message:,.0f} bytes", soft_wrap=True)
-    for growth in report.growth:
-        told = (
-            f"total time, {growth.grammar}, {growth.text}: grows with the length to the power of {growth.exponent:.2f}"
-        )
-        console.print(told, soft_wrap=True)
-    console.print(
-        f"calls streamed to an agent's page: {cost.off:.2f} of the time without while off, {cost.on:.2f} while on",
-        soft_wrap=True,
-    )
-
-
-def _print_dialects(lines: Sequence[DialectCost]) -> None:
-    console = Terminal()
-    rows = [(line.name, f"{line.loop_us:.3f}", f"{line.dialect_us:.3f}", f"{line.ratio:.1f}") for line in lines]
-    print_table(console, ("µs per event, by dialect", "loop", "dialect", "ratio"), rows, right=3)
-    _print_conditions(console)
-
-
-def _parser_row(line: Line) -> tuple[str, ...]:
-    microseconds = f"{line.loop_us:.3f}", f"{line.parser_us:.3f}"
-    return line.grammar, line.text, f"{line.chars:,}", *microseconds, f"{line.ratio:.1f}", f"{line.slowest_us:.0f}"
-
-
-def _print_telling(telling: Telling) -> None:
-    console = Terminal()
-    for table in telling.tables:
-        print_table(console, table.columns, table.rows, right=len(table.columns) - table.texts)
-    for finding in telling.findings:
-        console.print(str(finding), style="bold" if finding.budget else "", soft_wrap=True)
-    _print_conditions(console)

@@ -1,0 +1,238 @@
+"""Benchmark of several workers on one Kafka, up to what the machine carries, and how far a model foretells it.
+
+The model is one line: workers work side by side, each on one core, until all cores are used, by the broker and Redis
+too. What a record costs each of them is taken from the first cell, and the others show how far that carries. Then a
+worker leaves and comes back while records keep coming: what one of them waits at most is what a rebalance costs.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from statistics import median
+
+import msgspec
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+
+from tokenmill.bench.kafka import created, preload, reached, written
+from tokenmill.bench.latency import feed, feeding, following
+from tokenmill.bench.load import Load
+from tokenmill.bench.processes import processor_seconds
+from tokenmill.bench.stand import AT_LEAST_ONCE, Ground, Progress, Stand, ground, new_group
+from tokenmill.bench.throughput import COMPLETE, WARM_UP
+from tokenmill.errors import FatalError
+from tokenmill.servers.process import Server
+from tokenmill.servers.worker import WorkerProcess
+
+CELL_S = 120.0
+"""For a cell: some seconds, and many times that on a busy machine."""
+
+LOOK_S = 0.1
+
+MOVES_PARTITIONS, MOVES_WORKERS = 32, 2
+MOVES_RATE = 1_000.0
+STEADY_S, MOVES_S = 4.0, 12.0
+"""Before a worker leaves or comes, and from then on: it takes some seconds."""
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """What is measured."""
+
+    partitions: int
+    workers: int
+    tokens: int = 1
+    """In a record."""
+
+
+CELLS = (Cell(4, 1), Cell(4, 2), Cell(32, 1), Cell(32, 2), Cell(32, 3), Cell(128, 2), Cell(32, 2, tokens=16))
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """Processor time of one record, in microseconds."""
+
+    workers: float
+    """Of all together."""
+    broker: float
+    redis: float
+
+    @property
+    def all(self) -> float:
+        """On the whole machine."""
+        return self.workers + self.broker + self.redis
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One run of a cell."""
+
+    records_per_s: float
+    cost: Cost
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """The whole benchmark."""
+
+    cores: int
+    runs: dict[str, list[Run]]
+    """By cell, as `name_of` has it."""
+    waits: dict[str, float]
+    """What a worker does, and the seconds that a record waited at most."""
+    cells: Sequence[Cell] = CELLS
+
+    def rate(self, cell: Cell) -> float:
+        """Median, in records a second."""
+        return median(run.records_per_s for run in self.runs[name_of(cell)])
+
+    def cost(self, cell: Cell) -> Cost:
+        """Medians."""
+        costs = [run.cost for run in self.runs[name_of(cell)]]
+        return Cost(*(median(getattr(cost, part) for cost in costs) for part in Cost.__struct_fields__))
+
+    def foretold(self, cell: Cell) -> float:
+        """Records a second by the model, from the costs of the first cell."""
+        return foretell(self.cost(self.cells[0]), cell.workers, self.cores)
+
+
+def foretell(cost: Cost, workers: int, cores: int) -> float:
+    """Records a second of so many workers: of each one core, and all of them with the broker what the machine has."""
+    return 1e6 * min(workers / cost.workers, cores / cost.all)
+
+
+def name_of(cell: Cell) -> str:
+    """In tables and reports."""
+    tokens = f", {cell.tokens} tokens in a record" if cell.tokens > 1 else ""
+    return f"{cell.partitions} partitions, {cell.workers} workers{tokens}".replace(" 1 workers", " 1 worker")
+
+
+def run_scale(*, cells: Sequence[Cell] = CELLS, records: int, rounds: int, progress: Progress) -> Scale:
+    """Measure on a Kafka that is started for it. Raises `FatalError` if a cell does not get through."""
+    with ground(None, progress) as servers:
+        runs, waits = asyncio.run(_measure(servers, cells, records, rounds, progress))
+    return Scale(os.cpu_count() or 1, runs, waits, cells)
+
+
+async def _measure(
+    servers: Ground, cells: Sequence[Cell], records: int, rounds: int, progress: Progress
+) -> tuple[dict[str, list[Run]], dict[str, float]]:
+    runs: dict[str, list[Run]] = {name_of(cell): [] for cell in cells}
+    for number in range(rounds):
+        for cell in cells:
+            run = await _cell(servers, cell, records)
+            runs[name_of(cell)].append(run)
+            progress(f"{name_of(cell)}, run {number + 1} of {rounds}: {run.records_per_s:,.0f} records/s")
+    waits = await _moves(servers)
+    progress("a worker has left and come back")
+    return runs, waits
+
+
+@asynccontextmanager
+async def _workers(stand: Stand, group: str, count: int) -> AsyncIterator[list[WorkerProcess]]:
+    """So many, among which the partitions are shared."""
+    workers = [stand.process(AT_LEAST_ONCE, group, number) for number in range(count)]
+    ours = [worker for worker in workers if isinstance(worker, WorkerProcess)]
+    try:
+        await asyncio.gather(*(asyncio.to_thread(worker.start) for worker in ours))
+        await _shared(ours, stand.partitions)
+        yield ours
+    finally:
+        for worker in ours:
+            worker.thaw()
+        await asyncio.gather(*(asyncio.to_thread(worker.stop) for worker in ours))
+
+
+async def _shared(workers: Sequence[WorkerProcess], partitions: int) -> None:
+    """Wait until each has its part."""
+    while True:
+        owned = [await asyncio.to_thread(_owned, worker) for worker in workers if worker.alive]
+        if sum(owned) == partitions and min(owned) >= partitions // len(owned):
+            return
+        await asyncio.sleep(LOOK_S)
+
+
+def _owned(worker: WorkerProcess) -> int:
+    name = "tokenmill_assigned_partitions "
+    lines = (line for line in worker.metrics().splitlines() if line.startswith(name))
+    return int(float(next(lines, f"{name}0").removeprefix(name)))
+
+
+async def _cell(servers: Ground, cell: Cell, records: int) -> Run:
+    stand, group, load = servers.stand(cell.partitions), new_group(), Load(records, cell.partitions, cell.tokens)
+    try:
+        async with (
+            asyncio.timeout(CELL_S),
+            created(stand.bootstrap, stand.topics, cell.partitions) as admin,
+            _workers(stand, group, cell.workers) as workers,
+        ):
+            for worker in workers:
+                worker.freeze()  # for less than its session: all begin at the same time, on all of the load
+            await preload(stand.bootstrap, stand.tokens, load)
+            for worker in workers:
+                worker.thaw()
+            run = await _timed(servers, admin, group, stand, load, workers)
+            await _complete(stand, load)
+    except TimeoutError as late:
+        raise FatalError(f"{name_of(cell)}: not through within {CELL_S:.0f} s") from late
+    return run
+
+
+async def _timed(
+    servers: Ground,
+    admin: AIOKafkaAdminClient,
+    group: str,
+    stand: Stand,
+    load: Load,
+    workers: Sequence[WorkerProcess],
+) -> Run:
+    async def through(records: int) -> int:
+        return await reached(admin, group, stand.tokens, records, workers[0], stand.partitions)
+
+    def used() -> Iterator[float]:
+        yield sum(map(_seconds, workers))
+        yield _seconds(servers.broker)
+        yield _seconds(servers.redis)
+
+    first = await through(round(load.records * WARM_UP))
+    began, before = time.monotonic(), list(used())
+    last = await through(load.records)
+    took, after = time.monotonic() - began, list(used())
+    costs = [(later - sooner) / (last - first) * 1e6 for sooner, later in zip(before, after, strict=True)]
+    return Run((last - first) / took, Cost(*costs))
+
+
+def _seconds(process: Server | None) -> float:
+    used = processor_seconds(process.pid) if process is not None else None
+    return 0.0 if used is None else used
+
+
+async def _complete(stand: Stand, load: Load) -> None:
+    places = [
+        TopicPartition(topic, number) for topic in stand.outputs(AT_LEAST_ONCE) for number in range(stand.partitions)
+    ]
+    wrote = await written(stand.bootstrap, dict.fromkeys(places, 0))
+    if load.tokens == 1 and wrote < load.records * stand.outputs_per_record(AT_LEAST_ONCE) * COMPLETE:
+        raise FatalError(f"only {wrote:,} records were written; the rate means nothing")
+
+
+async def _moves(servers: Ground) -> dict[str, float]:
+    """What a record waits at most while a worker leaves, and while it comes back."""
+    stand, group = servers.stand(MOVES_PARTITIONS), new_group()
+    events = [TopicPartition(stand.outputs(AT_LEAST_ONCE)[0], number) for number in range(MOVES_PARTITIONS)]
+    records = iter(Load(1 << 40, MOVES_PARTITIONS))
+    waits = {}
+    async with (
+        created(stand.bootstrap, stand.topics, MOVES_PARTITIONS),
+        _workers(stand, group, MOVES_WORKERS) as workers,
+        following(stand.bootstrap, events) as (_, seen),
+        feeding(stand) as producer,
+    ):
+        for what, move in (("leaves", workers[-1].stop), ("comes back", workers[-1].start)):
+            await feed(producer, stand, records, round(MOVES_RATE * STEADY_S), MOVES_RATE)
+            since_ms = time.time() * 1_000
+            moving = asyncio.create_task(asyncio.to_thread(move))
+            await feed(producer, stand, records, round(MOVES_RATE * MOVES_S), MOVES_RATE)
+            await moving
+            await _shared(workers, MOVES_PARTITIONS)
+            await asyncio.sleep(STEADY_S)  # what waited comes
+            waits[what] = max(came - sent for came, sent in seen if sent >= since_ms) / 1_000
+    return waits
