@@ -125,6 +125,7 @@ pictures: $(INSTALLED) ## The pictures of the inspector in the pages, taken agai
 bench: $(INSTALLED) ## The benchmarks, each beside its reference
 	$(BIN)/tokenmill bench parser
 	$(BIN)/tokenmill bench pipeline --latency
+	$(BIN)/tokenmill bench scale
 	$(BIN)/tokenmill bench recovery
 	$(BIN)/tokenmill bench memory
 	$(BIN)/tokenmill bench gateway
