@@ -46,6 +46,15 @@ def test_what_makes_a_load_smaller(field: str, value: float, less: tuple[str, ..
         assert getattr(after, name) < getattr(before, name)
 
 
+def test_prices_are_those_of_what_is_needed() -> None:
+    """Workers by their cores, brokers, disk; and a million tokens has its share."""
+    load = Load(conversations=10, core_hour=0.05, broker_hour=0.5, gb_month=0.1)
+    found = need(load)
+    assert found.month == round(730 * (found.workers * 0.05 + found.brokers * 0.5) + found.disk_gb * 0.1, 2)
+    assert found.million_tokens == pytest.approx(found.month / (300 * 3_600 * 730) * 1e6, rel=1e-3)
+    assert (need(MILLION).month, need(MILLION).million_tokens) == (0.0, 0.0)
+
+
 def _chunks(number: int) -> list[InputRecord]:
     """So many chunks of one message, as a producer writes them, with ids of the usual length."""
     key = "k" * USUAL_KEY_BYTES

@@ -50,6 +50,10 @@ TRANSACTIONS_PER_S = 40
 """Of one partition whose records do not pause, with exactly-once: 40 to 90 were measured on eight."""
 
 
+MONTH_H = 730
+"""Hours."""
+
+
 class Load(msgspec.Struct, frozen=True, kw_only=True):
     """What comes in, and how it is kept."""
 
@@ -70,6 +74,12 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     snapshot_interval_s: float = Worker().snapshot_interval_s
     session_timeout_s: float = Kafka().session_timeout_ms / 1_000
     """Until a worker that is silent is given up."""
+    core_hour: float = 0.0
+    """Price of a core of a worker for an hour, in any currency; 0 where it is not asked for."""
+    broker_hour: float = 0.0
+    """Of a broker."""
+    gb_month: float = 0.0
+    """Of a gigabyte of disk for a month."""
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +110,10 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     """At least, where records do not pause; 0 with at-least-once."""
     takeover_s: float
     """From the death of a worker until the last of its partitions goes on."""
+    month: float
+    """What workers, brokers and disks cost in a month; 0 without prices."""
+    million_tokens: float
+    """Of that, what a million tokens cost."""
 
 
 def need(load: Load) -> Need:
@@ -112,6 +126,9 @@ def need(load: Load) -> Need:
     tokens, events = (records * (own + USUAL_KEY_BYTES + text) / 1e6 for own in (CHUNK_BYTES, EVENT_BYTES))
     written = (tokens + events) * load.copies
     open_each = ceil(load.conversations / workers)
+    brokers, disk = max(load.copies, ceil(written / load.broker_mb_s)), ceil(written * load.keep_hours * 3_600 / 1_000)
+    month = MONTH_H * (workers * load.core_hour + brokers * load.broker_hour) + disk * load.gb_month
+    tokens_month = load.conversations * load.tokens_per_s * MONTH_H * 3_600
     return Need(
         records_per_s=round(records),
         worker_cores=round(cores, 2),
@@ -121,10 +138,12 @@ def need(load: Load) -> Need:
         tokens_mb_s=round(tokens, 2),
         events_mb_s=round(events, 2),
         network_mb_s=round(written + tokens + events * load.readers, 2),
-        brokers=max(load.copies, ceil(written / load.broker_mb_s)),
-        disk_gb=ceil(written * load.keep_hours * 3_600 / 1_000),
+        brokers=brokers,
+        disk_gb=disk,
         redis_mib=ceil(load.conversations * SNAPSHOT_BYTES / MIB),
         redis_writes_per_s=round(load.conversations / load.snapshot_interval_s),
         transactions_per_s=TRANSACTIONS_PER_S * partitions if load.delivery == "exactly-once" else 0,
         takeover_s=round(load.session_timeout_s + open_each / RESTORED_PER_S, 1),
+        month=round(month, 2),
+        million_tokens=round(month / tokens_month * 1e6, 6),
     )

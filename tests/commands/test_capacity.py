@@ -4,16 +4,22 @@ import msgspec
 from click.testing import CliRunner
 
 from tokenmill.capacity import Load, Need, need
-from tokenmill.commands.capacity import ROWS, command
+from tokenmill.commands.capacity import PRICES, ROWS, command
+
+
+def _rows(*prices: str) -> dict[str, str]:
+    given = ["--conversations", "1000000", "--tokens-per-s", "75", *prices]
+    run = CliRunner().invoke(command, given, catch_exceptions=False)
+    return dict(line.rsplit(maxsplit=1) for line in run.stdout.splitlines())
 
 
 def test_every_figure_has_a_row() -> None:
-    """In words, with thousands separated."""
-    run = CliRunner().invoke(command, ["--conversations", "1000000", "--tokens-per-s", "75"], catch_exceptions=False)
-    lines = dict(line.rsplit(maxsplit=1) for line in run.stdout.splitlines())
-    assert lines.keys() == {"what", *ROWS.values()}
+    """In words, with thousands separated; those of prices where there are any."""
     assert ROWS.keys() == set(Need.__struct_fields__)
-    assert lines["workers, one core each, half used"] == "1,650"
+    lines = _rows("--core-hour", "0.04")
+    assert lines.keys() == {"what", *ROWS.values()}
+    assert (lines["workers, one core each, half used"], lines["price of a month"]) == ("1,650", "48,180.0")
+    assert ROWS.keys() - {name for name in ROWS if ROWS[name] in _rows()} == PRICES
 
 
 def test_json_is_the_model_itself() -> None:

@@ -25,8 +25,13 @@ ROWS = {
     "redis_writes_per_s": "messages written to Redis a second",
     "transactions_per_s": "transactions a second, at least",
     "takeover_s": "seconds without a worker that died",
+    "month": "price of a month",
+    "million_tokens": "price of a million tokens",
 }
 """What is printed of a `Need`, in this order."""
+
+PRICES = {"month", "million_tokens"}
+"""Nothing is printed of them where no price was given."""
 
 POSITIVE = click.FloatRange(0, min_open=True)
 
@@ -40,6 +45,9 @@ POSITIVE = click.FloatRange(0, min_open=True)
 @click.option("--copies", type=click.IntRange(1), default=3, show_default=True, help="Of each record.")
 @click.option("--readers", type=click.IntRange(0), default=1, show_default=True, help="Of all events: gateways, say.")
 @click.option("--broker-mb-s", type=POSITIVE, default=50.0, show_default=True, help="What one broker may write.")
+@click.option("--core-hour", type=click.FloatRange(0), default=0.0, help="Price of a worker's core for an hour.")
+@click.option("--broker-hour", type=click.FloatRange(0), default=0.0, help="Price of a broker for an hour.")
+@click.option("--gb-month", type=click.FloatRange(0), default=0.0, help="Price of a gigabyte of disk for a month.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def command(*, as_json: bool, **load: Any) -> None:
     """What a load needs: workers, partitions, memory, Kafka, Redis.
@@ -51,7 +59,8 @@ def command(*, as_json: bool, **load: Any) -> None:
     if as_json:
         click.echo(msgspec.json.encode(found))
     else:
-        print_table(Terminal(), ("what", "needed"), [(ROWS[name], _shown(found, name)) for name in ROWS], right=1)
+        names = [name for name in ROWS if found.month or name not in PRICES]
+        print_table(Terminal(), ("what", "needed"), [(ROWS[name], _shown(found, name)) for name in names], right=1)
 
 
 def _shown(found: Need, name: str) -> str:
