@@ -58,6 +58,16 @@ def client_options(kafka: Kafka) -> dict[str, Any]:
     return options
 
 
+def producer_options(kafka: Kafka) -> dict[str, Any]:
+    """Arguments of a producer that the configuration decides."""
+    return {**client_options(kafka), **kafka.producer}
+
+
+def consumer_options(kafka: Kafka) -> dict[str, Any]:
+    """Arguments of a consumer that the configuration decides."""
+    return {**client_options(kafka), **kafka.consumer}
+
+
 def _login(kafka: Kafka) -> dict[str, Any]:
     if kafka.sasl_mechanism == "OAUTHBEARER":
         return {"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": Tokens(kafka.sasl_token_provider)}

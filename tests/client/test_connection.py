@@ -24,6 +24,17 @@ def test_the_service_s_settings_become_those_of_the_client() -> None:
     assert arguments["ssl_context"].check_hostname
 
 
+def test_settings_of_one_kind_of_client_go_to_that_kind() -> None:
+    """Over what is usual."""
+    connection = Connection.of(Kafka(producer={"compression_type": "lz4"}, consumer={"fetch_max_wait_ms": 7}))
+    assert connection.producing()["compression_type"] == "lz4"
+    assert connection.consuming(fetch_max_wait_ms=100, fetch_min_bytes=1).items() >= {
+        ("fetch_max_wait_ms", 7),
+        ("fetch_min_bytes", 1),
+    }
+    assert "compression_type" not in connection.consuming()
+
+
 def test_another_address_goes_with_the_same_settings() -> None:
     """The address stands only once."""
     connection = msgspec.structs.replace(Connection.of(Kafka(bootstrap_servers="a:1")), bootstrap_servers="b:1")

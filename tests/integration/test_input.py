@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.support.stage import Stage, until
 from tokenmill.limits import Limits
@@ -81,3 +82,21 @@ async def test_the_output_cap_follows_the_topics(stage: Stage) -> None:
     await stage.raise_limit(stage.topics.events, 600_000)
     worker = await stage.start()
     assert any("output_bytes is lowered" in line["message"] for line in stage.logged(worker))
+
+
+@pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
+async def test_records_may_be_compressed(stage: Stage, delivery: str) -> None:
+    """By producers, with whatever Kafka knows, and by the worker: what is read stays the same."""
+    stage.settings["worker"]["delivery"] = delivery
+    stage.settings["kafka"]["producer"] = {"compression_type": "zstd"}
+    for codec in ("gzip", "snappy", "lz4", "zstd"):
+        producer = Producer({"bootstrap.servers": stage.bootstrap, "compression.type": codec, "linger.ms": 50})
+        for seq in range(100):
+            chunk = {"message_id": codec, "seq": seq, "delta": "the mill grinds "}
+            producer.produce(stage.topics.tokens, json.dumps(chunk), "c", partition=0)
+        assert producer.flush(30) == 0
+    await stage.start()
+    await until(stage.caught_up, "everything is read")
+    text = "".join(event["delta"] for event in await stage.events() if event["type"] == "text-delta")
+    assert text == "the mill grinds " * 400
+    assert await stage.read(stage.topics.dlq) == []

@@ -78,7 +78,7 @@ def test_nothing_is_declared_in_vain() -> None:
 
 def test_the_lock_pins_every_dependency_with_hashes() -> None:
     """`make lock` was run after the last change of pyproject.toml."""
-    pins = re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==\S+.*\\\n    --hash=sha256:", LOCK, flags=re.MULTILINE)
+    pins = re.findall(r"^([\w.-]+)(?:\[[\w, ]+\])?==\S+.*\\\n    --hash=sha256:", LOCK, flags=re.MULTILINE)
     assert {normal(name) for name in pins} >= RUNTIME | EXTRAS | GROUPS
 
 

@@ -19,15 +19,27 @@ class Connection(msgspec.Struct, frozen=True):
     """`host:port`, several with commas."""
     options: dict[str, Any] = {}
     """Further arguments of an aiokafka client: `security_protocol`, `ssl_context`, `sasl_*`, `request_timeout_ms`."""
+    producer: dict[str, Any] = {}
+    """Those of producers alone: `compression_type`."""
+    consumer: dict[str, Any] = {}
+    """Those of consumers alone: `client_rack`, `fetch_max_bytes`."""
 
     @classmethod
     def of(cls, kafka: Kafka) -> Self:
         """As the service's configuration says."""
-        return cls(kafka.bootstrap_servers, client_options(kafka))
+        return cls(kafka.bootstrap_servers, client_options(kafka), {**kafka.producer}, {**kafka.consumer})
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of an aiokafka producer or consumer."""
         return {**self.options, "bootstrap_servers": self.bootstrap_servers}
+
+    def producing(self) -> dict[str, Any]:
+        """Those of a producer."""
+        return {**self.arguments(), **self.producer}
+
+    def consuming(self, **usual: Any) -> dict[str, Any]:
+        """Those of a consumer; `usual` are taken where nothing else is said."""
+        return {**usual, **self.arguments(), **self.consumer}
 
     @property
     def connecting(self) -> str:

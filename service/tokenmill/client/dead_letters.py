@@ -201,7 +201,7 @@ class Replayer:
 
     def _client(self) -> AIOKafkaProducer:
         return AIOKafkaProducer(
-            **self._connection.arguments(),
+            **self._connection.producing(),
             transactional_id=f"tokenmill-replay-{self._topic}",
             max_request_size=self._largest,
         )

@@ -105,7 +105,7 @@ class Follower:
     def _client(self) -> AIOKafkaConsumer:
         # A reader of exactly-once output must not see what was rolled back; other topics have no transactions.
         return AIOKafkaConsumer(
-            isolation_level="read_committed", fetch_max_wait_ms=self._fetch_wait_ms, **self.connection.arguments()
+            isolation_level="read_committed", **self.connection.consuming(fetch_max_wait_ms=self._fetch_wait_ms)
         )
 
     async def _place(self, consumer: AIOKafkaConsumer) -> None:

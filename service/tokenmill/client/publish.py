@@ -65,7 +65,7 @@ class Publisher:
 
     def _client(self) -> AIOKafkaProducer:
         # aiokafka's default partitioner is the murmur2 of the Java client; idempotence keeps a partition's order.
-        return AIOKafkaProducer(enable_idempotence=True, **self.connection.arguments())
+        return AIOKafkaProducer(enable_idempotence=True, **self.connection.producing())
 
     def message(
         self,

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from tokenmill.codecs import find_codec
 from tokenmill.config.base import Contradiction
+from tokenmill.config.client_settings import client_contradictions
 from tokenmill.config.front_relations import front_contradictions
 from tokenmill.config.gateway_relations import gateway_contradictions
 from tokenmill.config.sections import Config
@@ -49,6 +50,7 @@ def contradictions(config: Config) -> Iterator[Contradiction]:
     """Every relation that does not hold."""
     yield from _group(config)
     yield from _security(config)
+    yield from client_contradictions(config.kafka)
     yield from _topics(config)
     yield from _outputs(config)
     yield from _parser(config)

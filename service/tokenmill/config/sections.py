@@ -68,6 +68,11 @@ class Kafka(Section, frozen=True, kw_only=True):
     producers, for the broker's rules of access. The same in all workers of a group: it is what fences a dead owner."""
     startup_timeout_s: Positive = 300
     """How long an unreachable broker is tried at start before the process ends with exit code 1."""
+    producer: dict[str, str | int] = {}
+    """Settings of the client that writes, under aiokafka's names: `{ compression_type = "lz4" }`. Those that promises
+    rest on are refused."""
+    consumer: dict[str, str | int | bool] = {}
+    """Of the clients that read, likewise: `{ client_rack = "eu-1a" }` reads from a replica that is near."""
 
 
 class Redis(Section, frozen=True, kw_only=True):

@@ -107,8 +107,7 @@ class Past:
             isolation_level="read_committed",
             auto_offset_reset="earliest",  # retention may pass a reader: it is told by the gap in the offsets
             enable_auto_commit=False,
-            fetch_max_wait_ms=FETCH_WAIT_MS,
-            **self._connection.arguments(),
+            **self._connection.consuming(fetch_max_wait_ms=FETCH_WAIT_MS),
         )
 
     async def read(

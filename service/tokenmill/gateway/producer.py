@@ -30,7 +30,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.gateway.room import Room
 from tokenmill.gateway.sent import OF_LATE, Placed, Sent, refused, too_many, unavailable
-from tokenmill.kafka import client_options, started, stopped
+from tokenmill.kafka import producer_options, started, stopped
 from tokenmill.limits import KIB, MIB
 from tokenmill.records import Headers
 from tokenmill.worker.connect import make_admin
@@ -226,12 +226,11 @@ class Producer:
     # Another client
 
     def _make(self) -> AIOKafkaProducer:
+        usual = {"metadata_max_age_ms": METADATA_MS, "max_batch_size": min(BATCH_BYTES, *self._largest.values())}
         return AIOKafkaProducer(
-            **client_options(self._kafka) | {"request_timeout_ms": self._bounds.request_ms},
+            **usual | producer_options(self._kafka) | {"request_timeout_ms": self._bounds.request_ms},
             enable_idempotence=True,
             acks="all",
-            metadata_max_age_ms=METADATA_MS,
-            max_batch_size=min(BATCH_BYTES, *self._largest.values()),
             max_request_size=max(self._largest.values()),
         )
 

@@ -226,8 +226,7 @@ class Tail:
             isolation_level="read_committed",
             auto_offset_reset="none",
             enable_auto_commit=False,
-            fetch_max_wait_ms=FETCH_WAIT_MS,
-            **self._connection.arguments(),
+            **self._connection.consuming(fetch_max_wait_ms=FETCH_WAIT_MS),
         )
 
     def _started(self) -> AIOKafkaConsumer:

@@ -15,7 +15,7 @@ from aiokafka.errors import KafkaError
 
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
-from tokenmill.kafka import CALL_S, client_options, deadline
+from tokenmill.kafka import CALL_S, client_options, consumer_options, deadline, producer_options
 from tokenmill.limits import KIB, MIB
 from tokenmill.session import SessionSettings
 
@@ -50,8 +50,14 @@ def make_consumer(kafka: Kafka, reset: str = "none") -> AIOKafkaConsumer:
 
     No deserializer: one that raises would stop the partition. No `reset` of offsets: skipping data is our decision.
     """
+    usual = {
+        "metadata_max_age_ms": METADATA_MS,
+        "fetch_max_wait_ms": FETCH_WAIT_MS,
+        "fetch_max_bytes": FETCH_BYTES,
+        "max_partition_fetch_bytes": FETCH_PARTITION_BYTES,
+    }
     return AIOKafkaConsumer(
-        **client_options(kafka),
+        **usual | consumer_options(kafka),
         group_id=kafka.group_id,
         group_instance_id=kafka.group_instance_id,
         session_timeout_ms=kafka.session_timeout_ms,
@@ -60,10 +66,6 @@ def make_consumer(kafka: Kafka, reset: str = "none") -> AIOKafkaConsumer:
         enable_auto_commit=False,
         auto_offset_reset=reset,
         isolation_level="read_committed",
-        metadata_max_age_ms=METADATA_MS,
-        fetch_max_wait_ms=FETCH_WAIT_MS,
-        fetch_max_bytes=FETCH_BYTES,
-        max_partition_fetch_bytes=FETCH_PARTITION_BYTES,
     )
 
 
@@ -75,12 +77,11 @@ def make_reader(kafka: Kafka, *topics: str, wait_ms: int = READER_WAIT_MS) -> AI
     """
     return AIOKafkaConsumer(
         *topics,
-        **client_options(kafka),
+        **{"fetch_max_wait_ms": wait_ms} | consumer_options(kafka),
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         isolation_level="read_committed",
-        fetch_max_wait_ms=wait_ms,
     )
 
 
@@ -89,13 +90,9 @@ def make_producer(kafka: Kafka, batch_bytes: int = BATCH_BYTES, **transactions: 
 
     `transactions` are the client's own arguments, for one that publishes in transactions.
     """
-    return AIOKafkaProducer(
-        **client_options(kafka),
-        enable_idempotence=True,
-        acks="all",
-        max_batch_size=batch_bytes,
-        **transactions,
-    )
+    options = producer_options(kafka)
+    options["max_batch_size"] = min(batch_bytes, options.get("max_batch_size", batch_bytes))
+    return AIOKafkaProducer(**options, enable_idempotence=True, acks="all", **transactions)
 
 
 async def find_partitions(producer: AIOKafkaProducer, topics: Collection[str], numbers: Collection[int]) -> None:

@@ -1,0 +1,119 @@
+"""Settings of the Kafka client's own: those that `kafka.producer` and `kafka.consumer` pass on, and those they can't.
+
+The names are aiokafka's. What promises rest on is decided by tokenmill, or by a setting of its own; what is in neither
+table is unknown here, so that a newer client's setting is looked at before it is let in.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from tokenmill.config.base import Contradiction, PositiveInt
+from tokenmill.config.sections import Kafka
+from tokenmill.parser.options import wrong_value
+from tokenmill.registry import known_names
+
+Milliseconds: TypeAlias = Annotated[int, Meta(ge=0)]
+
+BOTH = {
+    "connections_max_idle_ms": Milliseconds,
+    "metadata_max_age_ms": PositiveInt,
+    "retry_backoff_ms": PositiveInt,
+}
+
+
+class Passed(NamedTuple):
+    """Of one kind of client."""
+
+    key: str
+    taken: Mapping[str, Any]
+    """Name → type."""
+    kept: Mapping[str, str]
+    """Name → why it can't be set here, or where it can."""
+
+
+PRODUCER = Passed(
+    "kafka.producer",
+    {**BOTH, "compression_type": Literal["gzip", "lz4", "snappy", "zstd"], "max_batch_size": PositiveInt},
+    {
+        "acks": "every promise needs the acknowledgement of all replicas",
+        "enable_idempotence": "without it a retry doubles or reorders records",
+        "key_serializer": "records are bytes already",
+        "linger_ms": "batches grow with the load by themselves",
+        "max_request_size": "it follows from the limits of the topics",
+        "partitioner": "a conversation is where its key says",
+        "transaction_timeout_ms": "worker.transaction_timeout_ms sets it",
+        "transactional_id": "kafka.transactional_id_prefix is its first part; the rest fences dead owners",
+        "value_serializer": "records are bytes already",
+    },
+)
+
+CONSUMER = Passed(
+    "kafka.consumer",
+    {
+        **BOTH,
+        "check_crcs": bool,
+        "client_rack": str,
+        "fetch_max_bytes": PositiveInt,
+        "fetch_max_wait_ms": Milliseconds,
+        "fetch_min_bytes": PositiveInt,
+        "max_partition_fetch_bytes": PositiveInt,
+    },
+    {
+        "auto_commit_interval_ms": "worker.commit_interval_ms sets when offsets are committed",
+        "auto_offset_reset": "to skip data is nobody's default; a lost offset is decided by what the log holds",
+        "consumer_timeout_ms": "how long a reader waits is decided where it reads",
+        "enable_auto_commit": "an offset is committed behind its outputs, never before",
+        "exclude_internal_topics": "topics are read by their names",
+        "group_id": "kafka.group_id sets it",
+        "group_instance_id": "kafka.group_instance_id sets it",
+        "heartbeat_interval_ms": "kafka.heartbeat_interval_ms sets it",
+        "isolation_level": "what a producer may take back is not read",
+        "key_deserializer": "one that raises would stop a partition",
+        "max_poll_interval_ms": "the watch of worker.stall_timeout_s notices a worker that does not read",
+        "max_poll_records": "how much is parsed in one go is decided by what else waits for its turn",
+        "partition_assignment_strategy": "all members of a group have to share one",
+        "rebalance_timeout_ms": "kafka.rebalance_timeout_ms sets it",
+        "session_timeout_ms": "kafka.session_timeout_ms sets it",
+        "value_deserializer": "one that raises would stop a partition",
+    },
+)
+
+SHARED: Mapping[str, str] = {
+    "api_version": "it is found out when a connection is made",
+    "bootstrap_servers": "kafka.bootstrap_servers sets it",
+    "client_id": "kafka.client_id sets it",
+    "loop": "there is one",
+    "request_timeout_ms": "kafka.request_timeout_ms sets it",
+    "security_protocol": "kafka.security_protocol sets it",
+    "ssl_context": "kafka.ssl_cafile and its neighbours make it",
+    **dict.fromkeys(
+        ("sasl_mechanism", "sasl_plain_username", "sasl_plain_password", "sasl_oauth_token_provider"),
+        "kafka.sasl_mechanism and its neighbours set it",
+    ),
+    **dict.fromkeys(("sasl_kerberos_service_name", "sasl_kerberos_domain_name"), "Kerberos is not supported"),
+}
+"""Kept of both kinds."""
+
+
+def client_contradictions(kafka: Kafka) -> Iterator[Contradiction]:
+    """What can't be passed on."""
+    for passed, given in ((PRODUCER, kafka.producer), (CONSUMER, kafka.consumer)):
+        for name, value in given.items():
+            if problem := _problem(passed, name, value):
+                key = f"{passed.key}.{name}"
+                yield (passed.key, key), f"{key}: {problem}"
+
+
+def _problem(passed: Passed, name: str, value: object) -> str:
+    if why := passed.kept.get(name) or SHARED.get(name):
+        return f"can't be set here: {why}"
+    if name not in passed.taken:
+        return f"unknown setting; {known_names(name, passed.taken)}"
+    try:
+        msgspec.convert(value, passed.taken[name])
+    except msgspec.ValidationError as error:
+        return wrong_value(error, passed.taken[name])
+    return ""
