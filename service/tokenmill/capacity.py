@@ -2,10 +2,11 @@
 
 The figures are those of one machine, two cores of which the broker had its part. Their limits:
 
-1. A worker's processor time for a record is that of chunks of a few characters. Long chunks cost more, and formats with
-   calls in every answer do.
+1. A worker's processor time for a record is that of text and some calls, in the format `hermes`. Formats with calls in
+   every answer cost more.
 2. A broker is taken to carry so many megabytes a second, copies included in what it can do: disks and networks differ.
-3. Nothing is said of a cluster with more partitions than brokers are comfortable with, some thousands each.
+3. Nothing is said of a cluster with more partitions than brokers are comfortable with, some thousands each. Of many
+   partitions with little in each a broker has more work for a record: 3 times as much at 128 as at 32, on one.
 """
 
 from math import ceil
@@ -17,6 +18,9 @@ from tokenmill.limits import KIB, MIB
 
 RECORD_US = 11.0
 """Processor time of a worker for a record, in microseconds; measured from 7 to 17 on machines that others used, too."""
+
+TOKEN_US = 1.0
+"""And for each further token in it: one of 16 costs 2.6 times what one of one token does (`bench scale`)."""
 
 BUSY = 0.5
 """Of a worker's one core: a rebalance gives it more partitions for a while, and lag is worked off with the rest."""
@@ -45,6 +49,9 @@ PROCESS_MIB = 80
 
 RESTORED_PER_S = 100_000
 """Open messages that one worker restores from Redis in a second, at least."""
+
+MOVE_S = 2.0
+"""What a record waits at most when one of two workers leaves 32 partitions in an orderly way; 0.2 when it comes."""
 
 TRANSACTIONS_PER_S = 40
 """Of one partition whose records do not pause, with exactly-once: 40 to 90 were measured on eight."""
@@ -108,6 +115,8 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     """Messages of which a snapshot is written."""
     transactions_per_s: int
     """At least, where records do not pause; 0 with at-least-once."""
+    move_s: float
+    """What a record waits at most when a worker leaves or comes in an orderly way."""
     takeover_s: float
     """From the death of a worker until the last of its partitions goes on."""
     month: float
@@ -119,7 +128,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
 def need(load: Load) -> Need:
     """What the load takes."""
     records = load.conversations * load.tokens_per_s / load.tokens_per_record
-    cores = records * RECORD_US / 1e6
+    cores = records * (RECORD_US + TOKEN_US * (load.tokens_per_record - 1)) / 1e6
     workers = max(1, ceil(cores / BUSY))
     partitions = PARTITIONS_A_WORKER * workers
     text = load.tokens_per_record * TOKEN_CHARS
@@ -143,6 +152,7 @@ def need(load: Load) -> Need:
         redis_mib=ceil(load.conversations * SNAPSHOT_BYTES / MIB),
         redis_writes_per_s=round(load.conversations / load.snapshot_interval_s),
         transactions_per_s=TRANSACTIONS_PER_S * partitions if load.delivery == "exactly-once" else 0,
+        move_s=MOVE_S,
         takeover_s=round(load.session_timeout_s + open_each / RESTORED_PER_S, 1),
         month=round(month, 2),
         million_tokens=round(month / tokens_month * 1e6, 6),

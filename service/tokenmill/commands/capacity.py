@@ -24,6 +24,7 @@ ROWS = {
     "redis_mib": "memory of Redis, MiB",
     "redis_writes_per_s": "messages written to Redis a second",
     "transactions_per_s": "transactions a second, at least",
+    "move_s": "seconds that a rebalance costs a record",
     "takeover_s": "seconds without a worker that died",
     "month": "price of a month",
     "million_tokens": "price of a million tokens",
