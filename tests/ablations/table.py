@@ -249,8 +249,8 @@ ABLATIONS = (
         (
             Change(
                 "worker/connect.py",
-                'isolation_level="read_committed",\n        metadata_max_age_ms',
-                'isolation_level="read_uncommitted",\n        metadata_max_age_ms',
+                'auto_offset_reset=reset,\n        isolation_level="read_committed"',
+                'auto_offset_reset=reset,\n        isolation_level="read_uncommitted"',
             ),
         ),
     ),
