@@ -24,7 +24,7 @@ from tokenmill.commands import COMMANDS
 
 BUILD, LAST = stages(DOCKERFILE.read_text())
 LOCKS = ("deploy/build.lock", "deploy/requirements.lock", "deploy/tools.lock")
-PIN = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+).*?\\\n((?:    --hash=\S+(?: \\)?\n)+)", flags=re.MULTILINE)
+PIN = re.compile(r"^([\w.-]+)(?:\[[\w, ]+\])?==(\S+).*?\\\n((?:    --hash=\S+(?: \\)?\n)+)", flags=re.MULTILINE)
 
 
 def pins(lock: str) -> dict[str, tuple[str, str]]:

@@ -16,8 +16,12 @@ from aiokafka.errors import GroupAuthorizationFailedError
 from tests.support.rig import Recorder, configuration, rigged
 from tests.support.stage import Stage, until
 from tokenmill.observe import Numbers
+from tokenmill.session import Partition
 from tokenmill.worker.engine import Engine
+from tokenmill.worker.exactly_once import TransactionalLane
+from tokenmill.worker.lane import Lane
 from tokenmill.worker.service import WorkerService
+from tokenmill.worker.transaction import Transaction
 
 pytestmark = pytest.mark.integration
 
@@ -102,6 +106,25 @@ def _committing(engine: Engine) -> None:
 
 
 def _transaction(engine: Engine) -> None:
+    """No transaction ends any more, nor those of producers that take the place of these."""
+
+    def never_ends(transaction: Transaction) -> None:
+        opens = transaction.open
+
+        async def open_() -> int:
+            epoch = await opens()
+            transaction.client.commit_transaction = _never
+            return epoch
+
+        transaction.open = open_  # type: ignore[method-assign] # of this one
+
+    def make_lane(partition: Partition) -> Lane:
+        lane = makes(partition)
+        assert isinstance(lane, TransactionalLane)
+        never_ends(lane.transaction)
+        return lane
+
+    makes, engine.delivery.make_lane = engine.delivery.make_lane, make_lane  # type: ignore[method-assign] # likewise
     for producer in engine.delivery.producers():
         producer.commit_transaction = _never
 
@@ -152,7 +175,8 @@ DEATHS = {
     "a partition is paused": Death(_paused, "no answer to a fetch for 4 s"),
     "acknowledging": Death(_acknowledging, "unacknowledged output without progress for 4 s"),
     "committing": Death(_committing, "no commit came through for 4 s", seconds=CALL_S + PATIENCE_S),
-    "a transaction": Death(_transaction, "not over within 3 s", exactly_once=True),
+    # Either no commit came through for so long, or no output was acknowledged.
+    "a transaction": Death(_transaction, "for 4 s", exactly_once=True, seconds=3 * PATIENCE_S),
     "the coordinator": Death(_coordinator, "no coordinator of the group for 4 s"),
     "joining": Death(_joining, "no place in the group for 14 s", seconds=14),
     "restoring": Death(_restoring, "state restoring without progress for 4 s", seconds=CALL_S + PATIENCE_S),

@@ -56,8 +56,12 @@ def missing_tools() -> list[str]:
     return [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
 
 
-def kafka_jars(pom: Path = POM) -> Path:
-    """Folder with a pom's jars, filled by Maven at the first call. Raises `MissingServer` that says what to install."""
+def kafka_jars(pom: Path | None = None) -> Path:
+    """Folder with a pom's jars, by default Kafka's, filled by Maven at the first call.
+
+    Raises `MissingServer` that says what to install.
+    """
+    pom = pom or POM
     if not pom.exists():
         raise MissingServer(f"Kafka is started from a checkout of tokenmill only: there is no {pom}")
     build = BUILD / pom.parent.name
@@ -167,7 +171,7 @@ def _joined(addresses: Mapping[str, str]) -> str:
     return ",".join(f"{name}://{address}" for name, address in addresses.items())
 
 
-def java(heap: str, pom: Path = POM) -> list[str]:
+def java(heap: str, pom: Path | None = None) -> list[str]:
     """The beginning of a command that has a pom's jars. Raises `MissingServer` that says what to install."""
     if shutil.which("java") is None:
         raise MissingServer("no Kafka to start: install java (Debian: default-jre-headless)")
