@@ -42,7 +42,7 @@ def test_workers_get_through_a_small_load(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(scale, "STEADY_S", 1.0)
     monkeypatch.setattr(scale, "MOVES_S", 5.0)
     said: list[str] = []
-    report = run_scale(cells=CELLS[1:], records=40_000, rounds=1, progress=said.append)
+    report = run_scale(cells=CELLS[1:], records=200_000, rounds=1, progress=said.append)
     (run,) = report.runs[name_of(CELLS[1])]
     assert run.records_per_s > 0
     assert min(run.cost.workers, run.cost.broker) > 0

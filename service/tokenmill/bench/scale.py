@@ -193,6 +193,8 @@ async def _timed(
         yield _seconds(servers.redis)
 
     first = await through(round(load.records * WARM_UP))
+    if first == load.records:
+        raise FatalError(f"{load.records:,} records are done in one commit; measure with more")
     began, before = time.monotonic(), list(used())
     last = await through(load.records)
     took, after = time.monotonic() - began, list(used())

@@ -98,7 +98,7 @@ def latency(*, bootstrap: str | None, rounds: int, before: Path | None, target: 
 
 
 @command.command("scale")
-@click.option("--records", type=click.IntRange(20_000), default=300_000, show_default=True, help="Of each cell.")
+@click.option("--records", type=click.IntRange(100_000), default=300_000, show_default=True, help="Of each cell.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of these the median counts.")
 @page_option("scale-benchmark")
 @as_json
