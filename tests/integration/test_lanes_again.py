@@ -74,16 +74,17 @@ async def test_a_send_that_fails_is_enough(stage: Stage) -> None:
 
 
 async def test_without_a_commit_for_too_long_it_can_not_go_on(stage: Stage) -> None:
-    """What is wrong then is not cured by another producer."""
+    """What is wrong then is not cured by another producer. A failure of long ago is no part of it."""
     async with rigged_once(stage) as rig:
         await rig.live()
         await rig.commit()
         committer, tp = _committer(rig), rig.lane().topic_partition
-        for seq, seconds in enumerate((0.0, committer._patience + 1)):
+        long = committer._patience + 1
+        for seq, (began, last, too_long) in enumerate([(0.0, 0.0, False), (2 * long, long, False), (long, 0.0, True)]):
             await _said(stage, rig, seq, seq + 1)
-            committer._failing = {tp: committer._clock() - seconds}
+            committer._failing = {tp: (committer._clock() - began, committer._clock() - last)}
             _lane(rig).transaction._seconds = 0
-            with pytest.raises(FatalError, match="no commit came through for") if seconds else nullcontext():
+            with pytest.raises(FatalError, match="no commit came through for") if too_long else nullcontext():
                 await rig.commit()
             await rig.turn()
             await rig.live()

@@ -137,8 +137,8 @@ class TransactionCommitter(Committer):
     def __init__(self, *args: Any, **options: Any) -> None:
         """As `Committer`; its patience is that with each partition."""
         super().__init__(*args, **options)
-        self._failing: dict[TopicPartition, float] = {}
-        """Since when the transactions of a partition have failed."""
+        self._failing: dict[TopicPartition, tuple[float, float]] = {}
+        """When the transactions of a partition began to fail, and when the last one did."""
         self._failed: asyncio.Future[None] | None = None
         """What ends it, while it runs."""
 
@@ -199,7 +199,7 @@ class TransactionCommitter(Committer):
             self._numbers.add("tokenmill_commits_total", "failed")
             if isinstance(problem, Unavailable):
                 lane.fail(problem)
-                self._bear(problem, self._failing.setdefault(lane.topic_partition, self._clock()))
+                self._bear(problem, self._failing_since(lane.topic_partition))
             elif lane.phase is not Phase.CLOSED:
                 raise
         else:
@@ -207,13 +207,20 @@ class TransactionCommitter(Committer):
             self._numbers.add("tokenmill_commits_total", "done")
             self._hooks.committed(offsets)
 
+    def _failing_since(self, place: TopicPartition) -> float:
+        """One more failed. What is long over says nothing: the partition may have been another worker's since."""
+        now = self._clock()
+        since, last = self._failing.get(place, (now, now))
+        since = now if now - last > self._patience else since
+        self._failing[place] = since, now
+        return since
+
 
 class ExactlyOnce(Delivery):
     """One transactional producer for each owned partition; a new owner's fences the old owner's."""
 
     def __init__(self, parts: Parts, writer: SnapshotWriter) -> None:
-        interval_ms = parts.config.worker.transaction_interval_ms
-        committer = TransactionCommitter(writer, **parts.committing(interval_ms))
+        committer = TransactionCommitter(writer, **parts.committing(parts.config.worker.transaction_interval_ms))
         super().__init__(parts, writer, committer)
         self._wake = committer.wake
         self._open: set[Transaction] = set()
