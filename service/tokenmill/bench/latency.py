@@ -71,10 +71,7 @@ async def latency_of(stand: Stand, side: str, records_per_s: float, admin: AIOKa
             start_ms, queued = time.time() * 1_000, queued_seconds(process.pid)
             await feed(producer, stand, records, load.records - warm_up, records_per_s)
             queued_later, took = queued_seconds(process.pid), time.time() - start_ms / 1_000
-            await _through(admin, group, stand, load.records, process, f"{side} does not keep up")
-            ends = await consumer.end_offsets(watched)
-            while any([await consumer.position(place) < end for place, end in ends.items()]):  # noqa: ASYNC110 -- the client's own task moves it
-                await asyncio.sleep(POLL_S)
+            await all_seen(admin, group, stand, load.records, process, consumer, f"{side} does not keep up")
         finally:
             await asyncio.to_thread(process.stop)
     percentiles = quantiles([arrived - sent for arrived, sent in seen if sent >= start_ms], n=100)
@@ -123,6 +120,22 @@ async def feed(
         await _send(producer, stand, list(islice(records, due)))
         sent += due
         await asyncio.sleep(TICK_S)
+
+
+async def all_seen(
+    admin: AIOKafkaAdminClient,
+    group: str,
+    stand: Stand,
+    records: int,
+    process: Server,
+    consumer: AIOKafkaConsumer,
+    late: str,
+) -> None:
+    """Wait until so many are committed, and the reader has what came of them. Raises `FatalError` if that is late."""
+    await _through(admin, group, stand, records, process, late)
+    ends = await consumer.end_offsets(consumer.assignment())
+    while any([await consumer.position(place) < end for place, end in ends.items()]):  # noqa: ASYNC110 -- the client's own task moves it
+        await asyncio.sleep(POLL_S)
 
 
 async def _through(

@@ -8,7 +8,7 @@ worker leaves and comes back while records keep coming: what one of them waits a
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from statistics import median
 
@@ -17,11 +17,11 @@ from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from tokenmill.bench.kafka import created, preload, reached, written
-from tokenmill.bench.latency import feed, feeding, following
+from tokenmill.bench.latency import all_seen, feed, feeding, following
 from tokenmill.bench.load import Load
 from tokenmill.bench.processes import processor_seconds
 from tokenmill.bench.stand import AT_LEAST_ONCE, Ground, Progress, Stand, ground, new_group
-from tokenmill.bench.throughput import COMPLETE, WARM_UP
+from tokenmill.bench.throughput import COMPLETE, timed
 from tokenmill.errors import FatalError
 from tokenmill.servers.process import Server
 from tokenmill.servers.worker import WorkerProcess
@@ -184,27 +184,18 @@ async def _timed(
     load: Load,
     workers: Sequence[WorkerProcess],
 ) -> Run:
-    async def through(records: int) -> int:
+    async def reach(records: int) -> int:
         return await reached(admin, group, stand.tokens, records, workers[0], stand.partitions)
 
-    def used() -> Iterator[float]:
-        yield sum(map(_seconds, workers))
-        yield _seconds(servers.broker)
-        yield _seconds(servers.redis)
+    def used() -> Sequence[float]:
+        return sum(map(_seconds, workers)), _seconds(servers.broker), _seconds(servers.redis)
 
-    first = await through(round(load.records * WARM_UP))
-    if first == load.records:
-        raise FatalError(f"{load.records:,} records are done in one commit; measure with more")
-    began, before = time.monotonic(), list(used())
-    last = await through(load.records)
-    took, after = time.monotonic() - began, list(used())
-    costs = [(later - sooner) / (last - first) * 1e6 for sooner, later in zip(before, after, strict=True)]
-    return Run((last - first) / took, Cost(*costs))
+    rate, used_per_s = await timed(reach, used, load.records)
+    return Run(rate, Cost(*((each or 0.0) / rate * 1e6 for each in used_per_s)))
 
 
 def _seconds(process: Server | None) -> float:
-    used = processor_seconds(process.pid) if process is not None else None
-    return 0.0 if used is None else used
+    return (processor_seconds(process.pid) if process is not None else None) or 0.0
 
 
 async def _complete(stand: Stand, load: Load) -> None:
@@ -221,20 +212,24 @@ async def _moves(servers: Ground) -> dict[str, float]:
     stand, group = servers.stand(MOVES_PARTITIONS), new_group()
     events = [TopicPartition(stand.outputs(AT_LEAST_ONCE)[0], number) for number in range(MOVES_PARTITIONS)]
     records = iter(Load(1 << 40, MOVES_PARTITIONS))
-    waits = {}
+    waits, sent = {}, 0
     async with (
-        created(stand.bootstrap, stand.topics, MOVES_PARTITIONS),
+        created(stand.bootstrap, stand.topics, MOVES_PARTITIONS) as admin,
         _workers(stand, group, MOVES_WORKERS) as workers,
-        following(stand.bootstrap, events) as (_, seen),
+        following(stand.bootstrap, events) as (consumer, seen),
         feeding(stand) as producer,
     ):
         for what, move in (("leaves", workers[-1].stop), ("comes back", workers[-1].start)):
-            await feed(producer, stand, records, round(MOVES_RATE * STEADY_S), MOVES_RATE)
+            steady, moved = round(MOVES_RATE * STEADY_S), round(MOVES_RATE * MOVES_S)
+            await feed(producer, stand, records, steady, MOVES_RATE)
             since_ms = time.time() * 1_000
             moving = asyncio.create_task(asyncio.to_thread(move))
-            await feed(producer, stand, records, round(MOVES_RATE * MOVES_S), MOVES_RATE)
+            await feed(producer, stand, records, moved, MOVES_RATE)
             await moving
             await _shared(workers, MOVES_PARTITIONS)
-            await asyncio.sleep(STEADY_S)  # what waited comes
-            waits[what] = max(came - sent for came, sent in seen if sent >= since_ms) / 1_000
+            sent += steady + moved
+            await all_seen(
+                admin, group, stand, sent, workers[0], consumer, f"what was sent when one {what} is not there"
+            )
+            waits[what] = max(came - at for came, at in seen if at >= since_ms) / 1_000
     return waits

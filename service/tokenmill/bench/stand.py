@@ -69,19 +69,17 @@ class Stand:
 
     def outputs(self, side: str) -> list[str]:
         """The topics that a side writes to, the one with all events first."""
-        return [self._events, self._calls] if side in {*WORKERS, *BEFORE} else [self._copies]
+        return [self._events, self._calls] if _delivery(side) else [self._copies]
 
     def outputs_per_record(self, side: str) -> float:
         """How many records a side must write for each that it reads."""
-        return self.shape.outputs_per_record if side in {*WORKERS, *BEFORE} else 1.0
+        return self.shape.outputs_per_record if _delivery(side) else 1.0
 
     def process(self, side: str, group: str, number: int = 0) -> Server:
         """One process of a side that works as a fresh consumer group, or one more of them."""
         folder = self._folder / f"{group}-{number}"
-        if side in WORKERS:
-            return WorkerProcess(folder, self._settings(side, group))
-        if side in BEFORE:
-            return WorkerProcess(folder, self._settings(BEFORE[side], group), self._before)
+        if delivery := _delivery(side):
+            return WorkerProcess(folder, self._settings(delivery, group), self._before if side in BEFORE else None)
         way = self.bootstrap, group, self.tokens, self._copies
         if delivery := STREAMS.get(side):
             interval_ms = COMMIT_INTERVAL_MS if delivery == AT_LEAST_ONCE else TRANSACTION_INTERVAL_MS
@@ -102,6 +100,12 @@ class Stand:
                 "transaction_interval_ms": TRANSACTION_INTERVAL_MS,
             },
         }
+
+
+def _delivery(side: str) -> str | None:
+    """Of a worker, ours or that of another checkout; None of the others."""
+    found = BEFORE.get(side, side)
+    return found if found in WORKERS else None
 
 
 class Ground(NamedTuple):

@@ -6,6 +6,7 @@ not count, and work that is not yet acknowledged and committed does not either.
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 from aiokafka.admin import AIOKafkaAdminClient
@@ -63,6 +64,27 @@ async def run_side(
     return run
 
 
+async def timed(
+    reach: Callable[[int], Awaitable[int]], used: Callable[[], Sequence[float | None]], records: int
+) -> tuple[float, list[float | None]]:
+    """Wait for the first tenth of the records, and time the rest.
+
+    `reach` waits until so many are committed and returns how many; `used` are counters, None where one is unknown.
+    Returns records a second, and by how much each counter grew in a second. Raises `FatalError` for a load too small.
+    """
+    first = await reach(round(records * WARM_UP))
+    if first == records:
+        raise FatalError(f"{records:,} records are done in one commit; measure with more")
+    started, before = time.monotonic(), used()
+    last = await reach(records)
+    took, after = time.monotonic() - started, used()
+    grown = [
+        (later - sooner) / took if sooner is not None and later is not None else None
+        for sooner, later in zip(before, after, strict=True)
+    ]
+    return (last - first) / took, grown
+
+
 class _Watch:
     """Looks at one run from outside."""
 
@@ -77,17 +99,8 @@ class _Watch:
 
     async def time(self, records: int) -> Run:
         """Wait for the first tenth, and time the rest."""
-        first = await self._reach(round(records * WARM_UP))
-        if first == records:
-            raise FatalError(f"{records:,} records are done in one commit; measure with more")
-        started, used = time.monotonic(), self._used()
-        last = await self._reach(records)
-        took, used_later = time.monotonic() - started, self._used()
-        process_s, broker_s, queued = (
-            (later - before) / took if before is not None and later is not None else None
-            for before, later in zip(used, used_later, strict=True)
-        )
-        return Run((last - first) / took, process_s, broker_s, queued)
+        rate, (process_s, broker_s, queued) = await timed(self._reach, self._used, records)
+        return Run(rate, process_s, broker_s, queued)
 
     async def _reach(self, records: int) -> int:
         return await reached(self._admin, self._group, self._topic, records, self._process)

@@ -129,8 +129,8 @@ class AtLeastOnce(Delivery):
     """One idempotent producer for all partitions; offsets are committed by the member of the group."""
 
     def __init__(self, parts: Parts, writer: SnapshotWriter) -> None:
-        interval_ms = parts.config.worker.commit_interval_ms
-        committer = OffsetCommitter(parts.consumer, writer, **parts.committing(interval_ms))
+        options = parts.committing(parts.config.worker.commit_interval_ms)
+        committer = OffsetCommitter(parts.consumer, writer, **options)
         super().__init__(parts, writer, committer)
 
     def producers(self) -> list[AIOKafkaProducer]:
