@@ -95,7 +95,7 @@ async def read_topic(bootstrap: str, topic: str, isolation: str = "read_committe
     try:
         records: list[ConsumerRecord] = []
         ends = await consumer.end_offsets(consumer.assignment())
-        for partition, end in ends.items():
+        for partition, end in sorted(ends.items()):
             await _read(consumer, partition, end, records)
         return records
     finally:
