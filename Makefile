@@ -145,10 +145,31 @@ COMPILE := uv pip compile --universal --python-version 3.11 --quiet --generate-h
 
 .PHONY: lock
 lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
-	$(COMPILE) pyproject.toml --extra auth --extra demo --extra templates --extra tools --group dev --upgrade --output-file requirements.lock
-	$(COMPILE) pyproject.toml --extra auth --extra templates --constraint requirements.lock --output-file deploy/requirements.lock
-	$(COMPILE) pyproject.toml --extra auth --extra templates --extra tools --constraint requirements.lock --output-file deploy/tools.lock
+	$(COMPILE) pyproject.toml --extra all --group dev --upgrade --output-file requirements.lock
+	$(COMPILE) pyproject.toml --extra auth --extra front --extra worker --constraint requirements.lock --output-file deploy/requirements.lock
+	$(COMPILE) pyproject.toml --extra auth --extra front --extra tools --extra worker --constraint requirements.lock --output-file deploy/tools.lock
 	$(COMPILE) --group build --constraint requirements.lock --output-file deploy/build.lock
+	$(COMPILE) --group release --upgrade --output-file deploy/release.lock
+
+DIST := dist
+RELEASE := build/release
+
+.PHONY: dist
+dist: $(RELEASE)/.installed ## What a release is made of: wheel, sdist, SBOMs and checksums, built and checked
+	@rm -rf $(DIST) && mkdir -p $(DIST)
+	$(RELEASE)/bin/hatchling build --directory $(DIST)
+	$(RELEASE)/bin/twine check --strict $(DIST)/*.whl $(DIST)/*.tar.gz
+	$(RELEASE)/bin/check-wheel-contents $(DIST)/*.whl
+	@for lock in requirements tools; do \
+	    $(RELEASE)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --mc-type application \
+	        --output-file $(DIST)/tokenmill-$(VERSION).$$lock.cdx.json deploy/$$lock.lock || exit 1; \
+	done
+	@cd $(DIST) && sha256sum -- * > SHA256SUMS && cat SHA256SUMS
+
+$(RELEASE)/.installed: deploy/release.lock | $(INSTALLED)
+	@$(BIN)/python -m venv $(RELEASE)
+	@$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement deploy/release.lock
+	@touch $@
 
 .PHONY: audit
 audit: ## Known vulnerabilities of what requirements.lock pins, hashes checked (needs uv and PyPI)

@@ -1,6 +1,23 @@
 """tokenmill: the raw token stream of a language model in, clean events out."""
 
-from tokenmill.events import AnyEvent, Event
-from tokenmill.library import Parser, render
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["AnyEvent", "Event", "Parser", "render"]
+from tokenmill.events import AnyEvent, Event
+from tokenmill.library import Parser
+
+if TYPE_CHECKING:
+    from tokenmill.conversion import Conversion, convert, convert_async, render, sse
+
+__all__ = ["AnyEvent", "Conversion", "Event", "Parser", "__version__", "convert", "convert_async", "render", "sse"]
+
+_OF_CONVERSION = frozenset({"Conversion", "convert", "convert_async", "render", "sse"})
+
+
+def __getattr__(name: str) -> Any:
+    """Codecs, dialects and the package's metadata are imported when they are first used: parsing needs none."""
+    if name in _OF_CONVERSION:
+        return getattr(import_module("tokenmill.conversion"), name)
+    if name == "__version__":
+        return import_module("importlib.metadata").version("tokenmill")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,10 +9,14 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-import click
+from tokenmill.errors import BadOpen, ConfigError, MissingExtra, TokenmillError, UnknownCodec
 
-from tokenmill.commands import tokenmill
-from tokenmill.errors import BadOpen, ConfigError, TokenmillError, UnknownCodec
+try:
+    import click
+
+    from tokenmill.commands import tokenmill
+except ModuleNotFoundError as missing:
+    sys.exit(f"tokenmill: {MissingExtra('the command', missing, 'cli')}")
 
 FAILED, MISUSED = 1, 2
 

@@ -105,6 +105,15 @@ class MissingServer(TokenmillError):
     action = "stop"
 
 
+class MissingExtra(TokenmillError, ImportError):
+    """A part of tokenmill was asked for whose packages are not installed; the message says how to install them."""
+
+    action = "stop"
+
+    def __init__(self, what: str, missing: ModuleNotFoundError, extra: str) -> None:
+        super().__init__(f"{what} needs {missing.name}, which is not installed: pip install 'tokenmill[{extra}]'")
+
+
 class MessageEnded(TokenmillError):
     """A parser was given more of a message that has ended; the next one needs a parser of its own."""
 

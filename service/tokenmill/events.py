@@ -10,7 +10,7 @@ Rules of this file:
 """
 
 import json
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -45,10 +45,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     time: int | UnsetType = UNSET
     """Milliseconds since the epoch: the timestamp of the input record that caused the event."""
 
-    @property
-    def type(self) -> str:
-        """The event's name on the wire."""
-        return str(self.__struct_config__.tag)
+    type: ClassVar[str]
+    """The event's name on the wire. Of each class a literal of its own, so that comparing it narrows a union."""
 
 
 class DeclaredTool(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -91,6 +89,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 class MessageStart(Event, frozen=True, tag="message-start"):
     """First event of a message and choice."""
 
+    type: ClassVar[Literal["message-start"]] = "message-start"
     model: str
     """As the producer called it."""
     format: str | list[str]
@@ -102,6 +101,7 @@ class MessageStart(Event, frozen=True, tag="message-start"):
 class TextStart(Event, frozen=True, tag="text-start"):
     """A block of visible text begins."""
 
+    type: ClassVar[Literal["text-start"]] = "text-start"
     id: str
     call: str | UnsetType = UNSET
     """The block is the source of a call that failed, and nothing else: id of that call, empty if it had none yet."""
@@ -112,6 +112,7 @@ class TextStart(Event, frozen=True, tag="text-start"):
 class TextDelta(Event, frozen=True, tag="text-delta"):
     """More of a block of visible text."""
 
+    type: ClassVar[Literal["text-delta"]] = "text-delta"
     id: str
     delta: str
 
@@ -119,18 +120,21 @@ class TextDelta(Event, frozen=True, tag="text-delta"):
 class TextEnd(Event, frozen=True, tag="text-end"):
     """A block of visible text is complete."""
 
+    type: ClassVar[Literal["text-end"]] = "text-end"
     id: str
 
 
 class ReasoningStart(Event, frozen=True, tag="reasoning-start"):
     """A block of reasoning begins."""
 
+    type: ClassVar[Literal["reasoning-start"]] = "reasoning-start"
     id: str
 
 
 class ReasoningDelta(Event, frozen=True, tag="reasoning-delta"):
     """More of a block of reasoning."""
 
+    type: ClassVar[Literal["reasoning-delta"]] = "reasoning-delta"
     id: str
     delta: str
 
@@ -138,12 +142,14 @@ class ReasoningDelta(Event, frozen=True, tag="reasoning-delta"):
 class ReasoningEnd(Event, frozen=True, tag="reasoning-end"):
     """A block of reasoning is complete."""
 
+    type: ClassVar[Literal["reasoning-end"]] = "reasoning-end"
     id: str
 
 
 class ToolInputStart(Event, frozen=True, tag="tool-input-start"):
     """A call's name and id are known; its arguments are still arriving."""
 
+    type: ClassVar[Literal["tool-input-start"]] = "tool-input-start"
     id: str
     """The same in all events of the call, and on the wire of every dialect."""
     name: str
@@ -159,6 +165,7 @@ class ToolInputStart(Event, frozen=True, tag="tool-input-start"):
 class ToolInputDelta(Event, frozen=True, tag="tool-input-delta"):
     """More source text of the argument region, verbatim, never repaired."""
 
+    type: ClassVar[Literal["tool-input-delta"]] = "tool-input-delta"
     id: str
     delta: str
 
@@ -166,6 +173,7 @@ class ToolInputDelta(Event, frozen=True, tag="tool-input-delta"):
 class ArgumentDelta(Event, frozen=True, tag="argument-delta"):
     """More decoded text of one string argument."""
 
+    type: ClassVar[Literal["argument-delta"]] = "argument-delta"
     id: str
     argument: str
     delta: str
@@ -175,6 +183,7 @@ class ArgumentDelta(Event, frozen=True, tag="argument-delta"):
 class ToolInputEnd(Event, frozen=True, tag="tool-input-end"):
     """The source of a call is complete; exactly one `tool-call` or `error` of its id follows."""
 
+    type: ClassVar[Literal["tool-input-end"]] = "tool-input-end"
     id: str
 
 
@@ -185,6 +194,7 @@ class ToolCall(Event, frozen=True, tag="tool-call"):
     A call with a `problem` follows the `error` of the same id and should not be executed.
     """
 
+    type: ClassVar[Literal["tool-call"]] = "tool-call"
     id: str
     name: str
     arguments: dict[str, Any]
@@ -198,6 +208,7 @@ class ToolCall(Event, frozen=True, tag="tool-call"):
 class Part(Event, frozen=True, tag="part"):
     """Provider content that is not text, reasoning or a call, in its place; `kind` is what the provider calls it."""
 
+    type: ClassVar[Literal["part"]] = "part"
     kind: str
     value: Any
     id: str | UnsetType = UNSET
@@ -209,6 +220,7 @@ class Error(Event, frozen=True, tag="error"):
     With an `id` it voids the `tool-input-*` and `argument-delta` events of that id, unless a `tool-call` follows.
     """
 
+    type: ClassVar[Literal["error"]] = "error"
     code: ErrorCode
     message: str
     """One sentence for people; programs read the code."""
@@ -224,6 +236,7 @@ class Error(Event, frozen=True, tag="error"):
 class Finish(Event, frozen=True, tag="finish"):
     """Last event of a message and choice."""
 
+    type: ClassVar[Literal["finish"]] = "finish"
     reason: FinishReason
     raw_reason: str | UnsetType = UNSET
     """The provider's own word, where it is another; `usage` are token counts as it gave them."""
@@ -235,6 +248,7 @@ class Finish(Event, frozen=True, tag="finish"):
 class ToolProgress(Event, frozen=True, tag="tool-progress"):
     """How far the tool of a call is, as it says itself, of a `total` if it knows one; on the topic of the results."""
 
+    type: ClassVar[Literal["tool-progress"]] = "tool-progress"
     id: str
     name: str
     progress: float
@@ -245,6 +259,7 @@ class ToolProgress(Event, frozen=True, tag="tool-progress"):
 class ToolResult(Event, frozen=True, tag="tool-result"):
     """What the tool of a call answered; on its own topic, without `seq`."""
 
+    type: ClassVar[Literal["tool-result"]] = "tool-result"
     id: str
     name: str
     result: Any = UNSET

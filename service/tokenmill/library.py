@@ -6,24 +6,23 @@
 """
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Unpack
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from tokenmill import parser
-from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.errors import BadOpen, MessageEnded, SnapshotError
-from tokenmill.events import AnyEvent, Event
+from tokenmill.events import AnyEvent
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import Limits
 from tokenmill.parser.grammar import Grammar
-from tokenmill.parser.options import Options, read_options
+from tokenmill.parser.options import MessageOptions, Options, read_options
 from tokenmill.parser.repair import single_halves
 from tokenmill.parser.spec import Format
 from tokenmill.parser.state import State
-from tokenmill.plugins import load_plugins
 
 SNAPSHOT_VERSION = 1
 
@@ -42,10 +41,10 @@ class Parser(parser.Parser):
     """Parses one message of a model.
 
     `format` is a name, several names that live at once, or a `Format` of your own; `tools` is an OpenAI tool list;
-    `options` are those of a message (`tokenmill.parser.Options`). `limits` are the caps and `identity` the text from
-    which ids of calls are derived: the same text gives the same ids. Without it each parser's ids are its own. Raises
-    `BadOpen` on a wrong option, and `MessageEnded` when it is fed behind `finish`; whatever the model writes raises
-    nothing.
+    `options` are those of a message (`tokenmill.parser.Options` says what they do). `limits` are the caps and
+    `identity` the text from which ids of calls are derived: the same text gives the same ids. Without it each parser's
+    ids are its own. Raises `BadOpen` on a wrong option, and `MessageEnded` when it is fed behind `finish`; whatever the
+    model writes raises nothing.
     """
 
     __slots__ = ()
@@ -57,7 +56,7 @@ class Parser(parser.Parser):
         *,
         limits: Limits | None = None,
         identity: str | None = None,
-        **options: Any,
+        **options: Unpack[MessageOptions],
     ) -> None:
         name = format.name if isinstance(format, Format) else format if isinstance(format, str) else list(format)
         read = read_options({"format": name, "tools": list(tools or ()), **options})
@@ -119,24 +118,10 @@ class Parser(parser.Parser):
         return cls.of_state(grammar, snapshot.state)
 
 
-def render(
-    events: Iterable[Event], dialect: str, conversation_id: str, message_id: str, choice: int = 0, time: int = 0
-) -> Iterator[bytes]:
-    """The events of one parser as payloads of a dialect, as a worker publishes them of the same message.
-
-    `time` is in milliseconds since the epoch, for the dialects that show one. Raises `ConfigError` if there is no such
-    dialect.
-    """
-    renderer = Renderer(find_dialect(dialect))
-    who = {"conversation_id": conversation_id, "message_id": message_id, "choice": choice, "time": time}
-    for seq, event in enumerate(events):
-        yield from renderer.render(msgspec.structs.replace(event, seq=seq, **who))
-
-
 def _grammar(options: Options, limits: Limits) -> Grammar:
     """The grammar of these options; formats of other packages are looked for when a name is not one of ours."""
     try:
         return compile_grammar(options, limits)
     except BadOpen:
-        load_plugins()
+        import_module("tokenmill.plugins").load_plugins()  # looks through all that is installed
         return compile_grammar(options, limits)

@@ -94,7 +94,7 @@ def test_a_call_that_is_too_large_becomes_an_error() -> None:
     assert all(len(each.value or b"") + 2 * KIB < SMALL.output_bytes for each in out)
     assert [each for each in out if each.topic == "tool-calls"] == []
     (error,) = [event for event in events(out) if event.type == "error"]
-    assert (error.code, error.name) == ("limit", "f")  # type: ignore[union-attr] # it is an Error
+    assert (error.code, error.name) == ("limit", "f")
 
 
 @pytest.mark.parametrize(

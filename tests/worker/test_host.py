@@ -12,8 +12,7 @@ from tests.support.stage import Stage, asked, until
 from tokenmill.config import Config, ParserSection, Worker
 from tokenmill.errors import ConfigError
 from tokenmill.observe import Hooks, Numbers
-from tokenmill.worker import run_worker
-from tokenmill.worker.host import make_app
+from tokenmill.worker.host import make_app, run_worker
 from tokenmill.worker.service import WorkerService
 
 pytestmark = pytest.mark.integration

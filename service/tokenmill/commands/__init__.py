@@ -4,6 +4,8 @@ from importlib import import_module
 
 import click
 
+from tokenmill.errors import MissingExtra
+
 COMMANDS: dict[str, str] = {
     "demo": "The whole flow on this machine, with nothing installed: broker, Redis, worker, sample streams.",
     "worker": "Run the service: tokens in, events out.",
@@ -28,6 +30,24 @@ COMMANDS: dict[str, str] = {
 }
 """Name → summary, in the order of the help. `tokenmill.commands.NAME` has the click command as `command`."""
 
+EXTRAS: dict[str, str] = {
+    "demo": "demo",
+    "worker": "worker",
+    "gateway": "gateway",
+    "front": "front",
+    "caller": "front",
+    "tools": "tools",
+    "inspect": "gateway",
+    "publish": "worker",
+    "tail": "worker",
+    "topics": "worker",
+    "dlq": "worker",
+    "recover": "worker",
+    "sessions": "worker",
+    "bench": "all",
+}
+"""The extra that a command needs, where `cli`, which every command needs, is not enough."""
+
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are asked for, and not for its own help."""
@@ -37,10 +57,13 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- click's signature
-        """The command of this name, or None if there is none."""
+        """The command of this name, or None if there is none. Raises `MissingExtra` if its packages are missing."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"tokenmill.commands.{cmd_name}").command
+        try:
+            command: click.Command = import_module(f"tokenmill.commands.{cmd_name}").command
+        except ModuleNotFoundError as missing:
+            raise MissingExtra(f"`tokenmill {cmd_name}`", missing, EXTRAS.get(cmd_name, "cli")) from missing
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- click's

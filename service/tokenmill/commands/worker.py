@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from tokenmill.commands.settings import configuration, kafka_options
-from tokenmill.worker import run_worker
+from tokenmill.worker.host import run_worker
 
 
 @click.command()

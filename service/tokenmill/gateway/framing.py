@@ -1,7 +1,6 @@
 """How frames look on a connection: server-sent events, lines of JSON, messages of a WebSocket.
 
-1. A payload is one line: JSON needs no line break, so one that is there is a blank; what is no JSON (`[DONE]`) is a
-   word. So nothing that a model, or whoever writes to the topic, has to say can begin another field, event or line.
+1. A payload is one line, whatever it holds (see `dialects.server_sent`).
 2. Only frames of events have an id. Heartbeats and notices move no client's place.
 3. Some clients take every blank line behind an id for an event, and fail on its empty data (`openai` 3.54). So comments
    and `retry` are lines without one, which all readers take.
@@ -15,10 +14,9 @@ import msgspec
 from multidict import istr
 
 from tokenmill.dialects import Dialect
+from tokenmill.dialects.server_sent import on_one_line, server_sent
 from tokenmill.gateway.position import Position
 from tokenmill.gateway.view import Frame
-
-_TYPE = b'{"type":"'
 
 CONTENT_TYPE = istr("content-type")
 
@@ -68,10 +66,7 @@ class ServerSentEvents:
         position = frame.id(partition)
         if not frame.payload:
             return self.opening(position)
-        payload = _line(frame.payload)
-        name = _name(payload) if dialect.names_events else b""
-        event = b"event: %b\n" % name if name else b""
-        return b"id: %b\n%bdata: %b\n\n" % (str(position).encode(), event, payload)
+        return b"id: %b\n%b" % (str(position).encode(), server_sent(frame.payload, dialect))
 
     def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
         """An event of this name, which `onmessage` does not see."""
@@ -113,23 +108,9 @@ class Lines:
         return self.notice("retry", {"retry_ms": retry_ms})
 
 
-def _line(payload: bytes) -> bytes:
-    """The payload without line breaks: where JSON may have one, it may have a blank."""
-    if b"\n" in payload or b"\r" in payload:
-        return payload.replace(b"\n", b" ").replace(b"\r", b" ")
-    return payload
-
-
 def as_json(payload: bytes) -> bytes:
     """A payload as a JSON value on one line."""
-    return _line(payload) if payload[:1] == b"{" else msgspec.json.encode(payload.decode(errors="replace"))
-
-
-def _name(payload: bytes) -> bytes:
-    """The `type` of a payload that begins with it; empty for `[DONE]` and the like."""
-    if not payload.startswith(_TYPE):
-        return b""
-    return payload[len(_TYPE) :].partition(b'"')[0]
+    return on_one_line(payload) if payload[:1] == b"{" else msgspec.json.encode(payload.decode(errors="replace"))
 
 
 SSE = ServerSentEvents()

@@ -4,7 +4,7 @@ Read once when the message opens and pinned in its state; unknown keys and wrong
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 import msgspec
 
@@ -82,6 +82,40 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """The dialect `segments` repeats a segment's metadata at its end."""
     segment_tools: dict[str, str] = {}
     """Which tool a segment of the kinds `write_file`, `patch_file` and `run_bash` calls, if it has another name."""
+
+
+class MessageOptions(TypedDict, total=False):
+    """Every option by its name beside `format` and `tools`, for programs: see `Options`."""
+
+    original_schemas: dict[str, dict[str, Any]]
+    tool_choice: Literal["auto", "none", "required"] | dict[str, Any]
+    model: str
+    provider: str
+    conversation_hash: str
+    start: Literal["text", "reasoning", "header"] | None
+    parse: Literal["all", "tools", "reasoning", "none"]
+    start_tag: str | None
+    end_tag: str | None
+    response_template: dict[str, Any]
+    markers_suffix: str
+    on_broken: Literal["text", "drop"]
+    on_unfinished: Literal["text", "drop"]
+    unknown_tool: Literal["call", "text", "drop"] | None
+    calls_in_reasoning: Literal["honour", "ignore"] | None
+    text_after_calls: Literal["keep", "drop"] | None
+    describe_tools: bool
+    stream_tool_input: bool | None
+    content_arguments: list[str]
+    min_delta_chars: int
+    text_mode: Literal["immediate", "smart", "passthrough", "placeholder"]
+    max_buffer_chars: int
+    placeholder_text: str
+    json_patterns: list[str]
+    json_profile: str
+    id_prefix: str
+    include_usage: bool
+    segment_end_metadata: bool
+    segment_tools: dict[str, str]
 
 
 FORMATS_AT_ONCE = 8

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-import jsonschema_rs
-
 from tokenmill.parser.effort import SCHEMA_NODES, STEPS, schema_nodes, value_nodes
 from tokenmill.parser.nullable import nulls_allowed
 from tokenmill.parser.schema import WRAPPER, Shape
@@ -77,6 +75,8 @@ class Tool:
     def _validator(self) -> Any:
         if self._nodes > SCHEMA_NODES:
             return None
+        import jsonschema_rs  # noqa: PLC0415 -- a quarter of the time of `import tokenmill`, for who has no schemas
+
         try:
             return jsonschema_rs.validator_for(nulls_allowed(self._schema), offline=True)
         except (ValueError, TypeError, RecursionError):  # what the library refuses checks nothing

@@ -126,6 +126,7 @@ def _indent(text: str) -> str:
 
 def sentence(event: events.AnyEvent) -> tuple[str, str, str]:
     """Label, style and text of an event that is no part of a block."""
+    label: str
     label, style, said = event.type, "", ""
     match event:
         case events.MessageStart(format=format_):

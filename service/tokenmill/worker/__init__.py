@@ -1,5 +1,4 @@
-"""The service: Kafka in, Kafka out, hosted by Faust. `engine` has the steps, `host` the process around them."""
+"""The service: Kafka in, Kafka out, hosted by Faust. `engine` has the steps, `host` the process around them.
 
-from tokenmill.worker.host import run_worker
-
-__all__ = ["run_worker"]
+Gateways, fronts and tools connect as workers do: the package itself imports no host, for they have Faust nowhere.
+"""

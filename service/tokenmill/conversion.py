@@ -1,0 +1,156 @@
+"""A provider's stream in, a client's stream out, in a program: any codec, any dialect, no broker.
+
+1. One `Conversion` is one answer. It is what a worker makes of the same records, from the first to the last byte.
+2. It has no clock: whoever wants times in payloads gives them, in milliseconds since the epoch.
+3. What a model writes raises nothing. A record that its codec can't read raises the `RecordError` for which a worker
+   would put it among the dead letters; the answer goes on with the next one.
+"""
+
+import secrets
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, Unpack
+
+import msgspec
+
+from tokenmill.codecs import find_codec
+from tokenmill.dialects import Renderer, find_dialect
+from tokenmill.dialects.server_sent import server_sent
+from tokenmill.errors import MessageEnded, RecordError, Undecodable
+from tokenmill.events import Event
+from tokenmill.formats import compile_grammar
+from tokenmill.parser.options import MessageOptions, read_options
+from tokenmill.plugins import load_plugins
+from tokenmill.records import InputRecord, Output, header
+from tokenmill.session import OutputSpec, Partition, SessionSettings
+
+Raw: TypeAlias = bytes | str | Mapping[str, Any]
+"""A record of a provider: its bytes or text, or its JSON as an object."""
+
+Tools: TypeAlias = Sequence[Mapping[str, Any]]
+
+IDENTITY_BYTES = 12
+
+_OUT, _REFUSED = "out", "refused"
+
+_PROBLEMS: dict[bytes, type[RecordError]] = {each.code.encode(): each for each in RecordError.__subclasses__()}
+
+
+class Conversion:
+    """The records of one answer in a codec, in; the payloads of a dialect, out.
+
+    `codec` and `dialect` are names; `sse+` before a codec reads the bytes of a connection, cut anywhere. `format` is
+    what the model writes, `tools` an OpenAI tool list, and `options` are those of a message (`tokenmill.parser.Options`
+    says what they do). `message_id` is the answer's id where the provider gives none; without it, it is drawn.
+    Raises `UnknownCodec`, `ConfigError` for an unknown dialect, and `BadOpen` for wrong options.
+    """
+
+    def __init__(
+        self,
+        codec: str,
+        dialect: str,
+        *,
+        format: str | Sequence[str] = "plain",  # noqa: A002 -- the option's name
+        tools: Tools = (),
+        conversation_id: str = "conversation",
+        message_id: str | None = None,
+        **options: Unpack[MessageOptions],
+    ) -> None:
+        load_plugins()
+        names = format if isinstance(format, str) else list(format)
+        read = read_options({"format": names, "tools": list(tools), **options})
+        compile_grammar(read)
+        settings = SessionSettings(
+            defaults=read, codec=find_codec(codec).name, outputs=(OutputSpec(_OUT, dialect),), dlq=_REFUSED
+        )
+        find_dialect(dialect)
+        identity = secrets.token_hex(IDENTITY_BYTES) if message_id is None else message_id
+        self._key = conversation_id.encode()
+        self._headers = [("tm-message-id", identity.encode())]
+        self._native = settings.codec == "native"
+        self._message_id = identity
+        self._partition = Partition(settings, "in", 0)
+        self._ended = False
+
+    def feed(self, record: Raw, time: int = 0) -> list[bytes]:
+        """The payloads of one record. Raises `RecordError` for one that can't be used, `MessageEnded` behind `end`."""
+        if self._ended:
+            raise MessageEnded("the answer has ended; make a new Conversion for the next one")
+        return self._processed(_bytes(record), time)
+
+    def end(self, time: int = 0) -> list[bytes]:
+        """The payloads of the stream's end: none where the records have said it already. A second one has none."""
+        if self._ended:
+            return []
+        self._ended = True
+        end = msgspec.json.encode({"message_id": self._message_id, "end": True}) if self._native else None
+        return self._processed(end, time)
+
+    def _processed(self, value: bytes | None, time: int) -> list[bytes]:
+        out: list[Output] = []
+        record = InputRecord("in", 0, self._partition.offset, time, self._key, value, self._headers)
+        self._partition.process((record,), out)
+        for output in out:
+            self._message_id = (header(output.headers, "tm-message-id") or b"").decode() or self._message_id
+            if output.topic == _REFUSED:
+                code, said = (header(output.headers, name) or b"" for name in ("tm-error-code", "tm-error"))
+                raise _PROBLEMS.get(code, Undecodable)(said.decode())
+        return [output.value for output in out if output.value is not None]
+
+
+def _bytes(record: Raw) -> bytes:
+    if isinstance(record, bytes):
+        return record
+    return record.encode() if isinstance(record, str) else msgspec.json.encode(record)
+
+
+def convert(
+    records: Iterable[Raw],
+    codec: str,
+    dialect: str,
+    *,
+    format: str | Sequence[str] = "plain",  # noqa: A002 -- the option's name
+    tools: Tools = (),
+    **options: Unpack[MessageOptions],
+) -> Iterator[bytes]:
+    """The payloads of an answer, each as soon as it is certain; see `Conversion`."""
+    conversion = Conversion(codec, dialect, format=format, tools=tools, **options)
+    for record in records:
+        yield from conversion.feed(record)
+    yield from conversion.end()
+
+
+async def convert_async(
+    records: AsyncIterable[Raw],
+    codec: str,
+    dialect: str,
+    *,
+    format: str | Sequence[str] = "plain",  # noqa: A002 -- the option's name
+    tools: Tools = (),
+    **options: Unpack[MessageOptions],
+) -> AsyncIterator[bytes]:
+    """The same of records that are waited for."""
+    conversion = Conversion(codec, dialect, format=format, tools=tools, **options)
+    async for record in records:
+        for payload in conversion.feed(record):
+            yield payload
+    for payload in conversion.end():
+        yield payload
+
+
+def render(
+    events: Iterable[Event], dialect: str, conversation_id: str, message_id: str, choice: int = 0, time: int = 0
+) -> Iterator[bytes]:
+    """The events of one parser as payloads of a dialect, as a worker publishes them of the same message.
+
+    `time` is in milliseconds since the epoch, for the dialects that show one. Raises `ConfigError` if there is no such
+    dialect.
+    """
+    renderer = Renderer(find_dialect(dialect))
+    who = {"conversation_id": conversation_id, "message_id": message_id, "choice": choice, "time": time}
+    for seq, event in enumerate(events):
+        yield from renderer.render(msgspec.structs.replace(event, seq=seq, **who))
+
+
+def sse(payload: bytes, dialect: str) -> bytes:
+    """A payload as one server-sent event, as clients of the dialect read it. Raises `ConfigError` as `render` does."""
+    return server_sent(payload, find_dialect(dialect))

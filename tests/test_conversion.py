@@ -1,0 +1,151 @@
+"""Any codec in, any dialect out, in a program."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+
+import tokenmill
+from tokenmill import Conversion, convert, convert_async, sse
+from tokenmill.codecs import CODECS
+from tokenmill.codecs.codec import Codec
+from tokenmill.dialects import DIALECTS
+from tokenmill.dialects.dialect import Dialect
+from tokenmill.errors import BadOpen, ConfigError, MessageEnded, Undecodable, UnknownCodec
+from tokenmill.records import InputRecord
+from tokenmill.session import OutputSpec, Partition, SessionSettings
+
+CALL = '<tool_call>{"name":"f","arguments":{"a":1}}</tool_call>'
+
+CHUNKS: list[Any] = [
+    {"id": "x", "choices": [{"index": 0, "delta": {"content": text}}]} for text in (CALL[:9], CALL[9:])
+]
+
+
+def as_a_worker_does(codec: Codec, dialect: Dialect, values: Sequence[bytes | None]) -> list[bytes | None]:
+    settings = SessionSettings(codec=codec.name, outputs=(OutputSpec("out", dialect.name),), dlq="refused")
+    partition, out = Partition(settings, "in", 0), list[Any]()
+    records = (
+        InputRecord("in", 0, at, 0, b"conversation", value, [("tm-message-id", b"m")]) for at, value in enumerate(values)
+    )
+    partition.process(records, out)
+    return [output.value for output in out]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
+def test_every_codec_becomes_every_dialect(codec: Codec, dialect: Dialect) -> None:
+    """As a worker publishes it; each sample ends its message, so that the end brings nothing more."""
+    values = [record.value for record in codec.sample if record.value is not None]
+    ends = [None] if codec.sample[-1].value is None else []
+    conversion = Conversion(codec.name, dialect.name, message_id="m")
+    payloads = [payload for value in values for payload in conversion.feed(value)]
+    payloads += conversion.end()
+    assert payloads == as_a_worker_does(codec, dialect, [*values, *ends])
+    assert payloads != []
+
+
+@pytest.mark.parametrize("codec", ["native", "text", "sse+openai", "openai"])
+def test_an_answer_that_was_cut_off_is_ended(codec: str) -> None:
+    """By whoever says that nothing follows: what was held comes out, and the dialect's last payload."""
+    begun = {
+        "native": '{"message_id": "m7", "delta": "Hello <tool"}',
+        "text": "Hello <tool",
+        "openai": {"id": "m7", "choices": [{"delta": {"content": "Hello <tool"}}]},
+        "sse+openai": 'data: {"id": "m7", "choices": [{"delta": {"content": "Hello <tool"}}]}\n\ndata: {"id"',
+    }
+    conversion = Conversion(codec, "native", format="hermes")
+    assert json.loads(conversion.feed(begun[codec])[-1])["delta"] == "Hello "  # type: ignore[arg-type] # of the table
+    held, *_, last = map(json.loads, conversion.end())
+    assert (held["delta"], last["type"]) == ("<tool", "finish")
+    assert conversion.end() == []
+
+
+def test_all_at_once() -> None:
+    """From records to payloads, and the same when they are waited for."""
+
+    async def waited() -> AsyncIterator[Any]:
+        for chunk in CHUNKS:
+            yield chunk
+
+    async def collected() -> list[bytes]:
+        return [payload async for payload in convert_async(waited(), "openai", "anthropic", format="hermes")]
+
+    payloads = list(convert(CHUNKS, "openai", "anthropic", format="hermes"))
+    assert [json.loads(payload)["type"] for payload in payloads][::3] == ["message_start", "content_block_stop"]
+    assert asyncio.run(collected()) == payloads
+    assert json.loads(payloads[0])["message"]["id"] == "x"
+
+
+def test_a_payload_is_there_as_soon_as_it_is_certain() -> None:
+    """No record is looked at before the payloads of those before it were taken."""
+    taken = []
+
+    def records() -> Any:
+        for chunk in CHUNKS:
+            taken.append(chunk)
+            yield chunk
+
+    payloads = convert(records(), "openai", "native", format="hermes")
+    next(payloads)
+    assert len(taken) == 1
+
+
+def test_an_answer_without_an_id_has_one_of_its_own() -> None:
+    """So two of them are told apart; who needs the same again gives it."""
+    drawn = [json.loads(next(convert(["a"], "text", "native")))["message_id"] for _ in range(2)]
+    assert len(set(drawn)) == 2
+    given = Conversion("text", "native", conversation_id="c", message_id="m").feed("a")
+    assert [(event["conversation_id"], event["message_id"]) for event in map(json.loads, given)] == [("c", "m")] * 3
+
+
+def test_times_are_those_that_are_given() -> None:
+    """There is no clock in it."""
+    assert json.loads(Conversion("text", "openai").feed("a", time=1_760_000_000_000)[0])["created"] == 1_760_000_000
+
+
+def test_a_record_that_is_none_is_refused_and_the_answer_goes_on() -> None:
+    """The error is the one that a dead letter would name."""
+    conversion = Conversion("openai", "native", format="hermes")
+    conversion.feed(CHUNKS[0])
+    with pytest.raises(Undecodable):
+        conversion.feed("nonsense")
+    with pytest.raises(BadOpen, match="colour"):
+        Conversion("native", "native").feed({"message_id": "m", "open": {"colour": "red"}})
+    assert "tool-call" in {json.loads(payload)["type"] for payload in conversion.feed(CHUNKS[1])}
+
+
+@pytest.mark.parametrize(
+    ("codec", "dialect", "options", "error"),
+    [
+        ("nope", "native", {}, UnknownCodec),
+        ("text", "nope", {}, ConfigError),
+        ("text", "native", {"format": "nope"}, BadOpen),
+        ("text", "native", {"colour": "red"}, BadOpen),
+    ],
+)
+def test_what_is_unknown_is_refused_at_once(codec: str, dialect: str, options: Any, error: type[Exception]) -> None:
+    """Before the first record, by name."""
+    with pytest.raises(error, match=r"nope|colour"):
+        Conversion(codec, dialect, **options)
+
+
+def test_what_comes_behind_the_end_is_refused() -> None:
+    """It belongs to another answer, which needs a conversion of its own."""
+    conversion = Conversion("text", "native")
+    conversion.end()
+    with pytest.raises(MessageEnded, match="new Conversion"):
+        conversion.feed("a")
+
+
+def test_a_payload_can_be_a_server_sent_event() -> None:
+    """As clients of its dialect read it."""
+    assert sse(b'{"type":"ping"}', "anthropic") == b'event: ping\ndata: {"type":"ping"}\n\n'
+
+
+def test_the_package_says_its_version_and_nothing_that_it_has_not() -> None:
+    """What is imported late is found like the rest."""
+    assert tokenmill.__version__.count(".") == 2
+    assert not hasattr(tokenmill, "nonsense")
