@@ -28,7 +28,8 @@ def as_a_worker_does(codec: Codec, dialect: Dialect, values: Sequence[bytes | No
     settings = SessionSettings(codec=codec.name, outputs=(OutputSpec("out", dialect.name),), dlq="refused")
     partition, out = Partition(settings, "in", 0), list[Any]()
     records = (
-        InputRecord("in", 0, at, 0, b"conversation", value, [("tm-message-id", b"m")]) for at, value in enumerate(values)
+        InputRecord("in", 0, at, 0, b"conversation", value, [("tm-message-id", b"m")])
+        for at, value in enumerate(values)
     )
     partition.process(records, out)
     return [output.value for output in out]

