@@ -161,7 +161,7 @@ dist: $(RELEASE)/.installed ## What a release is made of: wheel, sdist, SBOMs an
 	$(RELEASE)/bin/twine check --strict $(DIST)/*.whl $(DIST)/*.tar.gz
 	$(RELEASE)/bin/check-wheel-contents $(DIST)/*.whl
 	@for lock in requirements tools; do \
-	    $(RELEASE)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --mc-type application \
+	    $(RELEASE)/bin/python -W ignore -m cyclonedx_py requirements --pyproject pyproject.toml --output-reproducible --mc-type application \
 	        --output-file $(DIST)/tokenmill-$(VERSION).$$lock.cdx.json deploy/$$lock.lock || exit 1; \
 	done
 	@cd $(DIST) && sha256sum -- * > SHA256SUMS && cat SHA256SUMS

@@ -233,6 +233,19 @@ class Error(Event, frozen=True, tag="error"):
     status: int | UnsetType = UNSET
 
 
+class TokenCounts(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Counts of tokens that mean the same whoever gave them; 0 where the provider did not say."""
+
+    input_tokens: int = 0
+    """All that was read, cached or not."""
+    output_tokens: int = 0
+    """All that was written, reasoning within."""
+    reasoning_tokens: int = 0
+    """Part of the output."""
+    cached_tokens: int = 0
+    """Part of the input that was read from a cache."""
+
+
 class Finish(Event, frozen=True, tag="finish"):
     """Last event of a message and choice."""
 
@@ -241,6 +254,8 @@ class Finish(Event, frozen=True, tag="finish"):
     raw_reason: str | UnsetType = UNSET
     """The provider's own word, where it is another; `usage` are token counts as it gave them."""
     usage: dict[str, Any] | UnsetType = UNSET
+    tokens: TokenCounts | UnsetType = UNSET
+    """The same counts, under the same names for all providers; where there are any that are known."""
     choices_left: int = 0
     """How many other choices of the message are open still: with the last one the message is over."""
 

@@ -22,7 +22,6 @@ from tokenmill.dialects.arguments import GrowingArguments, whole
 from tokenmill.dialects.dialect import FAILURES, Envelope, Payloads, failure_text, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.dialects.results import result_text
-from tokenmill.dialects.usage import tokens
 from tokenmill.events import (
     ArgumentDelta,
     Error,
@@ -41,6 +40,7 @@ from tokenmill.events import (
     ToolInputStart,
     ToolResult,
 )
+from tokenmill.usage import tokens
 
 VERSION = "1.0"
 

@@ -20,7 +20,6 @@ from msgspec import UNSET
 from tokenmill.dialects.arguments import GrowingArguments
 from tokenmill.dialects.dialect import FAILURES, Envelope, Handlers, Payloads, failure_text, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
-from tokenmill.dialects.usage import tokens
 from tokenmill.events import (
     ArgumentDelta,
     Error,
@@ -39,6 +38,7 @@ from tokenmill.events import (
     ToolInputStart,
     ToolResult,
 )
+from tokenmill.usage import tokens
 
 DONE = b"[DONE]"
 

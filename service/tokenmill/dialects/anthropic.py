@@ -21,7 +21,6 @@ from msgspec import UNSET
 from tokenmill.dialects.arguments import GrowingArguments, whole
 from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, failure_text, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
-from tokenmill.dialects.usage import tokens
 from tokenmill.events import (
     ArgumentDelta,
     Error,
@@ -39,6 +38,7 @@ from tokenmill.events import (
     ToolInputDelta,
     ToolInputStart,
 )
+from tokenmill.usage import tokens
 
 STOP_REASONS: dict[FinishReason, str] = {
     "stop": "end_turn",

@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from tokenmill.dialects.dialect import Envelope, failure_text
-from tokenmill.dialects.usage import tokens
 from tokenmill.events import Error, FinishReason
+from tokenmill.usage import tokens
 
 FINISH_REASONS: dict[FinishReason, str] = {
     "stop": "stop",

@@ -13,8 +13,8 @@ from msgspec import UNSET, UnsetType
 
 from tokenmill.dialects.dialect import Envelope
 from tokenmill.dialects.json_text import json_bytes
-from tokenmill.dialects.usage import tokens
 from tokenmill.events import Error, Event, Finish, FinishReason, Part, ReasoningDelta, TextDelta, ToolCall
+from tokenmill.usage import tokens
 
 CREATED = "response.created"
 """Kind of the part in which a provider tells its ids."""

@@ -15,6 +15,7 @@ from tokenmill.parser.native import end_native, quick_delta, read_delta
 from tokenmill.parser.reasons import CUT, finish_reason
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import WIDE, State, decode_state, encode_state
+from tokenmill.usage import counted
 
 UPSTREAM_CHARS = 1024
 """What is quoted of a provider's own error and raw reason."""
@@ -151,7 +152,8 @@ class Parser:
         run.close_block()
         native = finish_reason(reason, called=state.complete > state.dropped)
         raw = reason[:UPSTREAM_CHARS] if reason and reason != native else UNSET
-        run.out.append(Finish(native, raw, UNSET if usage is None else dict(usage)))
+        counts = (UNSET, UNSET) if usage is None else (dict(usage), counted(usage))
+        run.out.append(Finish(native, raw, *counts))
         events = self._events(run)
         state.finished = True
         return events

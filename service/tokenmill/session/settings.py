@@ -17,7 +17,7 @@ from tokenmill.parser import Options
 EVERY_ARGUMENT = "*"
 """Stands for all in the option `content_arguments`."""
 
-EVENTS_VERSION = 1
+EVENTS_VERSION = 2
 """Raised whenever the same input gives other events or other state: a replay by a newer worker would not fit then."""
 
 

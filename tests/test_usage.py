@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tokenmill.dialects.usage import Tokens, tokens
+from tokenmill.usage import Tokens, tokens
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,16 @@
 """Token counts: what providers call them, read as one thing.
 
-A native `finish` carries `usage` as the provider gave it. Dialects of other providers need the same counts under other
-names, and not all mean the same: some count cached input and reasoning apart, some within.
+A native `finish` carries `usage` as the provider gave it, and `tokens`, which mean the same for all. Dialects of other
+providers need the counts under other names, and not all mean the same: some count cached input and reasoning apart,
+some within.
 """
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
+
+from msgspec import UNSET, UnsetType
+
+from tokenmill.events import TokenCounts
 
 Names: TypeAlias = tuple[str, ...]
 """Counts that are added up; a dot leads into an object."""
@@ -78,6 +83,14 @@ _FAMILIES = (
         cached=(),
     ),
 )
+
+
+def counted(usage: Mapping[str, Any]) -> TokenCounts | UnsetType:
+    """The counts for a native `finish`; unset where no provider's names are found."""
+    if not any(_any(usage, (*family.input, *family.output)) for family in _FAMILIES):
+        return UNSET
+    counts = tokens(usage)
+    return TokenCounts(counts.input, counts.output, counts.reasoning, counts.cached)
 
 
 def tokens(usage: Mapping[str, Any]) -> Tokens:
