@@ -13,6 +13,7 @@ from hypothesis import settings
 
 import tokenmill
 from tests.support.kafka_classes import java_options
+from tests.support.prerequisites import missing
 from tests.support.servers import any_kafka, any_redis
 from tokenmill.servers import KafkaServer, RedisServer
 
@@ -59,6 +60,11 @@ def _mixed(*lists: tuple[list[pytest.Item], float]) -> list[pytest.Item]:
     """All of them, each list in its order and spread evenly over the whole, or so much of its beginning."""
     placed = ((share * at / len(each), item) for each, share in lists for at, item in enumerate(each))
     return [item for _, item in sorted(placed, key=lambda place: place[0])]
+
+
+def pytest_report_header() -> list[str]:
+    """What is not on this machine, at the start of a run."""
+    return [f"missing: {need.what}: {need.then}" for need in missing()]
 
 
 def pytest_collection_finish() -> None:
