@@ -43,8 +43,9 @@ def _schema(value: Any) -> dict[str, Any]:
     if isinstance(value, dict):
         return {"type": kind, "properties": {key: _schema(item) for key, item in value.items()}, **described}
     if isinstance(value, list):
-        kinds = {json: _schema(item) for item in value for json in [_schema(item)["type"]] if isinstance(json, str)}
-        return {"type": kind, "items": next(iter(kinds.values())) if len(kinds) == 1 else {}, **described}
+        first, *others = [_schema(item) for item in value] or [{}]
+        alike = all(other == first for other in others)  # of items that differ, nothing is said
+        return {"type": kind, "items": first if alike else {}, **described}
     return {"type": kind, **described}
 
 
