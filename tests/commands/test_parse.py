@@ -153,3 +153,11 @@ def test_a_call_is_explained() -> None:
     """Its source, then what was made of it."""
     page = run("--format", "hermes", "--explain", text=TEXT).stdout
     assert page.splitlines()[:4] == ["#1 source", TEXT[5:-12], "#1 made", "call f"]
+
+
+@pytest.mark.parametrize(("formats", "said"), [("hermes,qwen3_xml", "qwen3_xml alone reads more"), ("qwen3_xml", "")])
+def test_a_call_that_a_later_format_would_have_read_is_said(formats: str, said: str) -> None:
+    """Formats in a list that begin a call alike are read in their order."""
+    result = run("--format", formats, text="<tool_call>\n<function=f>\n</function>\n</tool_call>")
+    assert said in result.stderr
+    assert bool(result.stderr) == bool(said)

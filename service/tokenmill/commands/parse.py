@@ -16,6 +16,7 @@ from tokenmill.commands.settings import config_option, configuration, message_op
 from tokenmill.commands.step import asked, print_steps
 from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent
+from tokenmill.formats.order import better_read_by
 from tokenmill.parser import read_options
 from tokenmill.parser.repair import HALF_PAIR, whole_characters
 from tokenmill.records import InputRecord
@@ -95,9 +96,21 @@ def command(  # noqa: PLR0913 -- one for each option
 def _print_stream(options: dict[str, Any], source: Iterable[Any], codec: str, dialect: str) -> None:
     stream = Stream({"codec": codec, "dialect": dialect, "open": options})
     rejected: list[str] = []
-    _print_events(_parsed(stream, source, rejected), native=dialect == "native")
+    kept: list[str] = []
+    several = isinstance(options.get("format"), list)
+    _print_events(_parsed(stream, _keeping(source, kept) if several else source, rejected), native=dialect == "native")
+    if (better := better_read_by(read_options(options), "".join(kept))) is not None:
+        click.echo(f"tokenmill: {better} alone reads more calls of this: put it first in --format", err=True)
     if rejected:
         raise FatalError("\n  ".join([f"no records of the codec {codec}:", *rejected]))
+
+
+def _keeping(source: Iterable[Any], kept: list[str]) -> Iterator[Any]:
+    """The same, with model text written down on the way."""
+    for chunk in source:
+        if isinstance(chunk, str):
+            kept.append(chunk)
+        yield chunk
 
 
 def _refuse_unused(context: click.Context) -> None:
