@@ -74,6 +74,10 @@ gen-check: $(INSTALLED) ## Generated files are up to date
 pytest: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) $(CHECKERS) ## The tests alone, in processes, or some: make pytest PYTEST_ARGS="tests/parser -x"
 	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
+.PHONY: quick
+quick: $(INSTALLED) ## The tests that need no server and try no thousands of cases, for the time between two edits
+	@$(BIN)/pytest -n 2 -q --quick $(PYTEST_ARGS)
+
 .PHONY: chart
 chart: $(INSTALLED) $(CHECKERS) ## The Helm chart: lint, schemas, scores, what is rendered, a worker started as it says
 	$(BIN)/pytest tests/chart tests/gen/test_chart.py $(PYTEST_ARGS)

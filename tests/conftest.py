@@ -32,8 +32,59 @@ FOR_ALL = __name__
 """Where the fixtures are that each process of a run has for itself: its own Kafka and Redis."""
 
 
+MARKED: dict[str, tuple[str, ...]] = {
+    "exhaustive": (
+        "tests/apis/test_api.py",
+        "tests/bench",
+        "tests/commands/test_check_template.py",
+        "tests/conformance",
+        "tests/dialects/test_arguments.py",
+        "tests/parser/test_section_mode.py",
+        "tests/properties",
+        "tests/templates",
+    ),
+    "integration": (
+        "tests/chart",
+        "tests/commands/test_reading.py",
+        "tests/commands/test_tools.py",
+        "tests/deploy",
+        "tests/judges",
+        "tests/servers",
+        "tests/tools/test_calling.py",
+        "tests/tools/test_connection.py",
+        "tests/tools/test_launch.py",
+        "tests/tools/test_link.py",
+        "tests/tools/test_program.py",
+    ),
+    "whole": ("tests/gen", "tests/structure"),
+}
+"""Markers of whole folders and files; single tests have theirs beside them."""
+
+AT_LEISURE = ("apiserver", "exhaustive", "integration", "slow", "whole")
+"""What `--quick` leaves out; of whole folders and files it does not even look for the tests."""
+
+
 SLOW_SHARE = 0.6
 """Of a run, in whose beginning the slow tests are spread: together they take less than half of its time."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--quick`, for the time between two edits."""
+    parser.addoption("--quick", action="store_true", help="only tests that need no server and try few cases")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """`--quick` is an expression over markers."""
+    if config.option.quick:
+        config.option.markexpr = f"not ({' or '.join(AT_LEISURE)})"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """To find thousands of cases takes longer than to run the others."""
+    if not config.option.quick:
+        return None
+    place = collection_path.relative_to(config.rootpath).as_posix()
+    return any(place in MARKED[marker] for marker in AT_LEISURE if marker in MARKED) or None
 
 
 @pytest.hookimpl(tryfirst=True)  # before groups are looked at
@@ -43,6 +94,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     So those that wait for servers come between those that compute, and the slow ones in time for the others to fill the
     end.
     """
+    for item in items:
+        for marker, marked in MARKED.items():
+            if item.nodeid.startswith(tuple(f"{place}{end}" for place in marked for end in ("/", "::"))):
+                item.add_marker(marker)
     places = sorted(set().union(*map(_shared, items)))
     for item in items:
         around = (place for place in places if item.nodeid.startswith((f"{place}/", f"{place}::")))
