@@ -3,14 +3,17 @@
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import click
 import pytest
 
+from tests.structure.tree import CHECKOUT
 from tokenmill.__main__ import main
-from tokenmill.commands import COMMANDS, tokenmill
-from tokenmill.errors import FatalError
+from tokenmill import commands
+from tokenmill.commands import COMMANDS, EXTRAS, tokenmill
+from tokenmill.errors import FatalError, MissingExtra
 
 
 def test_done_is_0(capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,3 +88,31 @@ def test_every_command_can_be_imported_and_asked_for_help(name: str, capsys: pyt
     """The table of names is right, and what a command does is said in its help."""
     assert main([name, "--help"]) == 0
     assert f"Usage: tokenmill {name}" in capsys.readouterr().out
+
+
+def test_what_is_not_installed_is_said_with_the_extra_that_has_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence with the command to type, in place of a traceback."""
+
+    def missing(_name: str) -> None:
+        raise ModuleNotFoundError("No module named 'aiohttp'", name="aiohttp")
+
+    monkeypatch.setattr(commands, "import_module", missing)
+    with pytest.raises(MissingExtra, match="aiohttp"):
+        tokenmill.get_command(click.Context(tokenmill), "gateway")
+    monkeypatch.undo()
+    monkeypatch.setattr(tokenmill, "main", lambda **_: missing_extra())
+    assert main(["gateway"]) == 1
+    assert capsys.readouterr().err.endswith("pip install 'tokenmill[gateway]'\n")
+
+
+def missing_extra() -> None:
+    raise MissingExtra("`tokenmill gateway`", ModuleNotFoundError(name="aiohttp"), EXTRAS["gateway"])
+
+
+def test_every_extra_that_a_command_names_is_one() -> None:
+    """And commands are named as they are called."""
+    extras = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert EXTRAS.keys() <= COMMANDS.keys()
+    assert set(EXTRAS.values()) <= extras.keys()

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tokenmill.events import EVENT_TYPES, Finish, TextDelta, ToolCall, decode_event
+from tokenmill.events import EVENT_TYPES, Event, Finish, TextDelta, TokenCounts, ToolCall, decode_event
 
 
 def test_names_on_the_wire() -> None:
@@ -47,3 +47,18 @@ def test_half_a_surrogate_pair_can_be_read() -> None:
     """A model may write one in an argument; the worker writes it as an escape."""
     payload = b'{"type":"tool-call","id":"c","name":"f","arguments":{"a":"\\ud83d"},"seq":1}'
     assert decode_event(payload) == ToolCall("c", "f", {"a": "\ud83d"}, seq=1)
+
+
+@pytest.mark.parametrize("event", EVENT_TYPES, ids=lambda event: event.__name__)
+def test_an_event_has_the_type_that_is_on_the_wire(event: type[Event]) -> None:
+    """A literal of its class, by which a union narrows."""
+    assert event.type == event.__struct_config__.tag
+
+
+def test_counts_of_tokens_that_are_not_known_are_left_out() -> None:
+    """The provider's own stay beside them."""
+    finish = Finish("stop", usage={"prompt_tokens": 3}, tokens=TokenCounts(input_tokens=3))
+    assert msgspec.json.encode(finish) == (
+        b'{"type":"finish","reason":"stop","usage":{"prompt_tokens":3},"tokens":{"input_tokens":3}}'
+    )
+    assert decode_event(msgspec.json.encode(finish)) == finish

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
-from tokenmill.usage import Tokens, tokens
+from tokenmill.events import TokenCounts
+from tokenmill.usage import Tokens, counted, tokens
 
 
 @pytest.mark.parametrize(
@@ -85,3 +87,19 @@ def test_what_is_no_count_counts_as_none(usage: dict[str, Any]) -> None:
 def test_counts_with_a_point_are_counts() -> None:
     """Some servers write every number so."""
     assert tokens({"prompt_tokens": 5.0, "completion_tokens": 7.5}) == Tokens(5, 0, 5, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"prompt_tokens": 5, "completion_tokens": 7}, TokenCounts(5, 7)),
+        ({"promptTokenCount": 5, "candidatesTokenCount": 7, "thoughtsTokenCount": 2}, TokenCounts(5, 9, 2)),
+        ({"input_tokens": 5, "cache_read_input_tokens": 100, "output_tokens": 7}, TokenCounts(105, 7, 0, 100)),
+        ({"prompt_tokens": 0, "completion_tokens": 0}, TokenCounts()),
+        ({"seconds": 3}, UNSET),
+        ({}, UNSET),
+    ],
+)
+def test_a_finish_counts_what_is_known(usage: dict[str, Any], expected: object) -> None:
+    """The same for every provider; where nothing is counted, nothing is said."""
+    assert counted(usage) == expected

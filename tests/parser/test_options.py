@@ -1,9 +1,11 @@
 """Options of a message: defaults, what is given, what is refused."""
 
+from typing import get_type_hints
+
 import pytest
 
 from tokenmill.errors import BadOpen
-from tokenmill.parser.options import Options, read_options
+from tokenmill.parser.options import MessageOptions, Options, read_options
 
 
 def test_given_options_over_defaults() -> None:
@@ -46,3 +48,9 @@ def test_tools_may_be_large() -> None:
     """A tool list is as large as its record lets it be."""
     tools = [{"function": {"name": "f", "description": "d" * 100_000}}]
     assert read_options({"tools": tools}).tools == tools
+
+
+def test_programs_have_every_option_with_its_type() -> None:
+    """`format` and `tools` are parameters of their own."""
+    own = get_type_hints(Options)
+    assert get_type_hints(MessageOptions) == {name: own[name] for name in own if name not in ("format", "tools")}
