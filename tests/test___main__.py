@@ -10,8 +10,8 @@ import click
 import pytest
 
 from tests.structure.tree import CHECKOUT
-from tokenmill.__main__ import main
 from tokenmill import commands
+from tokenmill.__main__ import main
 from tokenmill.commands import COMMANDS, EXTRAS, tokenmill
 from tokenmill.errors import FatalError, MissingExtra
 
