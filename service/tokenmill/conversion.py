@@ -15,7 +15,7 @@ import msgspec
 from tokenmill.codecs import find_codec
 from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.dialects.server_sent import server_sent
-from tokenmill.errors import MessageEnded, RecordError, Undecodable
+from tokenmill.errors import RECORD_ERRORS, MessageEnded, RecordError, Undecodable
 from tokenmill.events import Event
 from tokenmill.formats import compile_grammar
 from tokenmill.parser.options import MessageOptions, read_options
@@ -32,7 +32,7 @@ IDENTITY_BYTES = 12
 
 _OUT, _REFUSED = "out", "refused"
 
-_PROBLEMS: dict[bytes, type[RecordError]] = {each.code.encode(): each for each in RecordError.__subclasses__()}
+_PROBLEMS: dict[bytes, type[RecordError]] = {each.code.encode(): each for each in RECORD_ERRORS}
 
 
 class Conversion:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from tokenmill.gen import (
     apis,
+    asyncapi,
     benchmarks,
     chart,
     codecs,
@@ -26,6 +27,7 @@ from tokenmill.gen import (
 
 FILES: dict[str, Callable[[], str]] = {
     "docs/reference/apis.md": apis.page,
+    "docs/reference/asyncapi.json": asyncapi.document,
     "docs/reference/codecs.md": codecs.page,
     "docs/reference/commands.md": commands.page,
     "docs/reference/configuration.md": settings.page,

@@ -30,7 +30,7 @@ def page() -> str:
         "Events",
         "What the topic `events` holds in the dialect `native`: one JSON object a record.\n"
         "The same as a JSON schema: [events.schema.json](events.schema.json); of the input: "
-        "[chunk.schema.json](chunk.schema.json).\n"
+        "[chunk.schema.json](chunk.schema.json). Topics, keys and headers, too: [asyncapi.json](asyncapi.json).\n"
         "A field with a default may be left out; readers ignore fields that they do not know.",
         "## The envelope",
         f"{_text(Event)} Besides these, `type` is the event's name.",
