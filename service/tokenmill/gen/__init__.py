@@ -23,6 +23,7 @@ from tokenmill.gen import (
     metrics,
     openapi,
     settings,
+    typescript,
 )
 
 FILES: dict[str, Callable[[], str]] = {
@@ -43,6 +44,7 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/reference/metrics.md": metrics.page,
     "docs/reference/openapi.json": openapi.document,
     **benchmarks.files(),
+    **typescript.files(),
     "deploy/grafana/tokenmill.json": dashboard.dashboard,
     "deploy/tokenmill.toml": settings.sample,
     "helm/tokenmill/README.md": chart.readme,

@@ -1,0 +1,254 @@
+// Generated from the code by `make gen`.
+
+/** What a reader of events has to know of a tool that the request declares. Where there was no room for it, nothing is said: then nothing is certain before the call is complete. */
+export interface DeclaredTool {
+  /** JSON types of the parameters by name; an empty list where the schema does not say. */
+  types?: Record<string, string[]>;
+  /** Arguments may have other names, too. */
+  others?: boolean;
+  /** With the option `describe_tools`, as is the next. */
+  description?: string;
+  /** The schema of the arguments, as declared. */
+  parameters?: Record<string, unknown>;
+}
+
+/** What dialects ask of a message's options, so that a message can be rendered from its events alone. The names are those of the options; what is as by default is left out. */
+export interface Request {
+  /** The declared tools, by name. */
+  tools?: Record<string, DeclaredTool>;
+  provider?: string;
+  stream_tool_input?: boolean | null;
+  min_delta_chars?: number;
+  text_mode?: string;
+  id_prefix?: string;
+  segment_end_metadata?: boolean;
+  segment_tools?: Record<string, string>;
+  conversation_hash?: string;
+  include_usage?: boolean;
+  /** What a payload of the message may have at most, where it is not what the default limits allow. */
+  payload_bytes?: number;
+}
+
+/** Counts of tokens that mean the same whoever gave them; 0 where the provider did not say. */
+export interface TokenCounts {
+  /** All that was read, cached or not. */
+  input_tokens?: number;
+  /** All that was written, reasoning within. */
+  output_tokens?: number;
+  /** Part of the output. */
+  reasoning_tokens?: number;
+  /** Part of the input that was read from a cache. */
+  cached_tokens?: number;
+}
+
+/** The envelope that all events share. */
+export interface Envelope {
+  /** Key of the input records. */
+  conversation_id?: string;
+  /** One assistant answer in the conversation. */
+  message_id?: string;
+  /** Which of n alternative answers; omitted when 0. */
+  choice?: number;
+  /** Position among the events of (message, choice). */
+  seq?: number;
+  /** Milliseconds since the epoch: the timestamp of the input record that caused the event. */
+  time?: number;
+}
+
+/** First event of a message and choice. */
+export interface MessageStart extends Envelope {
+  type: "message-start";
+  /** As the producer called it. */
+  model: string;
+  /** Name of the format, or of several that live at once. */
+  format: string | string[];
+  /** What the message was opened with, as far as dialects ask for it. */
+  request?: Request;
+}
+
+/** A block of visible text begins. */
+export interface TextStart extends Envelope {
+  type: "text-start";
+  id: string;
+  /** The block is the source of a call that failed, and nothing else: id of that call, empty if it had none yet. */
+  call?: string;
+  /** True: the answer was cut off inside of that call, as at a limit of tokens. Clients leave such text out. */
+  cut?: boolean;
+}
+
+/** More of a block of visible text. */
+export interface TextDelta extends Envelope {
+  type: "text-delta";
+  id: string;
+  delta: string;
+}
+
+/** A block of visible text is complete. */
+export interface TextEnd extends Envelope {
+  type: "text-end";
+  id: string;
+}
+
+/** A block of reasoning begins. */
+export interface ReasoningStart extends Envelope {
+  type: "reasoning-start";
+  id: string;
+}
+
+/** More of a block of reasoning. */
+export interface ReasoningDelta extends Envelope {
+  type: "reasoning-delta";
+  id: string;
+  delta: string;
+}
+
+/** A block of reasoning is complete. */
+export interface ReasoningEnd extends Envelope {
+  type: "reasoning-end";
+  id: string;
+}
+
+/** A call's name and id are known; its arguments are still arriving. */
+export interface ToolInputStart extends Envelope {
+  type: "tool-input-start";
+  /** The same in all events of the call, and on the wire of every dialect. */
+  id: string;
+  /** Of the tool. */
+  name: string;
+  /** How the model writes the arguments: where it is `json`, the deltas joined are JSON. */
+  encoding: "json" | "python" | "text" | "xml";
+  /** It comes from the provider's own tool stream, not from the model's text. */
+  provider?: boolean;
+  /** What else the opening of the call says, in formats whose openings do: its `type` and attributes, as written. */
+  attributes?: Record<string, unknown>;
+}
+
+/** More source text of the argument region, verbatim, never repaired. */
+export interface ToolInputDelta extends Envelope {
+  type: "tool-input-delta";
+  id: string;
+  delta: string;
+}
+
+/** More decoded text of one string argument. */
+export interface ArgumentDelta extends Envelope {
+  type: "argument-delta";
+  id: string;
+  argument: string;
+  /** Without the escapes and quotes of the source. */
+  delta: string;
+}
+
+/** The source of a call is complete; exactly one `tool-call` or `error` of its id follows. */
+export interface ToolInputEnd extends Envelope {
+  type: "tool-input-end";
+  id: string;
+}
+
+/** A complete call. `arguments` is coerced by the tool's schema; `repaired` says that its source was not valid and was read leniently. A call with a `problem` follows the `error` of the same id and should not be executed. */
+export interface ToolCall extends Envelope {
+  type: "tool-call";
+  id: string;
+  name: string;
+  /** Values by name, of the types that the tool's schema asks for. */
+  arguments: Record<string, unknown>;
+  /** The source was not quite what the format asks for. */
+  repaired?: boolean;
+  /** Why it should not be executed. */
+  problem?: "schema-mismatch" | "unknown-tool";
+}
+
+/** Provider content that is not text, reasoning or a call, in its place; `kind` is what the provider calls it. */
+export interface Part extends Envelope {
+  type: "part";
+  kind: string;
+  value: unknown;
+  id?: string;
+}
+
+/** Something in this message went wrong; the stream goes on. With an `id` it voids the `tool-input-*` and `argument-delta` events of that id, unless a `tool-call` follows. */
+export interface Error extends Envelope {
+  type: "error";
+  code: "gap" | "limit" | "malformed-call" | "reconfigured" | "schema-mismatch" | "state-lost" | "unfinished-call" | "unknown-tool" | "upstream";
+  /** One sentence for people; programs read the code. */
+  message: string;
+  /** Of the call that it is about. */
+  id?: string;
+  /** Of the tool, if it got so far. */
+  name?: string;
+  /** Beginning of the source, at most 4 KiB; of `upstream` that of the provider's answer, whose status follows. */
+  raw?: string;
+  status?: number;
+}
+
+/** Last event of a message and choice. */
+export interface Finish extends Envelope {
+  type: "finish";
+  reason: "cancelled" | "content-filter" | "error" | "length" | "stop" | "timeout" | "tool-calls";
+  /** The provider's own word, where it is another; `usage` are token counts as it gave them. */
+  raw_reason?: string;
+  usage?: Record<string, unknown>;
+  /** The same counts, under the same names for all providers; where there are any that are known. */
+  tokens?: TokenCounts;
+  /** How many other choices of the message are open still: with the last one the message is over. */
+  choices_left?: number;
+}
+
+/** How far the tool of a call is, as it says itself, of a `total` if it knows one; on the topic of the results. */
+export interface ToolProgress extends Envelope {
+  type: "tool-progress";
+  id: string;
+  name: string;
+  progress: number;
+  total?: number;
+  message?: string;
+}
+
+/** What the tool of a call answered; on its own topic, without `seq`. */
+export interface ToolResult extends Envelope {
+  type: "tool-result";
+  id: string;
+  name: string;
+  result?: unknown;
+  /** Instead of a result: why there is none. */
+  error?: string;
+  elapsed_ms?: number;
+  /** With an error: whether the call was made at all, and who failed. `tools` names its codes. */
+  code?: string;
+}
+
+/** Any event. */
+export type AnyEvent =
+  | MessageStart
+  | TextStart
+  | TextDelta
+  | TextEnd
+  | ReasoningStart
+  | ReasoningDelta
+  | ReasoningEnd
+  | ToolInputStart
+  | ToolInputDelta
+  | ArgumentDelta
+  | ToolInputEnd
+  | ToolCall
+  | Part
+  | Error
+  | Finish
+  | ToolProgress
+  | ToolResult;
+
+/** The name of an event. */
+export type EventType = AnyEvent["type"];
+
+/** The event of a name. */
+export type EventOf<Name extends EventType> = Extract<AnyEvent, { type: Name }>;
+
+/** Every type of event that this version knows. */
+export declare const EVENT_TYPES: readonly EventType[];
+
+/** Whether a value is an event of a type that this version knows. */
+export declare function isEvent(value: unknown): value is AnyEvent;
+
+/** The event in a payload of the native dialect; `undefined` where it is none that this version knows. Throws a
+ * `SyntaxError` for what is no JSON. */
+export declare function parseEvent(payload: string): AnyEvent | undefined;

@@ -1,0 +1,182 @@
+"""The package `tokenmill-events` for TypeScript and JavaScript: the types of the native events, and how one is read.
+
+1. The types are those of the structs: a field that may be left out is optional, `type` is a literal that narrows.
+2. The code is a module without dependencies that Node and browsers load as it is.
+3. An event that this version does not know is no error: readers pass over it, as all readers do.
+"""
+
+import json
+from collections.abc import Callable
+from importlib.metadata import version
+
+import msgspec
+from msgspec import inspect
+
+from tokenmill.events import EVENT_TYPES, DeclaredTool, Event, Request, TokenCounts
+from tokenmill.gen import describe
+
+PARTS: tuple[type[msgspec.Struct], ...] = (DeclaredTool, Request, TokenCounts)
+"""Objects inside of events."""
+
+HEAD = "// Generated from the code by `make gen`.\n"
+
+NAMES: dict[type[inspect.Type], str] = {
+    inspect.AnyType: "unknown",
+    inspect.BoolType: "boolean",
+    inspect.FloatType: "number",
+    inspect.IntType: "number",
+    inspect.NoneType: "null",
+    inspect.StrType: "string",
+}
+
+
+def package() -> str:
+    """`package.json`."""
+    whole = {
+        "name": "tokenmill-events",
+        "version": version("tokenmill"),
+        "description": "The events of tokenmill: types, and a reader of the native dialect",
+        "license": "MIT",
+        "type": "module",
+        "sideEffects": False,
+        "exports": {".": {"types": "./index.d.ts", "default": "./index.js"}},
+        "types": "./index.d.ts",
+        "files": ["index.d.ts", "index.js", "README.md"],
+        "engines": {"node": ">=20"},
+    }
+    return json.dumps(whole, indent=2) + "\n"
+
+
+def code() -> str:
+    """`index.js`."""
+    return f"""{HEAD}
+/** Every type of event that this version knows. */
+export const EVENT_TYPES = Object.freeze({json.dumps([event.type for event in EVENT_TYPES], indent=2)});
+
+const KNOWN = new Set(EVENT_TYPES);
+
+/** Whether a value is an event of a type that this version knows. */
+export function isEvent(value) {{
+  return typeof value === "object" && value !== null && KNOWN.has(value.type);
+}}
+
+/** The event in a payload of the native dialect; `undefined` where it is none that this version knows. */
+export function parseEvent(payload) {{
+  const value = JSON.parse(payload);
+  return isEvent(value) ? value : undefined;
+}}
+"""
+
+
+def types() -> str:
+    """`index.d.ts`."""
+    parts = [_interface(part, part.__name__, _lines(part)) for part in PARTS]
+    envelope = _interface(Event, "Envelope", _lines(Event))
+    events = [_interface(event, f"{event.__name__} extends Envelope", _of_event(event)) for event in EVENT_TYPES]
+    return "\n".join((HEAD, *parts, envelope, *events, _union(), _functions()))
+
+
+def readme() -> str:
+    """The package's page."""
+    return """# tokenmill-events
+
+Types of the events that tokenmill makes of the output of language models, and a reader of their payloads. It has no
+dependencies, and runs in Node 20 and later and in browsers.
+
+```ts
+import { parseEvent } from "tokenmill-events";
+
+const stream = new EventSource("/v1/conversations/trip/events");
+stream.onmessage = ({ data }) => {
+  const event = parseEvent(data);
+  if (event?.type === "text-delta") show(event.delta);
+  if (event?.type === "tool-call" && !event.problem) run(event.name, event.arguments);
+  if (event?.type === "finish") stream.close();
+};
+```
+
+An event of a type that this version does not know is `undefined`: pass over it.
+"""
+
+
+def _interface(struct: type[msgspec.Struct], head: str, lines: list[str]) -> str:
+    return "\n".join((_comment(struct.__doc__ or "", ""), f"export interface {head} {{", *lines, "}", ""))
+
+
+def _of_event(event: type[Event]) -> list[str]:
+    """What an event has besides the envelope."""
+    envelope = _lines(Event)
+    return [f'  type: "{event.type}";', *(line for line in _lines(event) if line not in envelope)]
+
+
+def _lines(struct: type[msgspec.Struct]) -> list[str]:
+    """The fields of a struct, each under what is said of it."""
+    said = {field.name: field.text for field in describe.fields(struct)}
+    lines = []
+    for field in msgspec.structs.fields(struct):
+        if said[field.encode_name]:
+            lines.append(_comment(said[field.encode_name], "  "))
+        lines.append(f"  {field.encode_name}{'' if field.required else '?'}: {_type(inspect.type_info(field.type))};")
+    return lines
+
+
+def _type(info: inspect.Type) -> str:  # noqa: PLR0911 -- a table with a row a kind of type
+    match info:
+        case inspect.LiteralType(values):
+            return " | ".join(json.dumps(value) for value in values)
+        case inspect.ListType(item_type=item):
+            return f"{_in_list(_type(item))}[]"
+        case inspect.DictType(value_type=value):
+            return f"Record<string, {_type(value)}>"
+        case inspect.UnionType(types):
+            return " | ".join(_type(one) for one in types)
+        case inspect.StructType(cls):
+            return cls.__name__
+        case inspect.Metadata(type=plain):
+            return _type(plain)
+        case _:
+            return NAMES[type(info)]
+
+
+def _in_list(type_: str) -> str:
+    return f"({type_})" if " | " in type_ else type_
+
+
+def _comment(text: str, indent: str) -> str:
+    return f"{indent}/** {' '.join(text.split())} */"
+
+
+def _union() -> str:
+    names = "".join(f"\n  | {event.__name__}" for event in EVENT_TYPES)
+    return f"""/** Any event. */
+export type AnyEvent ={names};
+
+/** The name of an event. */
+export type EventType = AnyEvent["type"];
+
+/** The event of a name. */
+export type EventOf<Name extends EventType> = Extract<AnyEvent, {{ type: Name }}>;
+"""
+
+
+def _functions() -> str:
+    return """/** Every type of event that this version knows. */
+export declare const EVENT_TYPES: readonly EventType[];
+
+/** Whether a value is an event of a type that this version knows. */
+export declare function isEvent(value: unknown): value is AnyEvent;
+
+/** The event in a payload of the native dialect; `undefined` where it is none that this version knows. Throws a
+ * `SyntaxError` for what is no JSON. */
+export declare function parseEvent(payload: string): AnyEvent | undefined;
+"""
+
+
+def files() -> dict[str, Callable[[], str]]:
+    """Path in the checkout → what makes the file's text."""
+    return {
+        "deploy/npm/README.md": readme,
+        "deploy/npm/index.d.ts": types,
+        "deploy/npm/index.js": code,
+        "deploy/npm/package.json": package,
+    }
