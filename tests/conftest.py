@@ -60,7 +60,7 @@ MARKED: dict[str, tuple[str, ...]] = {
 }
 """Markers of whole folders and files; single tests have theirs beside them."""
 
-AT_LEISURE = ("apiserver", "exhaustive", "integration", "slow", "whole")
+AT_LEISURE = ("apiserver", "slow", *MARKED)
 """What `--quick` leaves out; of whole folders and files it does not even look for the tests."""
 
 
@@ -84,7 +84,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not config.option.quick:
         return None
     place = collection_path.relative_to(config.rootpath).as_posix()
-    return any(place in MARKED[marker] for marker in AT_LEISURE if marker in MARKED) or None
+    return any(place in places for places in MARKED.values()) or None
 
 
 @pytest.hookimpl(tryfirst=True)  # before groups are looked at
@@ -94,13 +94,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     So those that wait for servers come between those that compute, and the slow ones in time for the others to fill the
     end.
     """
+    beginnings = {marker: _beginnings(*places) for marker, places in MARKED.items()}
     for item in items:
-        for marker, marked in MARKED.items():
-            if item.nodeid.startswith(tuple(f"{place}{end}" for place in marked for end in ("/", "::"))):
+        for marker, of_marked in beginnings.items():
+            if item.nodeid.startswith(of_marked):
                 item.add_marker(marker)
     places = sorted(set().union(*map(_shared, items)))
     for item in items:
-        around = (place for place in places if item.nodeid.startswith((f"{place}/", f"{place}::")))
+        around = (place for place in places if item.nodeid.startswith(_beginnings(place)))
         if place := next(around, None):
             item.add_marker(pytest.mark.xdist_group(place))
     if hasattr(config, "workerinput"):
@@ -109,6 +110,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         waiting = [item for item in quick if item.get_closest_marker("integration")]
         computing = [item for item in quick if not item.get_closest_marker("integration")]
         items[:] = _mixed((slow, SLOW_SHARE), (waiting, 1), (computing, 1))
+
+
+def _beginnings(*places: str) -> tuple[str, ...]:
+    """How the names of tests begin that lie in these folders and files."""
+    return tuple(f"{place}{end}" for place in places for end in ("/", "::"))
 
 
 def _mixed(*lists: tuple[list[pytest.Item], float]) -> list[pytest.Item]:

@@ -11,13 +11,11 @@ if TYPE_CHECKING:
 
 __all__ = ["AnyEvent", "Conversion", "Event", "Parser", "__version__", "convert", "convert_async", "render", "sse"]
 
-_OF_CONVERSION = frozenset({"Conversion", "convert", "convert_async", "render", "sse"})
-
 
 def __getattr__(name: str) -> Any:
     """Codecs, dialects and the package's metadata are imported when they are first used: parsing needs none."""
-    if name in _OF_CONVERSION:
-        return getattr(import_module("tokenmill.conversion"), name)
     if name == "__version__":
         return import_module("importlib.metadata").version("tokenmill")
+    if name in __all__:
+        return getattr(import_module("tokenmill.conversion"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -87,15 +87,18 @@ _FAMILIES = (
 
 def counted(usage: Mapping[str, Any]) -> TokenCounts | UnsetType:
     """The counts for a native `finish`; unset where no provider's names are found."""
-    if not any(_any(usage, (*family.input, *family.output)) for family in _FAMILIES):
+    if (family := _family(usage)) is None:
         return UNSET
-    counts = tokens(usage)
+    counts = _read(usage, family)
     return TokenCounts(counts.input, counts.output, counts.reasoning, counts.cached)
 
 
 def tokens(usage: Mapping[str, Any]) -> Tokens:
     """The counts; 0 where the provider gave none. Never raises: what is no count counts as none."""
-    names = next((family for family in _FAMILIES if _any(usage, (*family.input, *family.output))), _FAMILIES[0])
+    return _read(usage, _family(usage) or _FAMILIES[0])
+
+
+def _read(usage: Mapping[str, Any], names: _Names) -> Tokens:
     read = _sum(usage, names.input)
     written = _sum(usage, names.output)
     return Tokens(
@@ -108,8 +111,9 @@ def tokens(usage: Mapping[str, Any]) -> Tokens:
     )
 
 
-def _any(usage: Mapping[str, Any], names: Names) -> bool:
-    return any(name in usage for name in names)
+def _family(usage: Mapping[str, Any]) -> _Names | None:
+    """Whose names the counts have; None where they are of nobody who is known."""
+    return next((each for each in _FAMILIES if any(name in usage for name in (*each.input, *each.output))), None)
 
 
 def _sum(usage: Mapping[str, Any], names: Names) -> int:

@@ -46,7 +46,8 @@ MISREADS = (
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which the packed package is installed."""
     folder = tmp_path_factory.mktemp("home")
-    npm = shutil.which("npm", path=str(Path(node()).parent)) or shutil.which("npm")
+    node()  # or the test is left out
+    npm = shutil.which("npm")
     assert npm is not None
     packed = run(PACKAGE, npm, "pack", "--json", "--pack-destination", str(folder))
     (archive,) = folder.glob("*.tgz")

@@ -110,7 +110,7 @@ def _messages(channel: _Channel) -> Iterable[tuple[str, Any]]:
             kind.__name__,
             {
                 "name": kind.__struct_config__.tag or kind.__name__.lower(),
-                "summary": " ".join((kind.__doc__ or "").split()),
+                "summary": describe.about(kind),
                 "payload": {"$ref": SCHEMAS.format(name=kind.__name__)},
                 **headers,
                 **key,

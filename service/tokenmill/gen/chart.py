@@ -96,7 +96,7 @@ def _section(kind: type[msgspec.Struct]) -> dict[str, Any]:
     needed = {"required": made["required"]} if "required" in made else {}
     return {
         "type": "object",
-        "description": " ".join((kind.__doc__ or "").split()),
+        "description": describe.about(kind),
         "additionalProperties": False,
         "properties": properties,
         **needed,

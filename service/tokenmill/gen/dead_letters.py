@@ -1,12 +1,12 @@
 """The page of the dead letters: every reason for one."""
 
 from tokenmill.errors import RECORD_ERRORS
-from tokenmill.gen import markdown
+from tokenmill.gen import describe, markdown
 
 
 def page() -> str:
     """Every code and what it means."""
-    rows = [(markdown.code(error.code), " ".join((error.__doc__ or "").split())) for error in RECORD_ERRORS]
+    rows = [(markdown.code(error.code), describe.about(error)) for error in RECORD_ERRORS]
     return markdown.page(
         "Dead letters",
         "A record that can't be used goes to the topic `tokens.dlq`, to the partition with the number of its own.\n"

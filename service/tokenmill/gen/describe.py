@@ -19,6 +19,16 @@ class Described(NamedTuple):
     text: str
 
 
+def about(kind: type) -> str:
+    """What the docstring of a class says, on one line."""
+    return on_one_line(kind.__doc__ or "")
+
+
+def on_one_line(text: str) -> str:
+    """A text without its line breaks."""
+    return " ".join(text.split())
+
+
 def fields(struct: type[msgspec.Struct]) -> list[Described]:
     """The fields of a struct in order, with the docstring below each, also where a base class has it."""
     described = []

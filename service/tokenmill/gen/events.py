@@ -21,11 +21,11 @@ def page() -> str:
     """The envelope, then every event."""
     blocks = []
     for event in EVENT_TYPES:
-        blocks += [f"## `{event.__struct_config__.tag}`", _text(event)]
+        blocks += [f"## `{event.__struct_config__.tag}`", describe.about(event)]
         if own := [field for field in describe.fields(event) if field.name not in ENVELOPE]:
             blocks.append(_table(own))
         for name, inner in PARTS.get(event, ()):
-            blocks += [f"`{name}`: {_text(inner)}", _table(describe.fields(inner))]
+            blocks += [f"`{name}`: {describe.about(inner)}", _table(describe.fields(inner))]
     return markdown.page(
         "Events",
         "What the topic `events` holds in the dialect `native`: one JSON object a record.\n"
@@ -33,7 +33,7 @@ def page() -> str:
         "[chunk.schema.json](chunk.schema.json). Topics, keys and headers, too: [asyncapi.json](asyncapi.json).\n"
         "A field with a default may be left out; readers ignore fields that they do not know.",
         "## The envelope",
-        f"{_text(Event)} Besides these, `type` is the event's name.",
+        f"{describe.about(Event)} Besides these, `type` is the event's name.",
         _table(describe.fields(Event)),
         *blocks,
     )
@@ -59,10 +59,6 @@ def _schema(kind: Any, title: str) -> str:
         "$defs": definitions,
     }
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
-
-
-def _text(event: type[msgspec.Struct]) -> str:
-    return " ".join((event.__doc__ or "").split())
 
 
 def _table(fields: list[describe.Described]) -> str:

@@ -22,10 +22,10 @@ def page() -> str:
     """Every section as a table."""
     blocks = []
     for section, kind in _sections().items():
-        blocks += [f"## `[{section}]`", _summary(kind), _table(kind)]
+        blocks += [f"## `[{section}]`", describe.about(kind), _table(kind)]
     for name, kind in LISTS.items():
         whole = f"As many as needed; the variable `{PREFIX}{name.upper()}` holds the whole list as JSON."
-        blocks += [f"## `[[{name}]]`", f"{_summary(kind)} {whole}", _table(kind)]
+        blocks += [f"## `[[{name}]]`", f"{describe.about(kind)} {whole}", _table(kind)]
     return markdown.page(
         "Configuration",
         "One TOML file, named by `--config` or the variable `TOKENMILL_CONFIG`.\n"
@@ -43,7 +43,7 @@ def sample() -> str:
     """A configuration file in which every setting stands with its default, commented out."""
     lines = [HEAD]
     for section, kind in _sections().items():
-        lines += [f"[{section}]", *_comment(_summary(kind)), ""]
+        lines += [f"[{section}]", *_comment(describe.about(kind)), ""]
         for field in describe.fields(kind):
             lines += [*_comment(field.text), _assignment(field), ""]
     return "\n".join([*lines, "\n\n".join(map(_list, LISTS))]) + "\n"
@@ -51,7 +51,7 @@ def sample() -> str:
 
 def _list(name: str) -> str:
     """A table of a list."""
-    lines = [f"# [[{name}]]", *_comment(_summary(LISTS[name]))]
+    lines = [f"# [[{name}]]", *_comment(describe.about(LISTS[name]))]
     for field in describe.fields(LISTS[name]):
         lines += [*_comment(field.text), _assignment(field)]
     return "\n".join(lines)
@@ -59,10 +59,6 @@ def _list(name: str) -> str:
 
 def _sections() -> dict[str, Any]:
     return {field.name: field.type for field in msgspec.structs.fields(Config) if field.name not in LISTS}
-
-
-def _summary(kind: type) -> str:
-    return " ".join((kind.__doc__ or "").split())
 
 
 def _table(kind: type[msgspec.Struct]) -> str:

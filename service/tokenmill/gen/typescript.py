@@ -6,7 +6,7 @@
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib.metadata import version
 
 import msgspec
@@ -105,15 +105,16 @@ def _interface(struct: type[msgspec.Struct], head: str, lines: list[str]) -> str
 
 def _of_event(event: type[Event]) -> list[str]:
     """What an event has besides the envelope."""
-    envelope = _lines(Event)
-    return [f'  type: "{event.type}";', *(line for line in _lines(event) if line not in envelope)]
+    return [f'  type: "{event.type}";', *_lines(event, inherited=Event.__struct_fields__)]
 
 
-def _lines(struct: type[msgspec.Struct]) -> list[str]:
-    """The fields of a struct, each under what is said of it."""
+def _lines(struct: type[msgspec.Struct], inherited: Collection[str] = ()) -> list[str]:
+    """The fields of a struct that are not inherited, each under what is said of it."""
     said = {field.name: field.text for field in describe.fields(struct)}
     lines = []
     for field in msgspec.structs.fields(struct):
+        if field.name in inherited:
+            continue
         if said[field.encode_name]:
             lines.append(_comment(said[field.encode_name], "  "))
         lines.append(f"  {field.encode_name}{'' if field.required else '?'}: {_type(inspect.type_info(field.type))};")
@@ -143,7 +144,7 @@ def _in_list(type_: str) -> str:
 
 
 def _comment(text: str, indent: str) -> str:
-    return f"{indent}/** {' '.join(text.split())} */"
+    return f"{indent}/** {describe.on_one_line(text)} */"
 
 
 def _union() -> str:
