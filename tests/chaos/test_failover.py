@@ -33,12 +33,13 @@ def test_a_row_says_what_both_needed() -> None:
     ("values", "later", "passed"),
     [
         ({}, 3.0, True),
-        ({"events": {0: 19.5, 1: 15.0}}, 10.5, False),
+        ({"events": {0: 22.5, 1: 15.0}}, 10.5, False),
         ({"events": {0: 11.0, 1: 22.5}}, 10.5, False),
+        ({"plain": {0: 0.1, 1: 2.0}, "events": {0: 11.0, 1: 19.5}}, 10.5, False),
         ({"wrong": ["events/0"]}, 3.0, False),
     ],
 )
-def test_no_partition_may_be_much_later_than_the_plain_client(
+def test_the_last_partition_may_not_be_much_later_than_the_plain_clients(
     values: dict[str, Any], later: float, passed: bool
 ) -> None:
     """Nor than the cluster, where the plain client does not need the broker that is lost."""
