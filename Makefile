@@ -19,6 +19,7 @@ FUZZ_ARGS ?=
 AUDIT_ARGS ?=
 PIP_AUDIT := 2.10.0
 CHAOS_ARGS ?=
+SITE_ARGS ?=
 BENCH_GUARD_ARGS ?=
 
 .PHONY: help
@@ -121,6 +122,10 @@ format: $(INSTALLED) ## Format the code and apply safe fixes
 gen: $(INSTALLED) ## Write the generated files again
 	$(BIN)/python -m tokenmill.gen
 
+.PHONY: site
+site: $(INSTALLED) ## The pages as a site with a search, in build/site
+	$(BIN)/sphinx-build --fail-on-warning --quiet --conf-dir docs/site . build/site $(SITE_ARGS)
+
 .PHONY: pictures
 pictures: $(INSTALLED) ## The pictures of the inspector in the pages, taken again (needs Chromium)
 	TOKENMILL_PICTURES=write $(BIN)/pytest tests/integration/test_inspector_pictures.py $(PYTEST_ARGS)
@@ -150,8 +155,8 @@ COMPILE := uv pip compile --universal --python-version 3.11 --quiet --generate-h
 .PHONY: lock
 lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
 	$(COMPILE) pyproject.toml --extra all --group dev --upgrade --output-file requirements.lock
-	$(COMPILE) pyproject.toml --extra auth --extra front --extra worker --constraint requirements.lock --output-file deploy/requirements.lock
-	$(COMPILE) pyproject.toml --extra auth --extra front --extra tools --extra worker --constraint requirements.lock --output-file deploy/tools.lock
+	$(COMPILE) pyproject.toml --extra auth --extra front --extra otel --extra worker --constraint requirements.lock --output-file deploy/requirements.lock
+	$(COMPILE) pyproject.toml --extra auth --extra front --extra otel --extra tools --extra worker --constraint requirements.lock --output-file deploy/tools.lock
 	$(COMPILE) --group build --constraint requirements.lock --output-file deploy/build.lock
 	$(COMPILE) --group release --upgrade --output-file deploy/release.lock
 

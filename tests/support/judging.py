@@ -83,11 +83,10 @@ def judged(script: str, streams: Mapping[str, Iterable[bytes]], headers: Mapping
     return dict(zip(streams, answers, strict=True))
 
 
-def run_node(script: str, *arguments: str) -> Any:
+def run_node(script: str, *arguments: str, stdin: str = "") -> Any:
     """What a script of `tests/judges/node` prints, as JSON."""
-    done = subprocess.run(
-        [node(), str(NODE / script), *arguments], capture_output=True, text=True, timeout=NODE_S, check=False
-    )
+    command = [node(), str(NODE / script), *arguments]
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=NODE_S, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

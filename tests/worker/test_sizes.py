@@ -5,7 +5,8 @@ import pytest
 
 from tokenmill.errors import FatalError
 from tokenmill.limits import KIB, Limits
-from tokenmill.session import SessionSettings
+from tokenmill.session import OutputSpec, SessionSettings
+from tokenmill.session.cloud_events import CLOUD_EVENT_BYTES
 from tokenmill.worker.sizes import RECORD_OVERHEAD, fitting_limits
 
 SETTINGS = SessionSettings()
@@ -35,3 +36,13 @@ def test_a_topic_that_takes_no_call_is_refused_by_name() -> None:
         assert said.startswith(f"topic events: its max.message.bytes is {allowed}, and limits.call_chars and")
         assert f"need at least {least}: lower those limits" in said
         assert "--alter --entity-type topics --entity-name events --add-config max.message.bytes=1065536`" in said
+
+
+def test_what_cloud_events_say_of_themselves_has_room_too() -> None:
+    """In the topics that have them; the others may be smaller by as much."""
+    outputs = (OutputSpec("events"), OutputSpec("bus", cloudevents="structured"))
+    settings = msgspec.structs.replace(SETTINGS, outputs=outputs)
+    enough = Limits().output_bytes + RECORD_OVERHEAD
+    assert fitting_limits(settings, {"events": enough, "bus": enough + CLOUD_EVENT_BYTES}) == settings
+    fitted = fitting_limits(settings, {"events": enough, "bus": enough})
+    assert fitted.limits.output_bytes == Limits().output_bytes - CLOUD_EVENT_BYTES

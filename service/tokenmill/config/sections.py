@@ -179,6 +179,8 @@ class ExtraOutput(Section, frozen=True, kw_only=True):
     """How events are written."""
     events: list[str] = []
     """Types of the events to write; empty: all."""
+    cloudevents: Literal["", "binary", "structured"] = ""
+    """Its records are CloudEvents 1.0: by headers beside the payload, or as JSON around it. Empty: they are not."""
     retention_s: PositiveInt | None = None
     """For how long `tokenmill topics create` lets the topic keep a record. Left out: an hour for the dialect `agent`,
     whose rows are for those who watch, and what the broker does for every other."""

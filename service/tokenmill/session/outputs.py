@@ -10,6 +10,7 @@ from tokenmill.dialects.native import MADE_SEQS, NATIVE
 from tokenmill.dialects.rendering import DELTAS_OF_CALLS, fits, in_place
 from tokenmill.events import EVENT_TYPES, Error, Event, Finish, ToolCall
 from tokenmill.records import Output
+from tokenmill.session.cloud_events import BINDINGS, Binding, attributes
 from tokenmill.session.message import Choice
 from tokenmill.session.settings import OutputSpec, SessionSettings
 from tokenmill.session.tally import Tally
@@ -49,6 +50,8 @@ class Route(NamedTuple):
     """Its readers ask for errors."""
     by_choice: bool
     """Its keys name the choice, not only the conversation."""
+    binding: Binding | None
+    """Its records are CloudEvents."""
 
 
 class _Kind(NamedTuple):
@@ -76,6 +79,7 @@ class Outputs:
                 spec.for_runners,
                 errors=spec.events is None or "error" in spec.events,
                 by_choice=spec.key == "choice",
+                binding=BINDINGS[spec.cloudevents] if spec.cloudevents else None,
             )
             for place, spec in enumerate(settings.outputs)
         ]
@@ -94,7 +98,7 @@ class Outputs:
         asked = [spec.events is None or name in spec.events for spec in specs]
         routes = tuple(route for route, wanted in zip(among, asked, strict=True) if route and wanted)
         noted = kind in (Error, ToolCall)
-        simple = len(routes) == 1 and not noted and routes[0].dialect.state_type is None
+        simple = len(routes) == 1 and not noted and routes[0].dialect.state_type is None and not routes[0].binding
         return _Kind(name, routes, noted, routes[0] if simple else None)
 
     def states(self) -> tuple[Any, ...]:
@@ -165,19 +169,19 @@ class Outputs:
             headers = _headers(choice, seq)
             if state is not None and getattr(state, "truncated", False):
                 headers.append(_TRUNCATED)
-            out.append(Output(route.topic, time, _key(route, choice), payloads[0], headers))
+            out.append(_record(route, choice, event, seq, time, payloads[0], headers))
             return event
-        said = event
+        shown = said = event
         if not fits(payloads, self._room):
-            instead, payloads = in_place(
+            shown, payloads = in_place(
                 route.dialect, state, choice.envelope, event, seq, time, room=self._room, errors=route.errors
             )
-            said = instead if route.dialect is NATIVE else event
+            said = shown if route.dialect is NATIVE else event
         for number, payload in enumerate(payloads, 1):
             headers = _headers(choice, seq)
             if len(payloads) > 1:
                 headers.append(("tm-part", b"%d/%d" % (number, len(payloads))))
-            out.append(Output(route.topic, time, _key(route, choice), payload, headers))
+            out.append(_record(route, choice, shown, seq, time, payload, headers, number))
         return said
 
     def _note(self, event: Event, choice: Choice) -> None:
@@ -208,6 +212,23 @@ def _headers(choice: Choice, seq: int | None) -> list[tuple[str, bytes]]:
     if choice.index:
         headers.append(("tm-choice", b"%d" % choice.index))
     return headers
+
+
+def _record(
+    route: Route,
+    choice: Choice,
+    event: Event,
+    seq: int | None,
+    time: int,
+    payload: bytes,
+    headers: list[tuple[str, bytes]],
+    part: int = 1,
+) -> Output:
+    """The record of a payload, which may be a CloudEvent."""
+    if route.binding is not None:
+        payload, more = route.binding(attributes(event, choice, route.topic, seq, part, time), payload)
+        headers += more
+    return Output(route.topic, time, _key(route, choice), payload, headers)
 
 
 def _key(route: Route, choice: Choice) -> bytes:

@@ -13,6 +13,7 @@ from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import ENDED_OFFSETS, Limits
 from tokenmill.parser import Options
+from tokenmill.session.cloud_events import Mode
 
 EVERY_ARGUMENT = "*"
 """Stands for all in the option `content_arguments`."""
@@ -32,6 +33,8 @@ class OutputSpec(msgspec.Struct, frozen=True):
     """Only what a tool runner acts on: a `tool-call` without a `problem`, and the `finish` of a cancelled message."""
     key: Literal["conversation", "choice"] = "conversation"
     """What a record's key names: a compacted topic keeps the last record of each."""
+    cloudevents: Mode | None = None
+    """Its records are CloudEvents, too."""
 
 
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +55,8 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """For how many records of the partition an ended message is remembered."""
 
     def fingerprint(self) -> str:
-        """A short hash of what changes events. Names of topics do not, nor does the order of an event filter.
+        """A short hash of what changes events. Names of topics do not, nor does the order of an event filter, nor
+        do the attributes of CloudEvents.
 
         Nor does the cap of an output record: `message-start` says it, and one event that is too large for it becomes
         another with the same `seq`. So a topic's `max.message.bytes` may change while messages are open.
@@ -86,7 +90,12 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
         """The settings that a configuration asks for. Raises `ConfigError` for names that do not exist."""
         calls = OutputSpec(config.topics.tool_calls, events=frozenset({"tool-call", "finish"}), for_runners=True)
         extra = [
-            OutputSpec(output.topic, output.dialect, frozenset(output.events) if output.events else None)
+            OutputSpec(
+                output.topic,
+                output.dialect,
+                frozenset(output.events) if output.events else None,
+                cloudevents=output.cloudevents or None,
+            )
             for output in config.outputs
         ]
         whole = {config.topics.completions: "openai_completion", config.topics.sessions: "session"}

@@ -9,6 +9,7 @@ from tokenmill.config.relations import ENVELOPE_BYTES, ESCAPED
 from tokenmill.errors import FatalError
 from tokenmill.limits import KIB, Limits
 from tokenmill.session import SessionSettings
+from tokenmill.session.cloud_events import CLOUD_EVENT_BYTES
 
 log = logging.getLogger(__name__)
 
@@ -27,11 +28,13 @@ def fitting_limits(settings: SessionSettings, largest: Mapping[str, int]) -> Ses
     """
     if not largest:
         return settings
-    topic, allowed = min(largest.items(), key=lambda item: item[1])
-    limits, room = settings.limits, allowed - RECORD_OVERHEAD
+    taken = {spec.topic: CLOUD_EVENT_BYTES for spec in settings.outputs if spec.cloudevents}
+    topic = min(largest, key=lambda name: largest[name] - taken.get(name, 0))
+    limits, allowed, overhead = settings.limits, largest[topic], RECORD_OVERHEAD + taken.get(topic, 0)
+    room = allowed - overhead
     if room >= limits.output_bytes:
         return settings
-    least = max(limits.call_chars, limits.delta_chars * ESCAPED) + ENVELOPE_BYTES + RECORD_OVERHEAD
+    least = max(limits.call_chars, limits.delta_chars * ESCAPED) + ENVELOPE_BYTES + overhead
     if allowed < least:
         raise FatalError(
             f"topic {topic}: its max.message.bytes is {allowed}, and limits.call_chars and limits.delta_chars need at "
