@@ -211,11 +211,11 @@ $(KAFKA_CLASSES): deploy/kafka-test-server/pom.xml | $(INSTALLED)
 
 # Where Go is: the programs that check the chart and the compose files. Tests that want one build it, too, but each process
 # of a run would do so for itself.
-$(CHECKERS): deploy/tools/go-program deploy/tools/compose-spec
+$(CHECKERS): deploy/tools/go-program deploy/tools/compose-spec deploy/tools/otel-collector tests/judges/collector/go.mod
 	@if command -v go >/dev/null; then \
-	    echo "building what checks the chart, minutes the first time" && \
+	    echo "building what checks the chart, and a collector of OpenTelemetry: minutes the first time" && \
 	    for name in helm kubeconform kube-score; do deploy/tools/go-program $$name >/dev/null || exit 1; done && \
-	    deploy/tools/compose-spec >/dev/null && touch $@; fi
+	    deploy/tools/compose-spec >/dev/null && deploy/tools/otel-collector >/dev/null && touch $@; fi
 
 # Where Node is: the clients that judge what dialects write.
 $(JUDGES_INSTALLED): $(JUDGES)/package-lock.json

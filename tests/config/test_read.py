@@ -8,7 +8,8 @@ from tokenmill.config import Config, ExtraOutput, load_config
 from tokenmill.errors import ConfigError
 
 KNOWN = (
-    "known are kafka, redis, topics, parser, limits, worker, gateway, tools, front, caller, inspect, upstreams, outputs"
+    "known are kafka, redis, topics, parser, limits, worker, gateway, tools, front, caller, inspect, telemetry, "
+    "upstreams, outputs"
 )
 
 

@@ -53,8 +53,8 @@ def test_every_row_keeps_the_naming_rules(metric: Metric) -> None:
 
 
 def test_every_count_of_a_session_has_a_row() -> None:
-    """And every row's field is one that a session counts; times, traces and rejections are lists, not counts."""
-    counted = set(Tally().__slots__) - {"opened", "rejected", "traces"}
+    """And every row's field is one that a session counts; times, traces, ends and rejections are lists."""
+    counted = set(Tally().__slots__) - {"ended", "opened", "rejected", "traces"}
     assert {metric.tally for metric in METRICS if metric.tally} == counted
 
 

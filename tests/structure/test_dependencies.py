@@ -4,8 +4,8 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterable
-from importlib.metadata import packages_distributions
+from collections.abc import Iterable, Sequence
+from importlib.metadata import files, packages_distributions
 
 from tests.structure.tree import CHECKOUT, PACKAGE, TESTS, parsed
 
@@ -57,12 +57,21 @@ def imported(*folders: object) -> set[str]:
         for path in CHECKOUT.joinpath(str(folder)).rglob("*.py"):
             for node in ast.walk(parsed(path)):
                 if isinstance(node, ast.Import):
-                    names |= {alias.name.split(".")[0] for alias in node.names}
+                    names |= {alias.name for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module:
-                    names.add(node.module.split(".")[0])
-    outside = names - set(sys.stdlib_module_names) - {"tokenmill", "tests"}
+                    names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    outside = {name for name in names if name.split(".")[0] not in {*sys.stdlib_module_names, "tokenmill", "tests"}}
     owners = packages_distributions()
-    return {normal(owners[name][0]) if name in owners else name for name in outside}
+    return {owner for name in outside for owner in owning(name, owners.get(name.split(".")[0], []))}
+
+
+def owning(module: str, distributions: Sequence[str]) -> set[str]:
+    """Which of these a module is from, which share the first part of its name; the first part itself if of none."""
+    if len(set(distributions)) <= 1:
+        return {normal(name) for name in distributions[:1]} or {module.split(".", maxsplit=1)[0]}
+    path = module.replace(".", "/")
+    paths = {f"{path}.py", f"{path}/__init__.py"}
+    return {normal(name) for name in distributions if paths & {str(file) for file in files(name) or ()}}
 
 
 RUNTIME = declared(PROJECT["project"]["dependencies"])

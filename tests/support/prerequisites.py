@@ -27,7 +27,7 @@ def missing() -> list[Need]:
             java or docker or bool(os.environ.get("TOKENMILL_TEST_BOOTSTRAP"))
         ),
         Need("java and mvn", "tests that start brokers of their own fail"): java,
-        Need("go", "tests of the chart and the compose files fail"): bool(shutil.which("go")),
+        Need("go", "tests of the chart, the compose files and telemetry fail"): bool(shutil.which("go")),
         Need("node with `make install`", f"tests with clients for Node {SKIPPED}"): (
             bool(shutil.which("node")) and (NODE / "node_modules").is_dir()
         ),

@@ -86,7 +86,7 @@ class Answer:
         conversation: of the request.
         request: what is asked.
         attempt: how many callers had it before.
-        tracing: headers of the records that open it.
+        tracing: headers of the records that open it, and of the requests to model servers.
     """
 
     def __init__(
@@ -101,13 +101,18 @@ class Answer:
         self._means = means
         self._request = request
         self._attempt = attempt
-        self._tracing = tracing
+        self.conversation = conversation
+        self.tracing = tracing
         self._begun = ""
         """The text that the callers before left, where it is gone on with."""
         self._told = not attempt
         """The events say what became of it."""
         self.first_s: float | None = None
         """From its start until the first token."""
+        self.usage: dict[str, Any] | None = None
+        """Token counts, as the server gave them."""
+        self.reasons: dict[int, str] = {}
+        """Why choices ended, in the server's words."""
         self.failure = ""
         """The kind of what went wrong last."""
         self._began_at = time.monotonic()
@@ -137,16 +142,16 @@ class Answer:
         """
         options, choices = dict[str, Any](), 1
         with suppress(BadAsk):
-            served, plan = self._read()
+            served, plan = self.read()
             options, choices = served.options(plan.ask, begins=bool(plan.begins)), plan.ask.n
         self._choices = choices
-        await self.writer.open(options, choices, [(TAKEOVER, name), *self._tracing])
+        await self.writer.open(options, choices, [(TAKEOVER, name), *self.tracing])
 
     @property
     def continues(self) -> bool:
         """Whether it can be gone on with in the middle of its text."""
         try:
-            served, plan = self._read()
+            served, plan = self.read()
         except BadAsk:
             return False
         return served.upstream.continues and plan.ask.n == 1
@@ -158,6 +163,11 @@ class Answer:
     async def give_up(self, message: str, status: int) -> Outcome:
         """End it as one that failed; else as `run`."""
         return await self._to_end(self._given_up(message, status))
+
+    @property
+    def took_s(self) -> float:
+        """Seconds since its start."""
+        return time.monotonic() - self._began_at
 
     def stop(self, task: "asyncio.Task[Any]") -> None:
         """It is over, and not by us: the server is left at once."""
@@ -213,11 +223,12 @@ class Answer:
     @property
     def _tries(self) -> Tries:
         name, until = f"{self._request.message_id}-{self._attempt}", self._request.until / 1000
-        return Tries(self._means.http, self._means.renderer, name, self, until, goes_on=bool(self._begun))
+        means = self._means
+        return Tries(means.http, means.renderer, name, self, until, self.tracing, goes_on=bool(self._begun))
 
     async def _answered(self) -> Outcome:
         try:
-            served, plan = self._read()
+            served, plan = self.read()
         except BadAsk as problem:
             await self._open({}, 1)
             await self._fail(str(problem), NOT_FOUND if problem.code == "model_not_found" else BAD_REQUEST)
@@ -236,7 +247,7 @@ class Answer:
             return "failed" if self.first_s is not None else "refused"
         return "finished"
 
-    def _read(self) -> tuple[Served, Plan]:
+    def read(self) -> tuple[Served, Plan]:
         """What is asked of whom. The front has read it, too, but maybe with another configuration. Raises `BadAsk`."""
         body = body_of(self._request)
         ask = _ask_of(self._request.api, body)
@@ -248,7 +259,7 @@ class Answer:
 
     async def _open(self, options: dict[str, Any], choices: int) -> None:
         if not self._attempt:  # who takes over has opened it
-            await self.writer.open(options, choices, self._tracing)
+            await self.writer.open(options, choices, self.tracing)
 
     async def _fail(self, message: str, status: int, raw: str = "") -> None:
         self._ending = True
@@ -267,6 +278,9 @@ class Answer:
             self._told = True  # behind the text of the one before: a part cuts what waits to become a marker
             how = "continued" if self._begun else "called-again"
             await self.writer.put(Chunk(choice=chunk.choice, part=ProviderPart(TAKEOVER_PART, {"how": how})))
+        self.usage = chunk.usage or self.usage
+        if chunk.finish_reason is not None:
+            self.reasons[choice_index(chunk)] = chunk.finish_reason
         if chunk.end is True:
             self._ended.add(choice_index(chunk))
             self._ending = len(self._ended) == self._choices

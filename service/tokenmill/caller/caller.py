@@ -32,10 +32,12 @@ from tokenmill.caller.membership import Membership
 from tokenmill.caller.offsets import Offsets
 from tokenmill.caller.running import Over, Running
 from tokenmill.caller.settling import Settling
+from tokenmill.caller.tracing import traced
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.kafka import deadline, offsets_since, started, stopped
 from tokenmill.observe import Numbers
+from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.session.trace_context import trace_context
 from tokenmill.worker.connect import make_consumer, until_available
 from tokenmill.worker.positions import committed_offsets
@@ -57,12 +59,20 @@ LOST = "the process that called the model was lost, and half an answer can't be 
 class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
     """Reads `requests` as a member of the group."""
 
-    def __init__(self, config: Config, means: Means, finishes: Finishes, numbers: Numbers) -> None:
+    def __init__(
+        self,
+        config: Config,
+        means: Means,
+        finishes: Finishes,
+        numbers: Numbers,
+        telemetry: Telemetry = NO_TELEMETRY,
+    ) -> None:
         self._config = config
         self._kafka = msgspec.structs.replace(config.kafka, group_id=config.caller.group_id)
         self._means = means
         self._running = Running(means, finishes, config.caller.lease_s, numbers)
         self._numbers = numbers
+        self._telemetry = telemetry
         self._offsets: dict[TopicPartition, Offsets] = {}
         patience_s = self._kafka.startup_timeout_s
         self._inherited = Settling(self._inheritance, self._decided, patience_s, self._fail)
@@ -173,7 +183,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     def _begin(self, place: TopicPartition, inherited: Inherited, answer: Answer) -> None:
         full = self._running.count >= self._config.caller.answers
-        work = answer.give_up(OVERLOADED, TOO_MANY) if full else answer.run()
+        work = answer.give_up(OVERLOADED, TOO_MANY) if full else traced(self._telemetry, answer)
         self._running.begin(inherited, answer, work, self._over(place, inherited))
 
     def _over(self, place: TopicPartition, inherited: Inherited) -> Over:

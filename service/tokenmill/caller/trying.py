@@ -22,6 +22,7 @@ from tokenmill.caller.pool import Replica
 from tokenmill.caller.prompting import prompted
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served
+from tokenmill.records import Headers
 
 log = logging.getLogger(__name__)
 
@@ -43,17 +44,27 @@ class Tries:
         name: of the answer; with a number behind it, that of a try.
         taker: of what comes.
         until: seconds of the epoch at which the answer's time is over.
+        tracing: headers of the requests.
         goes_on: the beginning of the answer has come already, of a caller before.
     """
 
     def __init__(
-        self, http: Http, renderer: Renderer, name: str, taker: Taker, until: float, *, goes_on: bool = False
+        self,
+        http: Http,
+        renderer: Renderer,
+        name: str,
+        taker: Taker,
+        until: float,
+        tracing: Headers = (),
+        *,
+        goes_on: bool = False,
     ) -> None:
         self._http = http
         self._renderer = renderer
         self._name = name
         self._taker = taker
         self._until = until
+        self._tracing = {name: value.decode("latin-1") for name, value in tracing}
         self._goes_on = goes_on
         self._begun = False
         """Something has come."""
@@ -98,7 +109,7 @@ class Tries:
 
     async def _asked(self, served: Served, plan: Plan, url: str, number: int) -> None:
         upstream, kind = served.upstream, served.kind
-        headers = kind.headers(upstream.api_key)
+        headers = {**kind.headers(upstream.api_key), **self._tracing}
         plan = await prompted(served, plan, self._renderer, self._http, url, headers)
         call = kind.call(msgspec.structs.replace(plan, answer=f"{self._name}-{number}"))
         generation = Generation(call.codec, plan.ask.n, "" if self._goes_on else plan.begins, self._taker)

@@ -9,6 +9,7 @@ from tokenmill.config.front import Caller, Front
 from tokenmill.config.gateway import Gateway
 from tokenmill.config.read import load_config
 from tokenmill.config.sections import Config, ExtraOutput, Kafka, ParserSection, Redis, Topics, Worker
+from tokenmill.config.telemetry import TelemetrySection
 from tokenmill.config.tools import Tools
 from tokenmill.config.upstreams import Upstream
 
@@ -22,6 +23,7 @@ __all__ = [
     "ParserSection",
     "Redis",
     "Section",
+    "TelemetrySection",
     "Tools",
     "Topics",
     "Upstream",

@@ -12,6 +12,7 @@ from tokenmill.config.base import Positive, PositiveInt, Section
 from tokenmill.config.front import Caller, Front
 from tokenmill.config.gateway import Gateway
 from tokenmill.config.inspect import Inspect
+from tokenmill.config.telemetry import TelemetrySection
 from tokenmill.config.tools import Tools
 from tokenmill.config.upstreams import Upstream
 from tokenmill.limits import Limits
@@ -200,5 +201,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     front: Front = Front()
     caller: Caller = Caller()
     inspect: Inspect = Inspect()
+    telemetry: TelemetrySection = TelemetrySection()
     upstreams: list[Upstream] = []
     outputs: list[ExtraOutput] = []

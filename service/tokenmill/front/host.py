@@ -52,6 +52,7 @@ from tokenmill.gateway.window import Windows
 from tokenmill.limits import KIB, MIB
 from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, Numbers, exposition, setup_logs
 from tokenmill.observe.ops import ops_app
+from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry, telemetry_of
 from tokenmill.process import EXIT_S, Deadline, tune_garbage_collector
 
 log = logging.getLogger(__name__)
@@ -75,29 +76,42 @@ def run_caller(config: Config) -> int:
 
 def _run(config: Config, *, front: bool, caller: bool) -> int:
     setup_logs(config.worker.log_format, config.worker.log_level)
-    models = served(config)
+    models, telemetry = served(config), telemetry_of(config, "front" if front else "caller")
     tune_garbage_collector()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_until_signal(config, models, front=front, caller=caller))
+            runner.run(_until_signal(config, models, telemetry, front=front, caller=caller))
     except TokenmillError as problem:
         log.critical("%s", problem)
         return 1
+    finally:
+        telemetry.close()
     return 0
 
 
-async def _until_signal(config: Config, models: Mapping[str, Served], *, front: bool, caller: bool) -> None:
+async def _until_signal(
+    config: Config, models: Mapping[str, Served], telemetry: Telemetry, *, front: bool, caller: bool
+) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await Process(config, models, front=front, caller=caller).run(stop)
+    await Process(config, models, telemetry, front=front, caller=caller).run(stop)
 
 
 class Process:
     """The parts of either host."""
 
-    def __init__(self, config: Config, models: Mapping[str, Served], *, front: bool, caller: bool) -> None:
+    def __init__(
+        self,
+        config: Config,
+        models: Mapping[str, Served],
+        telemetry: Telemetry = NO_TELEMETRY,
+        *,
+        front: bool,
+        caller: bool,
+    ) -> None:
         self._config = config
+        self._telemetry = telemetry
         self._models = models
         self._front = front
         self._with_caller = caller
@@ -145,7 +159,7 @@ class Process:
         await producer.start()
         running.push_async_callback(producer.stop)
         means = Means(self._models, producer, self._producer, http, renderer, config.topics.tokens, native=native)
-        caller = Caller(config, means, Finishes(self._tail, self._hub), self._numbers)
+        caller = Caller(config, means, Finishes(self._tail, self._hub), self._numbers, self._telemetry)
         self._numbers.read("tokenmill_caller_running_limit", lambda: [((), config.caller.answers)])
         self._ready.append(caller.readiness)
         return caller
@@ -157,7 +171,8 @@ class Process:
         door = make_rights(gateway)
         await door.prepare()
         admission = Admission(door, Places(gateway.connections, gateway.connections_per_principal))
-        serving = Serving(gateway, self._tail, self._past, self._hub, self._flusher, self._counts)
+        telemetry = self._telemetry
+        serving = Serving(gateway, self._tail, self._past, self._hub, self._flusher, self._counts, telemetry)
         stops = Stops(self._producer, config.topics.tokens)
         readers = Readers(self._hub, front.disconnect_s, stops.stop, Others(self._producer, config.topics.requests))
         running.push_async_callback(readers.close)
@@ -173,7 +188,7 @@ class Process:
         numbers.read("tokenmill_front_known_requests", lambda: [((), len(index))])
         watch = Deadlines()
         routes = [route for kind in ROUTES for route in kind(parts).routes()]
-        app = front_app(routes, numbers, Origins(gateway), watch, front.body_kib * KIB)
+        app = front_app(routes, numbers, Origins(gateway), watch, front.body_kib * KIB, telemetry)
         block = listening(app, watch, front.bind, front.port, "front", "", server_context(gateway))
         return await running.enter_async_context(block), requests_log
 

@@ -89,7 +89,10 @@ class Posts:
             identity.conversation and not grant.allows(named(identity.conversation), "write")
         ):
             raise forbidden("write")
-        return Asking(api, ask, body, identity, grant, tracing_of(request.headers))
+        span = parts.serving.telemetry.current(tracing_of(request.headers))
+        span.name(f"chat {ask.model}")
+        span.say({"gen_ai.operation.name": "chat", "gen_ai.request.model": ask.model})
+        return Asking(api, ask, body, identity, grant, span.headers)
 
     async def _body(self, request: web.Request) -> bytes:
         try:

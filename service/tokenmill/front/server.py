@@ -16,6 +16,7 @@ from tokenmill.gateway.origins import Origins, asks
 from tokenmill.gateway.problems import Refused
 from tokenmill.gateway.server import REQUEST_ID, guarded_app
 from tokenmill.observe import Numbers
+from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -26,10 +27,15 @@ AGAIN = {429: "2", 503: "2", 529: "5"}
 
 
 def front_app(
-    routes: Iterable[web.RouteDef], numbers: Numbers, origins: Origins, watch: Deadlines, body_bytes: int
+    routes: Iterable[web.RouteDef],
+    numbers: Numbers,
+    origins: Origins,
+    watch: Deadlines,
+    body_bytes: int,
+    telemetry: Telemetry = NO_TELEMETRY,
 ) -> web.Application:
     """What clients come to."""
-    return guarded_app(routes, answering(numbers, origins, watch), origins, body_bytes)
+    return guarded_app(routes, answering(numbers, origins, watch), origins, body_bytes, telemetry)
 
 
 def api_of(path: str) -> Api:

@@ -48,6 +48,7 @@ from tokenmill.gateway.writing import Writing
 from tokenmill.limits import KIB, MIB
 from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition, setup_logs
 from tokenmill.observe.ops import ops_app
+from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry, telemetry_of
 from tokenmill.process import EXIT_S, Deadline, bound, tune_garbage_collector
 
 log = logging.getLogger(__name__)
@@ -76,22 +77,31 @@ def run_gateway(config: Config, beside: Beside = nothing_beside) -> int:
     `beside` is what else the process serves, for those whom the gateway's rights let in.
     """
     setup_logs(config.worker.log_format, config.worker.log_level)
-    deadline = Deadline()
+    deadline, telemetry = Deadline(), telemetry_of(config, "gateway")
     tune_garbage_collector()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(Process(config, deadline, beside).run())
+            runner.run(Process(config, deadline, beside, telemetry).run())
     except TokenmillError as problem:
         log.critical("%s", problem)
         return 1
+    finally:
+        telemetry.close()
     return 0
 
 
 class Process:
     """The parts of a gateway."""
 
-    def __init__(self, config: Config, deadline: Deadline, beside: Beside = nothing_beside) -> None:
+    def __init__(
+        self,
+        config: Config,
+        deadline: Deadline,
+        beside: Beside = nothing_beside,
+        telemetry: Telemetry = NO_TELEMETRY,
+    ) -> None:
         self._beside = beside
+        self._telemetry = telemetry
         self._config = config
         self._deadline = deadline
         settings = self._settings = config.gateway
@@ -153,7 +163,7 @@ class Process:
         """Both ports, open; that of the clients."""
         settings, numbers = self._settings, self._counts.numbers
         read_gauges(numbers, settings, self._tail, self._past, self._windows)
-        serving = Serving(settings, self._tail, self._past, self._hub, self._flusher, self._counts)
+        serving = Serving(settings, self._tail, self._past, self._hub, self._flusher, self._counts, self._telemetry)
         watches = Deadlines(), Deadlines()
         operators = ops_app(exposition(numbers), self.readiness, [watches[1].middleware()])
         async with (
@@ -174,7 +184,8 @@ class Process:
             routed = [part(serving, admission) for part in READING]
             parts = [*routed, sockets, TicketPosts(self._door, settings.ticket_s), *([writing] if writing else [])]
             routes = [route for part in parts for route in part.routes()]
-            app = client_app(routes, self._counts, Origins(settings), watch, settings.body_kib * KIB)
+            cap = settings.body_kib * KIB
+            app = client_app(routes, self._counts, Origins(settings), watch, cap, self._telemetry)
             app.on_shutdown.append(sockets.shutdown)
             yield app
 

@@ -13,6 +13,8 @@ from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.origins import Origins, asks
 from tokenmill.gateway.problems import NOT_FOUND, TOO_LARGE, UNAVAILABLE, Kind, Refused
 from tokenmill.gateway.strays import guarded
+from tokenmill.gateway.tracing import tracing
+from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -26,18 +28,27 @@ _STATUS: dict[int, Kind] = {404: NOT_FOUND, 413: TOO_LARGE}
 
 
 def client_app(
-    routes: Iterable[web.RouteDef], counts: Counts, origins: Origins, watch: Deadlines, body_bytes: int
+    routes: Iterable[web.RouteDef],
+    counts: Counts,
+    origins: Origins,
+    watch: Deadlines,
+    body_bytes: int,
+    telemetry: Telemetry = NO_TELEMETRY,
 ) -> web.Application:
     """What clients come to; `body_bytes` caps a body that is read whole."""
-    return guarded_app(routes, answering(counts, origins, watch), origins, body_bytes)
+    return guarded_app(routes, answering(counts, origins, watch), origins, body_bytes, telemetry)
 
 
 def guarded_app(
-    routes: Iterable[web.RouteDef], answering_: Middleware, origins: Origins, body_bytes: int
+    routes: Iterable[web.RouteDef],
+    answering_: Middleware,
+    origins: Origins,
+    body_bytes: int,
+    telemetry: Telemetry = NO_TELEMETRY,
 ) -> web.Application:
     """An application with bounds for whatever anybody may send, and one middleware that answers for all routes."""
     app = web.Application(
-        middlewares=[answering_],
+        middlewares=[*tracing(telemetry), answering_],
         client_max_size=body_bytes,
         handler_args={
             "max_field_size": HEADER_BYTES,

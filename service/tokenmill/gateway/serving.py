@@ -32,6 +32,7 @@ from tokenmill.gateway.problems import GONE, Refused
 from tokenmill.gateway.reading import Gone, Lookback, Reading
 from tokenmill.gateway.stream import Held, Outcome, always
 from tokenmill.gateway.tail import Tail
+from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ class Serving:
         hub: Hub,
         flusher: Flusher,
         counts: Counts | None = None,
+        telemetry: Telemetry = NO_TELEMETRY,
     ) -> None:
         self.settings = settings
         self.tail = tail
@@ -68,6 +70,7 @@ class Serving:
         self.hub = hub
         self.flusher = flusher
         self.counts = counts or Counts()
+        self.telemetry = telemetry
         self._lookback = Lookback(settings.lookback_s, settings.lookback_records)
 
     def begun(self, asked: Asked) -> "_Beginning":
@@ -149,6 +152,7 @@ class Serving:
         Raises `ConnectionError` and `TimeoutError` for a client that is gone or stuck.
         """
         self.counts.first_byte(time.monotonic() - begun.came_at)
+        self.telemetry.current().event("stream begun")
         leaves = _Leaves(self, begun.reading.key, begun.reading.partition, held)
         attendance = Attendance(self.settings, self.hub, self.flusher, self.counts, asked, begun.reading, pipe, leaves)
         return attendance.attend(begun.peeked or ())

@@ -14,6 +14,7 @@ from tokenmill.session.cloud_events import BINDINGS, Binding, attributes
 from tokenmill.session.message import Choice
 from tokenmill.session.settings import OutputSpec, SessionSettings
 from tokenmill.session.tally import Tally
+from tokenmill.session.trace_context import EndedMessage
 from tokenmill.session.traces import traced
 
 ERROR_STAGES = {
@@ -135,6 +136,7 @@ class Outputs:
         choice.seq = seq
         if choice.trace_context:
             _trace(out[written:], choice)
+            self._note_end(events, choice, time)
 
     def _passed_over(self, events: Sequence[Event], choice: Choice) -> bool:
         """Whether events that are not written need nothing but their numbers."""
@@ -183,6 +185,14 @@ class Outputs:
                 headers.append(("tm-part", b"%d/%d" % (number, len(payloads))))
             out.append(_record(route, choice, shown, seq, time, payload, headers, number))
         return said
+
+    def _note_end(self, events: Sequence[Event], choice: Choice, time: int) -> None:
+        """Keep what a trace says of a choice that has ended."""
+        if events and isinstance(finish := events[-1], Finish):
+            formats = tuple(choice.grammar.format_names)
+            self.tally.ended.append(
+                EndedMessage(choice.trace_context, choice.envelope, finish, formats, choice.seq, time)
+            )
 
     def _note(self, event: Event, choice: Choice) -> None:
         """Count errors and calls under the format that they came in."""

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 
+from tokenmill.session.trace_context import EndedMessage
 from tokenmill.session.traces import Trace
 
 REJECTED_KEPT = 10
@@ -15,6 +16,7 @@ class Tally:
         "chunks",
         "dead_letters",
         "dropped",
+        "ended",
         "events",
         "opened",
         "parse_errors",
@@ -38,6 +40,8 @@ class Tally:
         """Of some records that can't be used: offset and error code."""
         self.dropped: defaultdict[str, int] = defaultdict(int)
         """Chunks without effect, by reason: duplicate, late, no-message, stale-timeout, lost."""
+        self.ended: list[EndedMessage] = []
+        """Of those that are part of a trace."""
         self.opened: list[int] = []
         """Timestamps of the records that opened a message, in milliseconds since the epoch."""
         self.traces: list[Trace] = []

@@ -5,12 +5,28 @@ https://www.w3.org/TR/trace-context/ says how they look. What does not look so i
 """
 
 import re
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from tokenmill.dialects import Envelope
+from tokenmill.events import Finish
 from tokenmill.limits import TRACE_STATE_BYTES
 from tokenmill.records import Headers, header
 
 TraceContext: TypeAlias = tuple[tuple[str, bytes], ...]
+
+
+class EndedMessage(NamedTuple):
+    """A choice that is part of a trace, when it has ended: for whoever keeps traces."""
+
+    trace_context: TraceContext
+    envelope: Envelope
+    finish: Finish
+    formats: tuple[str, ...]
+    events: int
+    """How many were made of it."""
+    time: int
+    """Of the record that ended it, in milliseconds since the epoch."""
+
 
 PARENT = "traceparent"
 STATE = "tracestate"

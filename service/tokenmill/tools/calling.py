@@ -33,6 +33,8 @@ class Way(msgspec.Struct, frozen=True):
     """Tells the tool whether it has had the call before."""
     progress: Callable[[Progress], None] | None = None
     """Hears how far it is."""
+    tracing: tuple[tuple[str, str], ...] = ()
+    """Headers of the trace that it is part of; the protocol has them in `_meta`."""
 
 
 async def called(client: Client, tool: Tool, arguments: dict[str, Any], way: Way) -> Outcome:
@@ -43,7 +45,7 @@ async def called(client: Client, tool: Tool, arguments: dict[str, Any], way: Way
 
 
 async def _called(client: Client, tool: Tool, arguments: dict[str, Any], way: Way) -> Outcome:
-    meta: Any = {REPEAT_KEY: way.repeat_key} if way.repeat_key else None
+    meta: Any = {**({REPEAT_KEY: way.repeat_key} if way.repeat_key else {}), **dict(way.tracing)} or None
     hear, seconds = way.progress, way.seconds
 
     async def heard(progress: float, total: float | None, message: str | None) -> None:

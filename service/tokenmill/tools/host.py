@@ -13,6 +13,7 @@ from tokenmill.config import Config, Tools
 from tokenmill.errors import TokenmillError
 from tokenmill.observe import TOOLS_METRICS, Numbers, exposition, setup_logs
 from tokenmill.observe.ops import ops_app
+from tokenmill.observe.telemetry import Telemetry, telemetry_of
 from tokenmill.process import EXIT_S, Deadline, bound
 from tokenmill.tools.link import Link, Links
 from tokenmill.tools.runner import Runner
@@ -24,16 +25,19 @@ log = logging.getLogger(__name__)
 def run_tools(config: Config, servers: Sequence[Server]) -> int:
     """Run until SIGTERM or SIGINT (0), or until something makes going on impossible (1)."""
     setup_logs(config.worker.log_format, config.worker.log_level)
+    telemetry = telemetry_of(config, "tools")
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_run(config, servers))
+            runner.run(_run(config, servers, telemetry))
     except TokenmillError as problem:
         log.critical("%s", problem)
         return 1
+    finally:
+        telemetry.close()
     return 0
 
 
-async def _run(config: Config, servers: Sequence[Server]) -> None:
+async def _run(config: Config, servers: Sequence[Server], telemetry: Telemetry) -> None:
     stop, deadline, loop = asyncio.Event(), Deadline(), asyncio.get_running_loop()
 
     def end() -> None:
@@ -46,7 +50,7 @@ async def _run(config: Config, servers: Sequence[Server]) -> None:
     links = Links((server.name, Link(server, config.tools)) for server in servers)
     connecting = [asyncio.create_task(link.run(), name=f"the link to {name}") for name, link in links]
     try:
-        runner = Runner(config, links, numbers)
+        runner = Runner(config, links, numbers, telemetry)
         async with _watched(config.tools, ops_app(exposition(numbers), runner.readiness)):
             await runner.run(stop)
     finally:

@@ -150,7 +150,7 @@ class Link:
         if fingerprint and fingerprint != tool.fingerprint:
             return Outcome(error="the tool is another one than the call was approved for", code="denied")
         held.calls += 1
-        way = Way(self._server.call_s or self._settings.call_s, call.repeat_key, progress)
+        way = Way(self._server.call_s or self._settings.call_s, call.repeat_key, progress, call.tracing)
         try:
             outcome = await called(held.client, tool, call.arguments, way)
         finally:

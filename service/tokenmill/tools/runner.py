@@ -19,6 +19,7 @@ from tokenmill.config import Config
 from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.kafka import deadline, started, stopped
 from tokenmill.observe import Numbers
+from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.process import EXIT_S
 from tokenmill.tools.control import Orders
 from tokenmill.tools.control_log import ControlLog
@@ -26,6 +27,8 @@ from tokenmill.tools.desk import Desk
 from tokenmill.tools.link import Links
 from tokenmill.tools.outcome import Outcome
 from tokenmill.tools.places import Places
+from tokenmill.tools.tracing import TracedServers
+from tokenmill.tools.underway import Servers
 from tokenmill.worker.connect import find_partitions, make_consumer, make_producer, make_reader, until_available
 from tokenmill.worker.exactly_once import transactional_id
 from tokenmill.worker.positions import committed_offsets
@@ -45,10 +48,11 @@ OPENINGS = 4
 class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
     """Reads `tool-calls` as a member of the group."""
 
-    def __init__(self, config: Config, links: Links, numbers: Numbers) -> None:
+    def __init__(self, config: Config, links: Links, numbers: Numbers, telemetry: Telemetry = NO_TELEMETRY) -> None:
         self._config = config
         self._kafka = msgspec.structs.replace(config.kafka, group_id=config.tools.group_id)
         self._links = links
+        self._servers: Servers = TracedServers(links, telemetry) if telemetry.on else links
         self._numbers = numbers
         self._orders = Orders()
         self._control = ControlLog(
@@ -214,7 +218,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             )
 
         transaction = Transaction(make, name, kafka.group_id, seconds, self._fail)
-        return Desk(place, self._config, transaction, self._places, self._links, self._orders, self._ended)
+        return Desk(place, self._config, transaction, self._places, self._servers, self._orders, self._ended)
 
     async def _worked(self, place: TopicPartition) -> None:
         try:

@@ -14,6 +14,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from tokenmill.config import Config
 from tokenmill.kafka import stopped
 from tokenmill.observe import Hooks, Numbers
+from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.session import Partition, SessionSettings
 from tokenmill.store import GuardedStore
 from tokenmill.worker.commit import Committer, OffsetCommitter
@@ -42,6 +43,7 @@ class Parts:
     hooks: Hooks
     fail: Callable[[Exception], None]
     """Called with what makes going on impossible; the process ends."""
+    telemetry: Telemetry = NO_TELEMETRY
     sessions: SessionWriter | None = None
     """Keeps a copy of the topic `sessions`, if there is one."""
     room: Room = field(default_factory=Room)
@@ -103,7 +105,7 @@ class Delivery:
 
     def lane_parts(
         self, partition: Partition, way: Callable[[str], Way]
-    ) -> tuple[Partition, SnapshotLine, tuple[str, ...], NewOutbox, Numbers]:
+    ) -> tuple[Partition, SnapshotLine, tuple[str, ...], NewOutbox, Numbers, Telemetry]:
         """The arguments of a lane; `way` says for each topic how records come there."""
         parts = self.parts
         if parts.sessions is not None:
@@ -122,7 +124,7 @@ class Delivery:
                 )
             return Outbox(publisher, topic, number, acknowledged=acknowledged, failed=failed)
 
-        return partition, self._writer.line(partition), self._topics, outbox, parts.numbers
+        return partition, self._writer.line(partition), self._topics, outbox, parts.numbers, parts.telemetry
 
 
 class AtLeastOnce(Delivery):

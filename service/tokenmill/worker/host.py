@@ -10,6 +10,7 @@ import logging
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import faust
@@ -21,6 +22,7 @@ from mode import Service
 from tokenmill.config import Config
 from tokenmill.errors import FatalError
 from tokenmill.observe import Hooks, Numbers, exposition, setup_logs
+from tokenmill.observe.telemetry import telemetry_of
 from tokenmill.process import EXIT_S, Deadline, bound, tune_garbage_collector
 from tokenmill.session import SessionSettings
 from tokenmill.worker.service import WorkerService
@@ -66,17 +68,16 @@ class Worker(faust.Worker):
 def run_worker(config: Config, hooks: Hooks | None = None) -> int:
     """Run until SIGTERM or SIGINT (0) or until something makes going on impossible (1). Takes over the process.
 
-    Raises `ConfigError` before anything is started.
+    Raises `ConfigError` and `MissingExtra` before anything is started.
     """
     SessionSettings.from_config(config)  # refuses names that do not exist
     setup_logs(config.worker.log_format, config.worker.log_level)
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
     numbers = Numbers()
-    deadline = Deadline()
-    service = WorkerService(
-        config, numbers, hooks or Hooks(), failing=lambda: deadline.start(EXIT_S, "failure"), loop=loop
-    )
+    deadline, telemetry = Deadline(), telemetry_of(config, "worker")
+    failing = partial(deadline.start, EXIT_S, "failure")
+    service = WorkerService(config, numbers, hooks or Hooks(), telemetry, failing=failing, loop=loop)
     with _folder() as folder:
         try:
             app = make_app(config, service, numbers, folder, loop)
@@ -92,6 +93,8 @@ def run_worker(config: Config, hooks: Hooks | None = None) -> int:
             return int(end.code or 0) if service.failure is None else 1
         except FatalError as problem:
             log.critical("%s", problem)
+        finally:
+            telemetry.close()
     return 1
 
 

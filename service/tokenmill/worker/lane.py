@@ -17,10 +17,12 @@ from aiokafka import TopicPartition
 
 from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
+from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.records import Output, Record
 from tokenmill.session import Mark, Partition, TimeoutControl
 from tokenmill.worker.outbox import Outbox
 from tokenmill.worker.snapshots import SnapshotLine
+from tokenmill.worker.tracing import tell
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +65,7 @@ class Lane:
         topics: Iterable[str],
         outbox: Callable[[str, Callable[[], None]], Outbox],
         numbers: Numbers,
+        telemetry: Telemetry = NO_TELEMETRY,
         wall: Callable[[], float] = time.time,
     ) -> None:
         """`outbox` makes the way to a topic, given what to call after each acknowledgement; `wall` is in seconds."""
@@ -85,6 +88,7 @@ class Lane:
         self._idle = asyncio.Event()
         self._idle.set()
         self._numbers = numbers
+        self._telemetry = telemetry
         self._wall = wall
         self._latency = numbers.histograms["tokenmill_chunk_to_event_latency_seconds"]
         self._first_event = numbers.histograms["tokenmill_time_to_first_event_seconds"]
@@ -205,6 +209,8 @@ class Lane:
     def _count(self) -> list[int]:
         tally = self.partition.drain()
         self._numbers.take(tally)
+        for ended in tally.ended:
+            tell(self._telemetry, ended, self.topic_partition)
         for trace in tally.traces:
             log.debug("%s, message %s: %s\nbecame %s", *trace)
         for offset, code in tally.rejected:  # what is wrong may quote what a record says, which is for no log

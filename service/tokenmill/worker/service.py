@@ -11,6 +11,7 @@ from tokenmill.config import Config
 from tokenmill.errors import ConfigError, FatalError, Unavailable
 from tokenmill.kafka import started
 from tokenmill.observe import Hooks, Numbers
+from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.session import LogId, SessionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
 from tokenmill.store.configured import configured
@@ -54,13 +55,21 @@ class WorkerService(Service):
     logger = logging.getLogger("mode.worker")  # what the host says of its services is its own business
 
     def __init__(
-        self, config: Config, numbers: Numbers, hooks: Hooks, failing: Callable[[], None], **options: Any
+        self,
+        config: Config,
+        numbers: Numbers,
+        hooks: Hooks,
+        telemetry: Telemetry = NO_TELEMETRY,
+        *,
+        failing: Callable[[], None],
+        **options: Any,
     ) -> None:
         """`failing` is called once, when something made going on impossible."""
         super().__init__(**options)
         self._config = config
         self._numbers = numbers
         self._hooks = hooks
+        self._telemetry = telemetry
         self._failing = failing
         self._engine: Engine | None = None
         self._pulse = Pulse(config.worker.stall_timeout_s, numbers)
@@ -133,6 +142,7 @@ class WorkerService(Service):
                 numbers=self._numbers,
                 hooks=self._hooks,
                 fail=self._fail,
+                telemetry=self._telemetry,
                 sessions=self._sessions(log_id.cluster),
                 room=Room(config.topics.tokens, counts),
             )

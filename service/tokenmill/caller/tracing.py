@@ -1,0 +1,70 @@
+"""An answer as OpenTelemetry is told of it: a span, and how long it took, until what came, of how many tokens."""
+
+from urllib.parse import urlsplit
+
+from tokenmill.apis.ask import BadAsk
+from tokenmill.caller.answer import Answer, Outcome
+from tokenmill.observe.telemetry import Attributes, Telemetry, Value
+from tokenmill.usage import tokens
+
+OPERATION, MODEL = "gen_ai.operation.name", "gen_ai.request.model"
+
+
+async def traced(telemetry: Telemetry, answer: Answer) -> Outcome:
+    """Run an answer; its records, and the requests to model servers, are part of its span."""
+    if not telemetry.on:
+        return await answer.run()
+    about = _asked(answer)
+    with telemetry.span(f"chat {about[MODEL]}", "client", answer.tracing, about) as span:
+        answer.tracing = span.headers
+        outcome = await answer.run()
+        span.say(_said(answer))
+        failure = {} if outcome == "finished" else {"error.type": answer.failure or outcome}
+        if failure and outcome != "stopped":
+            span.failed(failure["error.type"])
+    _measured(telemetry, answer, {**about, **failure})
+    return outcome
+
+
+def _asked(answer: Answer) -> dict[str, Value]:
+    """What is known of it from the start. The conversation is the span's alone: it would split measurements."""
+    about: dict[str, Value] = {OPERATION: "chat", MODEL: "", "gen_ai.conversation.id": answer.conversation}
+    try:
+        served, plan = answer.read()
+    except BadAsk:
+        return about
+    given = {"max_tokens": plan.ask.max_tokens, "temperature": plan.ask.temperature, "top_p": plan.ask.top_p}
+    about |= {f"gen_ai.request.{name}": value for name, value in given.items() if value is not None}
+    where = urlsplit(served.upstream.urls[0]) if len(served.upstream.urls) == 1 else None
+    return about | {
+        MODEL: plan.ask.model,
+        "gen_ai.provider.name": served.upstream.kind,
+        **({"server.address": where.hostname or ""} if where else {}),
+    }
+
+
+def _said(answer: Answer) -> Attributes:
+    """What came of it."""
+    reasons = [reason for _, reason in sorted(answer.reasons.items())]
+    said: dict[str, Value] = {"gen_ai.response.finish_reasons": reasons}
+    if answer.first_s is not None:
+        said["gen_ai.response.time_to_first_chunk"] = answer.first_s
+    if answer.usage:
+        counts = tokens(answer.usage)
+        said |= {"gen_ai.usage.input_tokens": counts.input, "gen_ai.usage.output_tokens": counts.output}
+    return said
+
+
+LABELS = (OPERATION, MODEL, "gen_ai.provider.name", "error.type")
+"""Attributes of measurements: of few values each."""
+
+
+def _measured(telemetry: Telemetry, answer: Answer, about: Attributes) -> None:
+    labels = {name: about[name] for name in LABELS if name in about}
+    telemetry.measure("gen_ai.client.operation.duration", answer.took_s, labels)
+    if answer.first_s is not None:
+        telemetry.measure("gen_ai.client.operation.time_to_first_chunk", answer.first_s, labels)
+    if answer.usage:
+        counts = tokens(answer.usage)
+        for kind, count in (("input", counts.input), ("output", counts.output)):
+            telemetry.measure("gen_ai.client.token.usage", count, {**labels, "gen_ai.token.type": kind})

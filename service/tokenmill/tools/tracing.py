@@ -1,0 +1,43 @@
+"""Calls of tools as OpenTelemetry is told of them: a span each, which the server hears of, and how long it took."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from tokenmill.observe.telemetry import Telemetry, Value
+from tokenmill.tools.call import Call
+from tokenmill.tools.outcome import Outcome, Progress
+from tokenmill.tools.underway import Servers
+
+
+class TracedServers:
+    """Servers whose calls are spans."""
+
+    def __init__(self, servers: Servers, telemetry: Telemetry) -> None:
+        self._servers = servers
+        self._telemetry = telemetry
+
+    async def look(self, call: Call) -> str | Outcome:
+        """As the servers do."""
+        return await self._servers.look(call)
+
+    async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
+        """As the servers do, within a span."""
+        labels: dict[str, Value] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": call.name}
+        about = {
+            **labels,
+            "mcp.method.name": "tools/call",
+            "gen_ai.tool.call.id": call.id,
+            "gen_ai.conversation.id": call.conversation,
+        }
+        parent = [(name, value.encode("latin-1")) for name, value in call.tracing]
+        with self._telemetry.span(f"execute_tool {call.name}", "client", parent, about) as span:
+            tracing = tuple((name, value.decode("latin-1")) for name, value in span.headers)
+            outcome = await self._servers.make(msgspec.structs.replace(call, tracing=tracing), fingerprint, progress)
+            if outcome.code:
+                span.failed(outcome.code)
+        failure: dict[str, Value] = {"error.type": outcome.code} if outcome.code else {}
+        seconds = (outcome.elapsed_ms or 0) / 1000
+        method = {"mcp.method.name": "tools/call"}
+        self._telemetry.measure("mcp.client.operation.duration", seconds, {**labels, **method, **failure})
+        return outcome

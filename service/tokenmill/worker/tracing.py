@@ -1,0 +1,32 @@
+"""Messages that are part of a trace, as OpenTelemetry is told of them: one span each, from its first record to its end.
+
+A span a batch would say more, and be one a token where answers come slowly. Nothing of a span is kept while a message
+is open, so it needs no state: a message that another worker began is told as well.
+"""
+
+from aiokafka import TopicPartition
+
+from tokenmill.observe.telemetry import Telemetry, Value
+from tokenmill.session.trace_context import EndedMessage
+
+
+def tell(telemetry: Telemetry, ended: EndedMessage, source: TopicPartition) -> None:
+    """Tell of a message that has ended, and was read from there."""
+    if not telemetry.on:
+        return
+    envelope, finish = ended.envelope, ended.finish
+    about: dict[str, Value] = {
+        "messaging.system": "kafka",
+        "messaging.operation.name": "process",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": source.topic,
+        "messaging.destination.partition.id": str(source.partition),
+        "gen_ai.conversation.id": envelope.conversation_id,
+        "gen_ai.response.id": envelope.message_id,
+        "gen_ai.response.finish_reasons": [finish.reason],
+        "tokenmill.format": list(ended.formats),
+        "tokenmill.events": ended.events,
+    }
+    if finish.reason in ("error", "timeout"):
+        about["error.type"] = finish.reason
+    telemetry.past(f"process {source.topic}", "consumer", ended.trace_context, about, envelope.created, ended.time)

@@ -1,0 +1,63 @@
+"""Calls of tools as OpenTelemetry is told of them."""
+
+from collections.abc import Callable
+
+import pytest
+from opentelemetry.trace import SpanKind, StatusCode
+
+from tests.support.spans import HEADERS, PARENT, TRACE, Kept, ids_of
+from tokenmill.tools.call import Call
+from tokenmill.tools.outcome import Code, Outcome, Progress
+from tokenmill.tools.tracing import TracedServers
+
+TRACING = (("traceparent", HEADERS[0][1].decode()),)
+CALL = Call("c", "m", 0, 100, "call-1", "w__note", {"city": "a secret"}, 200, TRACING)
+
+
+class Servers:
+    """They answer at once."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        self.made: list[tuple[Call, str]] = []
+
+    async def look(self, call: Call) -> str | Outcome:
+        return f"print of {call.id}"
+
+    async def make(self, call: Call, fingerprint: str, progress: Callable[[Progress], None]) -> Outcome:
+        progress(Progress(1))
+        self.made.append((call, fingerprint))
+        return self.outcome
+
+
+async def test_a_call_is_a_span_which_its_server_hears_of() -> None:
+    """All else is as it would be."""
+    kept, servers, heard = Kept(), Servers(Outcome(result="also a secret", elapsed_ms=1_500)), list[Progress]()
+    told = TracedServers(servers, kept.telemetry)
+    assert await told.look(CALL) == "print of call-1"
+    assert await told.make(CALL, "print", heard.append) is servers.outcome
+    span, ((call, fingerprint),) = kept.only, servers.made
+    assert (span.name, span.kind, ids_of(span)) == ("execute_tool w__note", SpanKind.CLIENT, (TRACE, PARENT))
+    assert dict(span.attributes or {}) == {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "w__note",
+        "gen_ai.tool.call.id": "call-1",
+        "gen_ai.conversation.id": "c",
+        "mcp.method.name": "tools/call",
+    }
+    assert span.context is not None
+    assert call.tracing == (("traceparent", f"00-{TRACE}-{span.context.span_id:016x}-01"),)
+    assert (call.key, fingerprint, heard) == (CALL.key, "print", [Progress(1)])
+    assert "secret" not in span.to_json()
+    labels = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "w__note", "mcp.method.name": "tools/call"}
+    assert kept.measured() == {"mcp.client.operation.duration": [(labels, 1.5)]}
+
+
+@pytest.mark.parametrize("code", ["timeout", "tool"])
+async def test_a_call_that_failed_says_of_what(code: Code) -> None:
+    """By the code of its outcome."""
+    kept = Kept()
+    await TracedServers(Servers(Outcome(error="a secret", code=code)), kept.telemetry).make(CALL, "", lambda _: None)
+    assert kept.only.status.status_code is StatusCode.ERROR
+    assert (kept.only.attributes or {})["error.type"] == code
+    assert "secret" not in kept.only.to_json()

@@ -1,0 +1,73 @@
+"""Messages that a worker has parsed, as OpenTelemetry is told of them."""
+
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from opentelemetry.trace import SpanKind, StatusCode
+
+from tests.session.logs import record
+from tests.support.spans import HEADERS, PARENT, TRACE, Kept, ids_of
+from tokenmill.observe.telemetry import NO_TELEMETRY
+from tokenmill.records import InputRecord, Output
+from tokenmill.session import Partition, SessionSettings
+from tokenmill.session.trace_context import EndedMessage
+from tokenmill.worker.tracing import tell
+
+SOURCE = TopicPartition("tokens", 3)
+
+
+def ended(*chunks: dict[str, Any], traced: bool = True) -> list[EndedMessage]:
+    """What a partition says of messages that have ended, of which these chunks are the records."""
+    partition, out = Partition(SessionSettings(), "tokens", 3), list[Output]()
+    headers: dict[str, Any] = {"traceparent": HEADERS[0][1].decode()} if traced else {}
+    records: list[InputRecord] = [record(offset, chunk, **headers) for offset, chunk in enumerate(chunks)]
+    partition.process(records, out)
+    return partition.drain().ended
+
+
+def test_a_message_is_a_span_from_its_first_record_to_its_end() -> None:
+    """It says whose it was and what came of it, and nothing of its text."""
+    kept = Kept()
+    (message,) = ended(
+        {"message_id": "m", "open": {"format": "hermes"}, "delta": "a secret"}, {"message_id": "m", "end": True}
+    )
+    tell(kept.telemetry, message, SOURCE)
+    span = kept.only
+    assert (span.name, span.kind, ids_of(span)) == ("process tokens", SpanKind.CONSUMER, (TRACE, PARENT))
+    assert (span.start_time, span.end_time) == (1_000_000_000, 1_001_000_000)
+    assert dict(span.attributes or {}) == {
+        "messaging.system": "kafka",
+        "messaging.operation.name": "process",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": "tokens",
+        "messaging.destination.partition.id": "3",
+        "gen_ai.conversation.id": "c",
+        "gen_ai.response.id": "m",
+        "gen_ai.response.finish_reasons": ("stop",),
+        "tokenmill.format": ("hermes",),
+        "tokenmill.events": 5,
+    }
+    assert "secret" not in span.to_json()
+
+
+def test_each_choice_has_its_span() -> None:
+    """As each has its end; one that failed says so."""
+    kept = Kept()
+    for message in ended(
+        {"message_id": "m", "delta": "a"},
+        {"message_id": "m", "choice": 1, "delta": "b"},
+        {"message_id": "m", "end": True},
+        {"message_id": "m", "choice": 1, "error": "broken", "finish_reason": "error", "end": True},
+    ):
+        tell(kept.telemetry, message, SOURCE)
+    assert [span.status.status_code for span in kept.spans] == [StatusCode.UNSET, StatusCode.ERROR]
+    assert [(span.attributes or {}).get("error.type") for span in kept.spans] == [None, "error"]
+
+
+@pytest.mark.parametrize("chunks", [({"message_id": "m", "delta": "a", "end": True},)])
+def test_nothing_is_kept_of_messages_without_a_trace(chunks: tuple[dict[str, Any], ...]) -> None:
+    """Nor told where nobody is."""
+    assert ended(*chunks, traced=False) == []
+    (message,) = ended(*chunks)
+    tell(NO_TELEMETRY, message, SOURCE)
