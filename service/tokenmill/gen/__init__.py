@@ -23,6 +23,7 @@ from tokenmill.gen import (
     metrics,
     openapi,
     settings,
+    state_lock,
     typescript,
 )
 
@@ -52,5 +53,6 @@ FILES: dict[str, Callable[[], str]] = {
     "helm/tokenmill/files/recording.yaml": chart.copy_of("deploy/prometheus/recording.yaml"),
     "helm/tokenmill/files/tokenmill.json": dashboard.dashboard,
     "helm/tokenmill/values.schema.json": chart.schema,
+    state_lock.LOCK: state_lock.text,
 }
 """Path in the checkout → what makes the file's text."""
