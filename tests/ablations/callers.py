@@ -40,7 +40,7 @@ CALLERS = (
         (
             Change(
                 "caller/membership.py",
-                "deadline(coordinator._do_commit_offsets(None, marks), ",
+                "deadline(commit_once(consumer, marks), ",
                 "deadline(consumer.commit(dict(offsets)), ",
             ),
         ),
@@ -49,13 +49,13 @@ CALLERS = (
         "a caller's commit is of the partitions that it had when it was made",
         "one that waited goes out for partitions of before: requests are passed over whose answers have no end",
         "caller/test_membership.py::test_a_commit_that_waits_is_not_sent_for_partitions_of_before",
-        (Change("caller/membership.py", "if number != self._shared_out or coordinator", "if coordinator"),),
+        (Change("caller/membership.py", "if number != self._shared_out or generation", "if generation"),),
     ),
     Ablation(
         "a caller without a generation commits nothing",
         "the broker takes the commit for that of a tool: requests are passed over whose answers have no end",
         "caller/test_membership.py::test_who_is_no_member_commits_nothing",
-        (Change("caller/membership.py", "coordinator.generation <= 0:", "coordinator.generation < -1:"),),
+        (Change("caller/membership.py", "generation_of(consumer) <= 0:", "generation_of(consumer) < -1:"),),
     ),
     Ablation(
         "partitions are let go of when they are revoked",

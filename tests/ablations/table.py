@@ -61,7 +61,7 @@ ABLATIONS = (
         "a worker without a generation commits nothing",
         "the broker takes the commit of an evicted worker for that of a tool: the group's offset moves back",
         "integration/test_zombies.py::test_an_evicted_worker_does_not_move_the_offset_back",
-        (Change("worker/commit.py", "_coordinator.generation <= 0:", "_coordinator.generation < -1:"),),
+        (Change("worker/commit.py", "generation_of(self._consumer) <= 0:", "generation_of(self._consumer) < -1:"),),
     ),
     Ablation(
         "commits of a worker come one after the other",

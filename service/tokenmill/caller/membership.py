@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.structs import OffsetAndMetadata
 
+from tokenmill.aiokafka_inside import commit_once, generation_of
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline
 
@@ -52,12 +53,12 @@ class Membership:
         """Whether the group takes these, from a member with these partitions."""
         number = self._shared_out
         async with self._one_at_a_time:  # or an older one might overtake a newer one
-            began, coordinator = self._now(), consumer._coordinator  # noqa: SLF001 -- see rule 3
-            if number != self._shared_out or coordinator.generation <= 0:
+            began = self._now()
+            if number != self._shared_out or generation_of(consumer) <= 0:
                 return False
-            marks = {place: OffsetAndMetadata(offset, "") for place, offset in offsets.items()}
+            marks = {partition: OffsetAndMetadata(offset, "") for partition, offset in offsets.items()}
             try:
-                await deadline(coordinator._do_commit_offsets(None, marks), "commit")  # noqa: SLF001 -- see rule 3
+                await deadline(commit_once(consumer, marks), "commit")  # see rule 3
             except Unavailable as problem:
                 log.info("not committed: %s", problem)
                 return False

@@ -7,6 +7,7 @@ from typing import Self
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
+from tokenmill.aiokafka_inside import fresh_metadata
 from tokenmill.client.connection import Connection
 from tokenmill.client.repeats import Repeats
 from tokenmill.errors import Unavailable
@@ -109,7 +110,7 @@ class Follower:
         )
 
     async def _place(self, consumer: AIOKafkaConsumer) -> None:
-        known = await consumer._client.fetch_all_metadata()  # noqa: SLF001 -- no public call waits for metadata
+        known = await fresh_metadata(consumer)
         numbers = known.partitions_for_topic(self.topic)
         if not numbers:
             raise Unavailable(f"the topic {self.topic!r} does not exist; `tokenmill topics create` makes it")

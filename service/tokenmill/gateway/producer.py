@@ -25,6 +25,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, KafkaTimeoutError
 from aiokafka.partitioner import DefaultPartitioner
 
+from tokenmill.aiokafka_inside import sending_task
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.problems import TOO_LARGE, Refused
@@ -201,7 +202,7 @@ class Producer:
         except KafkaTimeoutError as late:
             raise too_many() from late
         except (KafkaError, AssertionError) as problem:  # it asserts that the partition is there
-            if _sender(client).done():
+            if sending_task(client).done():
                 self._replace(client, problem)
             raise refused(problem) from problem
 
@@ -264,7 +265,7 @@ class Producer:
     async def _let_go(self, client: AIOKafkaProducer) -> None:
         """Stop a client, which first writes what it has. What it does not get rid of in time is refused."""
         await stopped(client, self._bounds.acknowledged_s)
-        if not _sender(client).done():
+        if not sending_task(client).done():
             await _give_up(client)
         for sent in list(self._under_way):
             self._over(sent, unavailable("the producer was closed before Kafka acknowledged the record"))
@@ -275,20 +276,14 @@ def _too_large(size: int, largest: int) -> Refused:
     return Refused(TOO_LARGE, f"the record has {size} bytes, key and headers included; the topic takes {largest}")
 
 
-def _sender(client: AIOKafkaProducer) -> "asyncio.Task[None]":
-    """What gets records from the client to Kafka, for as long as it does."""
-    task: asyncio.Task[None] = client._sender.sender_task  # noqa: SLF001 -- no public call tells that it is dead
-    return task
-
-
 async def _give_up(client: AIOKafkaProducer) -> None:
     """End a client whose `stop` did not come to its end: its sender goes on, and opens connections again."""
-    _sender(client).cancel()
+    sending_task(client).cancel()
     for _ in range(2):
         with suppress(KafkaError, OSError, TimeoutError):
             async with asyncio.timeout(CLOSE_S):
                 await client.client.close()
-        await asyncio.wait([_sender(client)], timeout=CLOSE_S)
+        await asyncio.wait([sending_task(client)], timeout=CLOSE_S)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError
 
+from tokenmill.aiokafka_inside import fresh_metadata
 from tokenmill.client import Connection
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.gateway.entry import entries
@@ -217,8 +218,7 @@ class Tail:
         self._partitions = count
 
     async def _count(self) -> int:
-        client = self._started()._client  # noqa: SLF001 -- no public call waits for metadata
-        known = await deadline(client.fetch_all_metadata(), f"look up the partitions of {self._topic!r}")
+        known = await deadline(fresh_metadata(self._started()), f"look up the partitions of {self._topic!r}")
         return len(known.partitions_for_topic(self._topic) or ())
 
     def _client(self) -> AIOKafkaConsumer:

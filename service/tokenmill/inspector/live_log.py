@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
+from tokenmill.aiokafka_inside import fresh_metadata
 from tokenmill.config import Config
 from tokenmill.errors import Unavailable
 from tokenmill.events import ToolProgress, ToolResult, decode_event
@@ -147,7 +148,7 @@ class LiveLog:
     async def _places(self, consumer: AIOKafkaConsumer) -> tuple[TopicPartition, TopicPartition, list[TopicPartition]]:
         """The conversation's partitions: of tokens, of events, and of topics about tools as far as there are any."""
         topics = self._topics
-        found = await deadline(consumer._client.fetch_all_metadata(), "look up the topics")  # noqa: SLF001 -- no public call waits for metadata
+        found = await deadline(fresh_metadata(consumer), "look up the topics")
         counts = {
             topic: len(found.partitions_for_topic(topic) or ())
             for topic in (topics.tokens, topics.events, topics.tool_control, topics.tool_results)

@@ -7,6 +7,8 @@ counted, the batch is told once, when it is closed.
 
 from typing import Any
 
+from tokenmill.aiokafka_inside import appender, set_count
+
 
 class Batch:
     """One of the client's batches while it is filled."""
@@ -16,8 +18,7 @@ class Batch:
     def __init__(self, client: Any) -> None:
         """`client` is an empty batch, as `AIOKafkaProducer.create_batch` gives it."""
         self.client = client
-        self.append = client._builder.append  # noqa: SLF001 -- there is no other way past the method around it
-        """Takes the record's number in the batch, timestamp, key, value and headers; None if there is no room left."""
+        self.append = appender(client)
         self.records = 0
         """So many were appended; whoever appends counts."""
 
@@ -29,5 +30,5 @@ class Batch:
 
     def close(self) -> None:
         """Nothing more goes in: the client may send it."""
-        self.client._relative_offset = self.records  # noqa: SLF001 -- the client's own count
+        set_count(self.client, self.records)
         self.client.close()

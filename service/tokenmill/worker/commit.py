@@ -13,6 +13,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import OffsetAndMetadata
 
+from tokenmill.aiokafka_inside import generation_of
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import deadline
 from tokenmill.observe import Hooks, Numbers
@@ -133,7 +134,7 @@ class OffsetCommitter(Committer):
     async def commit(self, marks: dict[Lane, Mark]) -> None:
         """Commit acknowledged marks. A commit that fails is left to the next one, or to a replay."""
         # Without a generation the broker would take a commit for that of a tool, whoever owns the partition now.
-        if self._consumer._coordinator.generation <= 0:  # noqa: SLF001 -- there is no other way
+        if generation_of(self._consumer) <= 0:
             return
         offsets, began = offsets_of(marks), self._clock()
         self._hooks.committing(offsets)

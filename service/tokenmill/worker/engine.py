@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Sequence
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
 
+from tokenmill.aiokafka_inside import position
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.hung_brokers import CLOSED
 from tokenmill.kafka import stopped
@@ -204,9 +205,7 @@ class Engine:
 
     def position(self, tp: TopicPartition) -> int:
         """The next offset that the consumer gives, behind transaction markers too; -1 while it does not know."""
-        assignment = self.consumer._subscription.subscription.assignment  # noqa: SLF001 -- `position()` may wait
-        state = assignment.state_value(tp) if assignment else None
-        return state.position if state is not None and state.has_valid_position else -1
+        return position(self.consumer, tp)
 
     def end(self, tp: TopicPartition) -> int | None:
         """The offset behind the last record that can be read, as of the last fetch."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from tokenmill.aiokafka_inside import network
 from tokenmill.session import UNKNOWN_EPOCH
 from tokenmill.worker.log_protocol import epochs_of, fetched
 
@@ -20,7 +21,7 @@ class Epochs:
 
     def listen(self, consumer: AIOKafkaConsumer) -> None:
         """Look at all that the consumer fetches from now on."""
-        client = consumer._client  # noqa: SLF001 -- nothing public sees answers
+        client = network(consumer)
         send = client.send
 
         async def sent(node_id: Any, request: Any, **options: Any) -> Any:

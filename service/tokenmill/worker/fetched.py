@@ -8,16 +8,15 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 
+from tokenmill.aiokafka_inside import give_plain_records
+
 
 def unwrap_fetched(consumer: AIOKafkaConsumer) -> None:
     """Let what the consumer has fetched, and not yet given out, come as plain records.
 
     What arrives during the next `getmany` comes as `ConsumerRecord`s, which serve as well.
     """
-    for result in consumer._fetcher._records.values():  # noqa: SLF001 -- there is no option for it
-        records = getattr(result, "_partition_records", None)
-        if records is not None:
-            records._consumer_record = _as_it_is  # noqa: SLF001 -- likewise
+    give_plain_records(consumer, _as_it_is)
 
 
 def _as_it_is(_: object, record: Any) -> Any:

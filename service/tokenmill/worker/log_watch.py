@@ -6,6 +6,7 @@ are there as well in a topic that was made anew, or in a log that lost its end a
 
 import logging
 
+from tokenmill.aiokafka_inside import network
 from tokenmill.errors import Unavailable
 from tokenmill.session import UNKNOWN_LOG, Mark
 from tokenmill.worker.engine import Engine
@@ -40,7 +41,7 @@ class LogWatch:
             self._answered = False
 
     async def _look(self, lanes: dict[int, Lane]) -> None:
-        topic, client = self._engine.config.topics.tokens, self._engine.consumer._client  # noqa: SLF001 -- see `Extents`
+        topic, client = self._engine.config.topics.tokens, network(self._engine.consumer)
         known = next((lane.partition.log for lane in lanes.values()), UNKNOWN_LOG)
         found = await look(client, topic, known)
         gone = [lane for lane in lanes.values() if lane.partition.log.is_another(found.log)]
@@ -57,7 +58,7 @@ class LogWatch:
         newer = [number for number, epoch in epochs.items() if epoch > checked[number]]
         if not newer:
             return []
-        topic, client = self._engine.config.topics.tokens, self._engine.consumer._client  # noqa: SLF001 -- see `Extents`
+        topic, client = self._engine.config.topics.tokens, network(self._engine.consumer)
         marks = {number: _mark(lanes[number]) for number in newer}
         ends = await extents(client, topic, marks)
         self._checked |= {number: epochs[number] for number in newer}

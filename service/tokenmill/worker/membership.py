@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from aiokafka import AIOKafkaConsumer
 
+from tokenmill.aiokafka_inside import heartbeat
 from tokenmill.config import Kafka
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import deadline
@@ -61,5 +62,5 @@ async def still_a_member(consumer: AIOKafkaConsumer) -> None:
 
     Raises `Unavailable` while the group does not say so; the client joins anew where it has to.
     """
-    if not await deadline(consumer._coordinator._do_heartbeat(), "ask the group"):  # noqa: SLF001 -- nothing public asks
+    if not await deadline(heartbeat(consumer), "ask the group"):
         raise Unavailable("Kafka: the group does not know this member, or does not answer")

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
+from tokenmill.aiokafka_inside import generation_of, member_id_of
 from tokenmill.config import Config, Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.observe import Hooks, Numbers
@@ -123,8 +124,8 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     def _take(self, assigned: Sequence[TopicPartition]) -> None:
         desk = self._desk
         desk.consumer.pause(*assigned)
-        coordinator = desk.consumer._coordinator  # noqa: SLF001 -- the only place that has it
-        self._membership.joined(coordinator.member_id, coordinator.generation)
+        generation = generation_of(desk.consumer)
+        self._membership.joined(member_id_of(desk.consumer), generation)
         self._assigned_at = self._clock()
         self.lanes = {tp: desk.delivery.make_lane(Partition(desk.settings, tp.topic, tp.partition)) for tp in assigned}
         self._farewells.keep(self.lanes)
@@ -132,10 +133,10 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self.outside = False
         desk.numbers.add("tokenmill_rebalances_total")
         desk.hooks.assigned(len(assigned))
-        numbers = [number for _, number in assigned]
-        log.info("generation %d: %d partitions", coordinator.generation, len(assigned), extra={"partitions": numbers})
+        partitions = [tp.partition for tp in assigned]
+        log.info("generation %d: %d partitions", generation, len(assigned), extra={"partitions": partitions})
         held = desk.room.hold(self.lanes.values(), desk.consumer)
-        self._begin({tp: lane for tp, lane in self.lanes.items() if tp not in held}, coordinator.generation)
+        self._begin({tp: lane for tp, lane in self.lanes.items() if tp not in held}, generation)
 
     def let_go(self, lanes: dict[TopicPartition, Lane]) -> None:
         """Lanes that were held go on, those that are still ours."""
@@ -143,7 +144,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         for lane in ours.values():
             lane.phase = Phase.RESTORING
         self._assigned_at = self._clock()
-        self._begin(ours, self._desk.consumer._coordinator.generation)  # noqa: SLF001 -- the only place that has it
+        self._begin(ours, generation_of(self._desk.consumer))
 
     def _begin(self, lanes: dict[TopicPartition, Lane], generation: int) -> None:
         task = asyncio.create_task(self._restore_all(lanes, generation))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.structs import OffsetAndMetadata
 
+from tokenmill.aiokafka_inside import committed, network
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline
 from tokenmill.session import Mark
@@ -20,9 +21,7 @@ async def committed_offsets(
     consumer: AIOKafkaConsumer, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, OffsetAndMetadata]:
     """What the group committed; the consumer's own method drops the metadata."""
-    fetch = consumer._coordinator.fetch_committed_offsets  # noqa: SLF001 -- the only place that has them
-    found: dict[TopicPartition, OffsetAndMetadata] = await deadline(fetch(list(partitions)), "committed offsets")
-    return found
+    return await deadline(committed(consumer, partitions), "committed offsets")
 
 
 async def commits(consumer: AIOKafkaConsumer, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Committed]:
@@ -43,7 +42,7 @@ class Extents:
         self, partitions: Sequence[TopicPartition], commits: Mapping[TopicPartition, Committed]
     ) -> dict[TopicPartition, Extent]:
         """By partition. Raises `Unavailable` where it can't be believed yet; then it is to be asked again."""
-        client = self._consumer._client  # noqa: SLF001 -- it asks nothing of what is needed here
+        client = network(self._consumer)
         found: dict[TopicPartition, Extent] = {}
         for topic in {tp.topic for tp in partitions}:
             marks = {tp.partition: _mark(commits.get(tp)) for tp in partitions if tp.topic == topic}

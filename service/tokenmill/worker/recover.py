@@ -12,6 +12,7 @@ import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
+from tokenmill.aiokafka_inside import network
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import NO_COORDINATOR, deadline, started, stopped
@@ -123,7 +124,7 @@ class _Trial:
 
     async def of(self, tp: TopicPartition, committed: Committed | None) -> Recovery:
         self._consumer.assign([tp])
-        client = self._consumer._client  # noqa: SLF001 -- it asks nothing of what is needed here
+        client = network(self._consumer)
         mark = committed.mark if committed else None
         found = await until_available(lambda: extents(client, tp.topic, {tp.partition: mark}), START_S)
         extent = found[tp.partition]

@@ -7,6 +7,7 @@ from typing import Any
 
 from mode import Service
 
+from tokenmill.aiokafka_inside import network
 from tokenmill.config import Config
 from tokenmill.errors import ConfigError, FatalError, Unavailable
 from tokenmill.kafka import started
@@ -126,7 +127,7 @@ class WorkerService(Service):
             check_topics(config, counts)
             refuse_compacted(config.topics.tokens, await cleanup_policy(admin, config.topics.tokens))
             settings = fitting_limits(settings, await largest_records(admin, output_topics(config)))
-            log_id = self._identified(await look(admin._client, config.topics.tokens))  # noqa: SLF001 -- see there
+            log_id = self._identified(await look(network(admin), config.topics.tokens))
         size = batch_bytes(settings)
         seconds = config.kafka.rebalance_timeout_ms / 1000
         producer = await started(lambda: make_producer(config.kafka, size), "start the producer", seconds)

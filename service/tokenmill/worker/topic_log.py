@@ -14,6 +14,7 @@ from aiokafka import TopicPartition
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import IncompatibleBrokerVersion, UnknownTopicOrPartitionError, for_code
 
+from tokenmill.aiokafka_inside import network
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline
@@ -95,7 +96,7 @@ def unrecognised(found: TopicLog) -> Iterator[str]:
 async def cluster_id(kafka: Kafka) -> str:
     """Of the cluster that is reached so; empty if it tells none. Raises `Unavailable` if it does not answer."""
     async with make_admin(kafka) as admin:
-        return (await _metadata(admin._client, "")).cluster_id or ""  # noqa: SLF001 -- nothing public asks it
+        return (await _metadata(network(admin), "")).cluster_id or ""
 
 
 async def _metadata(client: AIOKafkaClient, topic: str) -> Any:

@@ -8,6 +8,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import IncompatibleBrokerVersion, TopicAlreadyExistsError, for_code
 
+from tokenmill.aiokafka_inside import controller
 from tokenmill.config import Config, Kafka
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import deadline
@@ -69,7 +70,7 @@ async def create_topics(
     """
     async with make_admin(config.kafka) as admin:
         present = await _described(admin, all_topics(config))
-        if _controller(admin) is None:
+        if controller(admin) is None:
             # An embedded broker makes topics on first use, as many partitions as it likes.
             return [TopicChange(topic, "unchanged", len(found)) for topic, found in present.items()]
         wanted = {topic: _settings(config, topic) for topic in all_topics(config)}
@@ -237,7 +238,3 @@ def _refused(errors: Iterable[Any], what: str) -> None:
         error = for_code(code)
         if code and error is not TopicAlreadyExistsError:  # somebody else was faster
             raise FatalError(f"Kafka: {what}: {error.__name__} {' '.join(str(part) for part in detail if part)}")
-
-
-def _controller(admin: AIOKafkaAdminClient) -> object:
-    return admin._client.cluster.controller  # noqa: SLF001 -- the one place that tells a mock cluster

@@ -18,9 +18,9 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError, ProducerFenced
-from aiokafka.producer import sender
 from aiokafka.structs import OffsetAndMetadata
 
+from tokenmill.aiokafka_inside import producer_id, try_again_after
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import deadline, started, stopped
 
@@ -28,7 +28,7 @@ MARKERS_S = 0.004
 """Until a transaction that could not begin is tried again: the broker still writes the last one's end to the outputs,
 which takes it some milliseconds. The client would wait for 20."""
 
-sender.BACKOFF_OVERRIDE = MARKERS_S
+try_again_after(MARKERS_S)
 
 PASSES = (TimeoutError, OSError, AssertionError)
 """What a new producer cures, with what the client itself would try again. An assertion is what the client says when a
@@ -74,8 +74,8 @@ class Transaction:
                 await stopped(producer)
                 raise
             self.producer = producer
-        manager = self.producer._txn_manager  # noqa: SLF001 -- the only place that has id and epoch
-        return int(manager.producer_id) << EPOCH_BITS | int(manager.producer_epoch)
+        number, epoch = producer_id(self.producer)
+        return number << EPOCH_BITS | epoch
 
     async def close(self, seconds: float) -> None:
         """Let go of the client. What is not committed is aborted by the next one to open it, or by its timeout."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from aiokafka import TopicPartition
 
+from tokenmill.aiokafka_inside import coordinator_id, heartbeat_task, reading_tasks, sending_task
 from tokenmill.errors import FatalError
 from tokenmill.observe import Numbers
 from tokenmill.worker.engine import Engine
@@ -57,23 +58,19 @@ class Watch:
     def _dead_tasks(self) -> Iterator[str]:
         """The client's background tasks: `getmany` and `send` go on without them, doing nothing."""
         consumer = self._engine.consumer
-        tasks = [
-            ("fetching", consumer._fetcher._fetch_task),  # noqa: SLF001 -- nothing public tells
-            ("coordination", consumer._coordinator._coordination_task),  # noqa: SLF001 -- likewise
-        ]
-        producers = self._engine.delivery.producers()
-        tasks += [("sending", producer._sender.sender_task) for producer in producers]  # noqa: SLF001 -- likewise
+        tasks = [*reading_tasks(consumer).items()]
+        tasks += [("sending", sending_task(producer)) for producer in self._engine.delivery.producers()]
         for name, task in tasks:
             if task.done():
                 yield f"the Kafka client's {name} task has ended: {_reason(task)}"
         # It also ends when the group has forgotten this member; then the client joins anew, which takes a moment.
-        heartbeats = consumer._coordinator._heartbeat_task  # noqa: SLF001 -- likewise
+        heartbeats = heartbeat_task(consumer)
         if heartbeats is not None and heartbeats.done() and self._too_long("heartbeats", heartbeats):
             yield f"the Kafka client has sent no heartbeats for {self._patience:g} s"
 
     def _outside(self) -> Iterator[str]:
         """Nobody to ask for the group, or no answer to whoever wants to join it."""
-        coordinator = self._engine.consumer._coordinator.coordinator_id  # noqa: SLF001 -- nothing public tells
+        coordinator = coordinator_id(self._engine.consumer)
         if coordinator is None and self._too_long("coordinator", None):
             yield f"no coordinator of the group for {self._patience:g} s"
         # Others may take all of the rebalance timeout before everybody can join.
