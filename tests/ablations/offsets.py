@@ -6,7 +6,7 @@ OFFSETS = (
     Ablation(
         "partitions that an output lacks are held",
         "what they hold can't be published: the worker ends again and again, and takes the other partitions along",
-        "worker/test_room.py::test_what_is_held_is_not_read_and_goes_on_when_there_is_room",
+        "worker/test_held.py::test_what_is_held_is_not_read_and_goes_on_when_there_is_room",
         (
             Change(
                 "worker/room.py",

@@ -1,27 +1,7 @@
-"""What is told, and to whom: nobody, unless the configuration says so."""
-
-import subprocess
-import sys
-
-import pytest
+"""Telemetry of a process that tells nobody."""
 
 from tests.support.spans import HEADERS
-from tokenmill.config import Config, TelemetrySection
-from tokenmill.errors import MissingExtra
-from tokenmill.observe.otel import OpenTelemetry
-from tokenmill.observe.telemetry import NO_TELEMETRY, telemetry_of
-
-
-def test_nobody_is_told_by_default() -> None:
-    """And nothing that could tell is even imported, in any of the hosts. Packages of others may import the API."""
-    assert telemetry_of(Config(), "worker") is NO_TELEMETRY
-    hosts = ("worker.host", "gateway.host", "front.host", "tools.host")
-    program = "import sys\n" + "".join(f"import tokenmill.{host}\n" for host in hosts)
-    program += (
-        "print([name for name in sys.modules if name.startswith(('opentelemetry.exporter', 'tokenmill.observe.otel'))])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "[]\n"
+from tokenmill.observe.telemetry import NO_TELEMETRY
 
 
 def test_a_trace_goes_on_where_nobody_is_told() -> None:
@@ -35,19 +15,3 @@ def test_a_trace_goes_on_where_nobody_is_told() -> None:
     NO_TELEMETRY.past("a", "consumer", HEADERS, {}, 1, 2)
     NO_TELEMETRY.measure("gen_ai.client.token.usage", 1, {})
     NO_TELEMETRY.close()
-
-
-def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By whoever asked for it without its packages."""
-    monkeypatch.delitem(sys.modules, "tokenmill.observe.otel")
-    monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    message = r"telemetry\.endpoint needs opentelemetry, .*pip install 'tokenmill\[otel\]'"
-    with pytest.raises(MissingExtra, match=message):
-        telemetry_of(Config(telemetry=TelemetrySection(endpoint="http://127.0.0.1:9")), "worker")
-
-
-def test_whoever_is_named_is_told() -> None:
-    """With the role of the process."""
-    told = telemetry_of(Config(telemetry=TelemetrySection(endpoint="http://127.0.0.1:9")), "worker")
-    assert isinstance(told, OpenTelemetry)
-    assert told.on

@@ -8,7 +8,7 @@ from tokenmill.formats import find_format
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
 from tokenmill.parser.channel_compiler import compile_channels
-from tokenmill.parser.modes import TEXT
+from tokenmill.parser.rules import TEXT
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,8 @@ from tokenmill.gateway.window import Windows
 from tokenmill.limits import KIB, MIB
 from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, Numbers, exposition, setup_logs
 from tokenmill.observe.ops import ops_app
-from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry, telemetry_of
+from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
+from tokenmill.observe.telemetry_setup import telemetry_of
 from tokenmill.process import EXIT_S, Deadline, tune_garbage_collector
 
 log = logging.getLogger(__name__)

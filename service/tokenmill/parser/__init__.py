@@ -3,6 +3,7 @@
 from tokenmill.parser.grammar import Grammar, options_key
 from tokenmill.parser.options import Options, read_options
 from tokenmill.parser.parser import Parser
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.spec import Call, Channels, Format, Header, Region, Route, Section
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Parser",
     "Region",
     "Route",
+    "Rules",
     "Section",
     "options_key",
     "read_options",

@@ -8,21 +8,19 @@
 """
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tokenmill.events import AnyEvent, Error, TextDelta
 from tokenmill.parser.bodies.json_reading import certain
 from tokenmill.parser.bodies.strict_scan import Phase, Token, scan
 from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.markers import LEADING_SPACE, Scanner, literal, marker
-from tokenmill.parser.modes import TEXT, open_call
+from tokenmill.parser.modes import open_call
 from tokenmill.parser.repair import decode_string
+from tokenmill.parser.rules import TEXT, Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.spec import Answer
 from tokenmill.parser.state import OpenAnswer, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 _CONTENT = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)
 
@@ -35,7 +33,7 @@ class LeadMode:
         self._scanner: Scanner[Any] = Scanner([(marker("{", ahead=keys), None)], leading_space=True)
         self._object_mode = object_mode
 
-    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         return None
 
     def step(self, run: Run, buffer: str, position: int) -> int:
@@ -63,7 +61,7 @@ class AnswerMode:
         self._call_mode = call_mode
         self._delta_chars = delta_chars
 
-    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         answer = state.answer
         if answer is None or not answer.in_text or not state.block or state.reasoning or len(text) > self._delta_chars:
             return None

@@ -2,21 +2,19 @@
 
 import re
 from html import unescape
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from tokenmill.events import AnyEvent, ErrorCode
 from tokenmill.limits import KIB, NAME_CHARS, Limits
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.calls import Verdict, begin, complete, fail
 from tokenmill.parser.markers import INNER_CHARS, Marker, Scanner
-from tokenmill.parser.modes import TEXT, UNPARSED, give_back, limit
+from tokenmill.parser.modes import UNPARSED, give_back, limit
 from tokenmill.parser.repeat_mode import keep_body
+from tokenmill.parser.rules import TEXT, Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.spec import Bare, Header
 from tokenmill.parser.state import BLOCK_PIECES, OpenCall, Rest, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 HEADER_CHARS = 2 * NAME_CHARS
 """A header before it stops being one: a name, an id, and words around them."""
@@ -73,7 +71,7 @@ class CallMode:
         self._header_end = Scanner(until)
         self._unescape = unescape if header and header.unescape else str
 
-    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:
         call: OpenCall = state.call  # type: ignore[assignment] # -- the hottest path: the mode is that of a call
         source, size = call.source, len(text)
         total = source.size + size
@@ -81,7 +79,7 @@ class CallMode:
             return None
         if call.body is None:
             return self._quick_header(call, text)
-        events = self._quick_body(grammar, state, call, text)
+        events = self._quick_body(rules, state, call, text)
         if events is None:
             return None
         if state.held:
@@ -176,17 +174,17 @@ class CallMode:
             self._end(run, call, verdict)
 
     def _name(self, run: Run, call: OpenCall, found: re.Match[str] | None) -> Verdict:
-        name = self._unescape(found["name"] or run.grammar.only_tool) if found else ""
+        name = self._unescape(found["name"] or run.rules.only_tool) if found else ""
         if found is None or not name or len(name) > NAME_CHARS:
             meant = not call.bare or (not self._declared_only and call.header.lstrip().startswith("{"))
             return Verdict.FAILED if meant else Verdict.TEXT
-        if self._unescape is str and not _NAME.fullmatch(name) and not run.grammar.declares(name):
+        if self._unescape is str and not _NAME.fullmatch(name) and not run.rules.declares(name):
             return Verdict.TEXT if call.bare and self._declared_only else Verdict.FAILED
-        if call.bare and self._declared_only and not run.grammar.declares(name):
+        if call.bare and self._declared_only and not run.rules.declares(name):
             return Verdict.TEXT
         groups = found.groupdict()
         short = self._unescape(groups.get("short") or "")
-        if short and run.grammar.declares(short) and not run.grammar.declares(name):
+        if short and run.rules.declares(short) and not run.rules.declares(name):
             name = short
         verdict = begin(run, call, name, groups.get("id") or "", self._reader.encoding)
         return Verdict.DONE if verdict is Verdict.MORE and groups.get("whole") else verdict
@@ -204,7 +202,7 @@ class CallMode:
     def _end(self, run: Run, call: OpenCall, verdict: Verdict) -> None:
         state = run.state
         if verdict is Verdict.LIMIT:
-            limit(run, f"there are more than {run.grammar.limits.calls} calls")
+            limit(run, f"there are more than {run.rules.limits.calls} calls")
             return
         state.call = None
         if verdict is Verdict.BLOCK:
@@ -223,8 +221,8 @@ class CallMode:
                 complete(run, call, arguments, repaired=repaired)
                 if self._again:
                     keep_body(state, call.source.text(), self._again)
-                state.answered, state.spoiled, state.origin = True, False, run.grammar.behind(state.origin)
-                state.mode = UNPARSED if run.grammar.first_call_only else state.mode
+                state.answered, state.spoiled, state.origin = True, False, run.rules.behind(state.origin)
+                state.mode = UNPARSED if run.rules.first_call_only else state.mode
                 return
         if verdict is not Verdict.TEXT:
             fail(run, call, "malformed-call", problem)

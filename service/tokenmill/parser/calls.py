@@ -51,24 +51,24 @@ def begin(
     attributes: dict[str, Any] | UnsetType = UNSET,
 ) -> Verdict:
     """The name is known: accept the call, or say what it is instead."""
-    grammar, state = run.grammar, run.state
+    rules, state = run.rules, run.state
     call.name = name
-    if not grammar.knows(name):
-        if grammar.unknown_tool == "text" or (call.bare and not call.header):  # only the name says that it is a call
+    if not rules.knows(name):
+        if rules.unknown_tool == "text" or (call.bare and not call.header):  # only the name says that it is a call
             return Verdict.TEXT
-        call.dropped = grammar.unknown_tool == "drop"
-    if state.calls >= grammar.limits.calls:
+        call.dropped = rules.unknown_tool == "drop"
+    if state.calls >= rules.limits.calls:
         return Verdict.LIMIT
     if wire_id in state.wire_ids:  # the second use of an id would be another call's
         wire_id = ""
     if wire_id:
         state.wire_ids = (*state.wire_ids, wire_id)
-    call.id = wire_id or grammar.options.id_prefix + call_id(state.identity, state.calls)
+    call.id = wire_id or rules.options.id_prefix + call_id(state.identity, state.calls)
     state.calls += 1
     call.begun = True
     if not call.dropped:
         run.close_block()
-        if grammar.streams_input:
+        if rules.streams_input:
             run.out.append(ToolInputStart(call.id, name, encoding, provider, attributes))
     return Verdict.MORE
 
@@ -80,14 +80,14 @@ def call_id(identity: str, index: int) -> str:
 
 def send_source(run: Run, call: OpenCall, text: str) -> None:
     """More of the argument region's source."""
-    if text and call.begun and not call.dropped and run.grammar.streams_input:
+    if text and call.begun and not call.dropped and run.rules.streams_input:
         for piece in run.pieces(text):
             run.out.append(ToolInputDelta(call.id, piece))
 
 
 def wants(run: Run, call: OpenCall, argument: str) -> bool:
     """Whether deltas of this argument are to be sent; a repeated argument is not sent twice."""
-    return call.begun and not call.dropped and run.grammar.wants(call.name, argument) and argument not in call.grown
+    return call.begun and not call.dropped and run.rules.wants(call.name, argument) and argument not in call.grown
 
 
 def grow(run: Run, call: OpenCall, argument: str, text: str) -> None:
@@ -97,7 +97,7 @@ def grow(run: Run, call: OpenCall, argument: str, text: str) -> None:
         growing = call.growing = Growing(argument)
         call.grown[argument] = True
     growing.waiting += text
-    if growing.waiting and len(growing.waiting) >= run.grammar.options.min_delta_chars:
+    if growing.waiting and len(growing.waiting) >= run.rules.options.min_delta_chars:
         _flush(run, call, growing)
 
 
@@ -125,7 +125,7 @@ def complete(
     run.state.complete += 1
     source = call.source.text()
     run.note("call", source)
-    if run.grammar.drops_text_after_calls:
+    if run.rules.drops_text_after_calls:
         run.close_block()  # more of an open block takes a short path that drops nothing
     if call.dropped:
         run.state.dropped += 1
@@ -133,21 +133,21 @@ def complete(
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name, source[:RAW_CHARS]))
         return
     end_growth(run, call)
-    for argument, value in arguments.items() if run.grammar.watches_arguments else ():
+    for argument, value in arguments.items() if run.rules.watches_arguments else ():
         if isinstance(value, str) and wants(run, call, argument):
             grow(run, call, argument, value)
             end_growth(run, call)
     _end_input(run, call)
-    if not run.grammar.knows(call.name):
+    if not run.rules.knows(call.name):
         run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name))
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "unknown-tool"))
-    elif mismatch := mismatch or run.grammar.mismatch(call.name, arguments, 1 + len(source)):  # a part has a character
+    elif mismatch := mismatch or run.rules.mismatch(call.name, arguments, 1 + len(source)):  # a part has a character
         run.out.append(Error("schema-mismatch", mismatch, call.id, call.name))
         run.out.append(ToolCall(call.id, call.name, arguments, repaired, "schema-mismatch"))
     else:
         run.out.append(ToolCall(call.id, call.name, arguments, repaired))
-    if run.grammar.options.text_mode == "placeholder":
-        run.put(run.grammar.options.placeholder_text, reasoning=False)
+    if run.rules.options.text_mode == "placeholder":
+        run.put(run.rules.options.placeholder_text, reasoning=False)
 
 
 def fail(run: Run, call: OpenCall, code: ErrorCode, message: str) -> None:
@@ -166,5 +166,5 @@ def fail(run: Run, call: OpenCall, code: ErrorCode, message: str) -> None:
 
 
 def _end_input(run: Run, call: OpenCall) -> None:
-    if run.grammar.streams_input:
+    if run.rules.streams_input:
         run.out.append(ToolInputEnd(call.id))

@@ -13,8 +13,9 @@ from tokenmill.parser.call_mode import CallMode
 from tokenmill.parser.header_mode import HeaderMode, Target, ToBlock, ToCall, ToSection, ToVerbatim
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.mode_names import route_names
-from tokenmill.parser.modes import TEXT, DropMode, Live, Mode, Move, TextMode, To
+from tokenmill.parser.modes import DropMode, Live, Mode, Move, TextMode, To
 from tokenmill.parser.options import Options
+from tokenmill.parser.rules import TEXT
 from tokenmill.parser.section_mode import SectionMode, closes_calls
 from tokenmill.parser.spec import BlockKind, Channels, Format, Section
 

@@ -20,9 +20,10 @@ from tokenmill.parser.channel_compiler import CompiledChannels, compile_channels
 from tokenmill.parser.label_mode import LabelMode
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.mode_names import prefixes, section_names
-from tokenmill.parser.modes import TEXT, Live, Mode, Move, TextMode, To
+from tokenmill.parser.modes import Live, Mode, Move, TextMode, To
 from tokenmill.parser.options import Options
 from tokenmill.parser.repeat_mode import RepeatMode
+from tokenmill.parser.rules import TEXT
 from tokenmill.parser.section_mode import SectionMode, closes_calls
 from tokenmill.parser.spec import Answer, Call, Format, Region, Section, WholeCall
 from tokenmill.parser.whole_call import WholeCallMode
@@ -208,9 +209,7 @@ def _left_out(options: Options, format_: Format, answer: int) -> Live:
     """Openings of calls that are not parsed but end the reasoning all the same."""
     if options.parse != "reasoning":
         return []
-    openings = [
-        [section.open] if section.open else [call.open for call in section.calls] for section in format_.sections
-    ]
+    openings = [[each.open] if each.open else [call.open for call in each.calls] for each in format_.sections]
     return [(opening, Move(To.VERBATIM, answer)) for several in openings for opening in several]
 
 

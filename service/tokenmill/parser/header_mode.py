@@ -8,19 +8,17 @@
 import re
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from tokenmill.events import AnyEvent
 from tokenmill.parser.call_mode import HEADER_CHARS, CallMode
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.members import at_hand
-from tokenmill.parser.modes import TEXT, give_back, open_call, open_section
+from tokenmill.parser.modes import give_back, open_call, open_section
+from tokenmill.parser.rules import TEXT, Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.spec import Channels
 from tokenmill.parser.state import State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 
 @at_hand
@@ -96,7 +94,7 @@ class HeaderMode:
         self._shape = re.compile(channels.shape, re.DOTALL)
         self._routes = [(re.compile(pattern, re.DOTALL), target) for pattern, target in routes]
 
-    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         settled = self._scanner.settled(text)
         if settled < 0:  # the header ends
             return None

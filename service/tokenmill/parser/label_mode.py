@@ -1,15 +1,12 @@
 """The mode in front of reasoning in which the stream begins: the label behind the opening that the prompt ends with."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tokenmill.events import AnyEvent
 from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 
 class LabelMode:
@@ -19,7 +16,7 @@ class LabelMode:
         self._scanner = Scanner([(marker, True) for marker in label])
         self._region = region
 
-    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         return None
 
     def step(self, run: Run, buffer: str, position: int) -> int:

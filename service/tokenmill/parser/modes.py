@@ -8,7 +8,7 @@
 """
 
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from tokenmill.events import AnyEvent, Error, ErrorCode, ReasoningDelta, TextDelta
 from tokenmill.limits import KIB, RAW_CHARS
@@ -16,14 +16,9 @@ from tokenmill.parser.calls import fail
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.members import at_hand
 from tokenmill.parser.repeat_mode import came_again
+from tokenmill.parser.rules import TEXT, Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, Source, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
-
-TEXT = 0
-"""Number of the mode of visible text."""
 
 UNPARSED = 1
 """Number of the mode in which all is text: behind a limit."""
@@ -66,7 +61,7 @@ Live: TypeAlias = list[tuple[Marker, Move]]
 class Mode(Protocol):
     """One mode."""
 
-    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:
         """The events of a chunk that is content through and through; None if it must be read with care."""
 
     def step(self, run: Run, buffer: str, position: int) -> int:
@@ -90,7 +85,7 @@ class TextMode:
         self._delta = ReasoningDelta if reasoning else TextDelta
         self._delta_chars = delta_chars
 
-    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         block = state.block
         if not block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
             return self._quick_begun(state, text)
@@ -153,7 +148,7 @@ class TextMode:
 class DropMode(TextMode):
     """Text that is addressed to nobody."""
 
-    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         return None
 
     def _put(self, run: Run, text: str) -> None:
@@ -197,14 +192,14 @@ def give_back(run: Run, source: str, code: ErrorCode | None, call: OpenCall | No
     `code` is why; None if it never was a call. A `call` that was begun has ended the reasoning around it; the text of
     one that failed is a block of its own.
     """
-    options, state = run.grammar.options, run.state
+    options, state = run.rules.options, run.state
     if call is not None and call.begun:
-        state.origin = run.grammar.behind(state.origin)
+        state.origin = run.rules.behind(state.origin)
     policy = options.on_unfinished if code == "unfinished-call" else options.on_broken
     if code is not None and code != "limit" and policy == "drop":
         run.note("dropped", source)
         return
-    reasoning = run.grammar.is_reasoning(state.origin)
+    reasoning = run.rules.is_reasoning(state.origin)
     if call is None and state.rest is not None and state.rest.call is not None:
         run.put(source, reasoning=False, call=state.rest.call)
     elif call is None or code is None or reasoning:

@@ -11,19 +11,17 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tokenmill.events import AnyEvent, Error
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.calls import Verdict, begin, complete, fail
-from tokenmill.parser.modes import TEXT, UNPARSED, give_back, limit
+from tokenmill.parser.modes import UNPARSED, give_back, limit
 from tokenmill.parser.repeat_mode import came_again
+from tokenmill.parser.rules import TEXT, Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import BLOCK_PIECES, NativeCall, OpenCall, Source, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 LARGEST_INDEX = 2**31 - 1
 """Far above every cap of calls; a larger one, which no snapshot may be able to hold, is none."""
@@ -32,7 +30,7 @@ _READER = JsonArguments().compile(())
 _quick = _READER.quick
 
 
-def quick_delta(grammar: "Grammar", state: State, delta: Mapping[str, Any]) -> list[AnyEvent] | None:
+def quick_delta(rules: Rules, state: State, delta: Mapping[str, Any]) -> list[AnyEvent] | None:
     """The events of a delta that is nothing but more content of the last call; None if it must be read with care."""
     known, function = state.native, delta.get("function")
     if not known or state.held or state.mode == UNPARSED or function.__class__ is not dict:
@@ -43,11 +41,11 @@ def quick_delta(grammar: "Grammar", state: State, delta: Mapping[str, Any]) -> l
         return None
     if delta.get("id") or function.get("name"):
         return None
-    limits, source, size = grammar.limits, call.source, len(text)
+    limits, source, size = rules.limits, call.source, len(text)
     total = source.size + size
     if not 0 < size <= limits.delta_chars or total > limits.call_chars:
         return None
-    events = _quick(grammar, state, call, text)
+    events = _quick(rules, state, call, text)
     if events is not None:
         source.size = total  # as `add` does, without the cost of calling it for each delta
         pieces = source.pieces
@@ -86,7 +84,7 @@ def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
 def _refuse(run: Run, name: str, verdict: Verdict) -> None:
     """The call does not begin: there are too many, or the options take its name for text."""
     if verdict is Verdict.LIMIT:
-        limit(run, f"there are more than {run.grammar.limits.calls} calls")
+        limit(run, f"there are more than {run.rules.limits.calls} calls")
     else:
         run.out.append(Error("unknown-tool", f"no tool is named {name!r}", name=name))
 
@@ -115,8 +113,8 @@ def _find(run: Run, index: Any, wire_id: str, name: str, *, whole: bool) -> Nati
             _end(run, native)
             known.remove(native)
             break
-    if len(known) > run.grammar.limits.calls:  # calls that have no name yet count, too
-        limit(run, f"there are more than {run.grammar.limits.calls} calls")
+    if len(known) > run.rules.limits.calls:  # calls that have no name yet count, too
+        limit(run, f"there are more than {run.rules.limits.calls} calls")
         return None
     opened = NativeCall(int(index), OpenCall(Source()))  # `true` is a number here, but none that a state can hold
     opened.call.body = _READER.begin(opened.call)
@@ -134,7 +132,7 @@ def _next(known: Sequence[NativeCall], wire_id: str, name: str) -> int:
 
 
 def _read(run: Run, native: NativeCall, text: str) -> None:
-    call, limits = native.call, run.grammar.limits
+    call, limits = native.call, run.rules.limits
     room = limits.call_chars - call.source.size
     stop, verdict = _READER.step(run, call, text[:room], 0)
     call.source.add(text[:stop])

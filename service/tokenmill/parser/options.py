@@ -4,13 +4,15 @@ Read once when the message opens and pinned in its state; unknown keys and wrong
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
 import msgspec
 
 from tokenmill.errors import BadOpen
 from tokenmill.limits import DETAIL_BYTES
 from tokenmill.registry import known_names
+
+UnknownTool: TypeAlias = Literal["call", "text", "drop"]
 
 
 class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -46,7 +48,7 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """What becomes of the source of a call that can't be read, up to what closes it, after its `error`."""
     on_unfinished: Literal["text", "drop"] = "text"
     """The same for a call that the stream cuts off."""
-    unknown_tool: Literal["call", "text", "drop"] | None = None
+    unknown_tool: UnknownTool | None = None
     """What a call to a tool that is not in the list is."""
     calls_in_reasoning: Literal["honour", "ignore"] | None = None
     """Whether a call inside reasoning is one."""
@@ -100,7 +102,7 @@ class MessageOptions(TypedDict, total=False):
     markers_suffix: str
     on_broken: Literal["text", "drop"]
     on_unfinished: Literal["text", "drop"]
-    unknown_tool: Literal["call", "text", "drop"] | None
+    unknown_tool: UnknownTool | None
     calls_in_reasoning: Literal["honour", "ignore"] | None
     text_after_calls: Literal["keep", "drop"] | None
     describe_tools: bool

@@ -10,7 +10,7 @@ from tokenmill.errors import SnapshotError
 from tokenmill.events import AnyEvent, Error, Finish, Part
 from tokenmill.limits import RAW_CHARS
 from tokenmill.parser.grammar import Grammar
-from tokenmill.parser.modes import UNPARSED, TextMode, limit
+from tokenmill.parser.modes import UNPARSED, Mode, TextMode, limit
 from tokenmill.parser.native import end_native, quick_delta, read_delta
 from tokenmill.parser.reasons import CUT, finish_reason
 from tokenmill.parser.run import Run
@@ -105,9 +105,9 @@ class Parser:
         room = grammar.message_chars - self.chars
         self.chars += len(text)
         if len(text) <= room:
-            _read(run, text)
+            _read(run, grammar.modes, text)
         else:
-            _read_to(run, text, max(0, room))
+            _read_to(run, grammar.modes, text, max(0, room))
         return run.out
 
     def reasoning(self, text: str) -> list[AnyEvent]:
@@ -146,7 +146,7 @@ class Parser:
         if state.finished:
             return []
         run = Run(self.grammar, state, cut=finish_reason(reason, called=False) in CUT)
-        _settle(run)
+        _settle(run, self.grammar.modes)
         self.grammar.modes[state.mode].end(run)
         end_native(run)
         run.close_block()
@@ -162,16 +162,16 @@ class Parser:
         """A run for content beside the model's text: text that waits to become a marker does not become one."""
         run = Run(self.grammar, self.state)
         if self.state.held and isinstance(self.grammar.modes[self.state.mode], TextMode):
-            _settle(run)
+            _settle(run, self.grammar.modes)
         return run
 
     def _events(self, run: Run) -> list[AnyEvent]:
         return [] if self.state.finished else self.start() + run.out
 
 
-def _read(run: Run, text: str) -> None:
+def _read(run: Run, modes: Sequence[Mode], text: str) -> None:
     """Run the machine over what was held and `text`."""
-    state, modes = run.state, run.grammar.modes
+    state = run.state
     buffer = state.held + text
     if state.held:
         state.held, state.room = "", 0
@@ -180,17 +180,17 @@ def _read(run: Run, text: str) -> None:
         position = modes[state.mode].step(run, buffer, position)
 
 
-def _read_to(run: Run, text: str, room: int) -> None:
+def _read_to(run: Run, modes: Sequence[Mode], text: str, room: int) -> None:
     """The same for text that is longer than the message may be: behind what fits it is not parsed."""
-    _read(run, text[:room])
-    _settle(run)
+    _read(run, modes, text[:room])
+    _settle(run, modes)
     if run.state.mode != UNPARSED:
-        limit(run, f"the message is longer than {run.grammar.message_chars} characters")
-    _read(run, text[room:])
+        limit(run, f"the message is longer than {run.rules.message_chars} characters")
+    _read(run, modes, text[room:])
 
 
-def _settle(run: Run) -> None:
+def _settle(run: Run, modes: Sequence[Mode]) -> None:
     """Nothing follows what is held."""
     run.final = True
-    _read(run, "")
+    _read(run, modes, "")
     run.final = False

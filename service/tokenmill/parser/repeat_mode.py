@@ -6,15 +6,12 @@
 """
 
 import re
-from typing import TYPE_CHECKING
 
 from tokenmill.events import AnyEvent
 from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 BODY_CHARS = 16384
 """A longer body is not looked for again: it would have to be kept for that."""
@@ -53,7 +50,7 @@ class RepeatMode:
     def __init__(self, close: Marker) -> None:
         self._close = Scanner([(close, True)], leading_space=True)
 
-    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         return None
 
     def step(self, run: Run, buffer: str, position: int) -> int:

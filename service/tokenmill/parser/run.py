@@ -1,23 +1,21 @@
 """One step of a parser: the compiled grammar, the state it changes, and where events go."""
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from tokenmill.events import AnyEvent, ReasoningDelta, ReasoningEnd, ReasoningStart, TextDelta, TextEnd, TextStart
 from tokenmill.parser.natural import up_to_boundary
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.spans import Span, SpanKind
 from tokenmill.parser.state import State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 
 class Run(msgspec.Struct, gc=False):  # faster to make than other objects
     """The context of one call of the parser; lives only as long as it."""
 
-    grammar: "Grammar"
+    rules: Rules
     state: State
     out: list[AnyEvent] = []
     """Events; where the grammar is traced, with spans of source among them."""
@@ -31,15 +29,15 @@ class Run(msgspec.Struct, gc=False):  # faster to make than other objects
         if not text:
             return
         state = self.state
-        if state.complete and not reasoning and self.grammar.drops_text_after_calls:
+        if state.complete and not reasoning and self.rules.drops_text_after_calls:
             self.note("dropped", text)
             return
         if state.waiting and (reasoning or call is not UNSET):
             self.flush()
-        if self.grammar.natural_chars and not reasoning and call is UNSET:
+        if self.rules.natural_chars and not reasoning and call is UNSET:
             if state.block and state.reasoning:
                 self.close_block()
-            text, state.waiting = up_to_boundary(state.waiting, text, self.grammar.natural_chars)
+            text, state.waiting = up_to_boundary(state.waiting, text, self.rules.natural_chars)
         if text:
             self._send(text, reasoning=reasoning, call=call)
 
@@ -95,10 +93,10 @@ class Run(msgspec.Struct, gc=False):  # faster to make than other objects
 
     def pieces(self, text: str) -> list[str]:
         """`text` in deltas of at most `delta_chars` characters."""
-        most = self.grammar.limits.delta_chars
+        most = self.rules.limits.delta_chars
         return [text] if len(text) <= most else [text[at : at + most] for at in range(0, len(text), most)]
 
     def note(self, kind: SpanKind, source: str) -> None:
         """Record what became of source text that is not sent, if the grammar is traced: it changes no event."""
-        if self.grammar.traced and source:
+        if self.rules.traced and source:
             self.out.append(cast("AnyEvent", Span(kind, source, len(self.state.waiting))))

@@ -1,16 +1,12 @@
 """The mode between the calls of a section: framing, text that belongs to nothing, and what a failed call leaves."""
 
-from typing import TYPE_CHECKING
-
 from tokenmill.events import AnyEvent, ErrorCode
 from tokenmill.parser.markers import Marker, Scanner, has_only
 from tokenmill.parser.modes import FRAMING_CHARS, Live, Move, To, give_back, leave_section, open_call, open_section
 from tokenmill.parser.repeat_mode import expect_again
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import Rest, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 LIST_SIGNS = "[](){},;`\n "
 """What stands around the calls of a list or in a code block, and inside of calls, too."""
@@ -41,7 +37,7 @@ class SectionMode:
         self._again = Scanner(again) if again else None
         self._rest = Scanner(rest or ())
 
-    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         if (state.spoiled and self._again is not None) or state.rest is not None or not self._begun(text):
             return None
         state.hold(text, self._scanner.room)

@@ -23,7 +23,7 @@ import msgspec
 
 from tokenmill.parser.bodies import Body
 from tokenmill.parser.markers import Marker
-from tokenmill.parser.options import Options
+from tokenmill.parser.options import Options, UnknownTool
 
 
 class Region(msgspec.Struct, frozen=True):
@@ -185,7 +185,6 @@ class History(msgspec.Struct, frozen=True):
     notation: Notation
 
 
-UnknownTool: TypeAlias = Literal["call", "text", "drop"]
 CallsInReasoning: TypeAlias = Literal["honour", "ignore"]
 TextAfterCalls: TypeAlias = Literal["keep", "drop"]
 

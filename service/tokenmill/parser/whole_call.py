@@ -6,18 +6,16 @@
    and with a `problem`, so that nobody executes it.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tokenmill.events import AnyEvent, Error
 from tokenmill.limits import NAME_CHARS, RAW_CHARS
 from tokenmill.parser.calls import Verdict, begin, complete
-from tokenmill.parser.modes import TEXT, give_back, limit
+from tokenmill.parser.modes import give_back, limit
 from tokenmill.parser.repair import decode_json, nested_too_deep
+from tokenmill.parser.rules import TEXT, Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, Source, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 UNKNOWN = "unknown"
 """Name of the tool of an answer that names none."""
@@ -30,7 +28,7 @@ class WholeCallMode:
         self._number = number
         self._call_chars = call_chars
 
-    def quick(self, grammar: "Grammar", state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
         call = state.call
         if call is None or call.source.size + len(text) > self._call_chars:
             return None
@@ -51,13 +49,13 @@ class WholeCallMode:
         call, state.call = state.call or OpenCall(Source(), self._number), None
         state.mode = TEXT
         source = call.source.text()
-        grammar = run.grammar
+        rules = run.rules
         name, arguments, problem = UNKNOWN, dict[str, Any](), ""
         repaired = False
         try:
             value, repaired = _object(source)
-            name = _name(value) or grammar.only_tool or UNKNOWN
-            arguments = grammar.fitted(name, _arguments(value))
+            name = _name(value) or rules.only_tool or UNKNOWN
+            arguments = rules.fitted(name, _arguments(value))
         except ValueError as error:
             problem = str(error)
             run.close_block()
@@ -65,7 +63,7 @@ class WholeCallMode:
         verdict = begin(run, call, name, "", "json")
         if verdict is Verdict.LIMIT:
             state.call = call
-            limit(run, f"there are more than {grammar.limits.calls} calls")
+            limit(run, f"there are more than {rules.limits.calls} calls")
         elif verdict is Verdict.TEXT:
             give_back(run, source, None, call)
         else:

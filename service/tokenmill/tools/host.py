@@ -13,7 +13,8 @@ from tokenmill.config import Config, Tools
 from tokenmill.errors import TokenmillError
 from tokenmill.observe import TOOLS_METRICS, Numbers, exposition, setup_logs
 from tokenmill.observe.ops import ops_app
-from tokenmill.observe.telemetry import Telemetry, telemetry_of
+from tokenmill.observe.telemetry import Telemetry
+from tokenmill.observe.telemetry_setup import telemetry_of
 from tokenmill.process import EXIT_S, Deadline, bound
 from tokenmill.tools.link import Link, Links
 from tokenmill.tools.runner import Runner

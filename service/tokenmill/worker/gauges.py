@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from tokenmill.limits import MIB
 from tokenmill.observe import Numbers
 from tokenmill.worker.engine import Engine
+from tokenmill.worker.held import held
 from tokenmill.worker.lane import Phase
-from tokenmill.worker.room import held
 
 
 def read_gauges(numbers: Numbers, engine: Engine) -> None:

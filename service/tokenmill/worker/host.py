@@ -22,7 +22,7 @@ from mode import Service
 from tokenmill.config import Config
 from tokenmill.errors import FatalError
 from tokenmill.observe import Hooks, Numbers, exposition, setup_logs
-from tokenmill.observe.telemetry import telemetry_of
+from tokenmill.observe.telemetry_setup import telemetry_of
 from tokenmill.process import EXIT_S, Deadline, bound, tune_garbage_collector
 from tokenmill.session import SessionSettings
 from tokenmill.worker.service import WorkerService

@@ -8,22 +8,12 @@ grown.
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from tokenmill.errors import Unavailable
-from tokenmill.worker.connect import make_admin
 from tokenmill.worker.lane import Lane, Phase
-from tokenmill.worker.topics import output_topics, partition_counts
-
-if TYPE_CHECKING:  # the engine has a `Room`
-    from tokenmill.worker.engine import Engine
 
 log = logging.getLogger(__name__)
-
-ROUND_S = 2.0
-"""Between two looks at the outputs, while something is held."""
 
 UNLIMITED = 1 << 31
 """More partitions than a topic can have: of outputs that nobody has counted."""
@@ -64,32 +54,3 @@ class Room:
         short = {topic: count for topic, count in self._counts.items() if topic != self._tokens and count < wanted}
         which = ", ".join(f"topic {topic} has {count} partitions" for topic, count in short.items())
         return f"{which}, {self._tokens} has {wanted}: `tokenmill topics create --partitions {wanted}` adds them"
-
-
-class Holder:
-    """Lets held partitions go on."""
-
-    def __init__(self, engine: "Engine") -> None:
-        self._engine = engine
-
-    async def look(self) -> None:
-        """Ask how many partitions the outputs have, if something waits for more. It is asked again the next time."""
-        held = {tp: lane for tp, lane in self._engine.lanes.items() if lane.phase is Phase.HELD}
-        if not held:
-            return
-        config, room = self._engine.config, self._engine.room
-        try:
-            async with make_admin(config.kafka) as admin:
-                room.learn(await partition_counts(admin, [config.topics.tokens, *output_topics(config)]))
-        except Unavailable as problem:
-            log.info("whether the outputs have grown is not known now: %s", problem)
-            return
-        free = {tp: lane for tp, lane in held.items() if tp.partition < room.partitions}
-        if free:
-            log.info("the outputs have partitions %s now", [tp.partition for tp in free])
-            self._engine.ownership.let_go(free)
-
-
-def held(engine: "Engine") -> list[TopicPartition]:
-    """The partitions that are held now."""
-    return sorted(tp for tp, lane in engine.lanes.items() if lane.phase is Phase.HELD)

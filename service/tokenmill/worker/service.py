@@ -23,11 +23,12 @@ from tokenmill.worker.connect import batch_bytes, make_admin, make_consumer, mak
 from tokenmill.worker.delivery import Parts
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.gauges import read_gauges
+from tokenmill.worker.held import ROUND_S, Holder, held
 from tokenmill.worker.idle import IdleCloser
 from tokenmill.worker.idle import round_seconds as idle_rounds
 from tokenmill.worker.log_watch import ROUND_S as LOG_ROUND_S
 from tokenmill.worker.log_watch import LogWatch
-from tokenmill.worker.room import ROUND_S, Holder, Room, held
+from tokenmill.worker.room import Room
 from tokenmill.worker.sessions import SessionWriter
 from tokenmill.worker.sizes import fitting_limits
 from tokenmill.worker.topic_log import TopicLog, look, unrecognised

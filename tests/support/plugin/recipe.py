@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tokenmill.events import AnyEvent, Encoding
-from tokenmill.parser import Call, Format, Grammar, Header, Section
+from tokenmill.parser import Call, Format, Header, Rules, Section
 from tokenmill.parser.bodies import Reader
 from tokenmill.parser.body_state import OtherState
 from tokenmill.parser.calls import Verdict, send_source
@@ -29,7 +29,7 @@ class LinesReader:
     def begin(self, call: OpenCall) -> OtherState:
         return OtherState({"begin": call.source.size})
 
-    def quick(self, grammar: Grammar, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- always careful
+    def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- always careful
         return None
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:

@@ -1,17 +1,15 @@
 """What a body is: the grammar of a call's arguments, as data that compiles to a reader."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from tokenmill.events import AnyEvent, Encoding
 from tokenmill.parser.body_state import BodyState
+from tokenmill.parser.calls import Verdict
 from tokenmill.parser.markers import Marker
-
-if TYPE_CHECKING:
-    from tokenmill.parser.calls import Verdict
-    from tokenmill.parser.grammar import Grammar
-    from tokenmill.parser.run import Run
-    from tokenmill.parser.state import OpenCall, State
+from tokenmill.parser.rules import Rules
+from tokenmill.parser.run import Run
+from tokenmill.parser.state import OpenCall, State
 
 
 class Reader(Protocol):
@@ -19,23 +17,23 @@ class Reader(Protocol):
 
     encoding: Encoding
 
-    def begin(self, call: "OpenCall") -> BodyState:
+    def begin(self, call: OpenCall) -> BodyState:
         """The state in front of the body's first character."""
 
-    def quick(self, grammar: "Grammar", parser: "State", call: "OpenCall", text: str) -> list[AnyEvent] | None:
+    def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         """The events of a chunk that is content through and through; None if it must be read with care.
 
         What it does not read although it answers is put into the `held` of `parser`. The caller adds the rest to the
         source.
         """
 
-    def step(self, run: "Run", call: "OpenCall", buffer: str, position: int) -> "tuple[int, Verdict]":
+    def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         """Read on from `position`: the position read to, and what it means for the call.
 
         What is not read although the call goes on is held back: it can still become a marker.
         """
 
-    def result(self, run: "Run", call: "OpenCall") -> tuple[dict[str, Any], bool]:
+    def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         """The arguments of a complete call and whether they were repaired. Raises `ValueError` with what is wrong."""
 
 

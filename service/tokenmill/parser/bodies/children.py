@@ -12,7 +12,6 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,10 +22,8 @@ from tokenmill.parser.bodies.params import Params, ParamsReader
 from tokenmill.parser.bodies.trim import Trim
 from tokenmill.parser.body_state import ChildrenState, ParamsState
 from tokenmill.parser.markers import INNER_SPACE, Finder, Hit, Marker, marker
-
-if TYPE_CHECKING:
-    from tokenmill.parser.run import Run
-    from tokenmill.parser.state import OpenCall
+from tokenmill.parser.run import Run
+from tokenmill.parser.state import OpenCall
 
 NAME = rf"[A-Za-z_]\w{{0,{NAME_CHARS - 1}}}"
 """Name of a tag."""
@@ -49,14 +46,14 @@ class Children(msgspec.Struct, frozen=True):
 
 
 class _ChildrenReader(ParamsReader):
-    def begin(self, call: "OpenCall") -> ChildrenState:
+    def begin(self, call: OpenCall) -> ChildrenState:
         return ChildrenState(begin=call.source.size, tool=call.name)
 
-    def _scanner(self, call: "OpenCall", state: ParamsState) -> Finder[Edge]:  # noqa: ARG002 -- others ask the call
+    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[Edge]:  # noqa: ARG002 -- others ask the call
         assert isinstance(state, ChildrenState)
         return _InValue(state) if state.value >= 0 else _Between(state)
 
-    def _follow(self, run: "Run", call: "OpenCall", state: ParamsState, edge: Edge, source: str, begin: int) -> bool:
+    def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: Edge, source: str, begin: int) -> bool:
         assert isinstance(state, ChildrenState)
         if edge is Edge.FAULT:
             return False

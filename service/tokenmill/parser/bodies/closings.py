@@ -15,17 +15,15 @@ import re
 from collections.abc import Sequence
 from enum import IntEnum
 from html import unescape
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.escapes import Escapes
 from tokenmill.parser.body_state import ParamsState
 from tokenmill.parser.markers import OVER, SPACE_CHARS, Hit, Marker, Scanner, before, following, marker, spelled
 from tokenmill.parser.members import at_hand
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.state import OpenCall
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 TAG_CHARS = 2 * NAME_CHARS
 """A tag before it stops being one: a key, a type, and words around them."""
@@ -153,7 +151,7 @@ class Closings:
         return self._scanners[call.bare]
 
     def judged(
-        self, grammar: "Grammar", call: OpenCall, state: ParamsState, hit: Hit[Edge], buffer: str, *, final: bool
+        self, rules: Rules, call: OpenCall, state: ParamsState, hit: Hit[Edge], buffer: str, *, final: bool
     ) -> Hit[Edge]:
         """What a marker found in an open value means there, or that it must wait."""
         before = buffer[hit.start - 1] if hit.start else call.source.last
@@ -164,12 +162,12 @@ class Closings:
             sure = regular and not state.calls and not state.within
             if not (sure or tag or final) and len(buffer) - hit.end < _AHEAD_CHARS:
                 return Hit(hit.start, -1, None)  # which parameter it is counts
-            meaning = Edge.CLOSE if sure else self._to_next(grammar, call, state, tag, regular=regular)
+            meaning = Edge.CLOSE if sure else self._to_next(rules, call, state, tag, regular=regular)
         elif edge is Edge.TO_END and regular and not state.calls:
             meaning = Edge.CLOSE
         elif edge is Edge.LOOSE_OPEN:
             tag = self._next.match(buffer, hit.start)
-            meaning = self._to_parameter(grammar, call, state, tag, regular=regular)
+            meaning = self._to_parameter(rules, call, state, tag, regular=regular)
         elif edge is Edge.LOOSE_CALL or edge is Edge.LOOSE_RAW:
             meaning = Edge.CONTENT
             state.led = edge is Edge.LOOSE_CALL
@@ -184,11 +182,11 @@ class Closings:
         return Hit(hit.start, hit.end, meaning)
 
     def _to_next(
-        self, grammar: "Grammar", call: OpenCall, state: ParamsState, tag: re.Match[str] | None, *, regular: bool
+        self, rules: Rules, call: OpenCall, state: ParamsState, tag: re.Match[str] | None, *, regular: bool
     ) -> Edge:
         """A closing behind which a parameter begins, where it may be content."""
         if not state.calls:
-            known = self._is_next(grammar, call, state, tag)
+            known = self._is_next(rules, call, state, tag)
             if known:
                 state.forgot = state.forgot or not regular
                 return Edge.CLOSE
@@ -198,7 +196,7 @@ class Closings:
         return Edge.CONTENT
 
     def _to_parameter(
-        self, grammar: "Grammar", call: OpenCall, state: ParamsState, tag: re.Match[str] | None, *, regular: bool
+        self, rules: Rules, call: OpenCall, state: ParamsState, tag: re.Match[str] | None, *, regular: bool
     ) -> Edge:
         """A parameter's tag without a closing in front of it."""
         led, state.led = state.led, False
@@ -208,7 +206,7 @@ class Closings:
         if led or state.calls:
             state.calls += led
         elif self._forgets != "never":
-            known = self._is_next(grammar, call, state, tag)
+            known = self._is_next(rules, call, state, tag)
             if self._forgets != "unknown" and (known or (known is None and self._forgets == "always")):
                 state.forgot = True
                 return Edge.OPEN
@@ -217,11 +215,9 @@ class Closings:
         state.quoted = True
         return Edge.CONTENT
 
-    def _is_next(
-        self, grammar: "Grammar", call: OpenCall, state: ParamsState, tag: re.Match[str] | None
-    ) -> bool | None:
+    def _is_next(self, rules: Rules, call: OpenCall, state: ParamsState, tag: re.Match[str] | None) -> bool | None:
         """Whether a tag names a parameter that the tool has and that was not given; None if nothing is known of it."""
-        own = grammar.parameters(call.name)
+        own = rules.parameters(call.name)
         found = self._key.fullmatch(tag["tag"]) if tag else None
         if not own or found is None:
             return None

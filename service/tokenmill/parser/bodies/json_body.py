@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -19,12 +19,9 @@ from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.calls import Verdict, begin, grow, wants
 from tokenmill.parser.markers import Marker, Scanner, has_only
 from tokenmill.parser.repair import decode_json, decode_string
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
-
 
 _JSON = "[]{},: \n"
 """Signs that JSON has, too: a marker of nothing else can't end it."""
@@ -76,13 +73,13 @@ class JsonReader:
     def begin(self, call: OpenCall) -> JsonState:  # noqa: ARG002 # other bodies note where they begin
         return JsonState()
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: JsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         if state.capture:
-            return self._quick_captured(grammar, call, state, text)
+            return self._quick_captured(rules, call, state, text)
         quote = state.quote
         if not quote or quote in text or text[-1] == "\\" or state.escaped or (quote == "\n" and "\r" in text):
-            scan = self._watching if grammar.watches_arguments else self._shallow
+            scan = self._watching if rules.watches_arguments else self._shallow
             if not scan.stays(state, text):
                 return self._quick_end(parser, state, text)
         return [ToolInputDelta(call.id, text)] if state.sending else []
@@ -91,12 +88,12 @@ class JsonReader:
         """The events of a chunk that is more than content; None if it must be read with care."""
         return None
 
-    def _quick_captured(self, grammar: "Grammar", call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
+    def _quick_captured(self, rules: Rules, call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
         """The events of more of a string that is wanted: of a key or a name, or one that is decoded while it grows."""
-        growing, limits = call.growing, grammar.limits
+        growing, limits = call.growing, rules.limits
         if growing is None and not (state.stringy and state.end < 0):
             return self._quick_word(call, state, text)
-        if (growing and grammar.options.min_delta_chars) or len(state.tail) + len(text) > limits.delta_chars:
+        if (growing and rules.options.min_delta_chars) or len(state.tail) + len(text) > limits.delta_chars:
             return None
         if (state.quote in text or "\\" in text or state.escaped) and not self._watching.stays(state, text):
             return None
@@ -122,7 +119,7 @@ class JsonReader:
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         reading = Reading.of(run, call, buffer, position)
-        scan = self._watching if run.grammar.watches_arguments else self._shallow
+        scan = self._watching if run.rules.watches_arguments else self._shallow
         passed = -1
         while True:
             position, token = scan.step(reading.state, buffer, position, passed)
@@ -203,7 +200,7 @@ class JsonReader:
     def _is_text(self, reading: Reading) -> bool:
         """Whether a string will be one in the arguments, too."""
         typed = self._keys is not None and self._keys.typed
-        return not typed or reading.run.grammar.allows_text(reading.call.name, reading.state.argument)
+        return not typed or reading.run.rules.allows_text(reading.call.name, reading.state.argument)
 
     def _end(self, reading: Reading, position: int) -> Verdict:
         """A value of the call object ended."""
@@ -251,7 +248,7 @@ class JsonReader:
             raise ValueError("the call has no arguments")
         read = as_arguments(arguments)
         if self._keys.typed:
-            read, changed = run.grammar.coerced(call.name, read)
+            read, changed = run.rules.coerced(call.name, read)
             repaired = repaired or changed
         return read, repaired
 

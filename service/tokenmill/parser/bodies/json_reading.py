@@ -78,7 +78,7 @@ class Reading(msgspec.Struct, gc=False):  # faster to make than other objects
         self.state.begin = self.base + position
         self.state.stringy = self.state.capture = stringy
         self.state.text = ""
-        self.state.sending = self.call.begun and not self.call.dropped and self.run.grammar.streams_input
+        self.state.sending = self.call.begun and not self.call.dropped and self.run.rules.streams_input
         self.region = position
 
     def end_arguments(self, position: int) -> None:

@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -20,11 +20,9 @@ from tokenmill.parser.calls import Verdict, begin, send_source
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.options import Options
 from tokenmill.parser.repair import decode_json
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 HEAD_CHARS = 4 * NAME_CHARS
 """The beginning of a text in which its name is looked for."""
@@ -55,12 +53,12 @@ class _JsonToolReader:
     def begin(self, call: OpenCall) -> WholeJsonState:  # noqa: ARG002 -- other bodies note where they begin
         return WholeJsonState(JsonState())
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
+    def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
         state: WholeJsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         json = state.json
         if not (call.begun or state.searched) or not self._scan.stays(json, text):
             return None
-        return [ToolInputDelta(call.id, text)] if call.begun and grammar.streams_input and not call.dropped else []
+        return [ToolInputDelta(call.id, text)] if call.begun and rules.streams_input and not call.dropped else []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
@@ -82,7 +80,7 @@ class _JsonToolReader:
 
     def _name(self, run: Run, call: OpenCall, state: WholeJsonState, text: str, *, whole: bool) -> tuple[Verdict, int]:
         """Look for the name in what there is; with it comes the offset in the source up to which it was looked for."""
-        profile, name, end = profile_of(run.grammar.options), "", call.source.size + len(text)
+        profile, name, end = profile_of(run.rules.options), "", call.source.size + len(text)
         if not state.searched:
             state.head += text[: HEAD_CHARS - len(state.head)]
             found = profile.head.match(state.head)
@@ -101,7 +99,7 @@ class _JsonToolReader:
         return begin(run, call, name, "", self.encoding, attributes={"type": "tool_call"}), end
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
-        (name, arguments), repaired = _call(profile_of(run.grammar.options), call.source.text())
+        (name, arguments), repaired = _call(profile_of(run.rules.options), call.source.text())
         if name != call.name:
             raise ValueError(f"the call names {call.name!r:.100}, then {name!r:.100}")
         return object_of(arguments), repaired

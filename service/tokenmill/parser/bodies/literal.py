@@ -11,7 +11,7 @@
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -25,11 +25,9 @@ from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import is_text
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.members import at_hand
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 _OPENERS = {"}": "{", "]": "["}
 
@@ -77,28 +75,28 @@ class _LiteralReader:
     def begin(self, call: OpenCall) -> LiteralState:
         return LiteralState(begin=call.source.size)
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: LiteralState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         if not state.quoted or state.naming:
-            return self._quick_structure(grammar, parser, call, state, text)
-        if state.growth and (state.growth == Growth.UNDECIDED or grammar.options.min_delta_chars):
+            return self._quick_structure(rules, parser, call, state, text)
+        if state.growth and (state.growth == Growth.UNDECIDED or rules.options.min_delta_chars):
             return None
         if self._first in text and (settled := self._settled(text)) < len(text):
             if settled < 0:
-                return None if state.growth else self._quick_structure(grammar, parser, call, state, text)
+                return None if state.growth else self._quick_structure(rules, parser, call, state, text)
             text, parser.held = text[:settled], text[settled:]
-        events = _passed(grammar, call, text)
+        events = _passed(rules, call, text)
         if state.growth and text:
             events.append(ArgumentDelta(call.id, state.key, text))
         return events
 
     def _quick_structure(
-        self, grammar: "Grammar", parser: State, call: OpenCall, state: LiteralState, text: str
+        self, rules: Rules, parser: State, call: OpenCall, state: LiteralState, text: str
     ) -> list[AnyEvent] | None:
         """The same for a chunk with keys, brackets or the ends of strings in it."""
         if state.quoted or state.naming or not self._scan.passes(text, state.stack):
             inside = follow(self._scan, text, state.stack, quoted=state.quoted, naming=state.naming)
-            if inside is None or (inside.strings and grammar.watches_arguments):
+            if inside is None or (inside.strings and rules.watches_arguments):
                 return None
             if state.naming and len(state.key) + len(text) > NAME_CHARS:
                 return None
@@ -107,7 +105,7 @@ class _LiteralReader:
             state.key = key if state.naming else key.strip()
             if read < len(text):
                 text, parser.held = text[:read], text[read:]
-        return _passed(grammar, call, text)
+        return _passed(rules, call, text)
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
@@ -171,7 +169,7 @@ class _LiteralReader:
             if self._scan.loose and len(state.stack) == 1 and not state.naming:
                 state.naming, state.key = True, ""
         elif len(state.stack) == 1 and not state.naming and wants(run, call, state.key):
-            state.growth = self._growth(run.grammar.types(call.name, state.key) or self._untyped)
+            state.growth = self._growth(run.rules.types(call.name, state.key) or self._untyped)
             if state.growth == Growth.YES:
                 grow(run, call, state.key, "")
 
@@ -190,7 +188,7 @@ class _LiteralReader:
         state = call.body
         assert isinstance(state, LiteralState)
         region = call.source.text()[state.begin : state.end]
-        return read_arguments(region, self._syntax, run.grammar.shape(call.name), self._untyped), False
+        return read_arguments(region, self._syntax, run.rules.shape(call.name), self._untyped), False
 
 
 def _is_key(stop: Marker) -> bool:
@@ -198,11 +196,11 @@ def _is_key(stop: Marker) -> bool:
     return any(spelling.endswith(":") for spelling in stop.spellings)
 
 
-def _passed(grammar: "Grammar", call: OpenCall, text: str) -> list[AnyEvent]:
+def _passed(rules: Rules, call: OpenCall, text: str) -> list[AnyEvent]:
     """What is sent of a chunk of source."""
     if not text:
         return []
-    return [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
+    return [ToolInputDelta(call.id, text)] if rules.streams_input and not call.dropped else []
 
 
 def _grow(run: Run, call: OpenCall, state: LiteralState, text: str) -> None:

@@ -15,7 +15,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -29,11 +29,9 @@ from tokenmill.parser.body_state import ChildrenState, ParamsState
 from tokenmill.parser.coerce import is_text
 from tokenmill.parser.markers import Finder, Hit, Marker, marker
 from tokenmill.parser.markup import ATTRIBUTES, ENTITY, NAME, gathered, read_markup, unescaped, unescaped_markup
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 TAG_CHARS = 4 * NAME_CHARS
 """A tag before it is none: a name and a few attributes."""
@@ -78,8 +76,8 @@ class _MarkupReader(ParamsReader):
         assert isinstance(state, ChildrenState)
         return _InValue(state) if state.value >= 0 else _Between(state)
 
-    def _takes(self, grammar: "Grammar", tool: str, key: str) -> bool:
-        return _is_raw(grammar, tool, key)
+    def _takes(self, rules: Rules, tool: str, key: str) -> bool:
+        return _is_raw(rules, tool, key)
 
     def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: Edge, source: str, begin: int) -> bool:
         assert isinstance(state, ChildrenState)
@@ -97,7 +95,7 @@ class _MarkupReader(ParamsReader):
         assert tag is not None  # it was found as one
         if edge is Edge.CLOSE:
             if state.value < 0:
-                return state.blank and not state.quoted and not _may_be_text(run.grammar, call.name, tag["closed"])
+                return state.blank and not state.quoted and not _may_be_text(run.rules, call.name, tag["closed"])
             self._close(run, call, state, begin)
             return True
         state.tag, state.inner, state.outer, state.blank = tag["opened"], 0, 0, True
@@ -111,22 +109,22 @@ class _MarkupReader(ParamsReader):
         assert isinstance(state, ChildrenState)
         source, repaired = call.source.text(), False
         if state.values:
-            arguments = _arguments(run.grammar, call.name, state, source)
+            arguments = _arguments(run.rules, call.name, state, source)
         else:
             text = _COMMENT.sub("", source[state.begin : state.end] if state.end >= 0 else "").strip()
             if text and not text.startswith("{"):
                 raise ValueError("there is text where the arguments should be")
             arguments, repaired = read_object(text)
-        return run.grammar.fitted(call.name, arguments), repaired
+        return run.rules.fitted(call.name, arguments), repaired
 
 
-def _arguments(grammar: "Grammar", tool: str, state: ChildrenState, source: str) -> dict[str, Any]:
+def _arguments(rules: Rules, tool: str, state: ChildrenState, source: str) -> dict[str, Any]:
     """The values of the parameters by name. Raises `ValueError` if one that is text is repeated."""
     values: list[tuple[str, Any]] = []
     texts: set[str] = set()
     for key, _, begin, end in state.values:
         raw = source[begin:end]
-        if not _is_raw(grammar, tool, key):
+        if not _is_raw(rules, tool, key):
             values.append((key, read_markup(raw)))
             continue
         if key in texts:
@@ -136,15 +134,15 @@ def _arguments(grammar: "Grammar", tool: str, state: ChildrenState, source: str)
     return gathered(values)
 
 
-def _is_raw(grammar: "Grammar", tool: str, key: str) -> bool:
+def _is_raw(rules: Rules, tool: str, key: str) -> bool:
     """Whether the schema has nothing but text for a parameter."""
-    types = grammar.types(tool, key)
+    types = rules.types(tool, key)
     return bool(types) and is_text(types) is not False
 
 
-def _may_be_text(grammar: "Grammar", tool: str, key: str) -> bool:
+def _may_be_text(rules: Rules, tool: str, key: str) -> bool:
     """Whether the schema leaves text possible for a parameter."""
-    types = grammar.types(tool, key)
+    types = rules.types(tool, key)
     return not types or "string" in types
 
 

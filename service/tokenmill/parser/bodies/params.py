@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from enum import IntEnum
 from html import unescape
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -26,11 +26,9 @@ from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import is_text, read_typed
 from tokenmill.parser.markers import Finder, Hit, Marker, Scanner, before, marker
 from tokenmill.parser.members import at_hand
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 Untyped: TypeAlias = Literal["text", "json"]
 """What a value is of which nothing says the type: its text, or the JSON that it is, if it is any."""
@@ -114,9 +112,9 @@ class ParamsReader:
     def begin(self, call: OpenCall) -> ParamsState:
         return ParamsState(begin=call.source.size)
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: ParamsState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        if state.growth and not _grows_quickly(grammar, state, text):
+        if state.growth and not _grows_quickly(rules, state, text):
             return None
         if state.value < 0 or state.raw or self._first in text:  # else nothing in it can be a marker
             scanner = self._scanner(call, state)
@@ -132,7 +130,7 @@ class ParamsReader:
             if not text:
                 return []
         events: list[AnyEvent] = []
-        if grammar.streams_input and not call.dropped:
+        if rules.streams_input and not call.dropped:
             events = [ToolInputDelta(call.id, text)]
         if state.growth and (grown := self._certain(state, state.tail + text)):
             events.append(ArgumentDelta(call.id, state.key, grown))
@@ -174,7 +172,7 @@ class ParamsReader:
         hit = self._scanner(call, state).find(buffer, position, final=run.final)
         if hit is None or hit.value is None or hit.value <= Edge.CONTENT:
             return hit
-        return self._closings.judged(run.grammar, call, state, hit, buffer, final=run.final)
+        return self._closings.judged(run.rules, call, state, hit, buffer, final=run.final)
 
     def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[Edge]:
         """What is live where the body stands."""
@@ -222,20 +220,20 @@ class ParamsReader:
         state.value, state.led, state.calls, state.within = begin, False, 0, 0
         state.repeats = state.repeats or state.key in state.given
         state.given[state.key] = True
-        if wants(run, call, state.key) and self._takes(run.grammar, call.name, state.key):
-            text = is_text(self._types(run.grammar, call, state.key, state.wire_type))
+        if wants(run, call, state.key) and self._takes(run.rules, call.name, state.key):
+            text = is_text(self._types(run.rules, call, state.key, state.wire_type))
             state.growth = Growth.YES if text else Growth.NO if text is False else Growth.UNDECIDED
             state.fresh = self._layout.most
         return True
 
-    def _takes(self, grammar: "Grammar", tool: str, key: str) -> bool:
+    def _takes(self, rules: Rules, tool: str, key: str) -> bool:
         """Whether a parameter is certain to be among the arguments."""
-        own = grammar.parameters(tool) if self._params.declared else None
-        return bool(key) and not may_wrap(grammar, tool, key) and (not own or key in own)
+        own = rules.parameters(tool) if self._params.declared else None
+        return bool(key) and not may_wrap(rules, tool, key) and (not own or key in own)
 
-    def _types(self, grammar: "Grammar", call: OpenCall, key: str, wire_type: str) -> frozenset[str]:
+    def _types(self, rules: Rules, call: OpenCall, key: str, wire_type: str) -> frozenset[str]:
         """The JSON types that a value may have: by the schema, else by its tag, else by the format."""
-        return grammar.types(call.name, key) or self._wire_types.get(wire_type, self._untyped)
+        return rules.types(call.name, key) or self._wire_types.get(wire_type, self._untyped)
 
     def _certain(self, state: ParamsState, text: str) -> str:
         """What of a value's text can't be layout at its end; the rest waits in `tail`."""
@@ -276,21 +274,21 @@ class ParamsReader:
             raise ValueError("there is no telling where its values end")
         if not state.values:
             arguments, repaired = read_object(source[state.begin : state.end] if state.end >= 0 else "")
-            return fitting(run.grammar, call.name, arguments) if self._params.declared else arguments, repaired
+            return fitting(run.rules, call.name, arguments) if self._params.declared else arguments, repaired
         read = {
             key: read_typed(
-                self._decode(self._layout.whole(source[begin:end])), self._types(run.grammar, call, key, wire_type)
+                self._decode(self._layout.whole(source[begin:end])), self._types(run.rules, call, key, wire_type)
             )
             for key, wire_type, begin, end in state.values
         }
-        arguments, repaired = unwrapped(run.grammar, call.name, {key: value for key, (value, _) in read.items()})
+        arguments, repaired = unwrapped(run.rules, call.name, {key: value for key, (value, _) in read.items()})
         if self._params.declared:
-            arguments = fitting(run.grammar, call.name, arguments, len(state.values) - len(read))
+            arguments = fitting(run.rules, call.name, arguments, len(state.values) - len(read))
         return arguments, repaired or any(repaired for _, repaired in read.values())
 
 
-def _grows_quickly(grammar: "Grammar", state: ParamsState, text: str) -> bool:
+def _grows_quickly(rules: Rules, state: ParamsState, text: str) -> bool:
     """Whether more of a growing value is sent as it stands: it is certain to be text, and its beginning is behind."""
-    if state.growth == Growth.UNDECIDED or state.fresh or grammar.options.min_delta_chars:
+    if state.growth == Growth.UNDECIDED or state.fresh or rules.options.min_delta_chars:
         return False
-    return len(state.tail) + len(text) <= grammar.limits.delta_chars
+    return len(state.tail) + len(text) <= rules.limits.delta_chars

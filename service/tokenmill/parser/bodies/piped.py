@@ -11,7 +11,7 @@
 
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,11 +24,9 @@ from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.markers import LEADING_SPACE, Marker, Scanner, literal, marker
 from tokenmill.parser.markup import unescaped
 from tokenmill.parser.members import at_hand
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 _Step = Callable[[Run, OpenCall, TagState, str, int, int], tuple[int, bool]]
 """Reads on in one phase: the position read to, and whether another phase goes on from there."""
@@ -128,10 +126,8 @@ class _PipedReader:
     def begin(self, run: Run, call: OpenCall, state: TagState, offset: int) -> None:
         """Nothing is known yet."""
 
-    def quick(
-        self, grammar: "Grammar", parser: State, call: OpenCall, state: TagState, text: str
-    ) -> list[AnyEvent] | None:
-        if state.phase not in (Phase.TEXT, Phase.GUARDED) or (state.growing and grammar.options.min_delta_chars):
+    def quick(self, rules: Rules, parser: State, call: OpenCall, state: TagState, text: str) -> list[AnyEvent] | None:
+        if state.phase not in (Phase.TEXT, Phase.GUARDED) or (state.growing and rules.options.min_delta_chars):
             return None
         guarded = state.phase == Phase.GUARDED
         ends = (self._last if guarded else self._closed[self._argument])[state.style]
@@ -139,7 +135,7 @@ class _PipedReader:
         if settled < 0 or (guarded and state.growing and text[:settled][-1:].isspace()):
             return None
         text, parser.held = text[:settled], text[settled:]
-        sends = text and grammar.streams_input and not call.dropped
+        sends = text and rules.streams_input and not call.dropped
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
         if state.growing and text:
             events.append(ArgumentDelta(call.id, self._argument, text))

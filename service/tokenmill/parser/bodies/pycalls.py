@@ -8,7 +8,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -22,11 +22,9 @@ from tokenmill.parser.bodies.python_values import read_value
 from tokenmill.parser.body_state import PythonState
 from tokenmill.parser.calls import Verdict, begin, end_growth, grow, send_source, wants
 from tokenmill.parser.markers import Marker, Scanner, has_only
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 _NAME = re.compile(rf"[\w.\-]{{0,{NAME_CHARS + 1}}}+")
 _KEY = re.compile(rf"\w{{0,{NAME_CHARS + 1}}}+")
@@ -67,13 +65,13 @@ class _PythonReader:
     def begin(self, call: OpenCall) -> PythonState:  # noqa: ARG002 # other bodies note where they begin
         return PythonState()
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: PythonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
         quote = state.quote
         if not call.begun or not (quote or state.stack):
             return None
         if state.growing:
-            limit, waiting = grammar.limits.delta_chars, grammar.options.min_delta_chars
+            limit, waiting = rules.limits.delta_chars, rules.options.min_delta_chars
             if waiting or len(state.tail) + len(text) > limit:
                 return None
         if quote[0] in text or "\\" in text or state.escaped if quote else self.signs.search(text):
@@ -84,7 +82,7 @@ class _PythonReader:
                 text, parser.held = text[:read], text[read:]
                 if not text:
                     return []
-        sent = grammar.streams_input and not call.dropped
+        sent = rules.streams_input and not call.dropped
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sent else []
         if state.growing and (grown := _certain(state, text) if state.tail or "\\" in text else text):
             events.append(ArgumentDelta(call.id, state.key, grown))

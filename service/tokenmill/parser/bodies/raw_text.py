@@ -1,15 +1,13 @@
 """Text as it stands up to a closing marker: the content of a call that has one long argument and nothing else."""
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from tokenmill.events import AnyEvent, ArgumentDelta, ToolInputDelta
 from tokenmill.parser.calls import Verdict, grow, send_source, wants
 from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 
 class Content(Protocol):
@@ -32,16 +30,16 @@ class RawText:
         state.growing = bool(argument) and wants(run, call, argument)
 
     def quick(
-        self, grammar: "Grammar", parser: State, call: OpenCall, state: Content, text: str, argument: str
+        self, rules: Rules, parser: State, call: OpenCall, state: Content, text: str, argument: str
     ) -> list[AnyEvent] | None:
         """The events of a chunk that does not close the content; None if it must be read with care."""
-        if state.growing and grammar.options.min_delta_chars:
+        if state.growing and rules.options.min_delta_chars:
             return None
         if self._close.first in text and (settled := self._close.settled(text)) < len(text):
             if settled < 0:
                 return None
             parser.held, text = text[settled:], text[:settled]
-        sends = text and call.begun and grammar.streams_input and not call.dropped
+        sends = text and call.begun and rules.streams_input and not call.dropped
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
         if state.growing and text:
             events.append(ArgumentDelta(call.id, argument, text))

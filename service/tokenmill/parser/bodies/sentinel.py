@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -23,11 +23,9 @@ from tokenmill.parser.body_state import JsonState, SegmentState
 from tokenmill.parser.calls import Verdict, begin, send_source
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.repair import decode_json
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 HEADER_CHARS = 64 * 1024
 """A header before it stops being one: it may hold a tool's arguments, but no files."""
@@ -66,9 +64,9 @@ class _SentinelReader:
     def begin(self, call: OpenCall) -> SegmentState:  # noqa: ARG002 -- other bodies note where they begin
         return SegmentState(JsonState())
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: SegmentState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        return self._text.quick(grammar, parser, call, state, text, self._argument(state)) if state.begin >= 0 else None
+        return self._text.quick(rules, parser, call, state, text, self._argument(state)) if state.begin >= 0 else None
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
@@ -126,7 +124,7 @@ class _SentinelReader:
         kind = header["type"]
         if kind == BLOCK:
             return Verdict.BLOCK
-        name = header.get("tool_name", "") if kind == ANY_TOOL else run.grammar.options.segment_tools.get(kind, kind)
+        name = header.get("tool_name", "") if kind == ANY_TOOL else run.rules.options.segment_tools.get(kind, kind)
         if not isinstance(name, str) or len(name) > NAME_CHARS:
             return Verdict.TEXT
         return self._begin(run, call, state, name) if name else Verdict.MORE

@@ -10,7 +10,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from html import unescape
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -21,11 +21,9 @@ from tokenmill.parser.bodies.raw_text import RawText, content_of
 from tokenmill.parser.body_state import TagState
 from tokenmill.parser.calls import Verdict, begin
 from tokenmill.parser.markers import Marker
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 TAG_CHARS = 4 * NAME_CHARS
 """A tag before it stops being one: a name, and a path in a deep tree."""
@@ -49,9 +47,7 @@ class ContentReader(Protocol):
     def begin(self, run: Run, call: OpenCall, state: TagState, offset: int) -> None:
         """The content begins at this offset of the source."""
 
-    def quick(
-        self, grammar: "Grammar", parser: State, call: OpenCall, state: TagState, text: str
-    ) -> list[AnyEvent] | None:
+    def quick(self, rules: Rules, parser: State, call: OpenCall, state: TagState, text: str) -> list[AnyEvent] | None:
         """As a body does."""
 
     def step(
@@ -112,9 +108,9 @@ class _TaggedReader:
     def begin(self, call: OpenCall) -> TagState:  # noqa: ARG002 -- other bodies note where they begin
         return TagState()
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: TagState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        return self._quick[state.kind](grammar, parser, call, state, text)
+        return self._quick[state.kind](rules, parser, call, state, text)
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
@@ -146,7 +142,7 @@ class _TaggedReader:
             if not name or len(name) > NAME_CHARS:
                 return Verdict.TEXT
             kind, told = name.lower() if name.lower() in self._readers else ANY_TOOL, {"tool_name": name}
-        tool = name if kind == ANY_TOOL else run.grammar.options.segment_tools.get(kind, kind)
+        tool = name if kind == ANY_TOOL else run.rules.options.segment_tools.get(kind, kind)
         verdict = begin(run, call, tool, "", self._readers[kind].encoding, attributes={"type": kind, **told})
         if verdict is Verdict.MORE:
             state.kind, state.path = kind, told.get("path", "")
@@ -158,7 +154,7 @@ class _TaggedReader:
         return self._readers[state.kind].arguments(run, call, state)
 
 
-def _in_tag(_grammar: "Grammar", _parser: State, _call: OpenCall, _state: TagState, _text: str) -> None:
+def _in_tag(_rules: Rules, _parser: State, _call: OpenCall, _state: TagState, _text: str) -> None:
     """The tag is still open: there is no content yet."""
 
 
@@ -173,10 +169,8 @@ class _RawReader:
     def begin(self, run: Run, call: OpenCall, state: TagState, offset: int) -> None:
         self._text.begin(run, call, state, offset, self._argument)
 
-    def quick(
-        self, grammar: "Grammar", parser: State, call: OpenCall, state: TagState, text: str
-    ) -> list[AnyEvent] | None:
-        return self._text.quick(grammar, parser, call, state, text, self._argument)
+    def quick(self, rules: Rules, parser: State, call: OpenCall, state: TagState, text: str) -> list[AnyEvent] | None:
+        return self._text.quick(rules, parser, call, state, text, self._argument)
 
     def step(
         self, run: Run, call: OpenCall, state: TagState, buffer: str, position: int, base: int

@@ -138,28 +138,28 @@ class _TaggedReader(JsonReader):
             entries, repaired = _entries(call, call.source.text() + read)
         except ValueError:
             return Verdict.DONE  # the result will say why not
-        grammar = run.grammar
-        if grammar.unknown_tool == "text" and not all(grammar.knows(name) for name, _ in entries):
+        rules = run.rules
+        if rules.unknown_tool == "text" and not all(rules.knows(name) for name, _ in entries):
             call.name = entries[0][0]
             return Verdict.TEXT
-        if run.state.calls + len(entries) > grammar.limits.calls:
+        if run.state.calls + len(entries) > rules.limits.calls:
             return Verdict.LIMIT
         for name, arguments in entries[:-1]:
             sibling = OpenCall(Source())
             begin(run, sibling, name, "", self.encoding)
-            complete(run, sibling, grammar.fitted(name, arguments), repaired=repaired)
+            complete(run, sibling, rules.fitted(name, arguments), repaired=repaired)
         verdict = begin(run, call, entries[-1][0], "", self.encoding)
         return Verdict.DONE if verdict is Verdict.MORE else verdict
 
     def _is_text(self, reading: Reading) -> bool:
-        return keeps_text(reading.run.grammar.shape(reading.call.name), reading.state.argument)
+        return keeps_text(reading.run.rules.shape(reading.call.name), reading.state.argument)
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         entries, repaired = _entries(call, call.source.text())
         name, arguments = entries[-1]
         if name != call.name:
             raise ValueError("the call names two tools")
-        fitted = run.grammar.fitted(name, arguments)
+        fitted = run.rules.fitted(name, arguments)
         return fitted, repaired or fitted != arguments
 
 
@@ -178,7 +178,7 @@ def _cut(run: Run, call: OpenCall, read: str) -> Verdict:
     state = call.body
     assert isinstance(state, TaggedJsonState)
     complete = state.whole >= 0 and not (call.source.text() + read)[state.whole :].strip()
-    return Verdict.DONE if complete and call.begun and run.grammar.declares(call.name) else Verdict.FAILED
+    return Verdict.DONE if complete and call.begun and run.rules.declares(call.name) else Verdict.FAILED
 
 
 def _quoted(state: JsonState, buffer: str, position: int) -> int:

@@ -11,7 +11,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -23,11 +23,9 @@ from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.calls import Verdict, begin, send_source
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.repair import decode_string
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 OPEN_CHARS = 16 * KIB
 """Of an object before it is a call: parameters that come before the name are short, files are not held back."""
@@ -56,12 +54,12 @@ class _ToolObjectReader:
         call.doubtful = True
         return JsonState()
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
+    def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
         state = call.body
         assert isinstance(state, JsonState)
         if not call.begun or not stays_in_string(state, text):
             return None
-        return [ToolInputDelta(call.id, text)] if grammar.streams_input and not call.dropped else []
+        return [ToolInputDelta(call.id, text)] if rules.streams_input and not call.dropped else []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         if _has_begun(call):

@@ -13,7 +13,7 @@
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -26,11 +26,9 @@ from tokenmill.parser.body_state import TreeState
 from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.coerce import is_text
 from tokenmill.parser.markers import Marker, marker
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 DEPTH = 128
 """Elements inside of each other: deeper is no call."""
@@ -65,28 +63,28 @@ class _TreeReader:
     def begin(self, call: OpenCall) -> TreeState:
         return TreeState(begin=call.source.size)
 
-    def quick(self, grammar: "Grammar", parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: TreeState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
-        if state.growing and grammar.options.min_delta_chars:
+        if state.growing and rules.options.min_delta_chars:
             return None
         if state.in_tag or not state.stack or self._scan.firsts.search(text):
-            read = self._quick_tags(grammar, call, state, text)
+            read = self._quick_tags(rules, call, state, text)
             if read < 0:
                 return None
             if read < len(text):
                 text, parser.held = text[:read], text[read:]
             if not text:
                 return []
-        sends = grammar.streams_input and not call.dropped
+        sends = rules.streams_input and not call.dropped
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
         if state.growing and not self._leaves(state):
             events.append(ArgumentDelta(call.id, state.stack[0], text))
         return events
 
-    def _quick_tags(self, grammar: "Grammar", call: OpenCall, state: TreeState, text: str) -> int:
+    def _quick_tags(self, rules: Rules, call: OpenCall, state: TreeState, text: str) -> int:
         """Follow the tags in a chunk: how much of it is read; -1 if it must be read with care, and nothing is."""
         tags = tags_in(self._scan, text, state.in_tag, len(state.stack))
-        if tags is None or (tags.edges and grammar.watches_arguments) or len(state.tag) + len(text) > NAME_CHARS:
+        if tags is None or (tags.edges and rules.watches_arguments) or len(state.tag) + len(text) > NAME_CHARS:
             return -1
         read = tags.read
         if not tags.edges:
@@ -180,13 +178,13 @@ class _TreeReader:
             end_growth(run, call)
             state.growing = False
         elif opens and len(state.stack) == 1 and wants(run, call, name):
-            types = run.grammar.types(call.name, name)
+            types = run.rules.types(call.name, name)
             state.growing = bool(types) and is_text(types) is True
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state = call.body
         assert isinstance(state, TreeState)
-        shape, known = run.grammar.shape(call.name), run.grammar.knows(call.name)
+        shape, known = run.rules.shape(call.name), run.rules.knows(call.name)
         return arguments_of(call.source.text(), state.marks, shape, known=known)
 
 

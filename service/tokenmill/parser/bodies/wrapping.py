@@ -1,13 +1,11 @@
 """Tagged parameters against the tool: arguments one level too deep, as JSON instead, unknown, missing or repeated."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tokenmill.parser.coerce import read_typed
 from tokenmill.parser.repair import decode_json
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
+from tokenmill.parser.rules import Rules
 
 WRAPPERS = frozenset({"arguments", "input", "parameters", "properties"})
 """Names that models give to a single parameter that holds all arguments."""
@@ -15,13 +13,13 @@ WRAPPERS = frozenset({"arguments", "input", "parameters", "properties"})
 _OBJECT = frozenset({"object"})
 
 
-def may_wrap(grammar: "Grammar", tool: str, key: str) -> bool:
+def may_wrap(rules: Rules, tool: str, key: str) -> bool:
     """Whether a parameter is not the tool's own and may hold all of its arguments."""
-    own = grammar.parameters(tool)
+    own = rules.parameters(tool)
     return key in WRAPPERS and bool(own) and key not in own
 
 
-def unwrapped(grammar: "Grammar", tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def unwrapped(rules: Rules, tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     """The arguments without a wrapper around them: a parameter without a name, or one of which the tool knows all that
     it holds.
 
@@ -32,10 +30,10 @@ def unwrapped(grammar: "Grammar", tool: str, arguments: dict[str, Any]) -> tuple
     if len(arguments) != 1:
         return arguments, False
     ((key, value),) = arguments.items()
-    if not may_wrap(grammar, tool, key):
+    if not may_wrap(rules, tool, key):
         return arguments, False
     inner, repaired = read_typed(value, _OBJECT) if isinstance(value, str) else (value, False)
-    if isinstance(inner, Mapping) and inner.keys() <= grammar.parameters(tool):
+    if isinstance(inner, Mapping) and inner.keys() <= rules.parameters(tool):
         return dict(inner), repaired
     return arguments, False
 
@@ -61,11 +59,11 @@ def read_object(text: str) -> tuple[dict[str, Any], bool]:
     return value, repaired
 
 
-def fitting(grammar: "Grammar", tool: str, arguments: dict[str, Any], repeated: int = 0) -> dict[str, Any]:
+def fitting(rules: Rules, tool: str, arguments: dict[str, Any], repeated: int = 0) -> dict[str, Any]:
     """The arguments that the tool has. Raises `ValueError` if one is repeated or one that is required is missing."""
     if repeated:
         raise ValueError("a parameter is repeated")
-    own = grammar.parameters(tool)
-    if missing := sorted(grammar.required(tool) - arguments.keys()):
+    own = rules.parameters(tool)
+    if missing := sorted(rules.required(tool) - arguments.keys()):
         raise ValueError(f"required parameters are missing: {', '.join(missing)}")
     return {key: value for key, value in arguments.items() if key in own} if own else arguments

@@ -1,7 +1,7 @@
 """The content of a tool's tag: its arguments as elements. Their XML is the source; it is read once it is complete."""
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -13,11 +13,9 @@ from tokenmill.parser.body_state import TagState
 from tokenmill.parser.calls import Verdict, send_source
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.members import at_hand
+from tokenmill.parser.rules import Rules
 from tokenmill.parser.run import Run
 from tokenmill.parser.state import OpenCall, State
-
-if TYPE_CHECKING:
-    from tokenmill.parser.grammar import Grammar
 
 
 @at_hand
@@ -47,15 +45,13 @@ class _XmlToolReader:
     def begin(self, run: Run, call: OpenCall, state: TagState, offset: int) -> None:  # noqa: ARG002 -- others ask the tools
         state.begin = offset
 
-    def quick(
-        self, grammar: "Grammar", parser: State, call: OpenCall, state: TagState, text: str
-    ) -> list[AnyEvent] | None:
+    def quick(self, rules: Rules, parser: State, call: OpenCall, state: TagState, text: str) -> list[AnyEvent] | None:
         scanner = self._raw if state.raw else self._markup
         if scanner.first in text and (settled := scanner.settled(text)) < len(text):
             if settled < 0:
                 return None
             parser.held, text = text[settled:], text[:settled]
-        return [ToolInputDelta(call.id, text)] if text and grammar.streams_input and not call.dropped else []
+        return [ToolInputDelta(call.id, text)] if text and rules.streams_input and not call.dropped else []
 
     def step(
         self, run: Run, call: OpenCall, state: TagState, buffer: str, position: int, base: int
@@ -74,4 +70,4 @@ class _XmlToolReader:
         return hit.end, Verdict.DONE
 
     def arguments(self, run: Run, call: OpenCall, state: TagState) -> tuple[dict[str, Any], bool]:
-        return arguments_of(content_of(call, state), run.grammar.shape(call.name))
+        return arguments_of(content_of(call, state), run.rules.shape(call.name))

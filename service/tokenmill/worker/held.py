@@ -1,0 +1,45 @@
+"""Input partitions that wait until the outputs have as many (see `room`), and go on then."""
+
+import logging
+
+from aiokafka import TopicPartition
+
+from tokenmill.errors import Unavailable
+from tokenmill.worker.connect import make_admin
+from tokenmill.worker.engine import Engine
+from tokenmill.worker.lane import Phase
+from tokenmill.worker.topics import output_topics, partition_counts
+
+log = logging.getLogger(__name__)
+
+ROUND_S = 2.0
+"""Between two looks at the outputs, while something is held."""
+
+
+class Holder:
+    """Lets held partitions go on."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def look(self) -> None:
+        """Ask how many partitions the outputs have, if something waits for more. It is asked again the next time."""
+        held = {tp: lane for tp, lane in self._engine.lanes.items() if lane.phase is Phase.HELD}
+        if not held:
+            return
+        config, room = self._engine.config, self._engine.room
+        try:
+            async with make_admin(config.kafka) as admin:
+                room.learn(await partition_counts(admin, [config.topics.tokens, *output_topics(config)]))
+        except Unavailable as problem:
+            log.info("whether the outputs have grown is not known now: %s", problem)
+            return
+        free = {tp: lane for tp, lane in held.items() if tp.partition < room.partitions}
+        if free:
+            log.info("the outputs have partitions %s now", [tp.partition for tp in free])
+            self._engine.ownership.let_go(free)
+
+
+def held(engine: Engine) -> list[TopicPartition]:
+    """The partitions that are held now."""
+    return sorted(tp for tp, lane in engine.lanes.items() if lane.phase is Phase.HELD)

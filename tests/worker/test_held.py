@@ -1,0 +1,42 @@
+"""What waits until the outputs have more partitions."""
+
+import pytest
+from aiokafka import TopicPartition
+
+from tests.support.rig import rigged
+from tests.support.stage import Stage, until
+from tokenmill.worker.engine import Engine
+from tokenmill.worker.gauges import read_gauges
+from tokenmill.worker.held import Holder, held
+from tokenmill.worker.lane import Phase
+
+
+@pytest.mark.integration
+async def test_what_is_held_is_not_read_and_goes_on_when_there_is_room(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The lane has a phase of its own, a gauge counts it, and the worker is ready; then it is like any other."""
+    names = [stage.topics.events, stage.topics.tool_calls, stage.topics.dlq]
+    counts = {stage.topics.tokens: 2, **dict.fromkeys(names, 1)}
+
+    def prepare(engine: Engine) -> None:
+        engine.room.learn(counts)
+
+    async with rigged(stage, prepare=prepare) as rig:
+        read_gauges(rig.engine.numbers, rig.engine)
+        await rig.live()
+        await stage.send("c", {"message_id": "m", "seq": 0, "delta": "x"}, partition=1)
+        assert [await rig.turn() for _ in range(5)] == [0] * 5
+        assert (rig.lane(1).phase, held(rig.engine)) == (Phase.HELD, [TopicPartition(stage.topics.tokens, 1)])
+        assert rig.engine.numbers.value("tokenmill_held_partitions") == 1
+        assert rig.engine.numbers.value("tokenmill_replaying_partitions") == 0
+        assert "partitions [1] are held" in caplog.text
+        await Holder(rig.engine).look()
+
+        async def through() -> bool:
+            await rig.turn()
+            return rig.lane(1).partition.offset == 1
+
+        await until(through, "the record is processed")
+        assert rig.engine.numbers.value("tokenmill_held_partitions") == 0
+        assert rig.failures == []
