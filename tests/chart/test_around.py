@@ -4,6 +4,7 @@ import json
 from base64 import b64decode
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.chart.rendering import CHART, Object, Values, container, hook, kind, one, pod_of, render, worker
@@ -11,6 +12,7 @@ from tests.chart.tools import run
 
 SASL = CHART / "ci" / "keda-sasl-values.yaml"
 HPA = CHART / "ci" / "deployment-hpa-values.yaml"
+GATEWAY = CHART / "ci" / "gateway-values.yaml"
 MONITORING = CHART / "ci" / "monitoring-values.yaml"
 MINIMAL = CHART / "ci" / "minimal-values.yaml"
 
@@ -48,6 +50,20 @@ def test_redis_has_its_usual_port_where_none_is_known() -> None:
     urls = [{"config.redis.url": url} for url in ("redis://redis/0", "redis://[fd00::1]/0")]
     for values in (*urls, {"redis.existingSecret": "redis-login"}):
         assert ports(one("NetworkPolicy", render(values=values))["spec"]["egress"])[-1] == [6379]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "port"), [("http://otel:4318", 4318), ("https://otel.example.com/", 443), ("http://otel", 80)]
+)
+def test_a_collector_that_is_named_can_be_reached(endpoint: str, port: int) -> None:
+    """By whatever tells it something: else nobody would hear that nothing comes."""
+    found = {
+        policy["spec"]["podSelector"]["matchLabels"][COMPONENT]: ports(policy["spec"]["egress"])
+        for policy in kind("NetworkPolicy", render(GATEWAY, values={"config.telemetry.endpoint": endpoint}))
+    }
+    assert [port] in found["worker"]
+    assert [port] in found["gateway"]
+    assert [4318] not in ports(one("NetworkPolicy", render())["spec"]["egress"])
 
 
 def test_the_network_can_be_said_more_exactly() -> None:

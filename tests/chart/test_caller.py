@@ -111,8 +111,9 @@ def test_selectors_find_the_callers_and_nothing_else(example: Path) -> None:
 def test_they_talk_to_kafka_and_to_models() -> None:
     """On the ports of the URLs, unless others are said, and with them where they are; nobody but operators comes."""
     policy = one("NetworkPolicy", of_caller(render(FULL)))["spec"]
-    *_, models = policy["egress"]
-    assert ports(policy["egress"]) == [[53, 53], [9093], [8000]]
+    *_, collector, models = policy["egress"]
+    assert ports(policy["egress"]) == [[53, 53], [9093], [4318], [8000]]
+    assert collector["to"] == [{"ipBlock": {"cidr": "10.4.0.0/16"}}]
     assert models["to"] == [{"ipBlock": {"cidr": "10.3.0.0/16"}}]
     assert ports(policy["ingress"]) == [["ops"]]
     urls = ["http://a", "https://b/", "http://[fd00::1]:8000", "http://[fd00::2]", "https://c:8443/v1", "http://d:8000"]

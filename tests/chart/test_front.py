@@ -112,7 +112,7 @@ def test_callers_are_in_its_pods_unless_they_have_their_own() -> None:
     assert container(front(without))["args"] == ["front", "--no-caller"]
     assert "caller" not in tomllib.loads(file_of(without))
     assert [each.get("api_key_file") for each in tomllib.loads(file_of(without))["upstreams"]] == [None]
-    assert ports(one("NetworkPolicy", of_front(without))["spec"]["egress"]) == [[53, 53], [9093]]
+    assert ports(one("NetworkPolicy", of_front(without))["spec"]["egress"]) == [[53, 53], [9093], [4318]]
 
 
 def test_files_are_those_of_its_rights_and_of_whom_it_calls() -> None:

@@ -1,4 +1,4 @@
-{{/* Whom the pods talk to: names and brokers; workers to Redis besides. */}}
+{{/* Whom the pods talk to: names, brokers, and a collector of OpenTelemetry where one is named; workers to Redis besides. */}}
 {{- define "tokenmill.egressNames" -}}
 - ports:
     - {port: 53, protocol: UDP}
@@ -20,6 +20,15 @@
   to:
     {{- toYaml . | nindent 4 }}
   {{- end }}
+{{- with dig "telemetry" "endpoint" "" .Values.config }}
+{{- $collector := urlParse . }}
+- ports:
+    - {port: {{ regexFind ":[0-9]+$" $collector.host | trimPrefix ":" | int | default (ternary 443 80 (eq $collector.scheme "https")) }}, protocol: TCP}
+  {{- with $.Values.networkPolicy.telemetry.to }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
 {{- end }}
 
 {{- define "tokenmill.egress" -}}
