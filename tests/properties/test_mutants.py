@@ -51,7 +51,7 @@ MUTANTS = (
     Mutant(
         "held text is lost at the end",
         "parser/parser.py",
-        "        _settle(run)\n        self.grammar",
+        "        _settle(run, self.grammar.modes)\n        self.grammar",
         "        self.grammar",
     ),
     Mutant(
@@ -96,8 +96,8 @@ MUTANTS = (
     Mutant(
         "one call too many",
         "parser/calls.py",
-        "if state.calls >= grammar.limits.calls:",
-        "if state.calls > grammar.limits.calls:",
+        "if state.calls >= rules.limits.calls:",
+        "if state.calls > rules.limits.calls:",
     ),
     Mutant("an input does not end", "parser/calls.py", "    _end_input(run, call)\n    if not", "    if not"),
     Mutant("a broken call is swallowed", "parser/modes.py", 'policy == "drop"', "True"),
