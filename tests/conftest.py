@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -19,6 +20,10 @@ from tokenmill.servers import KafkaServer, RedisServer
 
 # Processes that tests start run the package that the tests import, wherever they run and whatever is installed.
 os.environ["PYTHONPATH"] = str(Path(tokenmill.__file__).resolve().parents[1])
+
+# Who is started in the background of a script ignores SIGINT, and so would all processes that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Brokers start quickly, whoever starts them.
 os.environ["JDK_JAVA_OPTIONS"] = " ".join([*java_options(), os.environ.get("JDK_JAVA_OPTIONS", "")])

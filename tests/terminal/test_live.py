@@ -1,13 +1,11 @@
 """A conversation on a screen."""
 
 import asyncio
-from contextlib import suppress
 from io import StringIO
 
 import pytest
 
 from tokenmill import events
-from tokenmill.terminal import live
 from tokenmill.terminal.answers import Conversation
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.live import Picture, watch
@@ -193,22 +191,3 @@ async def test_an_interruption_ends_the_reading() -> None:
         await watching
     assert ended.is_set()
     assert "so far" in written(console).rpartition("\x1b[?1049l")[2]
-
-
-async def test_a_reading_that_missed_its_interruption_is_interrupted_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients have waits that take a cancellation for their end."""
-    monkeypatch.setattr(live, "AGAIN_S", 0.01)
-    begun = asyncio.Event()
-
-    async def reading() -> None:
-        begun.set()
-        with suppress(asyncio.CancelledError):
-            await asyncio.Event().wait()
-        await asyncio.Event().wait()
-
-    watching = asyncio.create_task(watch(terminal(), Conversation(), reading()))
-    await begun.wait()
-    watching.cancel()
-    async with asyncio.timeout(30):
-        with pytest.raises(asyncio.CancelledError):
-            await watching

@@ -21,9 +21,6 @@ from tokenmill.terminal.visible import one_line, visible
 EVERY_S = 0.1
 """Between two drawings: eyes take no more, and it is one for many events where they come fast."""
 
-AGAIN_S = 1.0
-"""Until a reading that goes on is told to end once more: a client may take a cancellation for the end of a wait."""
-
 STYLES: dict[State, str] = {
     "growing": "cyan",
     "read": "cyan",
@@ -54,9 +51,8 @@ async def watch(
                 await asyncio.wait([task], timeout=EVERY_S)
                 live.refresh()
     finally:
-        while not task.done():
-            task.cancel()
-            await asyncio.wait([task], timeout=AGAIN_S)
+        task.cancel()
+        await asyncio.wait([task])
         if conversation.latest is not None:
             console.print(picture, end="")
     await task
