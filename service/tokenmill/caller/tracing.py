@@ -49,10 +49,15 @@ def _said(answer: Answer) -> Attributes:
     said: dict[str, Value] = {"gen_ai.response.finish_reasons": reasons}
     if answer.first_s is not None:
         said["gen_ai.response.time_to_first_chunk"] = answer.first_s
-    if answer.usage:
-        counts = tokens(answer.usage)
-        said |= {"gen_ai.usage.input_tokens": counts.input, "gen_ai.usage.output_tokens": counts.output}
-    return said
+    return said | {f"gen_ai.usage.{kind}_tokens": count for kind, count in _usage(answer).items()}
+
+
+def _usage(answer: Answer) -> dict[str, int]:
+    """Tokens by their kind; none where the server gave no counts."""
+    if not answer.usage:
+        return {}
+    counts = tokens(answer.usage)
+    return {"input": counts.input, "output": counts.output}
 
 
 LABELS = (OPERATION, MODEL, "gen_ai.provider.name", "error.type")
@@ -64,7 +69,5 @@ def _measured(telemetry: Telemetry, answer: Answer, about: Attributes) -> None:
     telemetry.measure("gen_ai.client.operation.duration", answer.took_s, labels)
     if answer.first_s is not None:
         telemetry.measure("gen_ai.client.operation.time_to_first_chunk", answer.first_s, labels)
-    if answer.usage:
-        counts = tokens(answer.usage)
-        for kind, count in (("input", counts.input), ("output", counts.output)):
-            telemetry.measure("gen_ai.client.token.usage", count, {**labels, "gen_ai.token.type": kind})
+    for kind, count in _usage(answer).items():
+        telemetry.measure("gen_ai.client.token.usage", count, {**labels, "gen_ai.token.type": kind})

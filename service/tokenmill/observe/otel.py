@@ -119,10 +119,8 @@ class OpenTelemetry(Telemetry):
             OTLPMetricExporter(f"{endpoint}/v1/metrics", timeout=CLOSE_S), settings.interval_s * 1000
         )
         self._meters = MeterProvider([reader], resource, shutdown_on_exit=False)
-        self._tracer, meter = (
-            self._tracers.get_tracer("tokenmill", release),
-            self._meters.get_meter("tokenmill", release),
-        )
+        self._tracer = self._tracers.get_tracer("tokenmill", release)
+        meter = self._meters.get_meter("tokenmill", release)
         self._histograms = {
             name: meter.create_histogram(
                 name, each.unit, each.description, explicit_bucket_boundaries_advisory=each.bounds

@@ -6,6 +6,7 @@ is open, so it needs no state: a message that another worker began is told as we
 
 from aiokafka import TopicPartition
 
+from tokenmill.dialects.dialect import FAILURES
 from tokenmill.observe.telemetry import Telemetry, Value
 from tokenmill.session.trace_context import EndedMessage
 
@@ -27,6 +28,6 @@ def tell(telemetry: Telemetry, ended: EndedMessage, source: TopicPartition) -> N
         "tokenmill.format": list(ended.formats),
         "tokenmill.events": ended.events,
     }
-    if finish.reason in ("error", "timeout"):
+    if finish.reason in FAILURES:
         about["error.type"] = finish.reason
     telemetry.past(f"process {source.topic}", "consumer", ended.trace_context, about, envelope.created, ended.time)
