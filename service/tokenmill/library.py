@@ -18,11 +18,11 @@ from tokenmill.errors import BadOpen, MessageEnded, SnapshotError
 from tokenmill.events import AnyEvent
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import Limits
-from tokenmill.parser.grammar import Grammar
+from tokenmill.parser.compile.grammar import Grammar
 from tokenmill.parser.options import MessageOptions, Options, read_options
-from tokenmill.parser.repair import single_halves
+from tokenmill.parser.run.state import State
 from tokenmill.parser.spec import Format
-from tokenmill.parser.state import State
+from tokenmill.parser.values.repair import single_halves
 
 SNAPSHOT_VERSION = 1
 

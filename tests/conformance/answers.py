@@ -11,7 +11,7 @@ from tests.conformance.shared_cases import folder, options_of, shared_cases
 from tokenmill.formats import compile_grammar, find_format
 from tokenmill.limits import Limits
 from tokenmill.parser import Grammar, Options
-from tokenmill.parser.call_mode import CallMode
+from tokenmill.parser.modes.call import CallMode
 
 LONG = 1_000
 """Characters. The few longer texts repeat one line, so not every position of them is tried."""

@@ -15,7 +15,7 @@ from tokenmill.dialects.agent_rows import STREAMED_CALL
 from tokenmill.dialects.agent_state import GATHERED_BYTES, WAITING_CHARS
 from tokenmill.events import Finish, ToolCall
 from tokenmill.limits import Limits
-from tokenmill.parser.request import DESCRIBED_BYTES
+from tokenmill.parser.compile.request import DESCRIBED_BYTES
 
 STREAMING_CALL = STREAMED_CALL.type.decode()
 ON = {"stream_tool_input": True}

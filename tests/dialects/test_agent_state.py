@@ -1,7 +1,7 @@
 """What the dialect `agent` gathers."""
 
 from tokenmill.dialects.agent_state import GATHERED_BYTES, AgentState, Called, Gathered
-from tokenmill.parser.state import BLOCK_PIECES
+from tokenmill.parser.run.state import BLOCK_PIECES
 
 
 def test_text_is_gathered_as_far_as_there_is_room() -> None:

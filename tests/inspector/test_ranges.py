@@ -16,8 +16,8 @@ from tokenmill.events import (
 from tokenmill.formats import FORMATS, compile_grammar
 from tokenmill.inspector.ranges import Made, Ranges
 from tokenmill.parser import Format, Grammar, Options, Parser
-from tokenmill.parser.repair import decode_string
-from tokenmill.parser.spans import Span
+from tokenmill.parser.run.run import Span
+from tokenmill.parser.values.repair import decode_string
 
 GOOD = '<tool_call>\n{"name":"f","arguments":{"a":1}}\n</tool_call>'
 BROKEN = '<tool_call>\n{"name":"f","arguments":{"a":}}\n</tool_call>'

@@ -11,8 +11,8 @@ from tokenmill.limits import RAW_CHARS, Limits
 from tokenmill.parser import Call, Format, Grammar, Options, Parser, Section
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import SPACE_CHARS, marker
-from tokenmill.parser.modes import TextMode
-from tokenmill.parser.state import PIECE_BYTES
+from tokenmill.parser.modes.text import TextMode
+from tokenmill.parser.run.state import PIECE_BYTES
 
 CALL = '<tool_call>{"name":"f","arguments":{"a":"bcdefghij"}}</tool_call>'
 

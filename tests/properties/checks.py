@@ -21,11 +21,11 @@ from tokenmill.events import ArgumentDelta, ToolCall
 from tokenmill.library import Parser
 from tokenmill.limits import KIB, NAME_CHARS
 from tokenmill.parser import Grammar
-from tokenmill.parser.call_mode import HEADER_CHARS
-from tokenmill.parser.modes import FRAMING_CHARS
-from tokenmill.parser.repair import single_halves
-from tokenmill.parser.spans import Span
-from tokenmill.parser.state import State
+from tokenmill.parser.modes.call import HEADER_CHARS
+from tokenmill.parser.modes.text import FRAMING_CHARS
+from tokenmill.parser.run.run import Span
+from tokenmill.parser.run.state import State
+from tokenmill.parser.values.repair import single_halves
 
 HELD_CHARS = 16 * KIB
 """The longest that a marker with what must follow it can be, white space between its tokens included."""

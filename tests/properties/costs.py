@@ -26,14 +26,13 @@ from tokenmill.formats import FORMATS
 from tokenmill.limits import KIB, Limits
 from tokenmill.parser import Format, Grammar, Parser, read_options
 from tokenmill.parser.bodies.json_profiles import PROFILES
-from tokenmill.parser.bodies.python_strings import decode_certain, decode_python
-from tokenmill.parser.bodies.python_values import read_value
 from tokenmill.parser.bodies.xml_values import arguments_of
-from tokenmill.parser.coerce import coerce
-from tokenmill.parser.markup import read_markup, unescaped_markup
-from tokenmill.parser.quotes import read_unescaped
-from tokenmill.parser.repair import decode_json, decode_string
-from tokenmill.parser.schema import NO_SHAPE
+from tokenmill.parser.values.coerce import coerce
+from tokenmill.parser.values.markup import read_markup, unescaped_markup
+from tokenmill.parser.values.python import decode_certain, decode_python, read_value
+from tokenmill.parser.values.quotes import read_unescaped
+from tokenmill.parser.values.repair import decode_json, decode_string
+from tokenmill.parser.values.schema import NO_SHAPE
 
 SHORT, TIMES = 12_000, 4
 """Characters of a text, and how much longer it is the second time."""

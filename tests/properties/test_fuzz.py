@@ -23,7 +23,7 @@ from tokenmill.codecs.sse_stream import PREFIX
 from tokenmill.config.read import _Reader
 from tokenmill.formats import FORMATS
 from tokenmill.parser import Parser
-from tokenmill.parser.repair import single_halves
+from tokenmill.parser.values.repair import single_halves
 from tokenmill.session.intake import Intake
 
 

@@ -10,7 +10,7 @@ from tests.support.parsing import source_of
 from tokenmill.events import AnyEvent, TextDelta
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import Options, Parser
-from tokenmill.parser.spans import Span
+from tokenmill.parser.run.run import Span
 from tokenmill.records import InputRecord, Output
 from tokenmill.session import OutputSpec, Partition, SessionSettings
 from tokenmill.session.traces import Trace

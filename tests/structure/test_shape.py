@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.structure.tree import CHECKOUT, PACKAGE, TESTS, functions, modules, python_files, test_files
 
-LONGEST_FILE = 300
-"""Lines. A longer file has two ideas."""
+LONGEST_FILE = 400
+"""Lines. A longer file has two ideas; one that nobody reads alone is no file."""
 
 NO_TEST_OF_ITS_OWN = {
     "records.py": "protocols and structs without behaviour; every test of codecs and sessions uses them",
@@ -15,7 +15,6 @@ NO_TEST_OF_ITS_OWN = {
     "errors.py": "names; each is tested where it is raised",
     "parser/bodies/base.py": "protocols; every body is tested",
     "parser/body_state.py": "data; the bodies' tests read and write it",
-    "parser/spans.py": "data; the properties' proof that nothing is lost is made of it",
     "parser/spec.py": "data; every format is made of it",
 }
 """Modules without a test file, and why. May only get shorter."""

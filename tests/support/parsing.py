@@ -18,8 +18,8 @@ from tokenmill.events import (
 from tokenmill.formats import compile_grammar, find_format
 from tokenmill.limits import Limits
 from tokenmill.parser import Format, Grammar, Options, Parser
-from tokenmill.parser.repair import decode_string
-from tokenmill.parser.spans import Span
+from tokenmill.parser.run.run import Span
+from tokenmill.parser.values.repair import decode_string
 
 
 def grammar(format_: str | Format = "plain", limits: Limits | None = None, **options: Any) -> Grammar:

@@ -31,7 +31,7 @@ from tokenmill.events import (
     ToolInputEnd,
     ToolInputStart,
 )
-from tokenmill.parser.spans import Span
+from tokenmill.parser.run.run import Span
 
 
 class Broken(AssertionError):

@@ -8,7 +8,7 @@ import msgspec
 from tokenmill.codecs.chunk import Chunk
 from tokenmill.codecs.plain import check_plain
 from tokenmill.errors import Undecodable
-from tokenmill.parser.repair import HALF_PAIR, whole_characters
+from tokenmill.parser.values.repair import HALF_PAIR, whole_characters
 from tokenmill.records import InputRecord, Record, header
 
 CONTENT_TYPE = "content-type"

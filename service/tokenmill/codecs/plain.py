@@ -7,7 +7,7 @@ import msgspec
 
 from tokenmill.errors import Undecodable
 from tokenmill.limits import JSON_DEPTH
-from tokenmill.parser.repair import HALF_PAIR, whole_characters
+from tokenmill.parser.values.repair import HALF_PAIR, whole_characters
 
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 64) - 1
 

@@ -13,7 +13,7 @@ from tokenmill.events import AnyEvent, Error, ToolCall
 from tokenmill.formats import find_format
 from tokenmill.limits import Limits
 from tokenmill.parser import Grammar, Options, Parser
-from tokenmill.parser.spans import Span
+from tokenmill.parser.run.run import Span
 from tokenmill.terminal.readable import compact
 from tokenmill.terminal.visible import visible
 

@@ -18,7 +18,7 @@ from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent
 from tokenmill.formats.order import better_read_by
 from tokenmill.parser import read_options
-from tokenmill.parser.repair import HALF_PAIR, whole_characters
+from tokenmill.parser.values.repair import HALF_PAIR, whole_characters
 from tokenmill.records import InputRecord
 from tokenmill.replay import Stream, parse_batch, record_from_json, replay_records
 from tokenmill.session import SessionSettings

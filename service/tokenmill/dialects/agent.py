@@ -51,8 +51,8 @@ from tokenmill.events import (
     ToolInputStart,
     ToolResult,
 )
-from tokenmill.parser.reasons import finish_reason
-from tokenmill.parser.state import Source
+from tokenmill.parser.run.reasons import finish_reason
+from tokenmill.parser.run.state import Source
 
 _NO_SEQ = (1 << 32) - 1
 """In ids of rows about a message whose state is gone."""

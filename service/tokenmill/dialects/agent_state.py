@@ -9,7 +9,7 @@ from msgspec import UNSET
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import DeclaredTool
 from tokenmill.limits import KIB
-from tokenmill.parser.state import BLOCK_PIECES, Source
+from tokenmill.parser.run.state import BLOCK_PIECES, Source
 
 GATHERED_BYTES = 768 * KIB
 """Of one answer as JSON, and of its reasoning: with the rest of the row it fits the default of an output record."""

@@ -19,7 +19,7 @@ from tokenmill.dialects.dialect import Envelope
 from tokenmill.dialects.json_text import beginning, json_bytes, json_size
 from tokenmill.dialects.openai_completion import room_of
 from tokenmill.events import ArgumentDelta, Event, ToolInputDelta, ToolInputStart
-from tokenmill.parser.state import Source
+from tokenmill.parser.run.state import Source
 
 BLOCK_BYTES = 96
 """JSON of a block beside what is in it: words of the shape."""

@@ -35,7 +35,7 @@ from tokenmill.dialects.dialect import Envelope
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import ArgumentDelta, DeclaredTool, Event, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser.state import Source
+from tokenmill.parser.run.state import Source
 
 HELD_CHARS = 2 * NAME_CHARS
 """Source that waits to become certain, at most: a key with its quotes and the beginning of its value, or a number."""

@@ -27,7 +27,7 @@ from tokenmill.events import (
     ToolInputDelta,
     ToolInputStart,
 )
-from tokenmill.parser.state import Source
+from tokenmill.parser.run.state import Source
 
 
 class Shown(msgspec.Struct, array_like=True, gc=False):

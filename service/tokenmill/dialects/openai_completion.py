@@ -21,7 +21,7 @@ from tokenmill.dialects.json_text import beginning, json_bytes, json_size
 from tokenmill.dialects.margins import Margins
 from tokenmill.events import Error, Event, Finish, Part, ReasoningDelta, TextDelta, TextStart, ToolCall
 from tokenmill.limits import KIB, MIB
-from tokenmill.parser.state import PIECE_BYTES, Source
+from tokenmill.parser.run.state import PIECE_BYTES, Source
 
 COMPLETION_BYTES = 1 * MIB
 """One object, at most: a quarter of a million tokens. It is less where an output record takes less."""

@@ -8,7 +8,7 @@ from tokenmill.dialects.arguments import GrowingArguments
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import FinishReason
 from tokenmill.limits import KIB
-from tokenmill.parser.state import Source
+from tokenmill.parser.run.state import Source
 from tokenmill.usage import tokens
 
 Json: TypeAlias = dict[str, Any]

@@ -77,7 +77,7 @@ from tokenmill.formats.tool_call_json import TOOL_CALL_JSON
 from tokenmill.formats.tool_choice import TOOL_CHOICE
 from tokenmill.formats.xlam import XLAM
 from tokenmill.limits import Limits
-from tokenmill.parser.grammar import Grammar, options_key
+from tokenmill.parser.compile.grammar import Grammar, options_key
 from tokenmill.parser.options import Options
 from tokenmill.parser.spec import Format
 from tokenmill.registry import Registry

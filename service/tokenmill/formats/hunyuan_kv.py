@@ -4,9 +4,9 @@ Checkpoints may add a suffix to all tags: that of the public ones is known, othe
 """
 
 from tokenmill.formats.pairs import NAME, pairs
+from tokenmill.parser.compile.grammar import with_suffix_or_not
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
-from tokenmill.parser.suffix import with_suffix_or_not
 
 _TAGS = Format(
     name="hunyuan_kv",

@@ -5,7 +5,7 @@ Tokenizers of this family leave signs of their own where a space was, or nothing
 
 from tokenmill.formats.tagged import KEY, NAME
 from tokenmill.parser.bodies import Params
-from tokenmill.parser.bodies.escapes import XML
+from tokenmill.parser.bodies.param_values import XML
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
 

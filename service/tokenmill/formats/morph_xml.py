@@ -10,10 +10,10 @@ import msgspec
 
 from tokenmill.parser.bodies import Markup
 from tokenmill.parser.markers import LEADING_SPACE, ahead, marker
-from tokenmill.parser.markup import NAME
 from tokenmill.parser.options import Options
+from tokenmill.parser.run.tools import read_tools
 from tokenmill.parser.spec import Call, Format, Header, Section
-from tokenmill.parser.tools import read_tools
+from tokenmill.parser.values.markup import NAME
 
 _NAME = re.compile(NAME)
 

@@ -3,9 +3,9 @@
 from string import ascii_letters
 
 from tokenmill.parser.bodies import PyCalls
-from tokenmill.parser.bodies.python_strings import Separator
 from tokenmill.parser.markers import LEADING_SPACE, Marker, marker
 from tokenmill.parser.spec import Call, Section
+from tokenmill.parser.values.python import Separator
 
 _NAME_BEGINS = marker(*ascii_letters, "_")
 _CALL = (LEADING_SPACE, "[A-Za-z_]", r"[\w.\-]{0,128}", r"\(", LEADING_SPACE)

@@ -14,8 +14,8 @@ from tokenmill.parser.bodies import Children
 from tokenmill.parser.bodies.children import NAME
 from tokenmill.parser.markers import ahead, marker
 from tokenmill.parser.options import Options
+from tokenmill.parser.run.tools import read_tools
 from tokenmill.parser.spec import Call, Format, Header, Section
-from tokenmill.parser.tools import read_tools
 
 _NAME = re.compile(NAME)
 

@@ -1,7 +1,7 @@
 """Shapes that several formats share."""
 
 from tokenmill.parser.bodies import Body, JsonCall
-from tokenmill.parser.bodies.json_ahead import CALL_AHEAD, CALLS_AHEAD
+from tokenmill.parser.bodies.json_reading import CALL_AHEAD, CALLS_AHEAD
 from tokenmill.parser.markers import Marker, marker
 from tokenmill.parser.spec import Call, Region, Section
 

@@ -4,7 +4,7 @@ In a fence and without any wrapping a list is one of calls only if a name and ar
 """
 
 from tokenmill.formats.shapes import THINK, bare_json_list, json_calls
-from tokenmill.parser.bodies.json_ahead import FENCED_AHEAD
+from tokenmill.parser.bodies.json_reading import FENCED_AHEAD
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format
 

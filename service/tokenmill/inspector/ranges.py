@@ -26,8 +26,8 @@ from tokenmill.events import (
     ToolInputEnd,
     ToolInputStart,
 )
-from tokenmill.parser.repair import decode_string
-from tokenmill.parser.spans import Span
+from tokenmill.parser.run.run import Span
+from tokenmill.parser.values.repair import decode_string
 
 _GROWING = (ToolInputStart, ToolInputDelta, ArgumentDelta)
 _ENDS = (ToolCall, ToolInputEnd)

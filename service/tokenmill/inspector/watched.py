@@ -12,8 +12,8 @@ from msgspec import UNSET, UnsetType
 from tokenmill.events import AnyEvent, TextDelta
 from tokenmill.inspector.ranges import Made, Ranges
 from tokenmill.parser import Parser
-from tokenmill.parser.repair import single_halves
-from tokenmill.parser.spans import Span
+from tokenmill.parser.run.run import Span
+from tokenmill.parser.values.repair import single_halves
 
 Kind: TypeAlias = Literal["text", "reasoning", "tool_calls", "part", "error", "finish", "record", "alone"]
 """What a piece brought; `record` is one whose events come of something else, `alone` one whose event comes of nothing

@@ -1,9 +1,9 @@
 """The parser core: pure, incremental, and the same for every format."""
 
-from tokenmill.parser.grammar import Grammar, options_key
+from tokenmill.parser.compile.grammar import Grammar, options_key
 from tokenmill.parser.options import Options, read_options
 from tokenmill.parser.parser import Parser
-from tokenmill.parser.rules import Rules
+from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.spec import Call, Channels, Format, Header, Region, Route, Section
 
 __all__ = [

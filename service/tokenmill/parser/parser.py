@@ -9,12 +9,12 @@ from msgspec import UNSET, UnsetType
 from tokenmill.errors import SnapshotError
 from tokenmill.events import AnyEvent, Error, Finish, Part
 from tokenmill.limits import RAW_CHARS
-from tokenmill.parser.grammar import Grammar
-from tokenmill.parser.modes import UNPARSED, Mode, TextMode, limit
-from tokenmill.parser.native import end_native, quick_delta, read_delta
-from tokenmill.parser.reasons import CUT, finish_reason
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import WIDE, State, decode_state, encode_state
+from tokenmill.parser.compile.grammar import Grammar
+from tokenmill.parser.modes.native import end_native, quick_delta, read_delta
+from tokenmill.parser.modes.text import UNPARSED, Mode, TextMode, limit
+from tokenmill.parser.run.reasons import CUT, finish_reason
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import WIDE, State, decode_state, encode_state
 from tokenmill.usage import counted
 
 UPSTREAM_CHARS = 1024

@@ -6,10 +6,10 @@ from typing import Any
 from tokenmill.events import ToolCall
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import Options, Parser
-from tokenmill.parser.coerce import coerce as text_to_value
-from tokenmill.parser.fit import fit
-from tokenmill.parser.schema import Shape
-from tokenmill.parser.tools import bare_schema
+from tokenmill.parser.run.tools import bare_schema
+from tokenmill.parser.values.coerce import coerce as text_to_value
+from tokenmill.parser.values.fit import fit
+from tokenmill.parser.values.schema import Shape
 
 
 def call_function(name: Any, arguments: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tokenmill.events import Error, Event, ToolCall
-from tokenmill.parser.spans import Span
+from tokenmill.parser.run.run import Span
 from tokenmill.session.message import Choice
 
 

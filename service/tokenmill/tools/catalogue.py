@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from tokenmill.errors import ConfigError
-from tokenmill.parser.effort import value_nodes
-from tokenmill.parser.tools import Tool as Schema
+from tokenmill.parser.run.tools import Tool as Schema
+from tokenmill.parser.run.tools import value_nodes
 
 NAME_CHARACTERS = 64
 """Of a tool's name, in the APIs of all large providers."""

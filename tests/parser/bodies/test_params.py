@@ -9,7 +9,7 @@ from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta
 from tokenmill.parser import Call, Format, Header, Parser, Section
 from tokenmill.parser.bodies import Params
 from tokenmill.parser.bodies.closings import TAG_CHARS
-from tokenmill.parser.bodies.trim import STRIP_CHARS
+from tokenmill.parser.bodies.param_values import STRIP_CHARS
 from tokenmill.parser.markers import marker
 
 TOOL = {

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tokenmill.limits import JSON_DEPTH
-from tokenmill.parser.bodies.json_moves import QUICK_CHARS
+from tokenmill.parser.bodies.json_scan import QUICK_CHARS
 from tokenmill.parser.bodies.strict_scan import BARE_CHARS, TEXT_CHARS, Token, scan, stays_in_string
 from tokenmill.parser.body_state import JsonState
 

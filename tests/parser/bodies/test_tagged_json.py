@@ -8,7 +8,7 @@ from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, pa
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta, ToolInputStart
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS, Limits
 from tokenmill.parser import Parser
-from tokenmill.parser.spans import Span
+from tokenmill.parser.run.run import Span
 
 TOOL = {
     "function": {

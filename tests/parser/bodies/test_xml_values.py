@@ -6,7 +6,7 @@ import pytest
 
 from tokenmill.limits import JSON_DEPTH
 from tokenmill.parser.bodies.xml_values import arguments_of
-from tokenmill.parser.schema import NO_SHAPE, Shape
+from tokenmill.parser.values.schema import NO_SHAPE, Shape
 
 SCHEMA: dict[str, Any] = {
     "properties": {

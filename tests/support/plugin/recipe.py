@@ -7,10 +7,10 @@ from tokenmill.events import AnyEvent, Encoding
 from tokenmill.parser import Call, Format, Header, Rules, Section
 from tokenmill.parser.bodies import Reader
 from tokenmill.parser.body_state import OtherState
-from tokenmill.parser.calls import Verdict, send_source
 from tokenmill.parser.markers import Marker, Scanner, marker
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, State
+from tokenmill.parser.run.calls import Verdict, send_source
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall, State
 
 
 class Lines:

@@ -5,11 +5,11 @@ from typing import Any, Protocol
 
 from tokenmill.events import AnyEvent, Encoding
 from tokenmill.parser.body_state import BodyState
-from tokenmill.parser.calls import Verdict
 from tokenmill.parser.markers import Marker
-from tokenmill.parser.rules import Rules
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, State
+from tokenmill.parser.run.calls import Verdict
+from tokenmill.parser.run.rules import Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall, State
 
 
 class Reader(Protocol):

@@ -18,12 +18,12 @@ import msgspec
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.closings import Edge
+from tokenmill.parser.bodies.param_values import Trim
 from tokenmill.parser.bodies.params import Params, ParamsReader
-from tokenmill.parser.bodies.trim import Trim
 from tokenmill.parser.body_state import ChildrenState, ParamsState
 from tokenmill.parser.markers import INNER_SPACE, Finder, Hit, Marker, marker
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall
 
 NAME = rf"[A-Za-z_]\w{{0,{NAME_CHARS - 1}}}"
 """Name of a tag."""

@@ -18,12 +18,12 @@ from html import unescape
 from typing import Literal, Protocol, TypeAlias
 
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.bodies.escapes import Escapes
+from tokenmill.parser.bodies.param_values import Escapes
 from tokenmill.parser.body_state import ParamsState
+from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import OVER, SPACE_CHARS, Hit, Marker, Scanner, before, following, marker, spelled
-from tokenmill.parser.members import at_hand
-from tokenmill.parser.rules import Rules
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.run.rules import Rules
+from tokenmill.parser.run.state import OpenCall
 
 TAG_CHARS = 2 * NAME_CHARS
 """A tag before it stops being one: a key, a type, and words around them."""
@@ -39,7 +39,7 @@ _BRACKETS = (">", '">')
 """Ends of tags that have no bracket in them."""
 
 
-@at_hand
+@plain_members
 class Edge(IntEnum):
     """What a marker inside the body means."""
 

@@ -16,12 +16,12 @@ from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_reading import Reading, decode_growing
 from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, CONTENT, JsonScan, Phase, Token
 from tokenmill.parser.body_state import JsonState
-from tokenmill.parser.calls import Verdict, begin, grow, wants
 from tokenmill.parser.markers import Marker, Scanner, has_only
-from tokenmill.parser.repair import decode_json, decode_string
-from tokenmill.parser.rules import Rules
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, State
+from tokenmill.parser.run.calls import Verdict, begin, grow, wants
+from tokenmill.parser.run.rules import Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.values.repair import decode_json, decode_string
 
 _JSON = "[]{},: \n"
 """Signs that JSON has, too: a marker of nothing else can't end it."""

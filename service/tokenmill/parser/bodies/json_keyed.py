@@ -9,11 +9,11 @@ from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_body import JsonCall, JsonReader, as_arguments
 from tokenmill.parser.bodies.json_reading import Reading
 from tokenmill.parser.body_state import JsonState
-from tokenmill.parser.calls import Verdict
 from tokenmill.parser.markers import Marker
-from tokenmill.parser.repair import decode_json
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.run.calls import Verdict
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall
+from tokenmill.parser.values.repair import decode_json
 
 
 class JsonKeyed(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.repair import decode_json
+from tokenmill.parser.values.repair import decode_json
 
 Found = tuple[str, Any]
 """A tool's name and what stands for its arguments."""

@@ -16,13 +16,13 @@ from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_profiles import PROFILE_OF, PROFILES, Found, Profile, object_of
 from tokenmill.parser.bodies.json_scan import JsonScan, Token
 from tokenmill.parser.body_state import JsonState, WholeJsonState
-from tokenmill.parser.calls import Verdict, begin, send_source
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.options import Options
-from tokenmill.parser.repair import decode_json
-from tokenmill.parser.rules import Rules
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, State
+from tokenmill.parser.run.calls import Verdict, begin, send_source
+from tokenmill.parser.run.rules import Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.values.repair import decode_json
 
 HEAD_CHARS = 4 * NAME_CHARS
 """The beginning of a text in which its name is looked for."""

@@ -22,16 +22,15 @@ import msgspec
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.closings import Edge
-from tokenmill.parser.bodies.escapes import XML
+from tokenmill.parser.bodies.param_values import XML, read_object
 from tokenmill.parser.bodies.params import Params, ParamsReader
-from tokenmill.parser.bodies.wrapping import read_object
 from tokenmill.parser.body_state import ChildrenState, ParamsState
-from tokenmill.parser.coerce import is_text
 from tokenmill.parser.markers import Finder, Hit, Marker, marker
-from tokenmill.parser.markup import ATTRIBUTES, ENTITY, NAME, gathered, read_markup, unescaped, unescaped_markup
-from tokenmill.parser.rules import Rules
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall
+from tokenmill.parser.run.rules import Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall
+from tokenmill.parser.values.coerce import is_text
+from tokenmill.parser.values.markup import ATTRIBUTES, ENTITY, NAME, gathered, read_markup, unescaped, unescaped_markup
 
 TAG_CHARS = 4 * NAME_CHARS
 """A tag before it is none: a name and a few attributes."""

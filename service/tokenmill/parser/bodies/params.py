@@ -18,23 +18,21 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.closings import TAG_CHARS, Closings, Edge, Forgets, unclear
-from tokenmill.parser.bodies.escapes import Escapes
-from tokenmill.parser.bodies.trim import LAYOUTS, Trim
-from tokenmill.parser.bodies.wrapping import fitting, may_wrap, read_object, unwrapped
+from tokenmill.parser.bodies.param_values import LAYOUTS, Escapes, Trim, fitting, may_wrap, read_object, unwrapped
 from tokenmill.parser.body_state import ParamsState
-from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
-from tokenmill.parser.coerce import is_text, read_typed
+from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import Finder, Hit, Marker, Scanner, before, marker
-from tokenmill.parser.members import at_hand
-from tokenmill.parser.rules import Rules
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, State
+from tokenmill.parser.run.calls import Verdict, end_growth, grow, send_source, wants
+from tokenmill.parser.run.rules import Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.values.coerce import is_text, read_typed
 
 Untyped: TypeAlias = Literal["text", "json"]
 """What a value is of which nothing says the type: its text, or the JSON that it is, if it is any."""
 
 
-@at_hand
+@plain_members
 class Growth(IntEnum):
     """Whether an open value is sent as it grows."""
 

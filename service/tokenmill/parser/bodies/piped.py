@@ -16,17 +16,17 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
+from tokenmill.parser.bodies.param_values import LAYOUTS
 from tokenmill.parser.bodies.raw_text import content_of
 from tokenmill.parser.bodies.tagged import TAG_CHARS, ContentReader, long_argument
-from tokenmill.parser.bodies.trim import LAYOUTS
 from tokenmill.parser.body_state import TagState
-from tokenmill.parser.calls import Verdict, end_growth, grow, send_source, wants
+from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import LEADING_SPACE, Marker, Scanner, literal, marker
-from tokenmill.parser.markup import unescaped
-from tokenmill.parser.members import at_hand
-from tokenmill.parser.rules import Rules
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, State
+from tokenmill.parser.run.calls import Verdict, end_growth, grow, send_source, wants
+from tokenmill.parser.run.rules import Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.values.markup import unescaped
 
 _Step = Callable[[Run, OpenCall, TagState, str, int, int], tuple[int, bool]]
 """Reads on in one phase: the position read to, and whether another phase goes on from there."""
@@ -35,7 +35,7 @@ PATH = "path"
 _LAYOUT = LAYOUTS["strip"]
 
 
-@at_hand
+@plain_members
 class Phase(IntEnum):
     """What is read."""
 
@@ -53,7 +53,7 @@ class Phase(IntEnum):
     """The path is too long to be one."""
 
 
-@at_hand
+@plain_members
 class Edge(IntEnum):
     """What a marker means."""
 

@@ -3,11 +3,11 @@
 from typing import Protocol
 
 from tokenmill.events import AnyEvent, ArgumentDelta, ToolInputDelta
-from tokenmill.parser.calls import Verdict, grow, send_source, wants
 from tokenmill.parser.markers import Marker, Scanner
-from tokenmill.parser.rules import Rules
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, State
+from tokenmill.parser.run.calls import Verdict, grow, send_source, wants
+from tokenmill.parser.run.rules import Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall, State
 
 
 class Content(Protocol):

@@ -20,12 +20,12 @@ from tokenmill.parser.bodies.json_scan import JsonScan, Token
 from tokenmill.parser.bodies.raw_text import RawText, content_of
 from tokenmill.parser.bodies.tagged import ANY_TOOL, long_argument
 from tokenmill.parser.body_state import JsonState, SegmentState
-from tokenmill.parser.calls import Verdict, begin, send_source
 from tokenmill.parser.markers import Marker, Scanner, marker
-from tokenmill.parser.repair import decode_json
-from tokenmill.parser.rules import Rules
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, State
+from tokenmill.parser.run.calls import Verdict, begin, send_source
+from tokenmill.parser.run.rules import Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.values.repair import decode_json
 
 HEADER_CHARS = 64 * 1024
 """A header before it stops being one: it may hold a tool's arguments, but no files."""

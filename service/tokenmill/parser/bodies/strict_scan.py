@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser.bodies.json_moves import QUICK_CHARS, REMEMBERED
+from tokenmill.parser.bodies.json_scan import QUICK_CHARS, REMEMBERED
 from tokenmill.parser.body_state import JsonState
 
 _CONTENT = re.compile(r'(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+')

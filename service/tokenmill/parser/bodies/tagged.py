@@ -19,11 +19,11 @@ from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.raw_text import RawText, content_of
 from tokenmill.parser.body_state import TagState
-from tokenmill.parser.calls import Verdict, begin
 from tokenmill.parser.markers import Marker
-from tokenmill.parser.rules import Rules
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, State
+from tokenmill.parser.run.calls import Verdict, begin
+from tokenmill.parser.run.rules import Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall, State
 
 TAG_CHARS = 4 * NAME_CHARS
 """A tag before it stops being one: a name, and a path in a deep tree."""

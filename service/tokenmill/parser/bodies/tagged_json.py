@@ -25,14 +25,14 @@ from tokenmill.parser.bodies.json_reading import Reading
 from tokenmill.parser.bodies.json_scan import COMMENTS, CONTENT, Phase, comment
 from tokenmill.parser.bodies.word_scan import WordScan, is_word
 from tokenmill.parser.body_state import JsonState, TaggedJsonState
-from tokenmill.parser.calls import Verdict, begin, complete
-from tokenmill.parser.fit import keeps_text
 from tokenmill.parser.markers import Marker, Scanner
-from tokenmill.parser.quotes import read_unescaped
-from tokenmill.parser.relaxed import Spelling
-from tokenmill.parser.repair import decode_json, nested_too_deep
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, Source, State
+from tokenmill.parser.run.calls import Verdict, begin, complete
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall, Source, State
+from tokenmill.parser.values.fit import keeps_text
+from tokenmill.parser.values.quotes import read_unescaped
+from tokenmill.parser.values.relaxed import Spelling
+from tokenmill.parser.values.repair import decode_json, nested_too_deep
 
 _TAIL = re.compile(r"\s*+\}?\s*+(?:</[\w:.-]++>\s*+)?\Z")
 """What may follow the object: one bracket too many, and the closing of something else."""

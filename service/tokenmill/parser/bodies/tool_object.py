@@ -20,12 +20,12 @@ from tokenmill.limits import KIB, NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.strict_scan import Token, scan, stays_in_string
 from tokenmill.parser.body_state import JsonState
-from tokenmill.parser.calls import Verdict, begin, send_source
 from tokenmill.parser.markers import Marker
-from tokenmill.parser.repair import decode_string
-from tokenmill.parser.rules import Rules
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, State
+from tokenmill.parser.run.calls import Verdict, begin, send_source
+from tokenmill.parser.run.rules import Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.values.repair import decode_string
 
 OPEN_CHARS = 16 * KIB
 """Of an object before it is a call: parameters that come before the name are short, files are not held back."""

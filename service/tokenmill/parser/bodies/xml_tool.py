@@ -10,15 +10,15 @@ from tokenmill.parser.bodies.raw_text import content_of
 from tokenmill.parser.bodies.tagged import ContentReader
 from tokenmill.parser.bodies.xml_values import arguments_of
 from tokenmill.parser.body_state import TagState
-from tokenmill.parser.calls import Verdict, send_source
+from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import Marker, Scanner, marker
-from tokenmill.parser.members import at_hand
-from tokenmill.parser.rules import Rules
-from tokenmill.parser.run import Run
-from tokenmill.parser.state import OpenCall, State
+from tokenmill.parser.run.calls import Verdict, send_source
+from tokenmill.parser.run.rules import Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall, State
 
 
-@at_hand
+@plain_members
 class _Edge(Enum):
     END = "the call ends"
     RAW = "a section begins or ends in which nothing is a marker"

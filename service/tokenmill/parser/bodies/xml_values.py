@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser.coerce import read_typed
-from tokenmill.parser.markup import unescaped
-from tokenmill.parser.schema import Shape
+from tokenmill.parser.values.coerce import read_typed
+from tokenmill.parser.values.markup import unescaped
+from tokenmill.parser.values.schema import Shape
 
 WRAPPER = "arguments"
 ITEM = "item"

@@ -1,0 +1,1 @@
+"""From formats and options to the tables that the machine runs."""

@@ -1,0 +1,171 @@
+"""What people call the modes of a grammar: the states of the formats' diagrams.
+
+`text`, `unparsed`, `reasoning0`, `section0`, `section0_call1`, `header`, `text_block`, `channel2`, …; where several
+formats live at once, each with its format's name in front: `think.reasoning0`.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tokenmill.limits import Limits
+from tokenmill.parser.bodies import Body
+from tokenmill.parser.markers import Marker
+from tokenmill.parser.modes.call import CallMode
+from tokenmill.parser.modes.header import HeaderMode, Target, ToBlock, ToCall, ToSection, ToVerbatim
+from tokenmill.parser.modes.section import SectionMode, closes_calls
+from tokenmill.parser.modes.text import DropMode, Live, Mode, Move, TextMode, To
+from tokenmill.parser.options import Options
+from tokenmill.parser.run.rules import TEXT
+from tokenmill.parser.spec import BlockKind, Channels, Format, Section
+
+
+def prefixes(formats: Sequence[Format]) -> dict[str, str]:
+    """What stands in front of the names of each format's modes."""
+    return {format_.name: f"{format_.name}." if len(formats) > 1 else "" for format_ in formats}
+
+
+def section_names(name: str, section: Section, *, again: bool) -> Iterator[str]:
+    """The modes of a section, in the order of their numbers; `again`: it may come again behind its end."""
+    yield name
+    yield from (f"{name}_call{number}" for number in range(len(section.calls)))
+    if section.block:
+        yield f"{name}_text"
+    if again:
+        yield f"{name}_again"
+
+
+def route_names(number: int, to: BlockKind | Section | Body, modes: int) -> list[str]:
+    """The modes of a channel's route, of which there are so many."""
+    if isinstance(to, str):
+        return [f"{to}_block"] * modes
+    if modes == 1:  # calls that are not parsed
+        return ["text_block"]
+    calls = [f"channel{number}_call{at}" for at in range(modes - 1)]
+    return [f"channel{number}", *(calls if isinstance(to, Section) else [f"channel{number}"])]
+
+
+# Compiles the channels of a format to modes: its header, and a mode or two for each route.
+#
+# Layers that `parse` leaves out are still channels: reasoning and calls that are not parsed are text, and so are their
+# markers, unless the format says that those of reasoning are framing even then.
+
+WHOLE = 1 << 20
+"""`Move.kept` of a marker that belongs to the mode it leads to, all of it."""
+
+
+class CompiledChannels(NamedTuple):
+    """What the channels of one format are compiled to."""
+
+    modes: list[Mode]
+    """By number, from the first number that was free."""
+    outside: Live
+    """Markers that are live outside of every block."""
+    header: int
+    """Number of the mode in which a stream that starts in a header begins."""
+    reasoning: int
+    """Number of the mode of a stream that starts in the reasoning; `TEXT` if there is none."""
+    reasons: frozenset[int]
+    """Modes whose text is reasoning."""
+    names: Sequence[str]
+    """What people call each mode: `header`, `text_block`, `channel2`, `channel2_call0`, …"""
+
+
+def compile_channels(options: Options, format_: Format, limits: Limits, first: int) -> CompiledChannels | None:
+    """The modes of a format's channels, numbered from `first`; None if it has none or they are not parsed."""
+    if format_.channels is None or options.parse == "none":
+        return None
+    return _Compiler(options, format_.channels, limits, first).compiled()
+
+
+class _Compiler:
+    def __init__(self, options: Options, channels: Channels, limits: Limits, first: int) -> None:
+        self._options = options
+        self._channels = channels
+        self._limits = limits
+        self._first = first
+        self._modes: list[Mode] = []
+        self._reasoning = TEXT
+        self._reasons: set[int] = set()
+        self._openings: Live = [(channels.open, Move(To.HEADER, first))]
+        if channels.unopened:
+            self._openings.append((channels.until, Move(To.HEADER, first, WHOLE)))
+        alone: Live = [(channels.alone, Move(To.HEADER, first))] if channels.alone else []
+        self._reopenings: Live = [*self._openings, *alone]
+
+    def compiled(self) -> CompiledChannels:
+        """All modes; the header's comes first, though it is made last."""
+        routes, names = [], ["header"]
+        for number, route in enumerate(self._channels.routes, 1):
+            before = len(self._modes)
+            routes.append((route.pattern, self._target(route.to)))
+            names += route_names(number, route.to, len(self._modes) - before)
+        header = HeaderMode(self._channels, routes)
+        outside: Live = [*self._openings, (self._channels.close, Move(To.SWALLOWED))]
+        return CompiledChannels(
+            [header, *self._modes], outside, self._first, self._reasoning, frozenset(self._reasons), names
+        )
+
+    @property
+    def _next(self) -> int:
+        return self._first + 1 + len(self._modes)
+
+    def _target(self, to: BlockKind | Section | Body) -> Target:
+        if isinstance(to, str):
+            return self._block(to)
+        if self._options.parse == "reasoning" or self._options.tool_choice == "none":
+            return self._verbatim()
+        if isinstance(to, Section):
+            return self._section(to)
+        return self._call(to)
+
+    def _block(self, kind: BlockKind) -> Target:
+        number, chars = self._next, self._limits.delta_chars
+        if kind == "reasoning":
+            self._reasoning = self._reasoning or number
+        is_reasoning = kind == "reasoning" and self._options.parse != "tools"
+        if kind == "reasoning" and not is_reasoning and not self._channels.unparsed_framing:
+            return self._verbatim()
+        live: Live = [(self._channels.close, Move(To.REGION, TEXT))]
+        live += self._reopenings if kind in self._channels.reopens else []
+        live += [(self._channels.repeats, Move(To.SWALLOWED))] if kind == "text" and self._channels.repeats else []
+        if kind == "drop":
+            self._modes.append(DropMode(number, live, reasoning=False, delta_chars=chars))
+        else:
+            self._modes.append(TextMode(number, live, reasoning=is_reasoning, delta_chars=chars))
+        if is_reasoning:
+            self._reasons.add(number)
+        return ToBlock(number)
+
+    def _verbatim(self) -> Target:
+        number = self._next
+        live: Live = [(self._channels.close, Move(To.VERBATIM)), *self._openings]
+        self._modes.append(TextMode(number, live, reasoning=False, delta_chars=self._limits.delta_chars))
+        return ToVerbatim(number)
+
+    def _stops(self) -> list[Marker]:
+        return [marker for marker, _ in self._openings] + [self._channels.close]
+
+    def _section(self, section: Section) -> Target:
+        number = self._next
+        calls = list(enumerate(section.calls, number + 1))
+        live: Live = [(self._channels.close, Move(To.CLOSED))]
+        framing = [(mark, Move(To.ENDED if closes_calls(mark) else To.FRAMING)) for mark in section.framing]
+        live += [*((lead, Move(To.FRAMING)) for lead in section.leads), *framing]
+        opened = [(call.open, Move(To.CALL, mode, 0 if call.header else 1)) for mode, call in calls]
+        rest = [entry for entry in (*framing, *opened) if closes_calls(entry[0]) and not entry[1].kept]
+        self._modes.append(SectionMode(number, [*live, *opened], rest=[*rest, *self._rest()]))
+        stops = [*self._stops(), *(call.open for call in section.calls if call.header)]
+        for call in section.calls:
+            reader = call.body.compile(stops)
+            self._modes.append(CallMode(number, reader, call.header, self._limits, bare="never", closed_by="section"))
+        return ToSection(number)
+
+    def _rest(self) -> Live:
+        """What ends the source of a call that failed: the block's end, or the next header."""
+        return [(self._channels.close, Move(To.CLOSED)), (self._channels.open, Move(To.BEYOND))]
+
+    def _call(self, body: Body) -> Target:
+        number = self._next
+        mode = CallMode(number, body.compile(self._stops()), None, self._limits, bare="never", closed_by="section")
+        self._modes += [SectionMode(number, [(self._channels.close, Move(To.CLOSED))], rest=self._rest()), mode]
+        return ToCall(number + 1, mode)

@@ -1,0 +1,99 @@
+"""The compiled options of a message: its rules, and the tables that the machine runs.
+
+Made once for all messages with the same options, and never changed.
+"""
+
+import re
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from tokenmill.events import MessageStart
+from tokenmill.limits import Limits
+from tokenmill.parser.compile.modes import compile_modes
+from tokenmill.parser.compile.request import request_of
+from tokenmill.parser.markers import Marker
+from tokenmill.parser.modes.text import Mode
+from tokenmill.parser.options import Options
+from tokenmill.parser.run.rules import Rules, natural_chars
+from tokenmill.parser.spec import Format
+
+_UNPARSED = {"parse": "none", "tool_choice": "none"}
+"""Options under which every marker stays text."""
+
+
+class Grammar(Rules):
+    """Compiled options; immutable and shared."""
+
+    __slots__ = ("format_names", "key", "message_start", "mode_names", "modes", "prompt", "start")
+
+    def __init__(self, options: Options, formats: Sequence[Format], limits: Limits, *, traced: bool = False) -> None:
+        configured = [format_.configured(format_, options) if format_.configured else format_ for format_ in formats]
+        suffixed = [with_suffix(format_, options.markers_suffix) for format_ in configured]
+        careful = msgspec.structs.replace(limits, delta_chars=0) if natural_chars(options) else limits
+        parsed = _UNPARSED if options.text_mode == "passthrough" else {}
+        compiled = compile_modes(msgspec.structs.replace(options, **parsed), suffixed, careful)
+        super().__init__(
+            options,
+            limits,
+            unknown_tool=options.unknown_tool or formats[0].unknown_tool,
+            drops_text_after_calls=(options.text_after_calls or formats[0].text_after_calls) == "drop",
+            first_call_only=any(format_.first_call_only for format_ in formats),
+            reasoning=compiled.reasoning,
+            answers=compiled.answers,
+            traced=traced,
+        )
+        self.modes: Sequence[Mode] = compiled.modes
+        self.mode_names: Sequence[str] = compiled.names
+        """What people call each mode, as the diagrams of formats do."""
+        self.start: int = compiled.start
+        """Number of the mode in which the stream begins."""
+        given = options.start in (None, formats[0].start) and options.parse != "none" and not parsed
+        self.prompt = formats[0].prompt if given else ""
+        """Text that is read in front of the model's first."""
+        self.key = options_key(options)
+        """Content hash of the options: what snapshots intern them by."""
+        names = self.format_names = [format_.name for format_ in formats]
+        format_ = names[0] if len(names) == 1 else names
+        self.message_start = MessageStart(options.model, format_, request_of(options, self.tools, limits))
+        """The first event of every message with these options."""
+
+
+def options_key(options: Options) -> str:
+    """Content hash of options."""
+    return blake2b(msgspec.msgpack.encode(options), digest_size=12).hexdigest()
+
+
+# Markers with a checkpoint's suffix: `<think>` becomes `<think:6124c78e>`, in all markers of a format.
+
+_TAG_END = re.compile(r"(?<=\w)(?=\|?>)")
+
+
+def with_suffix(format_: Format, suffix: str) -> Format:
+    """The format with `suffix` at the end of every tag's name; a colon goes between, if it has no sign of its own."""
+    if not suffix:
+        return format_
+    changed: Format = _suffixed(format_, suffix if not suffix[0].isalnum() else f":{suffix}")
+    return changed
+
+
+def with_suffix_or_not(format_: Format, suffix: str) -> Format:
+    """The format with a second spelling of every marker, in which tags have this suffix."""
+    changed: Format = _suffixed(format_, suffix, keep=True)
+    return changed
+
+
+def _suffixed(node: Any, suffix: str, *, keep: bool = False) -> Any:
+    """The same data with other markers, or with more spellings of them."""
+    if isinstance(node, Marker):
+        kept = node.spellings if keep else ()
+        changed = (_TAG_END.sub(suffix.replace("\\", r"\\"), text) for text in node.spellings)
+        return msgspec.structs.replace(node, spellings=tuple(dict.fromkeys((*kept, *changed))))
+    if isinstance(node, msgspec.Struct):
+        fields = {name: _suffixed(getattr(node, name), suffix, keep=keep) for name in node.__struct_fields__}
+        return msgspec.structs.replace(node, **fields)
+    if isinstance(node, tuple):
+        return tuple(_suffixed(item, suffix, keep=keep) for item in node)
+    return node

@@ -1,0 +1,298 @@
+"""Compiles formats to modes.
+
+1. Mode 0 is visible text, mode 1 is text in which nothing is parsed any more. The others follow in the order of the
+   formats' regions, sections and calls, so that the same options always give the same numbers.
+2. Where several formats live at once, their markers are live at once: the earliest wins.
+3. Reasoning stands once in an answer, unless its region says otherwise: behind it follow modes of their own for visible
+   text, in which its opening is text, and so is what closes that.
+4. Layers that `parse` leaves out are not compiled, so their markers are never found. Only where calls are left out but
+   end the reasoning, their opening still does, and stays text; and only where calls may be quoted in reasoning that is
+   left out, its markers are found, and stay text, too.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tokenmill.limits import Limits
+from tokenmill.parser.compile.channels import CompiledChannels, compile_channels, prefixes, section_names
+from tokenmill.parser.markers import Marker
+from tokenmill.parser.modes.answer import AnswerMode, LeadMode
+from tokenmill.parser.modes.call import CallMode, Ends
+from tokenmill.parser.modes.header import LabelMode
+from tokenmill.parser.modes.repeat import RepeatMode
+from tokenmill.parser.modes.section import SectionMode, closes_calls
+from tokenmill.parser.modes.text import Live, Mode, Move, TextMode, To
+from tokenmill.parser.modes.whole_call import WholeCallMode
+from tokenmill.parser.options import Options
+from tokenmill.parser.run.rules import TEXT
+from tokenmill.parser.spec import Answer, Call, Format, Region, Section, WholeCall
+
+
+class Compiled(NamedTuple):
+    """Modes by number, the one to begin in, and those whose text is reasoning."""
+
+    modes: Sequence[Mode]
+    start: int
+    reasoning: frozenset[int]
+    answers: frozenset[int]
+    """Modes of the visible text behind the reasoning; where that ends, the least of them follows. None: `TEXT` does."""
+    names: Sequence[str]
+    """Of each mode, as in `mode_names`."""
+
+
+class _Layout(NamedTuple):
+    """Which mode has which number."""
+
+    regions: dict[int, tuple[Format, Region]]
+    sections: dict[int, tuple[Format, Section]]
+    calls: dict[int, list[int]]
+    """Section mode → modes of its calls."""
+    channels: list[CompiledChannels]
+    names: dict[int, str]  # what is not here is `text`
+    answer: int = TEXT
+    """Mode of the visible text behind the reasoning. One that is not `TEXT` has the text behind another opening next
+    to it."""
+
+
+def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -> Compiled:
+    """The modes of one or several formats under these options."""
+    layout, delta_chars = _lay_out(options, formats, limits), limits.delta_chars
+    tools = [entry for number in layout.sections for entry in _openings(layout, number)]
+    in_reasoning = [entry for number in layout.sections for entry in _openings(layout, number, surest=True)]
+    is_parsed = options.parse != "tools"
+    side = To.REGION if is_parsed else To.VERBATIM
+    noise: Live = []
+    if options.parse != "none":
+        noise = [(token, Move(To.SWALLOWED)) for format_ in formats for token in format_.noise]
+    opened = [(region.open, Move(side, number)) for number, (_, region) in layout.regions.items() if region.open]
+    strays = [
+        (stray, Move(To.SWALLOWED)) for format_ in formats if layout.regions and is_parsed for stray in format_.strays
+    ]
+    headers = [entry for compiled in layout.channels for entry in compiled.outside]
+    others = [*noise, *tools, *headers]
+    outside = [*opened, *strays, *others]
+    modes: list[Mode] = [
+        TextMode(TEXT, outside, reasoning=False, delta_chars=delta_chars, block=False),
+        TextMode(1, [], reasoning=False, delta_chars=delta_chars),
+    ]
+    for number, (format_, region) in layout.regions.items():
+        live = [(region.close, Move(side, layout.answer))]
+        live += [(region.before, Move(To.VERBATIM, layout.answer))] if region.before else []
+        live += [(region.open, Move(To.SWALLOWED))] if region.open and is_parsed else []
+        live += noise
+        if (options.calls_in_reasoning or format_.calls_in_reasoning) == "honour":
+            live += in_reasoning or _left_out(options, format_, layout.answer)
+        modes.append(TextMode(number, live, reasoning=is_parsed, delta_chars=delta_chars))
+    for number, (_, section) in layout.sections.items():
+        modes.append(_section_mode(layout, number, section, outside))
+        modes += [_call_mode(number, section, at, limits) for at in range(len(section.calls))]
+        if section.block:
+            live = [(section.block, Move(To.REGION))]
+            modes.append(TextMode(_block(number, section), live, reasoning=False, delta_chars=delta_chars))
+        modes += [RepeatMode(section.close)] if section.close and _repeats(section) else []
+    for compiled in layout.channels:
+        modes += compiled.modes
+    answers = _answers(layout, strays, others, delta_chars)
+    start, first = _beginning(options, formats, layout, limits, len(modes) + len(answers))
+    modes += [*answers, *first]
+    reasons = [mode for compiled in layout.channels for mode in compiled.reasons]
+    reasoning = frozenset([*(layout.regions if is_parsed else ()), *reasons])
+    names = [layout.names.get(number, "text") for number in range(len(modes))]
+    return Compiled(modes, start, reasoning, frozenset(range(layout.answer, layout.answer + len(answers))), names)
+
+
+def _answers(layout: _Layout, strays: Live, others: Live, delta_chars: int) -> list[Mode]:
+    """The modes of the visible text behind the reasoning: as it is, and behind an opening that is text."""
+    if layout.answer == TEXT:
+        return []
+    quoted = [region for _, region in layout.regions.values() if region.again == "text"]
+    closes = frozenset(spelling for region in quoted for spelling in region.close.spellings)
+    opened = [
+        (region.open, Move(To.REGION, number) if region.again == "reasoning" else Move(To.VERBATIM, layout.answer + 1))
+        for number, (_, region) in layout.regions.items()
+        if region.open
+    ]
+    closed = [(region.close, Move(To.VERBATIM, layout.answer)) for region in quoted]
+    closed += [(stray, move) for stray, move in strays if closes.isdisjoint(stray.spellings)]
+    return [
+        TextMode(number, [*opened, *live, *others], reasoning=False, delta_chars=delta_chars, block=False)
+        for number, live in ((layout.answer, strays), (layout.answer + 1, closed))
+    ]
+
+
+def _beginning(
+    options: Options, formats: Sequence[Format], layout: _Layout, limits: Limits, number: int
+) -> tuple[int, list[Mode]]:
+    """Where the stream begins, and the modes from `number` on that only its beginning has."""
+    answer = formats[0].answer if options.parse in ("all", "tools") and options.tool_choice != "none" else None
+    start = _start(options, formats, layout)
+    if start in layout.regions and (label := layout.regions[start][1].label):
+        return number, [LabelMode(label, start)]
+    if isinstance(answer, WholeCall) and start == TEXT:
+        return number, [WholeCallMode(number, limits.call_chars)]
+    if isinstance(answer, Answer) and start == TEXT:
+        call = CallMode(number + 1, answer.body.compile(()), None, limits, bare="never")
+        return number, [LeadMode(answer, number + 1), AnswerMode(answer, number + 2, limits.delta_chars), call]
+    return start, []
+
+
+def _lay_out(options: Options, formats: Sequence[Format], limits: Limits) -> _Layout:
+    layout = _Layout({}, {}, {}, [], {1: "unparsed"})
+    number, prefix = 2, prefixes(formats)
+    for format_ in formats:
+        for region in _regions(options, format_):
+            layout.regions[number] = (format_, region)
+            layout.names[number] = f"{prefix[format_.name]}reasoning{format_.regions.index(region)}"
+            number += 1
+    for format_ in formats:
+        for at, section in enumerate(format_.sections):
+            if (section.layer == "tools" and options.parse not in ("all", "tools")) or options.tool_choice == "none":
+                continue
+            layout.sections[number] = (format_, section)
+            layout.calls[number] = list(range(number + 1, number + 1 + len(section.calls)))
+            name = f"{prefix[format_.name]}section{at}"
+            layout.names.update(enumerate(section_names(name, section, again=_repeats(section)), number))
+            number = _repeat(number, section) + _repeats(section)
+    for format_ in formats:
+        if compiled := compile_channels(options, format_, limits, number):
+            layout.channels.append(compiled)
+            layout.names.update(enumerate((f"{prefix[format_.name]}{name}" for name in compiled.names), number))
+            number += len(compiled.modes)
+    if options.parse != "tools" and any(region.again == "text" for _, region in layout.regions.values()):
+        return layout._replace(answer=number)
+    return layout
+
+
+def _regions(options: Options, format_: Format) -> Sequence[Region]:
+    """The regions of a format that mean something under these options."""
+    if options.parse == "tools":
+        return [region for region in format_.regions if region.quotes]
+    return format_.regions if options.parse in ("all", "reasoning") else ()
+
+
+def _block(number: int, section: Section) -> int:
+    """The mode behind those of the section's calls: that of its blocks of text, if it has any."""
+    return number + 1 + len(section.calls)
+
+
+def _repeat(number: int, section: Section) -> int:
+    """The mode behind those: that of what comes again behind the section, if anything may."""
+    return _block(number, section) + (section.block is not None)
+
+
+def _repeats(section: Section) -> bool:
+    """Whether the section's close may come again: a word can't be what else may stand there, as a bracket can."""
+    if section.again == "nothing":
+        return False
+    return any(sign.isalnum() for text in (section.close.spellings if section.close else ()) for sign in text)
+
+
+def _openings(layout: _Layout, number: int, *, surest: bool = False) -> Live:
+    """What opens a section, or one of its calls without it; `surest`, where calls are drafted: what always does."""
+    _, section = layout.sections[number]
+    live = [(section.open, Move(To.SECTION, number))] if section.open else []
+    if section.bare == "never" or (live and surest and section.in_reasoning == "section"):
+        return live
+    return live + _calls(section, layout.calls[number], outside=True)
+
+
+def _calls(section: Section, modes: Sequence[int], *, outside: bool = False) -> Live:
+    """What opens the calls of a section, or those that may stand `outside` of it; without a header the opening is the
+    body's first character.
+    """
+    calls = [entry for entry in zip(section.calls, modes, strict=True) if not (outside and entry[0].inside)]
+    return [(call.open, Move(To.CALL, mode, 0 if call.header or call.tag else 1, not call.tag)) for call, mode in calls]
+
+
+def _left_out(options: Options, format_: Format, answer: int) -> Live:
+    """Openings of calls that are not parsed but end the reasoning all the same."""
+    if options.parse != "reasoning":
+        return []
+    openings = [[each.open] if each.open else [call.open for call in each.calls] for each in format_.sections]
+    return [(opening, Move(To.VERBATIM, answer)) for several in openings for opening in several]
+
+
+def _section_mode(layout: _Layout, number: int, section: Section, outside: Live) -> Mode:
+    leads = [(lead, Move(To.FRAMING)) for lead in section.leads]
+    live = [*leads, *((mark, Move(To.ENDED if closes_calls(mark) else To.FRAMING)) for mark in section.framing)]
+    behind = _repeat(number, section) if _repeats(section) else TEXT
+    live += [(section.close, Move(To.CLOSED, behind))] if section.close else []
+    live += [(section.open, Move(To.SECTION, number))] if section.open else []
+    if section.bare == "alone":
+        return SectionMode(number, live)
+    live += _calls(section, layout.calls[number])
+    beyond = [(mark, Move(To.BEYOND)) for mark, _ in outside if _begins_like(mark, live)]
+    again = [*leads, *((mark, move) for mark, move in live if move.to not in (To.FRAMING, To.ENDED))]
+    again += [(mark, Move(To.BEYOND)) for mark in (*(mark for mark, _ in outside), *_closes(layout))]
+    short = [
+        (call.short, Move(To.CALL, mode))
+        for call, mode in zip(section.calls, layout.calls[number], strict=True)
+        if call.short
+    ]
+    bracket = section.framing[0].spellings[0] if section.listed else ""
+    rest = _rest(layout, number, section, outside)
+    return SectionMode(
+        number, [*live, *short, *beyond], again if _reads_on(section) else None, rest=rest, bracket=bracket
+    )
+
+
+def _rest(layout: _Layout, number: int, section: Section, outside: Live) -> Live:
+    """What ends the source of a call that failed: what closes it or its section, another call, or what is none of it.
+
+    Signs that calls are made of are none of these, as the source may hold them.
+    """
+    live = [(mark, Move(To.ENDED)) for mark in section.framing]
+    live += [(mark, Move(To.FRAMING)) for mark in section.leads]
+    live += [(section.close, Move(To.CLOSED))] if section.close else []
+    live += [(section.open, Move(To.SECTION, number))] if section.open else []
+    live += [entry for entry in _calls(section, layout.calls[number]) if not entry[1].kept]
+    beyond = [mark for mark, move in outside if not move.kept]
+    live += [(mark, Move(To.BEYOND)) for mark in (*beyond, *_closes(layout))]
+    return [(mark, move) for mark, move in live if closes_calls(mark)]
+
+
+def _reads_on(section: Section) -> bool:
+    """Whether a section goes on behind what it can't hold: its calls are well marked, and not all are some outside."""
+    needed = section.bare in ("never", "declared")
+    return needed and section.close is not None and all(call.header for call in section.calls)
+
+
+def _closes(layout: _Layout) -> list[Marker]:
+    """What ends a region: a section that was opened inside of one ends there, too."""
+    return [mark for _, region in layout.regions.values() for mark in (region.close, region.before) if mark]
+
+
+def _begins_like(mark: Marker, live: Live) -> bool:
+    """Whether the marker is longer than one of a section and begins as it: a bracket of a list, and `[TOOL_CALLS]`."""
+    known = tuple(spelling for own, _ in live for spelling in own.spellings)
+    return any(spelling not in known and spelling.startswith(known) for spelling in mark.spellings)
+
+
+def _call_mode(number: int, section: Section, at: int, limits: Limits) -> Mode:
+    call = section.calls[at]
+    stops = [section.close, section.open, *(other.open for other in section.calls if other.header)]
+    reader = call.body.compile([stop for stop in stops if stop])
+    opening = section.open if section.again == "body" else None
+    block, closed_by = _block(number, section), _ends(section, call)
+    return CallMode(
+        number, reader, call.header, limits, bare=section.bare, block=block, again=opening, closed_by=closed_by
+    )
+
+
+def _ends(section: Section, call: Call) -> Ends:
+    """What says where a call ends that can't be read."""
+    if section.bare == "alone":
+        return "unmarked"
+    of_section = section.close is not None and closes_calls(section.close)
+    if call.header and (any(map(closes_calls, section.framing)) or (of_section and section.open is None)):
+        return "marked"
+    return "section" if of_section else "unmarked"
+
+
+def _start(options: Options, formats: Sequence[Format], layout: _Layout) -> int:
+    wanted = options.start or formats[0].start
+    if wanted == "header":
+        return next((compiled.header for compiled in layout.channels), TEXT)
+    if wanted == "reasoning":
+        return next(iter([*layout.regions, *(compiled.reasoning for compiled in layout.channels)]), TEXT)
+    return TEXT

@@ -1,0 +1,247 @@
+"""The mode inside a call: its header, then its body."""
+
+import re
+from html import unescape
+from typing import Literal, TypeAlias
+
+from tokenmill.events import AnyEvent, ErrorCode
+from tokenmill.limits import KIB, NAME_CHARS, Limits
+from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.markers import INNER_CHARS, Marker, Scanner
+from tokenmill.parser.modes.repeat import keep_body
+from tokenmill.parser.modes.text import UNPARSED, give_back, limit
+from tokenmill.parser.run.calls import Verdict, begin, complete, fail
+from tokenmill.parser.run.rules import TEXT, Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import BLOCK_PIECES, OpenCall, Rest, State
+from tokenmill.parser.spec import Bare, Header
+
+HEADER_CHARS = 2 * NAME_CHARS
+"""A header before it stops being one: a name, an id, and words around them."""
+
+PART_CHARS = 16 * KIB
+"""Of a long text that a body gets at once: one that gives up early has not had all of it in its hands."""
+
+_WORD = r"""[^\s<>{}()\[\]"'`,;=|\\]+"""
+_NAME = re.compile(rf"{_WORD}(?: {_WORD})*")
+"""What a name looks like that stands bare between markers: no JSON, no call and no lines of text, unless a tool is
+called so."""
+
+MARKER_CHARS = 2 * INNER_CHARS
+"""More than the longest marker with all that may stand inside of it."""
+
+
+Ends: TypeAlias = Literal["unmarked", "section", "marked"]
+"""What closes a call that can't be read: nothing that could not stand in it, or what closes its section, or a marker of
+its own. Up to there goes its source."""
+
+
+class CallMode:
+    """Inside one kind of call."""
+
+    def __init__(
+        self,
+        section: int,
+        reader: Reader,
+        header: Header | None,
+        limits: Limits,
+        *,
+        bare: Bare,
+        block: int = TEXT,
+        again: Marker | None = None,
+        closed_by: Ends = "unmarked",
+    ) -> None:
+        self._section = section
+        self._block = block
+        """The mode of a block of text that a call turned out to open."""
+        self._closed_by = closed_by
+        """What closes a call that fails."""
+        self._declared_only = bare == "declared"
+        """Outside of its section, a call must name a declared tool."""
+        self._again = again
+        """What opens a section that may come again as a whole."""
+        self._reader = reader
+        self._quick_body = reader.quick
+        self._call_chars = limits.call_chars
+        self._delta_chars = limits.delta_chars
+        self._pattern = re.compile(header.pattern, re.DOTALL) if header else None
+        until: list[tuple[Marker, bool]] = []
+        if header:
+            until = [(header.until, True), *([(header.before, False)] if header.before else ())]
+        self._header_end = Scanner(until)
+        self._unescape = unescape if header and header.unescape else str
+
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:
+        call: OpenCall = state.call  # type: ignore[assignment] # -- the hottest path: the mode is that of a call
+        source, size = call.source, len(text)
+        total = source.size + size
+        if size > self._delta_chars or total > self._call_chars:
+            return None
+        if call.body is None:
+            return self._quick_header(call, text)
+        events = self._quick_body(rules, state, call, text)
+        if events is None:
+            return None
+        if state.held:
+            total -= len(state.held)
+            text = text[: size - len(state.held)]
+            if not text:
+                return events
+        source.size = total  # as `add` does, without the cost of calling it for each chunk
+        pieces = source.pieces
+        pieces.append(text)
+        if len(pieces) >= BLOCK_PIECES:
+            source.fold()
+        return events
+
+    def _quick_header(self, call: OpenCall, text: str) -> list[AnyEvent] | None:
+        """No events, if the chunk is more of the header."""
+        if self._pattern is None or len(call.header) + len(text) > HEADER_CHARS or self._header_end.doubt(text):
+            return None
+        call.header += text
+        call.source.add(text)
+        return []
+
+    def step(self, run: Run, buffer: str, position: int) -> int:
+        call = run.state.call
+        assert call is not None
+        if call.body is None:
+            if self._pattern is not None:
+                return self._header(run, call, buffer, position)
+            call.body = self._reader.begin(call)
+        room = max(0, self._call_chars - call.source.size)
+        if len(buffer) > PART_CHARS:
+            return position + self._part(run, call, buffer, position, room)
+        return self._rest(run, call, buffer, position, room)
+
+    def _part(self, run: Run, call: OpenCall, buffer: str, position: int, room: int) -> int:
+        """Read on in a long text, of which `room` characters may be the call's: how many were read."""
+        size = PART_CHARS
+        while size < min(len(buffer) - position, room):
+            read = self._beginning(run, call, buffer[position : position + size])
+            if read or run.state.call is not call:
+                return read
+            size *= 2  # all of it waits for what follows
+        return self._rest(run, call, buffer[position:], 0, room)
+
+    def _rest(self, run: Run, call: OpenCall, buffer: str, position: int, room: int) -> int:
+        """Read on to the end of the buffer, or as far as the call may go: the position read to."""
+        if len(buffer) - position <= room:
+            return self._body(run, call, buffer, position)
+        read = self._beginning(run, call, buffer[position : position + room])
+        if run.state.call is call:
+            limit(run, f"a call is longer than {self._call_chars} characters")
+        return position + read
+
+    def _beginning(self, run: Run, call: OpenCall, text: str) -> int:
+        """Read text that more follows: how much of it; its end is none that a body may take for its own."""
+        final, run.final = run.final, False
+        read = self._body(run, call, text, 0)
+        run.final = final
+        if run.state.call is call:
+            read -= len(run.state.held)
+            run.state.held = ""
+        return read
+
+    def _header(self, run: Run, call: OpenCall, buffer: str, position: int) -> int:
+        room = HEADER_CHARS - len(call.header)
+        if len(buffer) - position > room + MARKER_CHARS:  # what is behind is not looked at: there may be many headers
+            return position + self._header(run, call, buffer[position : position + room + MARKER_CHARS], 0)
+        hit = self._header_end.find(buffer, position, final=run.final)
+        stop = len(buffer) if hit is None else hit.start
+        if stop - position > room:
+            call.source.add(buffer[position : position + room])
+            self._end(run, call, Verdict.TEXT)
+            return position + room
+        call.header += buffer[position:stop]
+        if hit is None or hit.value is None:
+            call.source.add(buffer[position:stop])
+            run.state.held = buffer[stop:]
+            return len(buffer)
+        end = hit.end if hit.value else stop
+        call.source.add(buffer[position:end])
+        assert self._pattern is not None  # else there is no header to read
+        self.enter(run, call, self._pattern.fullmatch(call.header))
+        return end
+
+    def enter(self, run: Run, call: OpenCall, header: re.Match[str] | None) -> None:
+        """The header is complete, or is none: the body begins, or the call ends here."""
+        verdict = self._name(run, call, header)
+        if call.begun:
+            call.body = self._reader.begin(call)
+            call.header = ""
+        if verdict is not Verdict.MORE:
+            self._end(run, call, verdict)
+
+    def _name(self, run: Run, call: OpenCall, found: re.Match[str] | None) -> Verdict:
+        name = self._unescape(found["name"] or run.rules.only_tool) if found else ""
+        if found is None or not name or len(name) > NAME_CHARS:
+            meant = not call.bare or (not self._declared_only and call.header.lstrip().startswith("{"))
+            return Verdict.FAILED if meant else Verdict.TEXT
+        if self._unescape is str and not _NAME.fullmatch(name) and not run.rules.declares(name):
+            return Verdict.TEXT if call.bare and self._declared_only else Verdict.FAILED
+        if call.bare and self._declared_only and not run.rules.declares(name):
+            return Verdict.TEXT
+        groups = found.groupdict()
+        short = self._unescape(groups.get("short") or "")
+        if short and run.rules.declares(short) and not run.rules.declares(name):
+            name = short
+        verdict = begin(run, call, name, groups.get("id") or "", self._reader.encoding)
+        return Verdict.DONE if verdict is Verdict.MORE and groups.get("whole") else verdict
+
+    def _body(self, run: Run, call: OpenCall, buffer: str, position: int) -> int:
+        stop, verdict = self._reader.step(run, call, buffer, position)
+        call.source.add(buffer[position:stop])
+        if verdict is Verdict.MORE:
+            if stop < len(buffer):
+                run.state.held = buffer[stop:]
+            return len(buffer)
+        self._end(run, call, verdict)
+        return stop
+
+    def _end(self, run: Run, call: OpenCall, verdict: Verdict) -> None:
+        state = run.state
+        if verdict is Verdict.LIMIT:
+            limit(run, f"there are more than {run.rules.limits.calls} calls")
+            return
+        state.call = None
+        if verdict is Verdict.BLOCK:
+            run.close_block()
+            run.note("marker", call.source.text())
+            state.mode = self._block
+            return
+        state.mode = self._section
+        problem = "this is not the grammar of a call"
+        if verdict is Verdict.DONE:
+            try:
+                arguments, repaired = self._reader.result(run, call)
+            except ValueError as error:
+                problem = str(error)
+            else:
+                complete(run, call, arguments, repaired=repaired)
+                if self._again:
+                    keep_body(state, call.source.text(), self._again)
+                state.answered, state.spoiled, state.origin = True, False, run.rules.behind(state.origin)
+                state.mode = UNPARSED if run.rules.first_call_only else state.mode
+                return
+        if verdict is not Verdict.TEXT:
+            fail(run, call, "malformed-call", problem)
+        state.spoiled = True
+        if verdict is not Verdict.TEXT and (
+            self._closed_by == "marked" or (self._closed_by == "section" and not call.bare)
+        ):
+            state.rest = Rest(call.bare, whole=verdict is Verdict.DONE)
+        give_back(run, call.source.text(), None if verdict is Verdict.TEXT else "malformed-call", call)
+        if call.bare and state.rest is None:
+            state.mode = state.origin
+
+    def end(self, run: Run) -> None:
+        state = run.state
+        call, state.call = state.call, None
+        assert call is not None
+        is_text = call.doubtful or (call.name and not call.begun)  # its name made it text
+        code: ErrorCode | None = None if is_text else "unfinished-call"
+        if code:
+            fail(run, call, code, "the stream ended inside the call")
+        give_back(run, call.source.text(), code, call)
+        state.mode = state.origin

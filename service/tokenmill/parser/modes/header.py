@@ -1,0 +1,181 @@
+"""The mode inside a channel's header, and where a header leads.
+
+1. A header is held until its end marker: only then is it known what it was.
+2. It is given up, as text, with the first character at which it no longer looks like one; nothing is held longer.
+3. Where it leads is told by the first pattern that fits the whole of it. Without one it was text.
+"""
+
+import re
+from collections.abc import Sequence
+from enum import Enum
+from typing import Protocol
+
+from tokenmill.events import AnyEvent
+from tokenmill.parser.enums import plain_members
+from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.modes.call import HEADER_CHARS, CallMode
+from tokenmill.parser.modes.text import give_back, open_call, open_section
+from tokenmill.parser.run.rules import TEXT, Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import State
+from tokenmill.parser.spec import Channels
+
+
+@plain_members
+class Place(Enum):
+    """Where a marker stands in a header."""
+
+    END = "it ends the header"
+    INSIDE = "it is a part of it, if the header's shape allows it"
+
+
+class Target(Protocol):
+    """What a header leads to."""
+
+    def enter(self, run: Run, header: re.Match[str]) -> None:
+        """The header is complete: what it announced begins."""
+
+
+class ToBlock:
+    """A block of text, reasoning or what is dropped: the header is framing."""
+
+    def __init__(self, mode: int) -> None:
+        self._mode = mode
+
+    def enter(self, run: Run, header: re.Match[str]) -> None:
+        run.close_block()
+        run.note("marker", header.string)
+        run.state.mode = self._mode
+
+
+class ToVerbatim:
+    """A block of calls that are not parsed: it is text, header and all."""
+
+    def __init__(self, mode: int) -> None:
+        self._mode = mode
+
+    def enter(self, run: Run, header: re.Match[str]) -> None:
+        run.put(header.string, reasoning=False)
+        run.state.mode = self._mode
+
+
+class ToSection:
+    """A section, of which the header is the opening."""
+
+    def __init__(self, mode: int) -> None:
+        self._mode = mode
+
+    def enter(self, run: Run, header: re.Match[str]) -> None:
+        open_section(run.state, self._mode, header.string)
+
+
+class ToCall:
+    """A call that the header names."""
+
+    def __init__(self, mode: int, call_mode: CallMode) -> None:
+        self._mode = mode
+        self._call_mode = call_mode
+
+    def enter(self, run: Run, header: re.Match[str]) -> None:
+        state = run.state
+        open_section(state, self._mode, header.string)
+        open_call(state, self._mode, header.string, bare=False)
+        assert state.call is not None
+        self._call_mode.enter(run, state.call, header)
+
+
+class HeaderMode:
+    """Inside the header of one kind of channels."""
+
+    def __init__(self, channels: Channels, routes: Sequence[tuple[str, Target]]) -> None:
+        inside: list[Marker | None] = [channels.open, channels.close, channels.within]
+        live = [(channels.until, Place.END), *((marker, Place.INSIDE) for marker in inside if marker)]
+        self._scanner = Scanner(live)
+        self._shape = re.compile(channels.shape, re.DOTALL)
+        self._routes = [(re.compile(pattern, re.DOTALL), target) for pattern, target in routes]
+
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+        settled = self._scanner.settled(text)
+        if settled < 0:  # the header ends
+            return None
+        header = state.pending + text[:settled]
+        if self._fitting(header) < len(header):
+            return None
+        state.pending, state.held = header, text[settled:]
+        return []
+
+    def step(self, run: Run, buffer: str, position: int) -> int:
+        state = run.state
+        hit = self._scanner.find(buffer, position, final=run.final)
+        stop = len(buffer) if hit is None else hit.start
+        header = state.pending + buffer[position:stop]
+        fitting = self._fitting(header)
+        if fitting < len(header):
+            read = max(fitting, len(state.pending)) - len(state.pending)
+            self._give_up(run, header[: len(state.pending) + read])
+            return position + read
+        state.pending = header
+        if hit is None or hit.value is None:
+            state.held = buffer[stop:]
+            return len(buffer)
+        header += buffer[stop : hit.end]
+        if hit.value is Place.END:
+            self._route(run, header)
+        elif self._fitting(header) == len(header):
+            state.pending = header
+        else:
+            self._give_up(run, state.pending)
+            return stop
+        return hit.end
+
+    def _fitting(self, header: str) -> int:
+        """How much of a header's beginning looks like one."""
+        found = self._shape.match(header)
+        return min(found.end(), HEADER_CHARS) if found else 0
+
+    def _route(self, run: Run, header: str) -> None:
+        for pattern, target in self._routes:
+            if found := pattern.fullmatch(header):
+                run.state.pending = ""
+                run.state.origin = TEXT
+                target.enter(run, found)
+                return
+        self._give_up(run, header)
+
+    def _give_up(self, run: Run, header: str) -> None:
+        """It was no header but a part of what it stood in."""
+        state = run.state
+        state.pending = ""
+        state.mode = state.origin
+        give_back(run, header, None)
+
+    def end(self, run: Run) -> None:
+        self._give_up(run, run.state.pending)
+
+
+# The mode in front of reasoning in which the stream begins: the label behind the opening that the prompt ends with.
+
+
+class LabelMode:
+    """At the first character of a region: a label, which is swallowed, or the region's text."""
+
+    def __init__(self, label: Sequence[Marker], region: int) -> None:
+        self._scanner = Scanner([(marker, True) for marker in label])
+        self._region = region
+
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+        return None
+
+    def step(self, run: Run, buffer: str, position: int) -> int:
+        hit = self._scanner.at(buffer, position, final=run.final)
+        if hit is not None and hit.value is None:
+            run.state.held = buffer[position:]
+            return len(buffer)
+        run.state.mode = self._region
+        if hit is None:
+            return position
+        run.note("marker", buffer[position : hit.end])
+        return hit.end
+
+    def end(self, run: Run) -> None:
+        pass

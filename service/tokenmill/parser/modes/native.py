@@ -1,0 +1,189 @@
+"""Calls that a provider's own tool stream delivers: OpenAI tool-call deltas, by index.
+
+1. A call begins when its name is known; its source is its `arguments` text, passed on verbatim.
+2. It is complete as soon as its JSON is; an empty one, or one that comes without arguments, when another begins or the
+   message ends.
+3. An index that comes back with another id is another call; where there are no ids, so is one that comes back with a
+   name and arguments when the call before is complete. Without an index an id or a name begins the next call, unless it
+   is repeated while the last one is open.
+4. What fails has no text in the model's own words, so an `error` is all that comes out.
+5. Behind a limit of the message no call begins and none is completed.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tokenmill.events import AnyEvent, Error
+from tokenmill.limits import NAME_CHARS
+from tokenmill.parser.bodies import JsonArguments
+from tokenmill.parser.modes.repeat import came_again
+from tokenmill.parser.modes.text import UNPARSED, give_back, limit
+from tokenmill.parser.run.calls import Verdict, begin, complete, fail
+from tokenmill.parser.run.rules import TEXT, Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import BLOCK_PIECES, NativeCall, OpenCall, Source, State
+
+LARGEST_INDEX = 2**31 - 1
+"""Far above every cap of calls; a larger one, which no snapshot may be able to hold, is none."""
+
+_READER = JsonArguments().compile(())
+_quick = _READER.quick
+
+
+def quick_delta(rules: Rules, state: State, delta: Mapping[str, Any]) -> list[AnyEvent] | None:
+    """The events of a delta that is nothing but more content of the last call; None if it must be read with care."""
+    known, function = state.native, delta.get("function")
+    if not known or state.held or state.mode == UNPARSED or function.__class__ is not dict:
+        return None
+    native, text = known[-1], function.get("arguments")
+    call = native.call
+    if text.__class__ is not str or native.complete or not call.begun or native.index != delta.get("index"):
+        return None
+    if delta.get("id") or function.get("name"):
+        return None
+    limits, source, size = rules.limits, call.source, len(text)
+    total = source.size + size
+    if not 0 < size <= limits.delta_chars or total > limits.call_chars:
+        return None
+    events = _quick(rules, state, call, text)
+    if events is not None:
+        source.size = total  # as `add` does, without the cost of calling it for each delta
+        pieces = source.pieces
+        pieces.append(text)
+        if len(pieces) >= BLOCK_PIECES:
+            source.fold()
+    return events
+
+
+def read_delta(run: Run, delta: Mapping[str, Any]) -> None:
+    """One tool-call delta."""
+    if run.state.mode == UNPARSED:
+        return
+    function = delta.get("function")
+    function = function if isinstance(function, Mapping) else {}
+    wire_id, name = _text(delta.get("id"))[:NAME_CHARS], _text(function.get("name"))
+    arguments = _text(function.get("arguments"))
+    native = _find(run, delta.get("index"), wire_id, name, whole=bool(name and arguments))
+    if native is None or native.complete:
+        return
+    call = native.call
+    if not call.begun:
+        call.id = call.id or wire_id
+        call.name = (call.name + name)[:NAME_CHARS]
+        if not call.name:
+            return
+        verdict = begin(run, call, call.name, call.id, _READER.encoding, provider=True)
+        if verdict is not Verdict.MORE:
+            _forget(native)
+            _refuse(run, call.name, verdict)
+            return
+    if arguments:
+        _read(run, native, arguments)
+
+
+def _refuse(run: Run, name: str, verdict: Verdict) -> None:
+    """The call does not begin: there are too many, or the options take its name for text."""
+    if verdict is Verdict.LIMIT:
+        limit(run, f"there are more than {run.rules.limits.calls} calls")
+    else:
+        run.out.append(Error("unknown-tool", f"no tool is named {name!r}", name=name))
+
+
+def end_native(run: Run) -> None:
+    """The message ends: what is still open is complete without arguments, or unfinished."""
+    for native in run.state.native or ():
+        _end(run, native)
+    run.state.native = None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _find(run: Run, index: Any, wire_id: str, name: str, *, whole: bool) -> NativeCall | None:
+    """The call that a delta belongs to, open or new; None if there are too many. `whole`: it could be one by itself."""
+    known = run.state.native = run.state.native or []
+    if not isinstance(index, int) or abs(index) > LARGEST_INDEX:
+        index = _next(known, wire_id, name)
+    for native in known:
+        if native.index == index:
+            again = not wire_id and native.complete and whole
+            if not again and (not wire_id or not native.call.id or native.call.id == wire_id):
+                return native
+            _end(run, native)
+            known.remove(native)
+            break
+    if len(known) > run.rules.limits.calls:  # calls that have no name yet count, too
+        limit(run, f"there are more than {run.rules.limits.calls} calls")
+        return None
+    opened = NativeCall(int(index), OpenCall(Source()))  # `true` is a number here, but none that a state can hold
+    opened.call.body = _READER.begin(opened.call)
+    known.append(opened)
+    return opened
+
+
+def _next(known: Sequence[NativeCall], wire_id: str, name: str) -> int:
+    """The index that a delta without one means."""
+    if not known:
+        return 0
+    last = known[-1]
+    repeated = last.call.id == wire_id if wire_id else last.call.name == name and not last.complete
+    return last.index if repeated or not (wire_id or name) else last.index + 1
+
+
+def _read(run: Run, native: NativeCall, text: str) -> None:
+    call, limits = native.call, run.rules.limits
+    room = limits.call_chars - call.source.size
+    stop, verdict = _READER.step(run, call, text[:room], 0)
+    call.source.add(text[:stop])
+    if verdict is Verdict.DONE:
+        _complete(run, native)
+    elif verdict is not Verdict.MORE:
+        _forget(native)
+        fail(run, call, "malformed-call", "the arguments are no JSON object")
+    elif len(text) > room:
+        _forget(native)
+        fail(run, call, "limit", f"a call is longer than {limits.call_chars} characters")
+        _stop_parsing(run)
+
+
+def _stop_parsing(run: Run) -> None:
+    """Behind the limit of a call beside it, the model's own text is text, an open call of it included."""
+    state = run.state
+    call, state.call = state.call, None
+    pending = came_again(state) or state.pending
+    state.mode, state.origin, state.pending = UNPARSED, TEXT, ""
+    if call is None:
+        give_back(run, pending, "limit")
+        return
+    if call.begun:
+        fail(run, call, "unfinished-call", "parsing stopped inside the call")
+    give_back(run, call.source.text(), "limit", call)
+
+
+def _complete(run: Run, native: NativeCall) -> None:
+    call = _forget(native)
+    try:
+        arguments, repaired = _READER.result(run, call)
+    except ValueError as problem:
+        fail(run, call, "malformed-call", str(problem))
+    else:
+        complete(run, call, arguments, repaired=repaired)
+
+
+def _forget(native: NativeCall) -> OpenCall:
+    """The call has ended: nothing of it is kept but its id."""
+    call, native.call = native.call, OpenCall(Source(), id=native.call.id)
+    native.complete = True
+    return call
+
+
+def _end(run: Run, native: NativeCall) -> None:
+    call = native.call
+    if native.complete or not call.name:
+        return
+    _forget(native)
+    if call.source.text().strip() or run.state.mode == UNPARSED:
+        fail(run, call, "unfinished-call", "the stream ended inside the call")
+    else:
+        complete(run, call, {}, repaired=False)

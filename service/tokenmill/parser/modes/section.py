@@ -1,0 +1,128 @@
+"""The mode between the calls of a section: framing, text that belongs to nothing, and what a failed call leaves."""
+
+from tokenmill.events import AnyEvent, ErrorCode
+from tokenmill.parser.markers import Marker, Scanner, has_only
+from tokenmill.parser.modes.repeat import expect_again
+from tokenmill.parser.modes.text import FRAMING_CHARS, Live, Move, To, give_back, leave_section, open_call, open_section
+from tokenmill.parser.run.rules import Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import Rest, State
+
+LIST_SIGNS = "[](){},;`\n "
+"""What stands around the calls of a list or in a code block, and inside of calls, too."""
+
+
+def closes_calls(framing: Marker) -> bool:
+    """Whether this framing can be told from what a call holds, so that it ends one that can't be read."""
+    return not has_only(framing, LIST_SIGNS)
+
+
+class SectionMode:
+    """Between the calls of a section: framing, until a call or the section's close.
+
+    What is none of these is text, and with it the section ends; or, if there are markers `again`, it is text up to the
+    next of those, so that no call is lost with what stands in front of it. A call that failed goes on up to the next of
+    `rest`, whatever stands there. Words behind what closes it share its fate up to the next call, as that may have been
+    in a value; all others are no part of a call.
+    """
+
+    def __init__(
+        self, number: int, live: Live, again: Live | None = None, *, rest: Live | None = None, bracket: str = ""
+    ) -> None:
+        self._number = number
+        self._bracket = bracket
+        """What must stand in front of the first call."""
+        self._scanner = Scanner(live, leading_space=True)
+        self._begun = self._scanner.begun
+        self._again = Scanner(again) if again else None
+        self._rest = Scanner(rest or ())
+
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+        if (state.spoiled and self._again is not None) or state.rest is not None or not self._begun(text):
+            return None
+        state.hold(text, self._scanner.room)
+        return []
+
+    def step(self, run: Run, buffer: str, position: int) -> int:
+        state = run.state
+        if (rest := state.rest) is not None:
+            if not rest.whole:
+                again = self._again if rest.closed and self._again else self._rest
+                return self._read_on(run, again, "malformed-call", buffer, position)
+        elif state.spoiled and self._again is not None:
+            return self._read_on(run, self._again, None, buffer, position)
+        hit = self._scanner.at(buffer, position, final=run.final)
+        if hit is None:
+            return self._nothing(run, buffer, position)
+        if hit.value is None:
+            state.hold(buffer[position:], self._scanner.room)
+            return len(buffer)
+        return self._follow(run, hit.value, buffer[position : hit.end], hit.end)
+
+    def _nothing(self, run: Run, buffer: str, position: int) -> int:
+        """Nothing of the section stands here."""
+        state = run.state
+        if run.final and not buffer[position:].strip() and len(buffer) - position < FRAMING_CHARS:
+            state.pending += buffer[position:]
+            return len(buffer)
+        if (rest := state.rest) is not None and not rest.closed:  # only the body had an end
+            rest.whole = False
+            pending, state.pending = state.pending, ""
+            give_back(run, pending, "malformed-call")
+            return position
+        leave_section(run, "malformed-call", "no call follows its opening")
+        if self._again is not None:
+            state.mode, state.spoiled = self._number, True  # `_read_on` from here
+            state.rest = rest and Rest(rest.bare, whole=False, closed=True)
+        return position
+
+    def _read_on(self, run: Run, again: Scanner[Move], code: ErrorCode | None, buffer: str, position: int) -> int:
+        """Read on to the next of these markers. `code` is why what stands there is no call; None if it is prose."""
+        hit = again.find(buffer, position, final=run.final)
+        stop = len(buffer) if hit is None else hit.start
+        give_back(run, buffer[position:stop], code)
+        if hit is None:
+            return stop
+        if hit.value is None:
+            run.state.held = buffer[stop:]
+            return len(buffer)
+        if hit.value.to is To.FRAMING:
+            run.state.spoiled = False  # another call begins, and what is wrong with it is its own
+            run.end_rest()
+        return self._follow(run, hit.value, buffer[stop : hit.end], hit.end)
+
+    def _follow(self, run: Run, move: Move, source: str, end: int) -> int:
+        state = run.state
+        if move.to is To.CALL and (state.answered or state.spoiled or self._bracket in state.pending):
+            run.end_rest()
+            open_call(state, move.mode, state.pending + source[: len(source) - move.kept], bare=False)
+            return end - move.kept
+        if move.to is To.ENDED and state.rest is not None and not (state.rest.closed and state.pending):
+            self._end_call(run, state.rest, source)
+            return end
+        if move.to in (To.FRAMING, To.ENDED) and len(state.pending) + len(source) <= FRAMING_CHARS:
+            state.pending += source
+            return end
+        if move.to is To.CLOSED:
+            inside, state.pending = state.pending, state.pending + source
+            leave_section(run, "malformed-call")
+            expect_again(state, move.mode, inside)
+            return end
+        leave_section(run, "malformed-call", "no call follows its opening")
+        if move.to is To.SECTION:
+            open_section(state, move.mode, source)
+            return end
+        return end - len(source)
+
+    def _end_call(self, run: Run, rest: Rest, source: str) -> None:
+        """What closes a call that failed belongs to its source, and so does framing in front of it."""
+        run.state.pending += source
+        if rest.bare:
+            leave_section(run, "malformed-call")
+            return
+        pending, run.state.pending = run.state.pending, ""
+        give_back(run, pending, "malformed-call")
+        rest.whole = rest.closed = True  # what closes its section may still follow
+
+    def end(self, run: Run) -> None:
+        leave_section(run, "unfinished-call", "the stream ended where a call should follow")

@@ -1,0 +1,225 @@
+"""The modes of the machine: what a stretch of the stream is, and which markers lead out of it.
+
+1. A mode is compiled once and keeps no state; all state is in `State`.
+2. `step` reads on from a position and always either reads something or changes the mode.
+3. `quick` answers for a chunk that is content through and through, which nearly all are. What was held stands in front
+   of the chunk, and `held` is empty; a mode that answers may hold again. It is not asked for the message's first text.
+4. `end` says what becomes of the mode when the stream ends in it.
+"""
+
+from enum import Enum
+from typing import NamedTuple, Protocol, TypeAlias
+
+from tokenmill.events import AnyEvent, Error, ErrorCode, ReasoningDelta, TextDelta
+from tokenmill.limits import KIB, RAW_CHARS
+from tokenmill.parser.enums import plain_members
+from tokenmill.parser.markers import Marker, Scanner
+from tokenmill.parser.modes.repeat import came_again
+from tokenmill.parser.run.calls import fail
+from tokenmill.parser.run.rules import TEXT, Rules
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall, Source, State
+
+UNPARSED = 1
+"""Number of the mode in which all is text: behind a limit."""
+
+FRAMING_CHARS = 4 * KIB
+"""Brackets, commas and white space of a section before a call: more is no framing."""
+
+
+@plain_members
+class To(Enum):
+    """What a marker leads to."""
+
+    REGION = "a region of text begins or ends"
+    SWALLOWED = "the marker means nothing here"
+    SECTION = "a section begins"
+    CALL = "a call begins"
+    FRAMING = "a bracket or comma between calls"
+    ENDED = "what closes a call that failed"
+    CLOSED = "the section ends"
+    BEYOND = "the section ends in front of the marker"
+    VERBATIM = "a marker that is text, behind which text or reasoning follows"
+    HEADER = "a channel's header begins"
+
+
+class Move(NamedTuple):
+    """A marker's meaning: what it leads to, and the number of the mode where that is."""
+
+    to: To
+    mode: int = TEXT
+    kept: int = 0
+    """Characters at the end of the marker that belong to what it leads to, at most all of it."""
+    bare: bool = True
+    """Of a call: nothing but its content says that it is one."""
+
+
+Live: TypeAlias = list[tuple[Marker, Move]]
+"""The markers that lead out of a mode, and what each means."""
+
+
+class Mode(Protocol):
+    """One mode."""
+
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:
+        """The events of a chunk that is content through and through; None if it must be read with care."""
+
+    def step(self, run: Run, buffer: str, position: int) -> int:
+        """Read on from `position`: the position read to. What must wait is put into `held`."""
+
+    def end(self, run: Run) -> None:
+        """The stream ends in this mode."""
+
+
+class TextMode:
+    """Visible text or reasoning."""
+
+    def __init__(self, number: int, live: Live, *, reasoning: bool, delta_chars: int, block: bool = True) -> None:
+        self._number = number
+        self._block = block  # with an end of its own, and not what stands around such blocks
+        self._reasoning = reasoning
+        self._scanner = Scanner(live)
+        self._first = self._scanner.first
+        self._doubt = self._scanner.doubt
+        self._begun = self._scanner.begun
+        self._delta = ReasoningDelta if reasoning else TextDelta
+        self._delta_chars = delta_chars
+
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+        block = state.block
+        if not block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
+            return self._quick_begun(state, text)
+        if self._first in text and (doubt := self._doubt(text)):
+            settled = doubt.start()
+            if not self._begun(text, settled):
+                return None
+            state.hold(text[settled:], self._scanner.room)
+            return [self._delta(block, text[:settled])] if settled else []
+        return [self._delta(block, text)]
+
+    def _quick_begun(self, state: State, text: str) -> list[AnyEvent] | None:
+        """No events, if all of it can still become a marker, whatever is open."""
+        if state.finished or not self._begun(text):
+            return None
+        state.hold(text, self._scanner.room)
+        return []
+
+    def step(self, run: Run, buffer: str, position: int) -> int:
+        hit = self._scanner.find(buffer, position, final=run.final)
+        stop = len(buffer) if hit is None else hit.start
+        self._put(run, buffer[position:stop])
+        if hit is None:
+            return stop
+        if hit.value is None:
+            run.state.hold(buffer[stop:], self._scanner.room)
+            return len(buffer)
+        end = max(stop, hit.end - hit.value.kept)
+        self._follow(run, hit.value, buffer[stop:end])
+        return end
+
+    def _put(self, run: Run, text: str) -> None:
+        run.put(text, reasoning=self._reasoning)
+
+    def _follow(self, run: Run, move: Move, source: str) -> None:
+        state = run.state
+        if move.to is To.SECTION:
+            state.origin = self._number
+            open_section(state, move.mode, source)
+        elif move.to is To.HEADER:
+            state.origin = self._number
+            state.mode, state.pending = move.mode, source
+        elif move.to is To.CALL:
+            state.origin = self._number
+            open_call(state, move.mode, source, bare=move.bare)
+        elif move.to is To.VERBATIM:
+            state.mode = move.mode
+            run.put(source, reasoning=False)
+        else:
+            run.note("marker", source)
+            if move.to is To.REGION:
+                if self._block and state.reasoning is self._reasoning:
+                    run.close_block()
+                state.mode = move.mode
+
+    def end(self, run: Run) -> None:
+        pass
+
+
+class DropMode(TextMode):
+    """Text that is addressed to nobody."""
+
+    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+        return None
+
+    def _put(self, run: Run, text: str) -> None:
+        run.note("dropped", text)
+
+
+def open_section(state: State, mode: int, source: str) -> None:
+    """A section begins: its opening waits for the first call."""
+    state.mode, state.pending = mode, source
+    state.answered = state.spoiled = False
+
+
+def open_call(state: State, mode: int, source: str, *, bare: bool) -> None:
+    """A call begins; `source` is all of it up to here, framing in front included."""
+    state.call = OpenCall(Source(), mode, bare=bare)
+    state.call.source.add(source)
+    state.pending, state.mode = "", mode
+
+
+def leave_section(run: Run, code: ErrorCode, message: str = "") -> None:
+    """The section ends: what is pending is framing behind its last call, or text that belongs to nothing.
+
+    `message` is what is wrong with it if it has had no call; none if nothing is: an empty section is framing.
+    """
+    state = run.state
+    pending, state.pending, state.mode = state.pending, "", state.origin
+    if message and not state.answered and not state.spoiled:
+        run.flush()
+        run.out.append(Error(code, message, raw=pending[:RAW_CHARS]))
+        give_back(run, pending, code)
+    elif state.spoiled:
+        give_back(run, pending, code)
+    else:
+        run.note("marker", pending)
+    run.end_rest()
+
+
+def give_back(run: Run, source: str, code: ErrorCode | None, call: OpenCall | None = None) -> None:
+    """Source that did not become a call comes out as what it stood in, unless the options drop it.
+
+    `code` is why; None if it never was a call. A `call` that was begun has ended the reasoning around it; the text of
+    one that failed is a block of its own.
+    """
+    options, state = run.rules.options, run.state
+    if call is not None and call.begun:
+        state.origin = run.rules.behind(state.origin)
+    policy = options.on_unfinished if code == "unfinished-call" else options.on_broken
+    if code is not None and code != "limit" and policy == "drop":
+        run.note("dropped", source)
+        return
+    reasoning = run.rules.is_reasoning(state.origin)
+    if call is None and state.rest is not None and state.rest.call is not None:
+        run.put(source, reasoning=False, call=state.rest.call)
+    elif call is None or code is None or reasoning:
+        run.put(source, reasoning=reasoning)
+    else:
+        run.put_source(source, call.id)
+
+
+def limit(run: Run, message: str) -> None:
+    """A cap of the message was hit: parsing stops here, the rest is text."""
+    state = run.state
+    run.end_rest()
+    call, state.call = state.call, None
+    pending = came_again(state) or state.pending
+    state.origin, state.pending = TEXT, ""
+    if call is None:
+        run.flush()
+        run.out.append(Error("limit", message))
+        give_back(run, pending, "limit")
+    else:
+        fail(run, call, "limit", message)
+        give_back(run, call.source.text(), "limit", call)
+    state.mode = UNPARSED

@@ -1,0 +1,1 @@
+"""One step of a parser: what it may ask, the state that it changes, and what becomes of a call."""

@@ -1,0 +1,170 @@
+"""The life of a call: begun when its name is known, grown while its source arrives, then complete or failed.
+
+1. `begin` decides what to do with the name; from then on the call ends with exactly one `tool-call` or `error`.
+2. Source is sent verbatim. Decoded text of string arguments is sent for those that were asked for.
+3. A failed call's source comes out as text, markers included, unless the options drop it; an incomplete call is never
+   completed.
+"""
+
+from enum import Enum
+from hashlib import blake2b
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from tokenmill.events import (
+    ArgumentDelta,
+    Encoding,
+    Error,
+    ErrorCode,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
+from tokenmill.limits import RAW_CHARS
+from tokenmill.parser.enums import plain_members
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import Growing, OpenCall
+
+
+@plain_members
+class Verdict(Enum):
+    """What a body, or `begin`, says of a call."""
+
+    MORE = "the call goes on"
+    DONE = "its source is complete"
+    FAILED = "it can't become a call"
+    TEXT = "it is no call but text"
+    BLOCK = "it is no call but opens a block of text"
+    LIMIT = "there are too many calls"
+
+
+def begin(
+    run: Run,
+    call: OpenCall,
+    name: str,
+    wire_id: str,
+    encoding: Encoding,
+    *,
+    provider: bool = False,
+    attributes: dict[str, Any] | UnsetType = UNSET,
+) -> Verdict:
+    """The name is known: accept the call, or say what it is instead."""
+    rules, state = run.rules, run.state
+    call.name = name
+    if not rules.knows(name):
+        if rules.unknown_tool == "text" or (call.bare and not call.header):  # only the name says that it is a call
+            return Verdict.TEXT
+        call.dropped = rules.unknown_tool == "drop"
+    if state.calls >= rules.limits.calls:
+        return Verdict.LIMIT
+    if wire_id in state.wire_ids:  # the second use of an id would be another call's
+        wire_id = ""
+    if wire_id:
+        state.wire_ids = (*state.wire_ids, wire_id)
+    call.id = wire_id or rules.options.id_prefix + call_id(state.identity, state.calls)
+    state.calls += 1
+    call.begun = True
+    if not call.dropped:
+        run.close_block()
+        if rules.streams_input:
+            run.out.append(ToolInputStart(call.id, name, encoding, provider, attributes))
+    return Verdict.MORE
+
+
+def call_id(identity: str, index: int) -> str:
+    """The id of a call that the model gave none: the same wherever and whenever the message is parsed."""
+    return f"call_{blake2b(f'{identity}/{index}'.encode(errors='replace'), digest_size=12).hexdigest()}"
+
+
+def send_source(run: Run, call: OpenCall, text: str) -> None:
+    """More of the argument region's source."""
+    if text and call.begun and not call.dropped and run.rules.streams_input:
+        for piece in run.pieces(text):
+            run.out.append(ToolInputDelta(call.id, piece))
+
+
+def wants(run: Run, call: OpenCall, argument: str) -> bool:
+    """Whether deltas of this argument are to be sent; a repeated argument is not sent twice."""
+    return call.begun and not call.dropped and run.rules.wants(call.name, argument) and argument not in call.grown
+
+
+def grow(run: Run, call: OpenCall, argument: str, text: str) -> None:
+    """More decoded text of one string argument."""
+    growing = call.growing
+    if growing is None:
+        growing = call.growing = Growing(argument)
+        call.grown[argument] = True
+    growing.waiting += text
+    if growing.waiting and len(growing.waiting) >= run.rules.options.min_delta_chars:
+        _flush(run, call, growing)
+
+
+def end_growth(run: Run, call: OpenCall) -> None:
+    """The argument that was growing is complete."""
+    if call.growing is not None:
+        _flush(run, call, call.growing)
+        call.growing = None
+
+
+def _flush(run: Run, call: OpenCall, growing: Growing) -> None:
+    if growing.waiting:
+        for piece in run.pieces(growing.waiting):
+            run.out.append(ArgumentDelta(call.id, growing.argument, piece))
+        growing.waiting = ""
+
+
+def complete(
+    run: Run, call: OpenCall, arguments: dict[str, Any], *, repaired: bool, mismatch: str | None = None
+) -> None:
+    """The call is complete: its last deltas, its end, what is wrong with it, and the call itself.
+
+    `mismatch` is why the arguments are none that the model wrote, if that is known already.
+    """
+    run.state.complete += 1
+    source = call.source.text()
+    run.note("call", source)
+    if run.rules.drops_text_after_calls:
+        run.close_block()  # more of an open block takes a short path that drops nothing
+    if call.dropped:
+        run.state.dropped += 1
+        run.flush()
+        run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name, source[:RAW_CHARS]))
+        return
+    end_growth(run, call)
+    for argument, value in arguments.items() if run.rules.watches_arguments else ():
+        if isinstance(value, str) and wants(run, call, argument):
+            grow(run, call, argument, value)
+            end_growth(run, call)
+    _end_input(run, call)
+    if not run.rules.knows(call.name):
+        run.out.append(Error("unknown-tool", f"no tool is named {call.name!r}", call.id, call.name))
+        run.out.append(ToolCall(call.id, call.name, arguments, repaired, "unknown-tool"))
+    elif mismatch := mismatch or run.rules.mismatch(call.name, arguments, 1 + len(source)):  # a part has a character
+        run.out.append(Error("schema-mismatch", mismatch, call.id, call.name))
+        run.out.append(ToolCall(call.id, call.name, arguments, repaired, "schema-mismatch"))
+    else:
+        run.out.append(ToolCall(call.id, call.name, arguments, repaired))
+    if run.rules.options.text_mode == "placeholder":
+        run.put(run.rules.options.placeholder_text, reasoning=False)
+
+
+def fail(run: Run, call: OpenCall, code: ErrorCode, message: str) -> None:
+    """The call can't be completed: say so; the caller decides what becomes of its source."""
+    run.flush()
+    if call.begun and not call.dropped:
+        end_growth(run, call)
+        _end_input(run, call)
+    raw = call.source.text()[:RAW_CHARS]
+    if call.begun:
+        run.out.append(Error(code, message, call.id, call.name, raw))
+    elif call.name:
+        run.out.append(Error(code, message, name=call.name, raw=raw))
+    else:
+        run.out.append(Error(code, message, raw=raw))
+
+
+def _end_input(run: Run, call: OpenCall) -> None:
+    if run.rules.streams_input:
+        run.out.append(ToolInputEnd(call.id))

@@ -1,0 +1,167 @@
+"""What a message's options say while it is parsed, and what is known of its tools: all that bodies and modes ask.
+
+Made once for all messages with the same options, and never changed. `grammar` adds the tables that the machine runs.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tokenmill.limits import Limits
+from tokenmill.parser.options import Options, UnknownTool, chosen_tool
+from tokenmill.parser.run.tools import Tool, read_tools
+from tokenmill.parser.values.coerce import coerce
+from tokenmill.parser.values.fit import fit, kept
+from tokenmill.parser.values.schema import NO_SHAPE, Shape
+
+TEXT = 0
+"""Number of the mode of visible text."""
+
+_NO_TYPES: frozenset[str] = frozenset()
+
+
+class Rules:
+    """Immutable and shared.
+
+    Args:
+        options: of the message.
+        limits: of the partition.
+        unknown_tool: what a call to a tool that is not declared is.
+        drops_text_after_calls: text behind a complete call is nobody's.
+        first_call_only: behind the first complete call nothing is parsed.
+        reasoning: numbers of the modes whose text is reasoning.
+        answers: numbers of the modes of visible text behind it; none if that is `TEXT`.
+        traced: spans of source are recorded among the events.
+    """
+
+    __slots__ = (  # each chunk asks for some of it: what is cached in a `__dict__` makes all of it dearer
+        "_answer",
+        "_answers",
+        "_content",
+        "_reasoning_modes",
+        "_tools",
+        "drops_text_after_calls",
+        "first_call_only",
+        "limits",
+        "message_chars",
+        "natural_chars",
+        "only_tool",
+        "options",
+        "streams_input",
+        "traced",
+        "unknown_tool",
+        "watches_arguments",
+    )
+
+    def __init__(
+        self,
+        options: Options,
+        limits: Limits,
+        *,
+        unknown_tool: UnknownTool,
+        drops_text_after_calls: bool,
+        first_call_only: bool,
+        reasoning: frozenset[int],
+        answers: frozenset[int],
+        traced: bool,
+    ) -> None:
+        self.options = options
+        self.limits = limits
+        self.message_chars = limits.message_chars
+        self.traced = traced
+        self.unknown_tool = unknown_tool
+        self.drops_text_after_calls = drops_text_after_calls
+        self.first_call_only = first_call_only
+        self.streams_input = options.stream_tool_input is not False
+        self.watches_arguments = bool(options.content_arguments)
+        self.natural_chars = natural_chars(options)
+        self._tools = read_tools(options.tools, options.original_schemas)
+        self._content = frozenset(options.content_arguments)
+        self._reasoning_modes = reasoning
+        self._answers = answers
+        self._answer = min(answers, default=TEXT)
+        self.only_tool = chosen_tool(options) or ("".join(self._tools) if len(self._tools) == 1 else "")
+        """The one tool that can be meant where a call names none: that of `tool_choice`, else the only one declared.
+        Empty if there is none."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The declared tools by name."""
+        return self._tools
+
+    def knows(self, name: str) -> bool:
+        """Whether a tool has this name; without a tool list any name is one."""
+        return not self._tools or name in self._tools
+
+    def declares(self, name: str) -> bool:
+        """Whether the tool list names this tool."""
+        return name in self._tools
+
+    def types(self, name: str, parameter: str) -> frozenset[str]:
+        """JSON types that a parameter may have; empty if nothing says."""
+        tool = self._tools.get(name)
+        return tool.types(parameter) if tool else _NO_TYPES
+
+    def parameters(self, name: str) -> frozenset[str]:
+        """The parameters that the tool's schema names; empty if nothing says."""
+        tool = self._tools.get(name)
+        return tool.parameters if tool else _NO_TYPES
+
+    def shape(self, name: str) -> Shape:
+        """The schema of the tool's arguments; one that says nothing for a tool that is not known."""
+        tool = self._tools.get(name)
+        return tool.shape if tool else NO_SHAPE
+
+    def allows_text(self, name: str, parameter: str) -> bool:
+        """Whether the parameter may be a string, as far as its schema says."""
+        types = self.types(name, parameter)
+        return not types or "string" in types
+
+    def coerced(self, name: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The arguments with values written as strings read as what the schema wants, and whether there are any."""
+        read = {
+            key: value
+            for key, text in arguments.items()
+            if isinstance(text, str) and not self.allows_text(name, key)
+            if (value := coerce(text, self.types(name, key))) != text
+        }
+        return ({**arguments, **read}, True) if read else (arguments, False)
+
+    def fitted(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments made to fit the tool's schema, without those that it does not know.
+
+        Raises `ValueError` if it refuses all.
+        """
+        shape = self.shape(name)
+        if shape.schema is False:
+            raise ValueError("the tool refuses all arguments")
+        fitted = kept(fit(arguments, shape), shape)
+        return fitted if isinstance(fitted, dict) else arguments
+
+    def required(self, name: str) -> frozenset[str]:
+        """The parameters without which the tool can't be called."""
+        tool = self._tools.get(name)
+        return tool.required if tool else _NO_TYPES
+
+    def mismatch(self, name: str, arguments: Mapping[str, Any], most: int) -> str | None:
+        """Why the arguments, of `most` parts at most, do not fit the tool's schema, or None."""
+        tool = self._tools.get(name)
+        return tool.mismatch(arguments, most) if tool else None
+
+    def wants(self, name: str, argument: str) -> bool:
+        """Whether decoded deltas of this argument are asked for."""
+        return self.watches_arguments and not self._content.isdisjoint((f"{name}.{argument}", "*"))
+
+    def is_reasoning(self, mode: int) -> bool:
+        """Whether the mode's text is reasoning."""
+        return mode in self._reasoning_modes
+
+    def behind(self, mode: int) -> int:
+        """The mode of the text behind a call that was found in this mode: a call ends the reasoning around it."""
+        if mode in self._answers:
+            return mode
+        return self._answer if mode in self._reasoning_modes else TEXT
+
+
+def natural_chars(options: Options) -> int:
+    """Text waits for a natural boundary, or until there are more characters of it; 0: it does not wait."""
+    return max(1, options.max_buffer_chars) if options.text_mode == "smart" else 0

@@ -1,0 +1,190 @@
+"""The parser's state: plain data that can be encoded after every chunk, at any place in the text.
+
+Positions are characters counted from the start of the call's source. Modes and frames are numbers into the compiled
+grammar, which is the same wherever the message's options are the same.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from tokenmill.parser.body_state import BodyState, JsonState
+from tokenmill.parser.values.repair import whole_characters
+
+
+class Growing(msgspec.Struct, array_like=True, gc=False):
+    """A string argument whose decoded text is being sent."""
+
+    argument: str
+    waiting: str = ""
+    """Decoded text below `min_delta_chars`."""
+
+
+WIDE = 4
+"""Bytes of a character in a text that is not all ASCII, at most; two are common."""
+
+PIECE_BYTES = 60
+"""Of a text in memory beside its characters, with its place in a list."""
+
+BLOCK_PIECES = 64
+"""Pieces that are joined to a block: each character is copied twice in all, and hardly any piece is kept alone."""
+
+
+class Source(msgspec.Struct, array_like=True, gc=False):
+    """The source of a call so far, in pieces: joined in two steps, so that adding to it stays cheap."""
+
+    size: int = 0
+    pieces: list[str] = []
+    blocks: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Append `text`."""
+        if text:
+            self.size += len(text)
+            self.pieces.append(text)
+            if len(self.pieces) >= BLOCK_PIECES:
+                self.fold()
+
+    def fold(self) -> None:
+        """Join the pieces to a block."""
+        self.blocks.append("".join(self.pieces))
+        self.pieces.clear()
+
+    @property
+    def last(self) -> str:
+        """The last character; nothing if there is none."""
+        pieces = self.pieces or self.blocks
+        return pieces[-1][-1:] if pieces else ""
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes, told by its last part."""
+        parts = self.blocks or self.pieces
+        width = 1 if not parts or parts[-1].isascii() else WIDE
+        return self.size * width + (len(self.blocks) + len(self.pieces)) * PIECE_BYTES
+
+    def text(self) -> str:
+        """All of it."""
+        return "".join(self.blocks) + "".join(self.pieces)
+
+
+class OpenCall(msgspec.Struct, array_like=True, gc=False):
+    """A call whose source is still arriving."""
+
+    source: Source
+    frame: int = -1
+    """The grammar's mode of this call; -1 for a call of a provider's own tool stream."""
+    bare: bool = False
+    """It was found outside of a section."""
+    header: str = ""
+    """Text of the header so far."""
+    body: BodyState | None = None
+    """None until the header is read."""
+    name: str = ""
+    id: str = ""
+    begun: bool = False
+    """The name is accepted and the id fixed: the call can't become plain text without an `error`."""
+    dropped: bool = False
+    """An unknown tool whose call leaves no trace but an `error`."""
+    growing: Growing | None = None
+    grown: dict[str, bool] = {}
+    """String arguments of which deltas were sent, as keys."""
+    doubtful: bool = False
+    """Nothing says yet that it is one: cut off here, it is text."""
+
+
+class NativeCall(msgspec.Struct, array_like=True, gc=False):
+    """A call of a provider's own tool stream, by the provider's index."""
+
+    index: int
+    call: OpenCall
+    complete: bool = False
+
+
+class OpenAnswer(msgspec.Struct, array_like=True, gc=False):
+    """The object that is the whole answer."""
+
+    json: JsonState
+    in_text: bool = False
+    """The string that is its text is open."""
+
+
+class Rest(msgspec.Struct, array_like=True, gc=False):
+    """What is known of a failed call while the rest of its source arrives, of which nothing is kept."""
+
+    bare: bool
+    """It was found outside of a section."""
+    whole: bool
+    """It has been read to an end: what closes it or its section may follow, or another call."""
+    closed: bool = False
+    """It has had what closes it; if it is not whole, words stand behind that."""
+    call: str | None = None
+    """Its id, where its source is a block of its own that is still open; empty if it had none yet."""
+
+
+class State(msgspec.Struct, array_like=True, gc=False):
+    """What the parser knows of one message and choice."""
+
+    identity: str
+    """Text from which the ids of calls are derived."""
+    mode: int
+    held: str = ""
+    """Text that can still become a marker."""
+    room: int = 0
+    """White space that may follow it without being looked at."""
+    pending: str = ""
+    """Framing of a section that goes to its next call, or becomes text if there is none."""
+    origin: int = 0
+    """Mode in which the open section was found."""
+    answered: bool = False
+    """The open section has had a complete call."""
+    spoiled: bool = False
+    """The last call of the open section failed: its closing is text, too."""
+    block: str = ""
+    """Id of the open text or reasoning block."""
+    reasoning: bool = False
+    """The open block is reasoning."""
+    blocks: int = 0
+    chars: int = 0
+    calls: int = 0
+    """Calls begun."""
+    complete: int = 0
+    """Calls completed."""
+    dropped: int = 0
+    """Of them, those to unknown tools that the options drop."""
+    started: bool = False
+    finished: bool = False
+    call: OpenCall | None = None
+    native: list[NativeCall] | None = None
+    wire_ids: tuple[str, ...] = ()
+    """Ids that the model or the provider gave to calls of this message."""
+    waiting: str = ""
+    """Visible text that waits for a natural boundary."""
+    answer: OpenAnswer | None = None
+    """Inside the object that is the whole answer."""
+    body: str = ""
+    """What the section that ended, or the open one so far, had in it, where that may come again."""
+    repeated: int = 0
+    """How much of it came again."""
+    rest: Rest | None = None
+    """A call failed and its source goes on, up to what closes it."""
+
+    def hold(self, text: str, room: Callable[[str], int]) -> None:
+        """Keep text that can still become a marker; `room` says how much white space may follow it."""
+        self.held, self.room = text, room(text)
+
+
+def encode_state(state: State) -> bytes:
+    """The state as MessagePack; half a surrogate pair, which has no bytes, becomes U+FFFD."""
+    try:
+        return msgspec.msgpack.encode(state)
+    except UnicodeEncodeError:
+        return msgspec.msgpack.encode(whole_characters(msgspec.to_builtins(state)))
+
+
+def decode_state(data: bytes) -> State:
+    """The inverse of `encode_state`. Raises `msgspec.DecodeError`."""
+    return _decoder.decode(data)
+
+
+_decoder: msgspec.msgpack.Decoder[State] = msgspec.msgpack.Decoder(State)

@@ -1,0 +1,142 @@
+"""Values with bare keys and strings between markers, read from the complete text.
+
+The reader that streams has checked that brackets match and how deep they are, so recursion is safe here.
+"""
+
+import re
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple
+
+from tokenmill.parser.values.coerce import coerce
+from tokenmill.parser.values.schema import Shape
+
+_JSON = frozenset({"json"})
+_STRING = frozenset({"string"})
+_NONE = "None"
+_BEGIN = re.compile(r"\s*([{\[]?)\s*")
+_KEY = re.compile(r"([^:,{}\[\]]*):")
+_BARE = re.compile(r"[^,{}\[\]]*")
+_END = re.compile(r"\s*(,?)\s*")
+_COLON = re.compile(r"\s*:")
+
+
+class Syntax(NamedTuple):
+    """How strings are written."""
+
+    quote: str
+    typed: bool
+    """Quoted values have types like the others; otherwise they are text."""
+    loose: bool
+    """The comma between a string and the next key may be missing."""
+
+
+def read_arguments(text: str, syntax: Syntax, shape: Shape, untyped: AbstractSet[str]) -> dict[str, Any]:
+    """The arguments that stand between the outermost brackets; `shape` is their schema.
+
+    `untyped` are the types of a value of which it says nothing. Inside of what it describes, such a one is read by its
+    look. Raises `ValueError` with what is wrong.
+    """
+    values = _Values(text, syntax)
+    arguments = {}
+    while (key := values.key("")) is not None:
+        arguments[key] = values.value(shape.child(key), untyped)
+    return arguments
+
+
+class _Values:
+    """One pass over the text."""
+
+    def __init__(self, text: str, syntax: Syntax) -> None:
+        self._text = text
+        self._quote = syntax.quote
+        self._typed = syntax.typed
+        self._loose = syntax.loose
+        self._at = len(text) - len(text.lstrip())
+
+    def key(self, closing: str) -> str | None:
+        """The next key, up to its colon; None at the end of the object."""
+        if self._ends(closing):
+            return None
+        bare = _KEY.match(self._text, self._at)
+        if bare is None or self._quote in bare.group():
+            return self._quoted_key()
+        self._at = bare.end()
+        return bare.group(1).strip()
+
+    def _quoted_key(self) -> str:
+        begin = self._at
+        if self._text.startswith(self._quote, begin):
+            key = self._quoted()
+            if colon := _COLON.match(self._text, self._at):
+                self._at = colon.end()
+                return key.strip()
+        raise ValueError(f"a key without a value: {self._text[begin : begin + 80]!r}")
+
+    def value(self, shape: Shape, untyped: AbstractSet[str], *, listed: bool = False) -> Any:
+        """The next value, and the comma behind it; `untyped` are its types if the schema has none."""
+        begin = _BEGIN.match(self._text, self._at)
+        assert begin is not None  # the pattern matches the empty string, too
+        self._at = begin.end()
+        types = shape.types
+        inner = _JSON if types else untyped
+        ends_itself = self._loose and not (listed or begin.group(1)) and self._text.startswith(self._quote, self._at)
+        if begin.group(1) == "{":
+            value: Any = {}
+            while (key := self.key("}")) is not None:
+                value[key] = self.value(shape.child(key), inner)
+        elif begin.group(1):
+            value = []
+            while not self._ends("]"):
+                value.append(self.value(shape.item(), inner, listed=True))
+        else:
+            value = self._scalar(types or untyped)
+        end = _END.match(self._text, self._at)
+        assert end is not None  # as above
+        self._at = end.end()
+        if (
+            not end.group(1)
+            and self._text[self._at : self._at + 1] not in ("", "}", "]")
+            and not (ends_itself and self._at_key())
+        ):
+            raise ValueError(f"no comma between values: {self._text[self._at : self._at + 80]!r}")
+        return value
+
+    def _at_key(self) -> bool:
+        """Whether a key follows, or a string that must be one."""
+        if self._text.startswith(self._quote, self._at):
+            return True
+        bare = _KEY.match(self._text, self._at)
+        return bare is not None and bool(bare.group(1))
+
+    def _scalar(self, types: AbstractSet[str]) -> Any:
+        if self._text.startswith(self._quote, self._at):
+            text = self._quoted()
+            return coerce(text, types) if self._typed else text
+        bare = _BARE.match(self._text, self._at)
+        assert bare is not None  # as above
+        text = bare.group()
+        self._at = bare.end()
+        if self._quote in text:
+            raise ValueError(f"not a value: {text[:80]!r}")
+        return _bare(text.strip(), types)
+
+    def _quoted(self) -> str:
+        begin = self._at + len(self._quote)
+        end = self._text.find(self._quote, begin)
+        if end < 0:
+            raise ValueError("a string does not end")
+        self._at = end + len(self._quote)
+        return self._text[begin:end]
+
+    def _ends(self, closing: str) -> bool:
+        """Whether an object or list ends here, and if it does the step behind its end."""
+        if self._at < len(self._text) and (not closing or self._text[self._at] != closing):
+            return False
+        self._at += len(closing)
+        return True
+
+
+def _bare(text: str, types: AbstractSet[str]) -> Any:
+    """What stands without quotes. Python's word for nothing is no text, unless there can be nothing else."""
+    value = coerce(text, types)
+    return None if value == _NONE and types and types != _STRING else value

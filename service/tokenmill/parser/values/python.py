@@ -1,0 +1,312 @@
+"""String literals of Python as models write them: where one ends, and what its escapes stand for.
+
+Models forget to escape quotes. So a quote ends its string only if what follows can follow a string there: a comma and
+the next argument, or the end of the call. Where the source is valid Python, the first bare quote always does; strings
+side by side, which Python would join, are not in the grammar.
+
+Models forget what stands between calls, too. So a quote in front of the call's bracket and another call also ends its
+string, but only the first bare one in it: behind others this may as well be code in the string.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Literal
+
+import msgspec
+
+from tokenmill.parser.markers import SPACE_CHARS, Marker
+from tokenmill.parser.values.repair import whole_characters
+
+_ANY_SPACE = rf"\s{{0,{SPACE_CHARS}}}+"
+"""Where white space means nothing."""
+_SPACE = r"\s{0,64}"
+"""Where something is missing that should be there: lines and their indentation."""
+_NAME = r"[^\W\d]\w{0,255}"
+_GAP = rf"{_SPACE}+[;,]?{_SPACE}+"
+_OPENING = rf"[A-Za-z_][\w.\-]{{0,128}}+(?:\Z|\({_SPACE}+)"
+"""A tool's name and its bracket, or as much of it as there is: what must follow tells which."""
+_EMPTY = rf"(?:{_OPENING}\){_GAP}){{0,4}}"
+"""Calls without arguments, in front of one that shows that they are some."""
+
+CONTENT = {
+    quote: re.compile(rf"(?:[^{quote[0]}\\]++|\\.{inner})*+", re.DOTALL)
+    for quote, inner in (
+        ("'", ""),
+        ('"', ""),
+        ("'''", r"|'(?!''|'?\Z)"),
+        ('"""', r'|"(?!""|"?\Z)'),
+    )
+}
+"""Content of a string by its quote, as far as it is certain: no backslash at its end, nor quotes that may be three."""
+
+_NESTED = {
+    "[": (re.compile(rf"{_ANY_SPACE}[,\]]"), re.compile(rf"{_ANY_SPACE}\Z")),
+    "(": (re.compile(rf"{_ANY_SPACE}[,)]"), re.compile(rf"{_ANY_SPACE}\Z")),
+    "{": (re.compile(rf"{_ANY_SPACE}[,:}}]"), re.compile(rf"{_ANY_SPACE}\Z")),
+}
+"""What follows a string by the bracket around it: complete, and still possible."""
+
+Separator = Literal[",", "\n"]
+"""What stands between calls: a comma in a list, or a new line."""
+
+
+class Endings:
+    """Which quotes end their string."""
+
+    def __init__(self, separator: Separator = ",", stops: Sequence[Marker] = (), *, torn: bool = False) -> None:
+        """`stops` are markers that may follow the call; a `torn` string has had a bare quote that did not end it."""
+        firsts = re.escape("".join(sorted({spelling[0] for stop in stops for spelling in stop.spellings})))
+        space, behind = (_ANY_SPACE, r",\]") if separator == "," else (rf"[ \t]{{0,{SPACE_CHARS}}}+", r"\n")
+
+        def ending(after: str) -> re.Pattern[str]:
+            call = "" if torn else rf"|{_GAP}{_EMPTY}{_OPENING}(?:{_NAME}{_SPACE}=|\){space}{after})"
+            argument = rf",{_ANY_SPACE}(?:\)|{_NAME}{_ANY_SPACE}=)"
+            return re.compile(rf"{_ANY_SPACE}(?:{argument}|\)(?:{space}{after}{call}))")
+
+        self._argument, self._last = ending(f"[{behind}{firsts}]"), ending(rf"(?:[{behind}{firsts}]|\Z)")
+        call = "" if torn else rf"|{_GAP}{_EMPTY}(?:\Z|{_OPENING}(?:\Z|{_NAME}{_SPACE}\Z|\){space}\Z))"
+        argument = rf",{_ANY_SPACE}(?:\Z|{_NAME}{_ANY_SPACE}\Z)"
+        self._begun = re.compile(rf"{_ANY_SPACE}(?:\Z|{argument}|\)(?:{space}\Z{call}))")
+
+    def ends(self, text: str, behind: int, around: str, *, final: bool) -> bool | None:
+        """Whether a quote in front of `behind` ends its string; None if that can't be told yet.
+
+        `around` is the bracket that the string stands in, empty for an argument itself.
+        """
+        if around:
+            complete, begun = _NESTED[around]
+        else:
+            complete, begun = (self._last if final else self._argument), self._begun
+        if complete.match(text, behind):
+            return True
+        return None if not final and begun.match(text, behind) else False
+
+
+_HEX = "[0-9a-fA-F]"
+_HIGH = rf"\\u[dD][89abAB]{_HEX}{{2}}"
+_LOW = rf"\\u[dD][c-fC-F]{_HEX}{{2}}"
+_LOW_BEGUN = rf"(?:\\(?:u(?:[dD](?:[c-fC-F]{_HEX}?)?)?)?)?\Z"
+_WHOLE = re.compile(
+    r"(?:[^\\]++"
+    r"|\\[^xuU0-7]"
+    rf"|\\x(?:{_HEX}{{2}}|(?={_HEX}?[^0-9a-fA-F]))"  # the second: not an escape after all
+    rf"|\\U(?:{_HEX}{{8}}|(?={_HEX}{{0,7}}[^0-9a-fA-F]))"
+    r"|\\(?:[0-7]{3}|[0-7]{1,2}(?=[^0-7]))"
+    rf"|{_HIGH}(?:{_LOW}|(?!{_LOW_BEGUN}))"
+    rf"|\\u(?!{_HIGH[3:]})(?:{_HEX}{{4}}|(?={_HEX}{{0,3}}[^0-9a-fA-F]))"
+    r")*+",
+    re.DOTALL,
+)
+"""As much content as can be decoded whatever follows: no half escape, no half pair at its end."""
+_ESCAPE = re.compile(
+    rf"{_HIGH}{_LOW}|\\x{_HEX}{{2}}|\\u{_HEX}{{4}}|\\U{_HEX}{{8}}|\\[0-7]{{1,3}}|\\.",
+    re.DOTALL,
+)
+_SIMPLE = dict(zip("ntrabfv\\'\"\n", ("\n", "\t", "\r", "\a", "\b", "\f", "\v", "\\", "'", '"', ""), strict=True))
+_PAIR = 12
+"""Characters of two escapes that make one character."""
+
+
+def decode_python(raw: str) -> str:
+    """The text of a string's content; an unknown escape stands for itself, half of a pair for U+FFFD."""
+    if "\\" not in raw:
+        return raw
+    if "\\/" not in raw:  # the only escape of JSON that is none of Python's
+        with suppress(msgspec.DecodeError, UnicodeEncodeError):
+            return _read_literal(f'"{raw}"')  # nearly all are written alike there, and it may be a whole file
+    return _ESCAPE.sub(_decoded, raw)
+
+
+_read_literal = msgspec.json.Decoder(str).decode
+
+
+def decode_certain(raw: str) -> tuple[str, str]:
+    """The text of more content, as far as it is certain, and the raw rest."""
+    if "\\" not in raw:
+        return raw, ""
+    whole = _WHOLE.match(raw)
+    assert whole is not None  # the pattern matches the empty string, too
+    return decode_python(raw[: whole.end()]), raw[whole.end() :]
+
+
+def _decoded(found: re.Match[str]) -> str:
+    escape = found.group()
+    kind = escape[1]
+    if len(escape) == _PAIR:
+        high, low = int(escape[2:6], 16), int(escape[8:], 16)
+        return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+    if kind in "01234567":
+        return chr(int(escape[1:], 8))
+    if len(escape) > 2:  # noqa: PLR2004 -- more than a backslash and a letter
+        code = int(escape[2:], 16)  # noqa: FURB166 -- the prefix is a backslash's, not Python's for base 16
+        return "\ufffd" if 0xD800 <= code < 0xE000 or code > 0x10FFFF else chr(code)  # noqa: PLR2004 -- Unicode's bounds
+    return _SIMPLE.get(kind, escape)
+
+
+# Values written as Python literals, with JSON's words for them too, read from the complete text. Nothing is evaluated.
+#
+# A number too large for a float is none, and Python has no words for what is not finite; JSON's stay text.
+#
+# The reader that streams has checked that brackets match and how deep they are, so this one may recurse.
+
+_QUOTE = r"([rRuU]?+)\s*+('''|\"\"\"|'|\")"
+_STRING = re.compile(rf"\s*+{_QUOTE}")
+_BEGIN = re.compile(rf"\s*+(?:([\[({{])\s*+|{_QUOTE}|([^\s,:'\"()\[\]{{}}]++))")
+"""A value's bracket, or its prefix and quote, or the word that it is."""
+
+_COMMA = re.compile(r"\s*+(,?+)\s*+")
+_COLON = re.compile(r"\s*+:")
+_INTEGER = re.compile(r"[+-]?\d(?:_?\d)*+\Z")
+_BASED = re.compile(r"[+-]?0(?:[xX][\da-fA-F]++|[oO][0-7]++|[bB][01]++)\Z")
+_NUMBER = re.compile(r"[+-]?(?:\d[\d_]*+(?:\.[\d_]*+)?|\.\d[\d_]*+)(?:[eE][+-]?\d++)?\Z")
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("None", "null"), None),
+    **dict.fromkeys(("True", "true"), True),
+    **dict.fromkeys(("False", "false"), False),
+    **{word: word for word in ("NaN", "Infinity", "-Infinity")},
+}
+_CLOSERS = {"[": "]", "(": ")", "{": "}"}
+_DIGITS = 1000
+"""Python refuses to read integers of more than 4,300 digits; a thousand are more than any tool takes."""
+_ENDINGS = Endings()
+
+
+def read_value(text: str) -> tuple[Any, bool]:
+    """The value of one argument, and whether it had to be repaired. Raises `ValueError` with what is wrong."""
+    values = _Values(whole_characters(text))
+    try:
+        return values.whole(), values.repaired
+    except RecursionError:
+        raise ValueError("nesting is too deep") from None
+
+
+class _Values:
+    """One pass over the text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self.repaired = False
+
+    def whole(self) -> Any:
+        """The value that the text is."""
+        begin = _STRING.match(self._text)
+        if begin:
+            return self._whole_string(begin.end(), begin.group(1), begin.group(2))
+        value = self._read("")
+        if self._text[self._at :].strip():
+            raise ValueError(f"not one value: {self._text[:80]!r}")
+        return value
+
+    def _whole_string(self, begin: int, prefix: str, quote: str) -> str:
+        """The text is one string; the reader knows already which quote ends it."""
+        text = self._text.rstrip()
+        end = len(text) - len(quote)
+        if end < begin or not text.endswith(quote):
+            raise ValueError(f"not a string: {text[:80]!r}")
+        certain = CONTENT[quote].match(text, begin, end)
+        assert certain is not None  # the pattern matches the empty string, too
+        if certain.end() < end:
+            if len(quote) > 1:
+                raise ValueError(f"not one string: {text[:80]!r}")
+            self.repaired = True
+        return self._decoded(text[begin:end], prefix, quote)
+
+    def _read(self, around: str) -> Any:
+        """The next value; `around` is the bracket that it stands in."""
+        begin = _BEGIN.match(self._text, self._at)
+        if begin is None:
+            raise ValueError(f"not a value: {self._text[self._at :][:80]!r}")
+        self._at = begin.end()
+        bracket, prefix, quote, word = begin.groups()
+        if word:
+            return self._scalar(word)
+        if quote:
+            return self._string(prefix, quote, around)
+        return self._braces() if bracket == "{" else self._list(bracket)
+
+    def _string(self, prefix: str, quote: str, around: str) -> str:
+        begin = at = self._at
+        while True:
+            content = CONTENT[quote].match(self._text, at)
+            assert content is not None  # the pattern matches the empty string, too
+            at = content.end()
+            if not self._text.startswith(quote, at):
+                raise ValueError("a string does not end")
+            if len(quote) > 1 or _ENDINGS.ends(self._text, at + 1, around, final=True):
+                break
+            self.repaired = True
+            at += 1
+        self._at = at + len(quote)
+        return self._decoded(self._text[begin:at], prefix, quote)
+
+    def _decoded(self, raw: str, prefix: str, quote: str) -> str:
+        if "\n" in raw and len(quote) == 1 and "\n" in raw.replace("\\\n", ""):
+            self.repaired = True
+        return raw if prefix in ("r", "R") else decode_python(raw)
+
+    def _list(self, opener: str) -> Any:
+        """A list; a tuple becomes one, and brackets around a single value mean nothing."""
+        items: list[Any] = []
+        comma = False
+        while not self._ends(_CLOSERS[opener]):
+            items.append(self._read(opener))
+            comma = self._comma(_CLOSERS[opener])
+        return items[0] if opener == "(" and len(items) == 1 and not comma else items
+
+    def _braces(self) -> Any:
+        """A dictionary; or a set, which becomes a list."""
+        found: dict[str, Any] = {}
+        items: list[Any] = []
+        while not self._ends("}"):
+            item = self._read("{")
+            if colon := _COLON.match(self._text, self._at):
+                self._at = colon.end()
+                found[_key(item)] = self._read("{")
+            else:
+                items.append(item)
+            self._comma("}")
+        if found and items:
+            raise ValueError("neither a dictionary nor a set")
+        return items or found
+
+    def _scalar(self, word: str) -> Any:
+        if word in _WORDS:
+            return _WORDS[word]
+        if _INTEGER.match(word):
+            digits = word.lstrip("+-")
+            self.repaired = self.repaired or (digits[0] == "0" and digits.strip("0_") != "")
+            return int(word.replace("_", "")) if len(word) <= _DIGITS else word
+        if _BASED.match(word) and len(word) <= _DIGITS:
+            return int(word, 0)
+        if _NUMBER.match(word) and math.isfinite(number := float(word.replace("_", ""))):
+            return number
+        raise ValueError(f"not a literal: {word[:80]!r}")
+
+    def _comma(self, closer: str) -> bool:
+        """Step over a comma; without one the bracket must end here."""
+        comma = _COMMA.match(self._text, self._at)
+        assert comma is not None  # the pattern matches the empty string, too
+        self._at = comma.end()
+        if not comma.group(1) and not self._text.startswith(closer, self._at):
+            raise ValueError(f"no comma between values: {self._text[self._at :][:80]!r}")
+        return bool(comma.group(1))
+
+    def _ends(self, closer: str) -> bool:
+        if not self._text.startswith(closer, self._at):
+            return False
+        self._at += 1
+        return True
+
+
+def _key(value: Any) -> str:
+    """A key as JSON writes it: text, as all of them are there."""
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int | float):
+        return str(value)
+    raise ValueError("a list can't be a key")

@@ -1,0 +1,124 @@
+"""JSON of models, read strictly where it is valid and leniently where it is not.
+
+What was read leniently is marked, and only the final `arguments` are affected: source deltas are never repaired.
+"""
+
+import json
+import math
+import re
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from tokenmill.limits import JSON_DEPTH
+from tokenmill.parser.values.relaxed import Spelling, escaped, printed, to_json
+
+_BARE_KEY = re.compile(r"\s*+\{\s*+[^\"}\s]")
+"""An object whose first key is none of JSON's."""
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Half of a surrogate pair in a JSON text: producers that cut their text by UTF-16 units write it alone."""
+
+
+def decode_json(text: str, *, words: bool = False, growing: bool = False) -> tuple[Any, bool]:
+    """The value of a JSON text, and whether it had to be repaired. Raises `ValueError` if it can't be read.
+
+    Repaired are raw control characters inside strings, numbers that are not finite (they become strings), halves of
+    surrogate pairs (they become U+FFFD), and what `relaxed` reads as meant: see there for `words` and `growing`.
+    """
+    try:
+        return msgspec.json.decode(text), False
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        pass
+    try:
+        if not _BARE_KEY.match(text):
+            with suppress(ValueError):
+                return whole_characters(_lenient(text)), True
+        return _read(to_json(text, words=words, growing=growing)), True
+    except RecursionError:
+        raise ValueError("nesting is too deep") from None
+
+
+def decode_printed(text: str) -> Any:
+    """The JSON value that Python's `repr()` wrote so. Raises `ValueError` if it did not."""
+    try:
+        return _read(printed(text))
+    except RecursionError:
+        raise ValueError("nesting is too deep") from None
+
+
+def _read(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)  # knows no halves of characters
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return whole_characters(_lenient(text))
+
+
+def _finite(text: str) -> float | str:
+    value = float(text)
+    return value if math.isfinite(value) else text
+
+
+_lenient = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=str).decode
+"""Made once: to make a decoder costs more than to read a call with it."""
+
+
+def whole_characters(value: Any) -> Any:
+    """`value` with every half of a surrogate pair replaced, so that it can be encoded."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _has_half(value) else value
+    if isinstance(value, dict):
+        return {whole_characters(key): whole_characters(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [whole_characters(item) for item in value]
+    return value
+
+
+def single_halves(value: Any) -> Any:
+    """`value` with every half of a surrogate pair replaced by itself: two that meet may have come one by one."""
+    if isinstance(value, str):
+        return value if value.isascii() else _HALF.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {single_halves(key): single_halves(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [single_halves(item) for item in value]
+    return value
+
+
+def _has_half(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def nested_too_deep(value: Any) -> bool:
+    """Whether a value is nested deeper than readers bear."""
+    level = [value]
+    for _ in range(JSON_DEPTH + 1):
+        level = [
+            item
+            for part in level
+            if isinstance(part, dict | list)
+            for item in (part.values() if isinstance(part, dict) else part)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def decode_string(raw: str, spelling: int = Spelling.JSON) -> str:
+    """The text of a string's content (without its quotes), leniently."""
+    if "\\" not in raw:
+        return raw
+    try:
+        return _decode_literal(f'"{raw}"')
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return whole_characters(json.loads(f'"{escaped(raw, spelling)}"', strict=False))  # type: ignore[no-any-return] # -- a string literal
+
+
+_decode_literal = msgspec.json.Decoder(str).decode

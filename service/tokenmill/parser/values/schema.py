@@ -1,0 +1,382 @@
+"""What a JSON schema says of the values in it: their types, and the schemas of what is inside of them.
+
+A schema comes from the producer and may be anything; what can't be understood says nothing, and nothing here raises.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, lru_cache
+from typing import Any
+
+_KINDS: dict[str, str] = {
+    **{kind: kind for kind in ("null", "integer", "number", "boolean", "object", "array", "string")},
+    **dict.fromkeys(("str", "text", "varchar", "char", "enum"), "string"),
+    **dict.fromkeys(("int", "uint", "unsigned", "long", "short", "bigint"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal", "num", "numeric"), "number"),
+    **dict.fromkeys(("bool", "binary"), "boolean"),
+    **dict.fromkeys(("dict", "map"), "object"),
+    **dict.fromkeys(("list", "tuple", "arr", "sequence", "set"), "array"),
+}
+"""JSON types by their names, and by names that other type systems give them."""
+
+_TYPE = re.compile(r"([a-z]+)(?:\d+| int|\s?[\[<(].+[\])>])?\Z", re.DOTALL)
+"""The name of a type, and what says more of it: its bits, its length, the types inside of it."""
+
+
+WRAPPER = "jsonSchema"
+"""Key under which some libraries hold a schema."""
+
+
+class Shape:
+    """One value's schema, and the root in which its references are resolved.
+
+    What it says is read once: there is one shape for each place of the root, however many values are read by it.
+    """
+
+    def __init__(self, schema: Any, root: Mapping[str, Any], known: "dict[int, Shape] | None" = None) -> None:
+        """`known` are the shapes of the same root by the identity of their schemas."""
+        self.schema = schema
+        self.root = root
+        self.alternatives = tuple(alternatives(schema, root))
+        """The schema and all that it leads to."""
+        self.keys: dict[str, tuple[list[Shape], bool]] = {}
+        """Of keys that were asked for: the schemas of the value, and whether the schema has the key."""
+        self._known = {} if known is None else known
+
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """Every JSON type that the value may have; empty if the schema does not say."""
+        found: set[str] = set()
+        for schema in self.alternatives:
+            found |= _own_types(schema)
+        if found and any(is_nullable(schema) for schema in self.alternatives):
+            found.add("null")
+        return frozenset(found)
+
+    def child(self, name: str) -> "Shape":
+        """The schema of an object's value of this key."""
+        for schema in self.alternatives:
+            properties = schema.get("properties")
+            if isinstance(properties, Mapping) and name in properties:
+                return self.inner(properties[name])
+        return self._others
+
+    def item(self) -> "Shape":
+        """The schema of an array's elements."""
+        return self._items
+
+    @cached_property
+    def _others(self) -> "Shape":
+        return self._first("additionalProperties")
+
+    @cached_property
+    def _items(self) -> "Shape":
+        return self._first("items")
+
+    def _first(self, keyword: str) -> "Shape":
+        for schema in self.alternatives:
+            if keyword in schema:
+                return self.inner(schema[keyword])
+        return NO_SHAPE
+
+    def inner(self, schema: Any) -> "Shape":
+        """The shape of a schema that is a part of this one."""
+        found = self._known.get(id(schema))
+        if found is None:
+            found = self._known[id(schema)] = Shape(schema, self.root, self._known)
+        return found
+
+
+def alternatives(schema: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The schema and all that `anyOf`, `oneOf`, `allOf`, `$ref` and wrappers lead to, each once: circles end."""
+    waiting, seen = [schema], set[int]()
+    while waiting:
+        found = waiting.pop()
+        if not isinstance(found, Mapping) or id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        parts = [found.get(combined) for combined in ("anyOf", "oneOf", "allOf")]
+        inner = [part for several in parts if isinstance(several, list) for part in several]
+        if isinstance(reference := found.get("$ref"), str):
+            inner.append(resolve(reference, root))
+        inner.append(found.get(WRAPPER))
+        waiting += reversed(inner)
+
+
+def is_nullable(schema: Mapping[str, Any]) -> bool:
+    """Whether the value may be null, too, as OpenAPI says it."""
+    return schema.get("nullable") is True
+
+
+def _own_types(schema: Mapping[str, Any]) -> set[str]:
+    """The types that `type` names, else those of the values in `enum` and `const`."""
+    declared = schema.get("type")
+    names = declared if isinstance(declared, list) else [declared]
+    found = {kind for name in names if isinstance(name, str) and (kind := _named(name))}
+    if not found:
+        values = schema.get("enum")
+        found = {_kind(value) for value in values} if isinstance(values, list) else set()
+        found |= {_kind(schema["const"])} if "const" in schema else set()
+    return found
+
+
+def _named(name: str) -> str:
+    """The JSON type of this name; empty if there is none."""
+    found = _TYPE.match(name.strip().lower())
+    return _KINDS.get(found[1], "") if found else ""
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    kinds = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array"))
+    return next((name for kind, name in kinds if isinstance(value, kind)), "object")
+
+
+def resolve(reference: str, root: Mapping[str, Any]) -> Any:
+    """A reference inside the same schema: `#/$defs/Name`, or `#` for all of it."""
+    if not reference.startswith("#"):
+        return None
+    found: Any = root
+    path = reference.removeprefix("#").removeprefix("/")
+    for step in path.split("/") if path else ():
+        key = step.replace("~1", "/").replace("~0", "~")
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+NO_SHAPE = Shape(None, {})
+"""A schema that says nothing."""
+
+
+# Regular expressions that come from outside, in schemas: matched in linear time, whatever they are.
+#
+# The library that checks schemas brings such an engine. A pattern that it refuses (one that looks around or back, or is
+# no pattern) matches nothing.
+
+PATTERN_CHARS = 1024
+"""A pattern before it is none: compiled ones take memory."""
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether the pattern is found in the text, as JSON Schema means it."""
+    compiled = _compiled(pattern) if len(pattern) <= PATTERN_CHARS else None
+    try:
+        return compiled is not None and bool(compiled.is_valid(text))
+    except ValueError:  # text that can't be encoded
+        return False
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Any:
+    import jsonschema_rs  # noqa: PLC0415 -- a quarter of the time of `import tokenmill`, for who has no schemas
+
+    try:
+        return jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=jsonschema_rs.RegexOptions())
+    except ValueError:
+        return None
+
+
+# What a JSON schema says of the keys of an object and of the elements of an array, beyond their first schema.
+
+_STRUCTURED = {"object": ("properties", "patternProperties", "additionalProperties"), "array": ("items", "prefixItems")}
+"""Keywords that say the type where `type` does not."""
+
+KEYS = 256
+"""Keys of an object for which a shape remembers what is said of them: they come from the model."""
+
+_BRANCHES = 64
+"""Combined schemas inside of each other, at most: references may lead in circles."""
+
+
+def kinds(shape: Shape) -> frozenset[str]:
+    """The JSON types that a value may have, also where only its keywords tell; empty if nothing does."""
+    types = shape.types
+    if types:
+        return types
+    return frozenset(
+        kind
+        for schema in shape.alternatives
+        for kind, keywords in _STRUCTURED.items()
+        if any(keyword in schema for keyword in keywords)
+    )
+
+
+def value_shapes(shape: Shape, key: str) -> list[Shape]:
+    """The schemas of a key's value: of its property and of the patterns that it fits, else that of the rest."""
+    return _read(shape, key)[0]
+
+
+def lists_key(shape: Shape, key: str) -> bool:
+    """Whether an object's key is one that the schema has: all are, where it lists none."""
+    return _read(shape, key)[1]
+
+
+def _read(shape: Shape, key: str) -> tuple[list[Shape], bool]:
+    found = shape.keys.get(key)
+    if found is None:
+        found = _value_shapes(shape, key), _lists_key(shape, key)
+        if len(shape.keys) < KEYS:
+            shape.keys[key] = found
+    return found
+
+
+def _value_shapes(shape: Shape, key: str) -> list[Shape]:
+    found = [shape.inner(inner) for inner in _own(shape, key) if isinstance(inner, Mapping)]
+    if found:
+        return found
+    rest = (schema.get("additionalProperties") for schema in shape.alternatives)
+    return [shape.inner(inner) for inner in rest if isinstance(inner, Mapping)][:1]
+
+
+def _own(shape: Shape, key: str) -> Iterator[Any]:
+    """What is said of a key by name or by pattern."""
+    for schema in shape.alternatives:
+        yield from _said(schema, key)
+
+
+def _said(schema: Mapping[str, Any], key: str) -> Iterator[Any]:
+    properties, patterns = schema.get("properties"), schema.get("patternProperties")
+    if isinstance(properties, Mapping) and key in properties:
+        yield properties[key]
+    if isinstance(patterns, Mapping):
+        yield from (inner for pattern, inner in patterns.items() if isinstance(pattern, str) and matches(pattern, key))
+
+
+def _lists_key(shape: Shape, key: str) -> bool:
+    said = list(_own(shape, key))
+    if said:
+        return not any(inner is False for inner in said)
+    schemas = [schema for schema in shape.alternatives if any(keyword in schema for keyword in _STRUCTURED["object"])]
+    return not schemas or any(schema.get("additionalProperties", False) is not False for schema in schemas)
+
+
+def allows_key(shape: Shape, key: str) -> bool:
+    """Whether the schema lets an object have this key."""
+    return _allows(shape.schema, shape.root, key, _BRANCHES)
+
+
+def _allows(schema: Any, root: Mapping[str, Any], key: str, left: int) -> bool:
+    if not isinstance(schema, Mapping) or not left:
+        return schema is not False
+    if any(inner is False for inner in _said(schema, key)):
+        return False
+    if schema.get("additionalProperties") is False and not any(True for _ in _said(schema, key)):
+        return False
+    for combined, holds in (("allOf", all), ("anyOf", any), ("oneOf", any)):
+        parts = schema.get(combined)
+        if isinstance(parts, list) and parts and not holds(_allows(part, root, key, left - 1) for part in parts):
+            return False
+    reference = schema.get("$ref")
+    return not isinstance(reference, str) or _allows(resolve(reference, root), root, key, left - 1)
+
+
+def item_shapes(shape: Shape, count: int) -> list[Shape]:
+    """The schemas of an array's elements: those of the positions if there are as many, else one for all."""
+    for schema in shape.alternatives:
+        for keyword in ("prefixItems", "items"):
+            positions = schema.get(keyword)
+            if isinstance(positions, list) and len(positions) == count:
+                return [shape.inner(inner) for inner in positions]
+    item = shape.item()
+    return [item if isinstance(item.schema, Mapping) else NO_SHAPE] * count
+
+
+def renamed(value: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    """The object under the keys that its schema requires and misses, where it has others that can mean only them."""
+    schema = shape.schema if isinstance(shape.schema, Mapping) else {}
+    properties, required = schema.get("properties"), schema.get("required")
+    if schema.get("additionalProperties") is not False or not isinstance(properties, Mapping):
+        return value
+    missing = [key for key in required if key in properties and key not in value] if isinstance(required, list) else []
+    strangers = [key for key in value if not lists_key(shape, key)]
+    names = {}
+    for key in missing:
+        plural = "array" in kinds(shape.inner(properties[key]))
+        alike = [name for name in strangers if _alike(name, key, plural=plural)]
+        if len(alike) == 1:
+            names[alike[0]] = key
+    return {names.get(key, key): inner for key, inner in value.items()}
+
+
+def _alike(name: str, wanted: str, *, plural: bool) -> bool:
+    """Whether two names differ only in how their words are joined, or in that the wanted one is the plural."""
+    first, second = (text.replace("_", "").lower() for text in (name, wanted))
+    return first == second or (plural and second in (f"{first}s", f"{first}es", f"{first[:-1]}ies"))
+
+
+# OpenAPI's `nullable: true`, said as JSON Schema says it: validators know no such keyword, and would refuse a null.
+#
+# Nothing moves that a reference may point to, but what is beside a `$ref` or an `allOf`.
+
+_ONE = frozenset(
+    {
+        *("additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"),
+        *("unevaluatedItems", "unevaluatedProperties"),
+    }
+)
+_SEVERAL = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
+_NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
+"""Keywords whose value is a schema, a list of them, or some by name."""
+
+_ROOT = frozenset({"$defs", "$id", "$schema", "definitions"})
+_NULL = {"type": "null"}
+
+
+def nulls_allowed(schema: Any) -> Any:
+    """The schema with a null wherever it is nullable. Raises `RecursionError` for one that is nested too deep."""
+    if not isinstance(schema, Mapping):
+        return schema
+    found = {keyword: _inside(keyword, value) for keyword, value in schema.items()}
+    found = _with_null(found) if is_nullable(schema) else found
+    if isinstance(branches := found.get("oneOf"), list) and isinstance(said := schema.get("oneOf"), list):
+        found["oneOf"] = _one_null(said, branches)
+    return found
+
+
+def _inside(keyword: str, value: Any) -> Any:
+    if keyword in _NAMED and isinstance(value, Mapping):
+        return {name: nulls_allowed(schema) for name, schema in value.items()}
+    if keyword in _SEVERAL and isinstance(value, list):
+        return [nulls_allowed(schema) for schema in value]
+    return nulls_allowed(value) if keyword in _ONE else value
+
+
+def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema, or null. Only where it says the type, or all that it may be, there is a place for it."""
+    if schema.keys() & {"$ref", "allOf", "const", "not"}:
+        around = {keyword: value for keyword, value in schema.items() if keyword in _ROOT}
+        return {**around, "anyOf": [{key: value for key, value in schema.items() if key not in around}, _NULL]}
+    return {keyword: _PLACES.get(keyword, _same)(value) for keyword, value in schema.items()}
+
+
+def _one_null(said: list[Any], branches: list[Any]) -> list[Any]:
+    """Branches of which only one may take a null: several that do would refuse it."""
+    nullable = [isinstance(branch, Mapping) and is_nullable(branch) for branch in said]
+    if sum(nullable) + (len(branches) > len(said)) < 2:  # noqa: PLR2004 -- one may
+        return branches
+    return [
+        nulls_allowed({**branch, "nullable": False}) if may else allowed
+        for branch, may, allowed in zip(said, nullable, branches[: len(said)], strict=True)
+    ] + [_NULL]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _among(values: Any) -> Any:
+    return [*values, None] if isinstance(values, list) and None not in values else values
+
+
+def _typed(types: Any) -> Any:
+    kinds = [types] if isinstance(types, str) else types
+    return [*kinds, "null"] if isinstance(kinds, list) and "null" not in kinds else types
+
+
+def _either(schemas: Any) -> Any:
+    return [*schemas, _NULL] if isinstance(schemas, list) and _NULL not in schemas else schemas
+
+
+_PLACES: dict[str, Callable[[Any], Any]] = {"type": _typed, "enum": _among, "anyOf": _either, "oneOf": _either}

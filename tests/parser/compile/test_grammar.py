@@ -1,0 +1,108 @@
+"""Compiled options: shared, keyed by content, and what they know of tools."""
+
+import msgspec
+import pytest
+
+from tests.support.parsing import grammar, parse, reasoning_of
+from tokenmill.errors import BadOpen
+from tokenmill.formats import FORMATS, compile_grammar, find_format
+from tokenmill.formats.glm_kv import GLM_KV
+from tokenmill.limits import Limits
+from tokenmill.parser import Format, Grammar, Options, Region, options_key
+from tokenmill.parser.compile.grammar import with_suffix, with_suffix_or_not
+from tokenmill.parser.markers import marker
+
+TOOL = {"function": {"name": "f", "parameters": {"properties": {"a": {"type": "integer"}}}}}
+
+
+def test_the_same_options_share_a_grammar() -> None:
+    """Messages with equal options use one grammar; another cap or option makes another."""
+    options = [Options(format="hermes", tools=[TOOL]) for _ in range(2)]
+    assert compile_grammar(options[0]) is compile_grammar(options[1])
+    assert compile_grammar(options[0], Limits(calls=1)) is not compile_grammar(options[0])
+    assert compile_grammar(Options(format="hermes")) is not compile_grammar(options[0])
+
+
+def test_key_is_a_hash_of_the_content() -> None:
+    """Equal options have equal keys, and the grammar knows its own."""
+    assert options_key(Options(format="hermes")) == grammar("hermes").key
+    assert options_key(Options(format="plain")) != grammar("hermes").key
+
+
+def test_formats_by_name_and_alias() -> None:
+    """Other servers' names for a parser find the format; unknown ones are refused with the known ones."""
+    names = ("qwen3_coder", "granite_thinking_parser", "nemotron_3", "holo2", "deepseek-v4", "kimi_k25")
+    found = [find_format(name).name for name in names]
+    assert found == ["qwen3_xml", "qwen3_xml", "qwen3_xml", "think", "deepseek_dsml", "kimi_k2"]
+    with pytest.raises(BadOpen, match=r"unknown format 'nope'; known are plain, .*hermes"):
+        compile_grammar(Options(format=["hermes", "nope"]))
+    with pytest.raises(BadOpen, match="empty"):
+        compile_grammar(Options(format=[]))
+
+
+@pytest.mark.parametrize(
+    ("provider", "name"),
+    [
+        ("anthropic", "autobyteus_xml"),
+        ("Anthropic", "autobyteus_xml"),
+        ("openai", "autobyteus_json"),
+        ("", "autobyteus_json"),
+    ],
+)
+def test_a_format_by_provider(provider: str, name: str) -> None:
+    """A name may stand for the format of the provider's models."""
+    assert compile_grammar(Options(format="Autobyteus", provider=provider)).format_names == [name]
+    several = compile_grammar(Options(format=["hermes", "autobyteus"], provider=provider))
+    assert several.format_names == ["hermes", name]
+
+
+def test_names_of_formats_in_any_case() -> None:
+    """Clients learn the name as it is."""
+    assert compile_grammar(Options(format="HERMES")).format_names == ["hermes"]
+
+
+def test_a_format_that_depends_on_options() -> None:
+    """It is made anew for each set of them, before it is compiled."""
+
+    def configured(format_: Format, options: Options) -> Format:
+        tag = marker(f"<{options.model}>")
+        return msgspec.structs.replace(format_, regions=(Region(tag, marker("</>")),))
+
+    format_ = Format(name="own", summary="", sample="", configured=configured)
+    for model in ("a", "b"):
+        grammar_ = Grammar(Options(format="own", model=model), [format_], Limits())
+        assert reasoning_of(parse(grammar_, ["<a>x</><b>y</>"])) == {"a": "x", "b": "y"}[model]
+
+
+def test_what_each_chunk_asks_for_is_kept() -> None:
+    """Attributes of a grammar are found in its slots: a dictionary costs each chunk a tenth more."""
+    assert not hasattr(grammar("hermes"), "__dict__")
+
+
+@pytest.mark.parametrize("suffix", [":7f", "7f"])
+def test_every_tag_has_it(suffix: str) -> None:
+    """A colon goes between, if the suffix has no sign of its own."""
+    format_ = with_suffix(GLM_KV, suffix)
+    assert format_.regions[0].close.spellings == ("</think:7f>",)
+    spellings = set(format_.sections[0].calls[0].open.spellings)
+    assert {"<tool_call:7f>", "<tool_call:7f>\n"} <= spellings
+    assert not {"<tool_call>", "<tool_call>\n"} & spellings
+
+
+def test_signs_of_patterns_are_literal() -> None:
+    """A suffix is text."""
+    assert with_suffix(GLM_KV, "\\1").regions[0].close.spellings == ("</think\\1>",)
+
+
+def test_a_suffix_that_may_be_left_out() -> None:
+    """Every tag has both spellings, what is no tag its own."""
+    (call,) = with_suffix_or_not(GLM_KV, ":7f").sections[0].calls
+    assert {"<tool_call>", "<tool_call>\n", "<tool_call:7f>", "<tool_call:7f>\n"} < set(call.open.spellings)
+    assert call.header is not None
+    assert call.header.until.spellings == ("\n", "\\n")
+
+
+@pytest.mark.parametrize("format_", FORMATS, ids=lambda format_: str(format_.name))
+def test_none_changes_nothing(format_: object) -> None:
+    """Without a suffix a format is itself."""
+    assert with_suffix(format_, "") is format_  # type: ignore[arg-type] # -- every entry of the list is a format

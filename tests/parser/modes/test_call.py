@@ -1,0 +1,58 @@
+"""Inside a call: headers and where they end, and the cap."""
+
+import pytest
+
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
+from tokenmill.events import ToolCall
+from tokenmill.limits import NAME_CHARS, Limits
+from tokenmill.parser.modes.call import HEADER_CHARS
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [("f>", "f"), (" f >", "f"), ("a.b-c_1>", "a.b-c_1"), ("f\n", "f"), ("f<parameter=a>1</parameter>", "f")],
+)
+def test_header(header: str, name: str) -> None:
+    """A name ends at its sign or in front of what can't belong to it."""
+    text = f"<tool_call><function={header}</function></tool_call>"
+    assert [call.name for call in named(parse(grammar("qwen3_xml"), [text]), ToolCall)] == [name]
+
+
+@pytest.mark.parametrize("header", [">", "two words>", "x" * (NAME_CHARS + 1) + ">", "x" * (HEADER_CHARS + 1)])
+def test_what_is_no_header(header: str) -> None:
+    """No name, several words, a name without end: the text comes out as it was, at every cut."""
+    text = f"a<tool_call><function={header}</function></tool_call>b"
+    whole = merged(parse(grammar("qwen3_xml"), [text]))
+    assert text_of(whole) == text
+    assert "tool-call" not in [event.type for event in whole if not isinstance(event, tuple)]
+    for chunks in list(all_cuts(text))[:50]:
+        assert merged(parse(grammar("qwen3_xml"), chunks)) == whole
+
+
+def test_a_cap_smaller_than_the_opening() -> None:
+    """A cap that the opening alone exceeds still makes one error and loses nothing."""
+    text = "a<tool_call><function=some_name><parameter=k>v</parameter></function></tool_call>"
+    events = parse(grammar("qwen3_xml", Limits(call_chars=5)), [text])
+    assert codes_of(events) == ["limit"]
+    assert text_of(events) == text
+
+
+def test_the_cap_is_no_end_of_the_stream() -> None:
+    """A body that may end with the stream is too long where its cap cuts it off, not broken."""
+    text = "<|channel|>commentary to=functions.f<|message|><|call|>"
+    for size in range(1, len(text)):
+        assert codes_of(parse(grammar("harmony", Limits(call_chars=size)), [text])) == ["limit"], size
+
+
+def test_a_call_of_exactly_the_cap_is_whole() -> None:
+    """The cap is the last character that is allowed, not the first that is not."""
+    text = "<tool_call><function=f><parameter=k>v</parameter></function>"
+    assert codes_of(parse(grammar("qwen3_xml", Limits(call_chars=len(text))), [text])) == []
+    assert codes_of(parse(grammar("qwen3_xml", Limits(call_chars=len(text) - 1)), [text])) == ["limit"]
+
+
+def test_a_header_that_is_the_whole_call() -> None:
+    """It says itself that no body follows; what does is read as any other text."""
+    text = '<invoke name="f"/><invoke name="g"></invoke>'
+    calls = named(parse(grammar("minimax_m2"), [f"<minimax:tool_call>{text}</minimax:tool_call>"]), ToolCall)
+    assert [(call.name, call.arguments) for call in calls] == [("f", {}), ("g", {})]

@@ -1,0 +1,162 @@
+"""String literals of Python: where they end, and what their escapes stand for."""
+
+from typing import Any
+
+import pytest
+
+from tokenmill.parser.values.python import Endings, decode_certain, decode_python, read_value
+
+
+@pytest.mark.parametrize(
+    ("behind", "around", "ends"),
+    [
+        (")]", "", True),
+        (", b=1)", "", True),
+        (" , b =", "", True),
+        (" or so', b=1)", "", False),
+        (", and so on", "", False),
+        (", b", "", None),
+        ("", "", None),
+        (", 'x']", "[", True),
+        (": 1}", "{", True),
+        (": 1", "[", False),
+        (" ", "(", None),
+    ],
+)
+def test_a_quote_ends_its_string_if_what_follows_can_follow_one(behind: str, around: str, ends: bool | None) -> None:
+    """Told as early as it is certain, by the bracket around the string."""
+    assert Endings().ends(f"'{behind}", 1, around, final=False) is ends
+
+
+@pytest.mark.parametrize(("separator", "ends"), [(",", False), ("\n", True)])
+def test_what_stands_between_calls_decides_too(separator: str, ends: bool) -> None:
+    """A new line ends a call only where calls stand on lines of their own."""
+    endings = Endings("\n") if separator == "\n" else Endings()
+    assert endings.ends("')\ng(1)", 1, "", final=False) is ends
+
+
+@pytest.mark.parametrize(
+    ("behind", "ends"),
+    [
+        ("); g(b=", True),
+        (")g( b = ", True),
+        (") \n g(); h(b=", True),
+        ("); a.b-c()]", True),
+        ("); g(), ", True),
+        ("); g()", None),
+        ("); g(b", None),
+        ("); g", None),
+        (") ;", None),
+        ("); g(1", False),
+        ("); g()'", False),
+        (").g(b=", False),
+        (") and g(b=", False),
+        ("); g (b=", False),
+        (f"); {'g' * 130}(b=", False),
+        ("); " + "g(); " * 5 + "h(b=", False),
+    ],
+)
+def test_another_call_ends_the_string_and_its_call(behind: str, ends: bool | None) -> None:
+    """Whatever stands between them, but not in a string that has had a bare quote already."""
+    assert Endings().ends(f"'{behind}", 1, "", final=False) is ends
+    assert Endings(torn=True).ends(f"'{behind}", 1, "", final=False) is False
+
+
+def test_at_the_end_everything_is_decided() -> None:
+    """What is undecided in a stream is not a quote's end in the complete text."""
+    assert Endings().ends("', b", 1, "", final=False) is None
+    assert Endings().ends("', b", 1, "", final=True) is False
+    assert Endings().ends("'); g()", 1, "", final=True) is True
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (r"a\n\t\\\'", "a\n\t\\'"),
+        (r"\x41\u00e9\U0001f600\101", "Aé😀A"),
+        (r"\ud83d\ude00", "😀"),
+        (r"\ud83d!", "\ufffd!"),
+        (r"\U00110000", "\ufffd"),
+        (r"\q\xg", r"\q\xg"),
+        ("a\\\nb", "ab"),
+    ],
+)
+def test_escapes(raw: str, text: str) -> None:
+    """Python's escapes and JSON's pairs; an unknown one stands for itself, half a pair for U+FFFD.
+
+    Whatever the cut, what is certain and the rest are the same text.
+    """
+    assert decode_python(raw) == text
+    for cut in range(len(raw) + 1):
+        certain, rest = decode_certain(raw[:cut])
+        assert certain + decode_python(rest + raw[cut:]) == text
+
+
+@pytest.mark.parametrize("half", ["\\", r"\x4", r"\u00e", r"\U0001f60", r"\10", r"\ud83d", r"\ud83d\u", r"\ud83d\ude0"])
+def test_half_an_escape_is_not_certain(half: str) -> None:
+    """It waits for its rest."""
+    assert decode_certain(f"a{half}") == ("a", half)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("None", None),
+        ("null", None),
+        ("True", True),
+        ("false", False),
+        ("-1_000", -1000),
+        ("0xff", 255),
+        ("1.5e3", 1500.0),
+        (".5", 0.5),
+        ("'it is'", "it is"),
+        ('"""a "b" c"""', 'a "b" c'),
+        (r"r'\d'", r"\d"),
+        ("[1, 'a', ]", [1, "a"]),
+        ("(1, 2)", [1, 2]),
+        ("(1)", 1),
+        ("(1,)", [1]),
+        ("{1, 2}", [1, 2]),
+        ("{'a': {None: 1, True: [], 2: {}}}", {"a": {"null": 1, "true": [], "2": {}}}),
+        ("NaN", "NaN"),
+        ("9" * 1001, "9" * 1001),
+    ],
+)
+def test_literals(text: str, value: Any) -> None:
+    """Python's, and JSON's words, also for what is not finite; integers that are too long stay text."""
+    assert read_value(f" {text} ") == (value, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("'say 'x' now'", "say 'x' now"), ("['it's', 1]", ["it's", 1]), ("'a\nb'", "a\nb"), ("007", 7)],
+)
+def test_what_is_meant_is_read_and_marked(text: str, value: Any) -> None:
+    """Quotes that are not escaped, line ends in a string, numbers with leading zeros."""
+    assert read_value(text) == (value, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "f(1)",
+        "1 + 1",
+        "a.b",
+        "1e999",
+        "[-1e999]",
+        "inf",
+        "-inf",
+        "nan",
+        "'a' 'b",
+        "[1 2]",
+        "{'a': 1, 2}",
+        "{[]: 1}",
+        "__import__('os')",
+        "1; 2",
+    ],
+)
+def test_what_is_no_literal_is_refused(text: str) -> None:
+    """Nothing is evaluated."""
+    with pytest.raises(ValueError, match=r"."):
+        read_value(text)
