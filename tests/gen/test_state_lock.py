@@ -48,11 +48,11 @@ def test_the_lock_holds_all_that_a_snapshot_may() -> None:
     names = set(lock.structs)
     assert {
         "session.snapshot.Meta",
-        "parser.state.State",
+        "parser.run.state.State",
         "dialects.openai.OpenAIState",
         "codecs.openai._Message",
     } <= names
-    assert lock.structs["parser.body_state.JsonState"][0] == "tag j"
+    assert lock.structs["parser.run.state.JsonState"][0] == "stack: str"
     assert min(len(found) for found in lock.cases.values()) > 0
 
 

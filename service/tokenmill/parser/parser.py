@@ -43,7 +43,7 @@ class Parser:
         """The parser that `encode_state` encoded. Raises `SnapshotError`."""
         parser = cls.__new__(cls)
         try:
-            parser.state = decode_state(data)
+            parser.state = decode_state(data, grammar.body_type)
         except msgspec.DecodeError as problem:
             raise SnapshotError(f"a parser's state can't be read: {problem}") from problem
         parser.grammar, parser.chars = grammar, parser.state.chars
@@ -60,10 +60,8 @@ class Parser:
         state = self.state
         if state.call is None and not state.native:
             return len(state.held) + len(state.pending) + len(state.body)
-        calls = [native.call for native in state.native or ()]
-        calls += [state.call] if state.call else []
         held = sum(len(text) * (1 if text.isascii() else WIDE) for text in (state.held, state.pending, state.body))
-        return held + sum(call.source.memory for call in calls)
+        return held + sum(call.source.memory for call in state.open_calls())
 
     def start(self) -> list[AnyEvent]:
         """`message-start`, once; the other methods send it first if it was not asked for."""

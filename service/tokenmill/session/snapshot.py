@@ -13,7 +13,7 @@ from tokenmill.session.message import Choice, Ident, Message
 from tokenmill.session.recovery import History
 from tokenmill.session.trace_context import TraceContext
 
-SCHEMA = 7
+SCHEMA = 8
 """Raised whenever one of these structs, or the state of a parser, changes its meaning. Other versions are not read."""
 
 

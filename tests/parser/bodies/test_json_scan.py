@@ -15,8 +15,8 @@ from tokenmill.parser.bodies.json_scan import (
     move_from,
     nested,
 )
-from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.markers import Scanner, marker
+from tokenmill.parser.run.state import JsonState
 from tokenmill.parser.values.relaxed import Spelling
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tokenmill.limits import JSON_DEPTH
 from tokenmill.parser.bodies.json_scan import QUICK_CHARS
 from tokenmill.parser.bodies.strict_scan import BARE_CHARS, TEXT_CHARS, Token, scan, stays_in_string
-from tokenmill.parser.body_state import JsonState
+from tokenmill.parser.run.state import JsonState
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),

@@ -3,9 +3,9 @@
 import pytest
 
 from tokenmill.parser.bodies.json_scan import Token
-from tokenmill.parser.bodies.word_scan import WordScan, is_word
-from tokenmill.parser.body_state import JsonState, TaggedJsonState
+from tokenmill.parser.bodies.word_scan import TaggedJsonState, WordScan, is_word
 from tokenmill.parser.markers import Scanner
+from tokenmill.parser.run.state import JsonState
 
 
 @pytest.mark.parametrize(

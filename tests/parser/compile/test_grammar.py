@@ -11,6 +11,7 @@ from tokenmill.limits import Limits
 from tokenmill.parser import Format, Grammar, Options, Region, options_key
 from tokenmill.parser.compile.grammar import with_suffix, with_suffix_or_not
 from tokenmill.parser.markers import marker
+from tokenmill.parser.run.state import JsonState, OpenCall, Source
 
 TOOL = {"function": {"name": "f", "parameters": {"properties": {"a": {"type": "integer"}}}}}
 
@@ -27,6 +28,17 @@ def test_key_is_a_hash_of_the_content() -> None:
     """Equal options have equal keys, and the grammar knows its own."""
     assert options_key(Options(format="hermes")) == grammar("hermes").key
     assert options_key(Options(format="plain")) != grammar("hermes").key
+
+
+def test_what_the_body_of_an_open_call_keeps() -> None:
+    """Each call's own reader says it; a call that the options have none of is refused."""
+    compiled = grammar("hermes")
+    frame = compiled.mode_names.index("section0_call0")
+    assert compiled.body_type(OpenCall(Source(), frame)) is JsonState
+    assert compiled.body_type(OpenCall(Source())) is JsonState
+    for other in (compiled.start, len(compiled.modes)):
+        with pytest.raises(msgspec.ValidationError, match=f"no call {other}"):
+            compiled.body_type(OpenCall(Source(), other))
 
 
 def test_formats_by_name_and_alias() -> None:

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from tokenmill.events import AnyEvent, Encoding
 from tokenmill.parser import Call, Format, Header, Rules, Section
 from tokenmill.parser.bodies import Reader
-from tokenmill.parser.body_state import OtherState
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.run.calls import Verdict, send_source
 from tokenmill.parser.run.run import Run
@@ -20,14 +21,22 @@ class Lines:
         return LinesReader()
 
 
+class LinesState(msgspec.Struct, array_like=True):
+    """Where the lines begin and end in the call's source."""
+
+    begin: int
+    end: int = -1
+
+
 class LinesReader:
     encoding: Encoding = "text"
+    state_type = LinesState
 
     def __init__(self) -> None:
         self._end = Scanner([(marker("@done"), True)])
 
-    def begin(self, call: OpenCall) -> OtherState:
-        return OtherState({"begin": call.source.size})
+    def begin(self, call: OpenCall) -> LinesState:
+        return LinesState(call.source.size)
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- always careful
         return None
@@ -38,13 +47,11 @@ class LinesReader:
         send_source(run, call, buffer[position:stop])
         if hit is None or hit.value is None:
             return stop, Verdict.MORE
-        assert isinstance(call.body, OtherState)
-        call.body.data["end"] = call.source.size + stop - position
+        call.body.end = call.source.size + stop - position
         return hit.end, Verdict.DONE
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:  # noqa: ARG002 -- values are text
-        assert isinstance(call.body, OtherState)
-        source = call.source.text()[call.body.data["begin"] : call.body.data["end"]]
+        source = call.source.text()[call.body.begin : call.body.end]
         pairs = [line.partition(":") for line in source.strip().splitlines()]
         if wrong := [line for line, colon, _ in pairs if not colon]:
             raise ValueError(f"{wrong[0]!r} has no colon")

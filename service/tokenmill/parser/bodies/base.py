@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import msgspec
+
 from tokenmill.events import AnyEvent, Encoding
-from tokenmill.parser.body_state import BodyState
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.run.calls import Verdict
 from tokenmill.parser.run.rules import Rules
@@ -17,7 +18,11 @@ class Reader(Protocol):
 
     encoding: Encoding
 
-    def begin(self, call: OpenCall) -> BodyState:
+    @property
+    def state_type(self) -> type[msgspec.Struct]:
+        """What it keeps of an open call, in `OpenCall.body`: plain data, for snapshots hold it."""
+
+    def begin(self, call: OpenCall) -> msgspec.Struct:
         """The state in front of the body's first character."""
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:

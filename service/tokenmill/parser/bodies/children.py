@@ -17,10 +17,9 @@ import msgspec
 
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.closings import Edge
+from tokenmill.parser.bodies.closings import ChildrenState, Edge, ParamsState
 from tokenmill.parser.bodies.param_values import Trim
 from tokenmill.parser.bodies.params import Params, ParamsReader
-from tokenmill.parser.body_state import ChildrenState, ParamsState
 from tokenmill.parser.markers import INNER_SPACE, Finder, Hit, Marker, marker
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall
@@ -46,6 +45,8 @@ class Children(msgspec.Struct, frozen=True):
 
 
 class _ChildrenReader(ParamsReader):
+    state_type = ChildrenState
+
     def begin(self, call: OpenCall) -> ChildrenState:
         return ChildrenState(begin=call.source.size, tool=call.name)
 

@@ -12,11 +12,10 @@ import msgspec
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_body import JsonCall, JsonReader
 from tokenmill.parser.bodies.json_scan import Phase
-from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.run.calls import Verdict
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall
+from tokenmill.parser.run.state import JsonState, OpenCall
 
 _SPACE = re.compile(r"\s*+")
 

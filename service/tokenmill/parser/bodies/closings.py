@@ -17,9 +17,10 @@ from enum import IntEnum
 from html import unescape
 from typing import Literal, Protocol, TypeAlias
 
+import msgspec
+
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.param_values import Escapes
-from tokenmill.parser.body_state import ParamsState
 from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import OVER, SPACE_CHARS, Hit, Marker, Scanner, before, following, marker, spelled
 from tokenmill.parser.run.rules import Rules
@@ -37,6 +38,67 @@ if the tool has it; or also if nothing is known of the tool."""
 
 _BRACKETS = (">", '">')
 """Ends of tags that have no bracket in them."""
+
+
+class ParamsState(msgspec.Struct, array_like=True, gc=False):
+    """Where tagged parameters stand."""
+
+    begin: int = 0
+    """Where the argument region begins."""
+    end: int = -1
+    """Where it ends, once it has."""
+    key: str = ""
+    """Parameter whose value is open."""
+    wire_type: str = ""
+    """What its tag says of its type."""
+    tag: str = ""
+    """Text of an open tag so far."""
+    in_tag: bool = False
+    value: int = -1
+    """Where the open value begins; -1 between values."""
+    values: list[tuple[str, str, int, int]] = []
+    """Key, type on the wire, begin and end of each value."""
+    growth: int = 0
+    """Whether the open value is sent as it grows: a `params.Growth`."""
+    fresh: int = 0
+    """Characters at the beginning of the growing value that may still be layout."""
+    verbatim: bool = False
+    """The growing value has no layout."""
+    raw: bool = False
+    """Inside a section of the open value in which nothing is a marker but its end."""
+    tail: str = ""
+    """Its end, which may be layout; or all of it while it can still be `null`."""
+    given: dict[str, bool] = {}
+    """The parameters that came, as keys."""
+    lined: bool = False
+    """The open value begins on a line of its own."""
+    led: bool = False
+    """The last marker in it was the opening of a call."""
+    calls: int = 0
+    """Calls that are open in it."""
+    within: int = 0
+    """Parameters that are."""
+    quoted: bool = False
+    """A value has what looks like a marker."""
+    forgot: bool = False
+    """A closing was forgotten."""
+    repeats: bool = False
+    """A parameter came twice."""
+    unclear: bool = False
+    """What is a marker, and what only looks like one, can't be told."""
+
+
+class ChildrenState(ParamsState, array_like=True, gc=False):
+    """Where parameters in tags of their own names stand."""
+
+    tool: str = ""
+    """Name of the call's tag."""
+    inner: int = 0
+    """Tags in the open value that are like its own, and open."""
+    outer: int = 0
+    """The same for the call's tag."""
+    blank: bool = True
+    """Nothing stands between parameters but white space."""
 
 
 @plain_members

@@ -15,12 +15,11 @@ from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_reading import Reading, decode_growing
 from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, CONTENT, JsonScan, Phase, Token
-from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.markers import Marker, Scanner, has_only
 from tokenmill.parser.run.calls import Verdict, begin, grow, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.run.state import JsonState, OpenCall, State
 from tokenmill.parser.values.repair import decode_json, decode_string
 
 _JSON = "[]{},: \n"
@@ -61,6 +60,7 @@ class JsonReader:
     """Reads a JSON text whose outermost object is the call, or, without `keys`, the arguments."""
 
     encoding: Encoding = "json"
+    state_type = JsonState
 
     def __init__(self, keys: JsonCall | None, stops: Sequence[Marker], *, optional: bool = False) -> None:
         self._keys = keys
@@ -74,7 +74,7 @@ class JsonReader:
         return JsonState()
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
-        state: JsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
+        state: JsonState = call.body
         if state.capture:
             return self._quick_captured(rules, call, state, text)
         quote = state.quote

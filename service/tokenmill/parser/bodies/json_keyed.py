@@ -8,11 +8,10 @@ import msgspec
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_body import JsonCall, JsonReader, as_arguments
 from tokenmill.parser.bodies.json_reading import Reading
-from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.run.calls import Verdict
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall
+from tokenmill.parser.run.state import JsonState, OpenCall
 from tokenmill.parser.values.repair import decode_json
 
 

@@ -5,11 +5,10 @@ import re
 import msgspec
 
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.markers import ahead
 from tokenmill.parser.run.calls import end_growth, grow, send_source
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall
+from tokenmill.parser.run.state import JsonState, OpenCall
 from tokenmill.parser.values.relaxed import Spelling
 from tokenmill.parser.values.repair import decode_string
 

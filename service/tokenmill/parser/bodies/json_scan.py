@@ -17,8 +17,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.markers import Scanner
+from tokenmill.parser.run.state import JsonState
 from tokenmill.parser.values.relaxed import Spelling
 
 # Where a chunk leads from one place in a JSON text: read once, and known when the same comes again.

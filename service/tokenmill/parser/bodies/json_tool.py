@@ -15,13 +15,12 @@ from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_profiles import PROFILE_OF, PROFILES, Found, Profile, object_of
 from tokenmill.parser.bodies.json_scan import JsonScan, Token
-from tokenmill.parser.body_state import JsonState, WholeJsonState
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.options import Options
 from tokenmill.parser.run.calls import Verdict, begin, send_source
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.run.state import JsonState, OpenCall, State
 from tokenmill.parser.values.repair import decode_json
 
 HEAD_CHARS = 4 * NAME_CHARS
@@ -29,6 +28,16 @@ HEAD_CHARS = 4 * NAME_CHARS
 
 _VERDICTS = {Token.END: Verdict.DONE, Token.BAD: Verdict.FAILED}
 _NAMELESS = "this is not where the profile has a call"
+
+
+class WholeJsonState(msgspec.Struct, array_like=True, gc=False):
+    """Where a call stands whose whole JSON is its source."""
+
+    json: JsonState
+    head: str = ""
+    """Its beginning, as long as no name was found in it."""
+    searched: bool = False
+    """Its beginning has no name, or had it."""
 
 
 class JsonTool(msgspec.Struct, frozen=True):
@@ -46,6 +55,7 @@ def profile_of(options: Options) -> Profile:
 
 class _JsonToolReader:
     encoding: Encoding = "text"
+    state_type = WholeJsonState
 
     def __init__(self) -> None:
         self._scan = JsonScan(0, Scanner([]))
@@ -54,7 +64,7 @@ class _JsonToolReader:
         return WholeJsonState(JsonState())
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other bodies hold text
-        state: WholeJsonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
+        state: WholeJsonState = call.body
         json = state.json
         if not (call.begun or state.searched) or not self._scan.stays(json, text):
             return None

@@ -21,7 +21,6 @@ from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_scan import OPENERS, nested
-from tokenmill.parser.body_state import LiteralState
 from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import LEADING_SPACE, Hit, Marker, Scanner, before, following, literal, marker
 from tokenmill.parser.run.calls import Verdict, end_growth, grow, send_source, wants
@@ -44,6 +43,27 @@ REMEMBERED = 4096
 
 SCANS = 64
 """Kinds of marks in use at a time: one for each format, and for each suffix that its markers have."""
+
+
+class LiteralState(msgspec.Struct, array_like=True, gc=False):
+    """Where bare keys and marked strings stand."""
+
+    begin: int = 0
+    """Where the argument region begins."""
+    end: int = -1
+    """Where it ends, once it has."""
+    stack: str = "{"
+    """Open brackets."""
+    quoted: bool = False
+    """A string is open."""
+    naming: bool = True
+    """A key of the outermost level is open or expected."""
+    key: str = ""
+    """That key so far, or the key of the open value."""
+    growth: int = 0
+    """Whether the open string is sent as it grows: a `literal.Growth`."""
+    waiting: str = ""
+    """All of it while it can still be `null`."""
 
 
 @plain_members
@@ -201,6 +221,7 @@ class Literals(msgspec.Struct, frozen=True):
 
 class _LiteralReader:
     encoding: Encoding = "text"
+    state_type = LiteralState
 
     def __init__(self, literals: Literals, stops: Sequence[Marker]) -> None:
         self._syntax = Syntax(literals.quote.spellings[0], literals.quoted == "typed", literals.loose)
@@ -213,7 +234,7 @@ class _LiteralReader:
         return LiteralState(begin=call.source.size)
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
-        state: LiteralState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
+        state: LiteralState = call.body
         if not state.quoted or state.naming:
             return self._quick_structure(rules, parser, call, state, text)
         if state.growth and (state.growth == Growth.UNDECIDED or rules.options.min_delta_chars):

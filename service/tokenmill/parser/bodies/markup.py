@@ -21,10 +21,9 @@ import msgspec
 
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.closings import Edge
+from tokenmill.parser.bodies.closings import ChildrenState, Edge, ParamsState
 from tokenmill.parser.bodies.param_values import XML, read_object
 from tokenmill.parser.bodies.params import Params, ParamsReader
-from tokenmill.parser.body_state import ChildrenState, ParamsState
 from tokenmill.parser.markers import Finder, Hit, Marker, marker
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
@@ -68,6 +67,8 @@ class Markup(msgspec.Struct, frozen=True):
 
 
 class _MarkupReader(ParamsReader):
+    state_type = ChildrenState
+
     def begin(self, call: OpenCall) -> ChildrenState:
         return ChildrenState(begin=call.source.size, tool=call.name)
 

@@ -17,9 +17,8 @@ import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.closings import TAG_CHARS, Closings, Edge, Forgets, unclear
+from tokenmill.parser.bodies.closings import TAG_CHARS, Closings, Edge, Forgets, ParamsState, unclear
 from tokenmill.parser.bodies.param_values import LAYOUTS, Escapes, Trim, fitting, may_wrap, read_object, unwrapped
-from tokenmill.parser.body_state import ParamsState
 from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import Finder, Hit, Marker, Scanner, before, marker
 from tokenmill.parser.run.calls import Verdict, end_growth, grow, send_source, wants
@@ -89,6 +88,7 @@ class ParamsReader:
     """Reads tagged parameters; bodies whose tags are other ones build on it."""
 
     encoding: Encoding = "xml"
+    state_type = ParamsState
 
     def __init__(self, params: Params, stops: Sequence[Marker]) -> None:
         self._params = params
@@ -111,7 +111,7 @@ class ParamsReader:
         return ParamsState(begin=call.source.size)
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
-        state: ParamsState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
+        state: ParamsState = call.body
         if state.growth and not _grows_quickly(rules, state, text):
             return None
         if state.value < 0 or state.raw or self._first in text:  # else nothing in it can be a marker

@@ -17,9 +17,8 @@ import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.parser.bodies.param_values import LAYOUTS
-from tokenmill.parser.bodies.raw_text import content_of
+from tokenmill.parser.bodies.raw_text import TagState, content_of
 from tokenmill.parser.bodies.tagged import TAG_CHARS, ContentReader, long_argument
-from tokenmill.parser.body_state import TagState
 from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import LEADING_SPACE, Marker, Scanner, literal, marker
 from tokenmill.parser.run.calls import Verdict, end_growth, grow, send_source, wants

@@ -8,117 +8,21 @@
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.json_scan import OPENERS, QUICK_CHARS, content_move, nested
-from tokenmill.parser.body_state import PythonState
+from tokenmill.parser.bodies.json_scan import OPENERS, QUICK_CHARS, content_move
+from tokenmill.parser.bodies.python_scan import content_end, follow, opening_quote, string_closes
 from tokenmill.parser.markers import Marker, Scanner, has_only
 from tokenmill.parser.run.calls import Verdict, begin, end_growth, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall, State
-from tokenmill.parser.values.python import CONTENT, Endings, Separator, decode_certain, decode_python, read_value
-
-# Follows lists and dictionaries in Python as they arrive, without building a value.
-#
-# What a chunk does depends only on the chunk and on what is open in front of it. Chunks are tokens, which repeat: so
-# `follow` remembers what it found.
-
-REMEMBERED = 4096
-"""Chunks whose effect is remembered, about a megabyte in all: the signs between values make a few hundred."""
-
-TOKEN_CHARS = 32
-"""A chunk that is worth remembering; longer ones do not come again."""
-
-_ENDINGS = Endings()
-
-
-class Inside(NamedTuple):
-    """What is open behind a chunk, and how much of the chunk is read: the rest must wait."""
-
-    quote: str
-    escaped: bool
-    stack: str
-    read: int
-
-
-def follow(signs: re.Pattern[str], text: str, quote: str, stack: str, *, escaped: bool) -> Inside | None:
-    """Read a chunk inside of brackets; None if it leaves them, or must be read with care.
-
-    `quote` is that of the open string, `stack` are the open brackets; `escaped` says that the character before was an
-    escaping backslash. `signs` finds quotes, brackets, and what can begin a marker outside of strings.
-    """
-    read = _remembered if len(text) <= TOKEN_CHARS else _follow
-    return read(signs, text, quote, stack, escaped)
-
-
-def _follow(signs: re.Pattern[str], text: str, quote: str, stack: str, escaped: bool) -> Inside | None:  # noqa: FBT001 -- a key of the cache
-    at = 0
-    while at < len(text):
-        if quote:
-            at, escaped = content_end(quote, text, at, escaped=escaped)
-            closes = string_closes(quote, text, at, stack[-1], _ENDINGS, final=False)
-            if closes is None:
-                break
-            at += len(quote) if closes else at < len(text)
-            quote = "" if closes else quote
-            continue
-        found = signs.search(text, at)
-        if found is None:
-            at = len(text)
-        elif found.group() in "\"'":
-            at = found.start()
-            opened = opening_quote(text, at, final=False)
-            if opened is None:
-                break
-            quote = opened
-            at += len(quote)
-        else:
-            inner = nested(stack, found.group())
-            if inner is None:
-                return None
-            at, stack = found.end(), inner
-    return Inside(quote, escaped, stack, at)
-
-
-_remembered = lru_cache(REMEMBERED)(_follow)
-
-
-def opening_quote(text: str, at: int, *, final: bool) -> str | None:
-    """The quote that opens a string at this quote sign, which may be three of them; None if that can't be told yet."""
-    sign, quotes = text[at], text[at : at + 3]
-    if quotes == sign * 3:
-        return quotes
-    return None if not final and at + len(quotes) == len(text) and quotes in (sign, sign * 2) else sign
-
-
-def content_end(quote: str, text: str, at: int, *, escaped: bool) -> tuple[int, bool]:
-    """Where a string's content stops, at a quote sign that may end it or at the end of the text; and whether that is
-    behind an escaping backslash. `escaped`: the content begins behind one.
-    """
-    content = CONTENT[quote].match(text, at + escaped)
-    assert content is not None  # the pattern matches the empty string, too
-    at = content.end()
-    return (at + 1, True) if text.startswith("\\", at) else (at, False)
-
-
-def string_closes(quote: str, text: str, at: int, around: str, endings: Endings, *, final: bool) -> bool | None:
-    """Whether the string ends where its content stopped; None if that can't be told yet.
-
-    `around` is the bracket that the string stands in, empty for an argument itself.
-    """
-    if at == len(text):
-        return False
-    if not text.startswith(quote, at):
-        return False if final else None
-    return len(quote) > 1 or endings.ends(text, at + len(quote), around, final=final)
-
+from tokenmill.parser.values.python import Endings, Separator, decode_certain, decode_python, read_value
 
 _NAME = re.compile(rf"[\w.\-]{{0,{NAME_CHARS + 1}}}+")
 _KEY = re.compile(rf"\w{{0,{NAME_CHARS + 1}}}+")
@@ -134,6 +38,38 @@ TEXT_CHARS = 512
 """How much of a call that is text because of its name is held to find its end, and so its siblings behind it."""
 
 
+class PythonState(msgspec.Struct, array_like=True, gc=False):
+    """Where a call written in Python stands."""
+
+    name: str = ""
+    text: bool = False
+    """It names no tool, so all of it is text."""
+    begin: int = -1
+    """Where the argument region begins: behind the call's bracket; -1 until then."""
+    end: int = -1
+    """Where it ends, once it has."""
+    key: str = ""
+    """Keyword of the open argument, or as much as there is of it."""
+    value: int = -1
+    """Where the open value begins; -1 between values."""
+    stack: str = ""
+    """Open brackets inside of it."""
+    lead: str = ""
+    """Its first characters in front of a string: the string's prefix, if any."""
+    quote: str = ""
+    """Quote of the open string."""
+    escaped: bool = False
+    """The character before was an escaping backslash in it."""
+    growing: bool = False
+    """The open string is sent as it grows."""
+    tail: str = ""
+    """Half an escape at its end."""
+    values: list[tuple[str, int, int]] = []
+    """Keyword, begin and end of each value."""
+    torn: bool = False
+    """The open string has had a bare quote that did not end it."""
+
+
 class PyCalls(msgspec.Struct, frozen=True):
     """One call; others follow behind a comma or on the next line."""
 
@@ -146,6 +82,7 @@ class PyCalls(msgspec.Struct, frozen=True):
 
 class _PythonReader:
     encoding: Encoding = "python"
+    state_type = PythonState
 
     def __init__(self, separator: Separator, stops: Sequence[Marker]) -> None:
         beyond = [stop for stop in stops if not has_only(stop, _PYTHON)]
@@ -159,7 +96,7 @@ class _PythonReader:
         return PythonState()
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
-        state: PythonState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
+        state: PythonState = call.body
         quote = state.quote
         if not call.begun or not (quote or state.stack):
             return None

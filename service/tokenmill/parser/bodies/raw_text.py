@@ -2,12 +2,37 @@
 
 from typing import Protocol
 
+import msgspec
+
 from tokenmill.events import AnyEvent, ArgumentDelta, ToolInputDelta
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.run.calls import Verdict, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall, State
+
+
+class TagState(msgspec.Struct, array_like=True, gc=False):
+    """Where the content of a call whose opening is a tag stands."""
+
+    kind: str = ""
+    """Which content; empty as long as the tag is open."""
+    path: str = ""
+    """The path that the tag names, or its argument so far."""
+    begin: int = -1
+    """Where the content that is an argument begins; -1 until then."""
+    end: int = -1
+    """Where it ends, once it has."""
+    phase: int = 0
+    """Where pieces stand: a `piped.Phase`."""
+    style: int = 0
+    """Which of its spellings the open element has."""
+    growing: bool = False
+    """The content is sent as it grows."""
+    raw: bool = False
+    """Inside a section in which nothing is a marker but its end."""
+    trims: bool = False
+    """White space at the end of the content is layout."""
 
 
 class Content(Protocol):

@@ -19,18 +19,32 @@ from tokenmill.parser.bodies.json_profiles import any_call, object_of
 from tokenmill.parser.bodies.json_scan import JsonScan, Token
 from tokenmill.parser.bodies.raw_text import RawText, content_of
 from tokenmill.parser.bodies.tagged import ANY_TOOL, long_argument
-from tokenmill.parser.body_state import JsonState, SegmentState
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.run.calls import Verdict, begin, send_source
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.run.state import JsonState, OpenCall, State
 from tokenmill.parser.values.repair import decode_json
 
 HEADER_CHARS = 64 * 1024
 """A header before it stops being one: it may hold a tool's arguments, but no files."""
 
 BLOCK = "text"
+
+
+class SegmentState(msgspec.Struct, array_like=True, gc=False):
+    """Where a segment whose header is JSON stands."""
+
+    json: JsonState
+    """Of the header."""
+    header: dict[str, Any] | None = None
+    """The header once it is read."""
+    begin: int = -1
+    """Where the content begins; -1 until then."""
+    end: int = -1
+    """Where it ends, once it has."""
+    growing: bool = False
+    """The content is sent as it grows."""
 
 
 class Sentinel(msgspec.Struct, frozen=True):
@@ -54,6 +68,7 @@ class Sentinel(msgspec.Struct, frozen=True):
 
 class _SentinelReader:
     encoding: Encoding = "text"
+    state_type = SegmentState
 
     def __init__(self, sentinel: Sentinel) -> None:
         self._sentinel = sentinel
@@ -65,7 +80,7 @@ class _SentinelReader:
         return SegmentState(JsonState())
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
-        state: SegmentState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
+        state: SegmentState = call.body
         return self._text.quick(rules, parser, call, state, text, self._argument(state)) if state.begin >= 0 else None
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:

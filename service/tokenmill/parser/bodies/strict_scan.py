@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.json_scan import QUICK_CHARS, REMEMBERED
-from tokenmill.parser.body_state import JsonState
+from tokenmill.parser.run.state import JsonState
 
 _CONTENT = re.compile(r'(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+')
 _SPACE = re.compile(r"[ \t\n\r]*+")

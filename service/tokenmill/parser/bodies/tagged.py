@@ -17,8 +17,7 @@ import msgspec
 from tokenmill.events import AnyEvent, Encoding
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.raw_text import RawText, content_of
-from tokenmill.parser.body_state import TagState
+from tokenmill.parser.bodies.raw_text import RawText, TagState, content_of
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.run.calls import Verdict, begin
 from tokenmill.parser.run.rules import Rules
@@ -99,6 +98,7 @@ class Tagged(msgspec.Struct, frozen=True):
 
 class _TaggedReader:
     encoding: Encoding = "xml"
+    state_type = TagState
 
     def __init__(self, tagged: Tagged) -> None:
         self._tagged = tagged
@@ -109,7 +109,7 @@ class _TaggedReader:
         return TagState()
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
-        state: TagState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
+        state: TagState = call.body
         return self._quick[state.kind](rules, parser, call, state, text)
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:

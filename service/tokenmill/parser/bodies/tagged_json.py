@@ -23,12 +23,11 @@ from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_body import JsonCall, JsonReader
 from tokenmill.parser.bodies.json_reading import Reading
 from tokenmill.parser.bodies.json_scan import COMMENTS, CONTENT, Phase, comment
-from tokenmill.parser.bodies.word_scan import WordScan, is_word
-from tokenmill.parser.body_state import JsonState, TaggedJsonState
+from tokenmill.parser.bodies.word_scan import TaggedJsonState, WordScan, is_word
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.run.calls import Verdict, begin, complete
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall, Source, State
+from tokenmill.parser.run.state import JsonState, OpenCall, Source, State
 from tokenmill.parser.values.fit import keeps_text
 from tokenmill.parser.values.quotes import read_unescaped
 from tokenmill.parser.values.relaxed import Spelling
@@ -61,6 +60,8 @@ class TaggedJson(msgspec.Struct, frozen=True):
 
 
 class _TaggedReader(JsonReader):
+    state_type = TaggedJsonState
+
     def __init__(self, tags: TaggedJson) -> None:
         foreign = [tag for tag in (tags.close, tags.open) if not _is_own(tag)]
         super().__init__(_KEYS, foreign)

@@ -19,12 +19,11 @@ from tokenmill.events import AnyEvent, Encoding, ToolInputDelta
 from tokenmill.limits import KIB, NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.strict_scan import Token, scan, stays_in_string
-from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.run.calls import Verdict, begin, send_source
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenCall, State
+from tokenmill.parser.run.state import JsonState, OpenCall, State
 from tokenmill.parser.values.repair import decode_string
 
 OPEN_CHARS = 16 * KIB
@@ -46,6 +45,7 @@ class ToolObject(msgspec.Struct, frozen=True):
 
 class _ToolObjectReader:
     encoding: Encoding = "text"
+    state_type = JsonState
 
     def __init__(self, keys: ToolObject) -> None:
         self._keys = keys

@@ -23,7 +23,6 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.body_state import TreeState
 from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import OVER, Hit, Marker, Scanner, before, following, marker
 from tokenmill.parser.run.calls import Verdict, end_growth, grow, send_source, wants
@@ -46,6 +45,31 @@ REMEMBERED = 4096
 
 SCANS = 64
 """Kinds of tags in use at a time: one for each format, and for each suffix that its markers have."""
+
+
+class TreeState(msgspec.Struct, array_like=True, gc=False):
+    """Where nested elements stand."""
+
+    begin: int = 0
+    """Where the argument region begins."""
+    tag: str = ""
+    """Text of an open tag so far."""
+    in_tag: int = 0
+    """Kind of the open tag, a `tree.Edge`; 0 outside of tags."""
+    token: int = 0
+    """Where the open tag begins."""
+    stack: list[str] = []
+    """Names of the open elements."""
+    marks: list[tuple[bool, str, int, int]] = []
+    """Of each tag: whether it opens, its name, begin and end."""
+    growing: bool = False
+    """The outermost open element is sent as it grows."""
+    complete: bool = False
+    """An outermost element is complete."""
+    closer: str = ""
+    """Source of the marker that began the open tag, while it may turn out to be text that is sent as it grows."""
+    torn: bool = False
+    """The open elements hold a closing that fits nothing."""
 
 
 @plain_members
@@ -144,6 +168,7 @@ class Tree(msgspec.Struct, frozen=True):
 
 class _TreeReader:
     encoding: Encoding = "xml"
+    state_type = TreeState
 
     def __init__(self, tree: Tree, stops: Sequence[Marker]) -> None:
         self._end_name = tree.end_name
@@ -154,7 +179,7 @@ class _TreeReader:
         return TreeState(begin=call.source.size)
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
-        state: TreeState = call.body  # type: ignore[assignment] # -- the hottest path: `begin` made it
+        state: TreeState = call.body
         if state.growing and rules.options.min_delta_chars:
             return None
         if state.in_tag or not state.stack or self._scan.firsts.search(text):

@@ -3,7 +3,22 @@
 import re
 
 from tokenmill.parser.bodies.json_scan import JsonScan
-from tokenmill.parser.body_state import JsonState, TaggedJsonState
+from tokenmill.parser.run.state import JsonState
+
+
+class TaggedJsonState(JsonState, array_like=True, gc=False):
+    """Where a call between tags stands."""
+
+    first: int = 0
+    """Where the text between the tags begins in the call's source."""
+    stop: int = -1
+    """Where it ends, once it has."""
+    whole: int = -1
+    """Where its object ends, once it has."""
+    loose: bool = False
+    """Only the next tag is looked for."""
+    before: str = ""
+    """The character in front of the last slash or quote with which a chunk began."""
 
 
 def is_word(state: JsonState, buffer: str, position: int) -> bool:

@@ -6,10 +6,9 @@ from typing import Any
 import msgspec
 
 from tokenmill.events import AnyEvent, Encoding, ToolInputDelta
-from tokenmill.parser.bodies.raw_text import content_of
+from tokenmill.parser.bodies.raw_text import TagState, content_of
 from tokenmill.parser.bodies.tagged import ContentReader
 from tokenmill.parser.bodies.xml_values import arguments_of
-from tokenmill.parser.body_state import TagState
 from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import Marker, Scanner, marker
 from tokenmill.parser.run.calls import Verdict, send_source

@@ -15,9 +15,12 @@ from tokenmill.limits import Limits
 from tokenmill.parser.compile.modes import compile_modes
 from tokenmill.parser.compile.request import request_of
 from tokenmill.parser.markers import Marker
+from tokenmill.parser.modes.call import CallMode
+from tokenmill.parser.modes.native import NATIVE_BODY
 from tokenmill.parser.modes.text import Mode
 from tokenmill.parser.options import Options
 from tokenmill.parser.run.rules import Rules, natural_chars
+from tokenmill.parser.run.state import OpenCall
 from tokenmill.parser.spec import Format
 
 _UNPARSED = {"parse": "none", "tool_choice": "none"}
@@ -59,6 +62,15 @@ class Grammar(Rules):
         format_ = names[0] if len(names) == 1 else names
         self.message_start = MessageStart(options.model, format_, request_of(options, self.tools, limits))
         """The first event of every message with these options."""
+
+    def body_type(self, call: OpenCall) -> type[msgspec.Struct]:
+        """What the body of an open call keeps. Raises `msgspec.ValidationError` for a call that is of no mode here."""
+        if call.frame < 0:
+            return NATIVE_BODY
+        mode = self.modes[call.frame] if call.frame < len(self.modes) else None
+        if not isinstance(mode, CallMode):
+            raise msgspec.ValidationError(f"its options have no call {call.frame}")
+        return mode.body_type
 
 
 def options_key(options: Options) -> str:

@@ -13,12 +13,11 @@ from typing import Any
 from tokenmill.events import AnyEvent, Error, TextDelta
 from tokenmill.parser.bodies.json_reading import certain
 from tokenmill.parser.bodies.strict_scan import Phase, Token, scan
-from tokenmill.parser.body_state import JsonState
 from tokenmill.parser.markers import LEADING_SPACE, Scanner, literal, marker
 from tokenmill.parser.modes.text import open_call
 from tokenmill.parser.run.rules import TEXT, Rules
 from tokenmill.parser.run.run import Run
-from tokenmill.parser.run.state import OpenAnswer, State
+from tokenmill.parser.run.state import JsonState, OpenAnswer, State
 from tokenmill.parser.spec import Answer
 from tokenmill.parser.values.repair import decode_string
 

@@ -62,6 +62,8 @@ class CallMode:
         """What opens a section that may come again as a whole."""
         self._reader = reader
         self._quick_body = reader.quick
+        self.body_type = reader.state_type
+        """What the body of an open call keeps."""
         self._call_chars = limits.call_chars
         self._delta_chars = limits.delta_chars
         self._pattern = re.compile(header.pattern, re.DOTALL) if header else None

@@ -29,6 +29,9 @@ LARGEST_INDEX = 2**31 - 1
 _READER = JsonArguments().compile(())
 _quick = _READER.quick
 
+NATIVE_BODY = _READER.state_type
+"""What the body of such a call keeps."""
+
 
 def quick_delta(rules: Rules, state: State, delta: Mapping[str, Any]) -> list[AnyEvent] | None:
     """The events of a delta that is nothing but more content of the last call; None if it must be read with care."""

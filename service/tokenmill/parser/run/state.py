@@ -5,11 +5,47 @@ grammar, which is the same wherever the message's options are the same.
 """
 
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import msgspec
 
-from tokenmill.parser.body_state import BodyState, JsonState
 from tokenmill.parser.values.repair import whole_characters
+
+
+class JsonState(msgspec.Struct, array_like=True, gc=False):
+    """Where a JSON text stands."""
+
+    stack: str = ""
+    """Open brackets."""
+    phase: int = 0
+    quote: str = ""
+    """Quote of the open string."""
+    escaped: bool = False
+    """The character before was an escaping backslash, or a slash that may begin a comment."""
+    capture: bool = False
+    """The open string or scalar is wanted: its raw text is collected."""
+    text: str = ""
+    """Raw text captured so far."""
+    key: str = ""
+    """Key of the value at depth 1."""
+    argument: str = ""
+    """Key of the value at depth 2, where arguments are watched."""
+    name: str | None = None
+    id: str | None = None
+    root: int = 0
+    """Where the JSON text begins in the call's source."""
+    begin: int = -1
+    """Where the value of the arguments begins."""
+    end: int = -1
+    """Where it ends, exclusive."""
+    stringy: bool = False
+    """The arguments are a string that holds JSON."""
+    sending: bool = False
+    """The value of the arguments is open, and its source is sent as it arrives."""
+    tail: str = ""
+    """Incomplete escape at the end of a string that is being decoded."""
+    spelling: int = 0
+    """How strings are written from here on: a `relaxed.Spelling`."""
 
 
 class Growing(msgspec.Struct, array_like=True, gc=False):
@@ -78,8 +114,8 @@ class OpenCall(msgspec.Struct, array_like=True, gc=False):
     """It was found outside of a section."""
     header: str = ""
     """Text of the header so far."""
-    body: BodyState | None = None
-    """None until the header is read."""
+    body: Any = None
+    """What its reader keeps, a `Reader.state_type`; None until the header is read."""
     name: str = ""
     id: str = ""
     begun: bool = False
@@ -169,6 +205,11 @@ class State(msgspec.Struct, array_like=True, gc=False):
     rest: Rest | None = None
     """A call failed and its source goes on, up to what closes it."""
 
+    def open_calls(self) -> list[OpenCall]:
+        """The calls whose source is still arriving, or of which something is still to be said."""
+        calls = [native.call for native in self.native or ()]
+        return [*calls, self.call] if self.call else calls
+
     def hold(self, text: str, room: Callable[[str], int]) -> None:
         """Keep text that can still become a marker; `room` says how much white space may follow it."""
         self.held, self.room = text, room(text)
@@ -182,9 +223,17 @@ def encode_state(state: State) -> bytes:
         return msgspec.msgpack.encode(whole_characters(msgspec.to_builtins(state)))
 
 
-def decode_state(data: bytes) -> State:
+BodyType: TypeAlias = Callable[[OpenCall], type[msgspec.Struct]]
+"""Says what the body of a call keeps: the state does not know which readers there are."""
+
+
+def decode_state(data: bytes, body_type: BodyType) -> State:
     """The inverse of `encode_state`. Raises `msgspec.DecodeError`."""
-    return _decoder.decode(data)
+    state = _decoder.decode(data)
+    for call in state.open_calls():
+        if call.body is not None:
+            call.body = msgspec.convert(call.body, body_type(call))
+    return state
 
 
 _decoder: msgspec.msgpack.Decoder[State] = msgspec.msgpack.Decoder(State)
