@@ -16,7 +16,11 @@ import tokenmill
 from tests.support.kafka_classes import java_options
 from tests.support.prerequisites import missing
 from tests.support.servers import any_kafka, any_redis
+from tokenmill.plugins import load_plugins
 from tokenmill.servers import KafkaServer, RedisServer
+
+# Tests go through all components, those of the systems with them.
+load_plugins()
 
 # Processes that tests start run the package that the tests import, wherever they run and whatever is installed.
 os.environ["PYTHONPATH"] = str(Path(tokenmill.__file__).resolve().parents[1])

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tokenmill.codecs import REGISTRY as CODECS
-from tokenmill.dialects import REGISTRY as DIALECTS
+from tokenmill.codecs import CODECS
+from tokenmill.dialects import DIALECTS
 from tokenmill.errors import ConfigError
-from tokenmill.formats import REGISTRY as FORMATS
+from tokenmill.formats import FORMATS
 from tokenmill.limits import Limits
 from tokenmill.parser import Format, Grammar, Options
 from tokenmill.registry import Registry

@@ -4,9 +4,9 @@
 2. What is there is fixed when the process has started: looking a name up never changes anything.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar, overload
 
 
 class Named(Protocol):
@@ -33,8 +33,8 @@ def known_names(name: str, known: Collection[str], aliases: Collection[str] = ()
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
 
-class Registry(Generic[T]):
-    """The codecs, the formats or the dialects."""
+class Registry(Sequence[T]):
+    """The codecs, the formats or the dialects: those of this package in their order, then those of others."""
 
     def __init__(self, built_in: Iterable[T], reserved: Collection[str] = ()) -> None:
         self._components: list[T] = []
@@ -43,8 +43,20 @@ class Registry(Generic[T]):
         for component in built_in:
             self.add(component)
 
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[T]: ...
+
+    def __getitem__(self, at: int | slice) -> T | Sequence[T]:
+        return self._components[at]
+
     def __iter__(self) -> Iterator[T]:
         return iter(self._components)
+
+    def __len__(self) -> int:
+        return len(self._components)
 
     def instead_of(self, name: str) -> str:
         """What to write in place of this name, which nothing has: see `known_names`."""

@@ -6,21 +6,21 @@ import click
 import pytest
 
 from tokenmill.commands.samples import choose, print_records, print_source, print_title
-from tokenmill.formats import FORMATS, REGISTRY
+from tokenmill.formats import FORMATS
 from tokenmill.records import InputRecord
 from tokenmill.terminal.console import Terminal
 
 
 def test_without_a_name_all_are_chosen() -> None:
     """In the order of the registry; else in the order of the names, which may be aliases in any case."""
-    assert choose(REGISTRY, []) == list(FORMATS)
-    assert [format_.name for format_ in choose(REGISTRY, ["qwen3_coder", "Hermes"])] == ["qwen3_xml", "hermes"]
+    assert choose(FORMATS, []) == list(FORMATS)
+    assert [format_.name for format_ in choose(FORMATS, ["qwen3_coder", "Hermes"])] == ["qwen3_xml", "hermes"]
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     """So that nobody has to look them up."""
     with pytest.raises(click.BadParameter, match=r"'nonsense'; known are .*hermes"):
-        choose(REGISTRY, ["nonsense"])
+        choose(FORMATS, ["nonsense"])
 
 
 def test_a_sample_is_printed_as_it_is() -> None:

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tests.support.scenarios import SCENARIOS, lost, rendered
-from tokenmill.codecs import qwen_sse
 from tokenmill.dialects import Envelope
 from tokenmill.dialects.session import CREATED, SESSION, SessionState
 from tokenmill.events import Event, Finish, Part, TextDelta
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import Options
+from tokenmill.systems.qwen_web import qwen_sse
 
 
 def record(*events: Event, **options: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.written import SETTINGS, told
-from tokenmill.codecs import REGISTRY, find_codec
+from tokenmill.codecs import CODECS, find_codec
 from tokenmill.errors import RecordError
 from tokenmill.gateway.native_chunks import Valued
 from tokenmill.gateway.problems import Refused
@@ -50,7 +50,7 @@ def test_type_and_codec_say_how_a_body_is_read(content_type: str, codec: str | N
     assert (how, found.name) == (cut, read_as)
 
 
-@pytest.mark.parametrize("codec", [*REGISTRY], ids=lambda codec: codec.name)
+@pytest.mark.parametrize("codec", [*CODECS], ids=lambda codec: codec.name)
 def test_every_codec_can_be_streamed(codec: Any) -> None:
     """Whatever `tokenmill codecs` lists, as a stream of events."""
     assert how_to_read("text/event-stream", codec.name)[0] is Cut.ANYWHERE

@@ -5,7 +5,6 @@ import re
 import pytest
 
 from tokenmill.formats import FORMATS
-from tokenmill.formats.autobyteus_xml import AUTOBYTEUS_XML
 from tokenmill.formats.glm_kv import GLM_KV
 from tokenmill.formats.harmony import HARMONY
 from tokenmill.formats.hermes import HERMES
@@ -13,6 +12,7 @@ from tokenmill.formats.minimax_m2 import MINIMAX_M2
 from tokenmill.formats.plain import PLAIN
 from tokenmill.gen.diagram import diagram, escaped
 from tokenmill.parser import Format
+from tokenmill.systems.autobyteus.autobyteus_xml import AUTOBYTEUS_XML
 
 STATE = re.compile(r'    state "[a-z ]+" as (?P<name>\w+)')
 MOVE = re.compile(r"    (?P<one>\w+|\[\*\]) --> (?P<other>\w+)(?: : (?:[^\s#;:<>{}\"]|#\d+;| (?! ))+)?")

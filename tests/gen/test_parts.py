@@ -5,11 +5,11 @@ import string
 import pytest
 
 from tokenmill.formats import FORMATS
-from tokenmill.formats.autobyteus_xml import AUTOBYTEUS_XML
 from tokenmill.formats.qwen3_xml import QWEN3_XML
 from tokenmill.gen.parts import Part, parts, spelled
 from tokenmill.parser import Format
 from tokenmill.parser.markers import OVER, Marker, ahead, marker
+from tokenmill.systems.autobyteus.autobyteus_xml import AUTOBYTEUS_XML
 
 
 def found(format_: Format, where: str, name: str) -> list[Part]:

@@ -3,10 +3,10 @@
 import pytest
 
 from tokenmill.formats import FORMATS, compile_grammar
-from tokenmill.formats.autobyteus_xml import AUTOBYTEUS_XML
 from tokenmill.inspector.diagram import diagram, label
 from tokenmill.parser import Format, Options
 from tokenmill.parser.markers import marker
+from tokenmill.systems.autobyteus.autobyteus_xml import AUTOBYTEUS_XML
 
 
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda format_: format_.name)

@@ -25,14 +25,14 @@ from tokenmill.dialects import DIALECTS
 from tokenmill.formats import FORMATS
 from tokenmill.limits import KIB, Limits
 from tokenmill.parser import Format, Grammar, Parser, read_options
-from tokenmill.parser.bodies.json_profiles import PROFILES
-from tokenmill.parser.bodies.xml_values import arguments_of
 from tokenmill.parser.values.coerce import coerce
 from tokenmill.parser.values.markup import read_markup, unescaped_markup
 from tokenmill.parser.values.python import decode_certain, decode_python, read_value
-from tokenmill.parser.values.quotes import read_unescaped
 from tokenmill.parser.values.repair import decode_json, decode_string
 from tokenmill.parser.values.schema import NO_SHAPE
+from tokenmill.systems.ai_sdk.quotes import read_unescaped
+from tokenmill.systems.autobyteus.autobyteus_json import PROFILES
+from tokenmill.systems.autobyteus.xml_tool import arguments_of
 
 SHORT, TIMES = 12_000, 4
 """Characters of a text, and how much longer it is the second time."""

@@ -1,6 +1,8 @@
 """A component is one file, one line in its list, and cases: nobody can register one and forget the rest."""
 
 from collections.abc import Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
 
@@ -14,11 +16,29 @@ LISTS: dict[str, Sequence[Codec | Dialect | Format]] = {"codecs": CODECS, "diale
 COMPONENTS = [(folder, component.name) for folder, components in LISTS.items() for component in components]
 
 
+def file_of(folder: str, name: str) -> Path:
+    """Where the component is, below the package: in its folder, or where its entry point says."""
+    found = [entry.module for entry in entry_points(group=f"tokenmill.{folder}") if entry.name == name]
+    module = found[0].removeprefix("tokenmill.") if found else f"{folder}.{name}"
+    return Path(*module.split(".")).with_suffix(".py")
+
+
 @pytest.mark.parametrize(("folder", "name"), COMPONENTS)
 def test_a_component_is_one_file_with_one_test_file(folder: str, name: str) -> None:
     """The codec `text` is `codecs/text.py`, tested by `tests/codecs/test_text.py`."""
-    assert (PACKAGE / folder / f"{name}.py").exists()
-    assert (TESTS / folder / f"test_{name}.py").exists()
+    path = file_of(folder, name)
+    assert (PACKAGE / path).exists()
+    assert (TESTS / path.with_name(f"test_{path.name}")).exists()
+
+
+def test_what_exists_for_one_system_is_found_as_a_plug_in_is() -> None:
+    """Every component below `systems` is an entry point, and nothing else of the package knows one."""
+    declared = {
+        file_of(folder, name).parts[1] for folder, name in COMPONENTS if file_of(folder, name).parts[0] == "systems"
+    }
+    assert declared == {path.name for path in (PACKAGE / "systems").iterdir() if (path / "__init__.py").exists()}
+    others = [path for path in PACKAGE.rglob("*.py") if "systems" not in path.parts]
+    assert [str(path) for path in others if "tokenmill.systems" in path.read_text()] == []
 
 
 @pytest.mark.parametrize("name", [format_.name for format_ in FORMATS])

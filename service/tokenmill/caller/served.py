@@ -13,7 +13,7 @@ from tokenmill.caller.renderer import template_of
 from tokenmill.codecs.plain import check_plain
 from tokenmill.config import Config, Upstream
 from tokenmill.errors import BadOpen, Undecodable
-from tokenmill.formats import REGISTRY, find_format
+from tokenmill.formats import FORMATS, find_format
 from tokenmill.formats.history import begin_call
 from tokenmill.formats.marker_texts import marker_texts
 from tokenmill.formats.models import suggest_format
@@ -110,7 +110,7 @@ def _format_of(name: str, upstream: Upstream) -> Format:
     """What the model writes: as configured; else by its name, if its text comes raw."""
     if upstream.format:
         return find_format(upstream.format)
-    suggested = suggest_format(upstream.model or name, REGISTRY) if find_kind(upstream.kind).raw else None
+    suggested = suggest_format(upstream.model or name, FORMATS) if find_kind(upstream.kind).raw else None
     return suggested or find_format("plain")
 
 

@@ -1,6 +1,5 @@
 """Input codecs: one file each, one line each in this list. `sse+NAME` is raw bytes of SSE around any of them."""
 
-from tokenmill.codecs.ai_sdk_parts import AI_SDK_PARTS
 from tokenmill.codecs.anthropic import ANTHROPIC
 from tokenmill.codecs.bedrock import BEDROCK
 from tokenmill.codecs.chunk import Chunk, ProviderPart
@@ -11,31 +10,27 @@ from tokenmill.codecs.native import NATIVE
 from tokenmill.codecs.ollama import OLLAMA
 from tokenmill.codecs.openai import OPENAI
 from tokenmill.codecs.openai_responses import OPENAI_RESPONSES
-from tokenmill.codecs.qwen_sse import QWEN_SSE
 from tokenmill.codecs.sse_stream import PREFIX, SseCodec
 from tokenmill.codecs.text import TEXT
 from tokenmill.errors import UnknownCodec
 from tokenmill.registry import Registry, known_names
 
-__all__ = ["CODECS", "REGISTRY", "Chunk", "Codec", "ProviderPart", "cut_anywhere", "find_codec"]
+__all__ = ["CODECS", "Chunk", "Codec", "ProviderPart", "cut_anywhere", "find_codec"]
 
-CODECS: tuple[Codec, ...] = (
-    NATIVE,
-    TEXT,
-    AI_SDK_PARTS,
-    ANTHROPIC,
-    BEDROCK,
-    GEMINI,
-    LLAMA_CPP,
-    OLLAMA,
-    OPENAI,
-    OPENAI_RESPONSES,
-    QWEN_SSE,
+CODECS: Registry[Codec] = Registry(
+    (
+        NATIVE,
+        TEXT,
+        ANTHROPIC,
+        BEDROCK,
+        GEMINI,
+        LLAMA_CPP,
+        OLLAMA,
+        OPENAI,
+        OPENAI_RESPONSES,
+    )
 )
-"""Every codec; the first is the default."""
-
-REGISTRY = Registry(CODECS)
-"""These by name, and those of other packages."""
+"""Every codec by name, those of other packages with them; the first is the default."""
 
 
 _AROUND: dict[str, Codec] = {}
@@ -44,7 +39,7 @@ _AROUND: dict[str, Codec] = {}
 
 def find_codec(name: str) -> Codec:
     """The codec of that name. Raises `UnknownCodec`."""
-    codec = _around(name) if name.startswith(PREFIX) else REGISTRY.find(name)
+    codec = _around(name) if name.startswith(PREFIX) else CODECS.find(name)
     if codec is None:
         raise UnknownCodec(f"unknown codec {name!r}; {_instead_of(name)}")
     return codec
@@ -56,12 +51,12 @@ def cut_anywhere(codec: Codec) -> bool:
 
 
 def _instead_of(name: str) -> str:
-    names = [codec.name for codec in REGISTRY]
+    names = [codec.name for codec in CODECS]
     return known_names(name, [*names, f"{PREFIX}NAME of these"], [PREFIX + inner for inner in names])
 
 
 def _around(name: str) -> Codec | None:
-    inner = REGISTRY.find(name.removeprefix(PREFIX))
+    inner = CODECS.find(name.removeprefix(PREFIX))
     if inner is None:
         return None
     return _AROUND.setdefault(inner.name, SseCodec(inner))

@@ -60,6 +60,7 @@ class LazyGroup(click.Group):
         """The command of this name, or None if there is none. Raises `MissingExtra` if its packages are missing."""
         if cmd_name not in COMMANDS:
             return None
+        import_module("tokenmill.plugins").load_plugins()  # first: a command may make tables of what there is
         try:
             command: click.Command = import_module(f"tokenmill.commands.{cmd_name}").command
         except ModuleNotFoundError as missing:
@@ -76,4 +77,3 @@ class LazyGroup(click.Group):
 @click.version_option(package_name="tokenmill")
 def tokenmill() -> None:
     """tokenmill: the raw token stream of a language model in, clean events out."""
-    import_module("tokenmill.plugins").load_plugins()

@@ -2,7 +2,7 @@
 
 import click
 
-from tokenmill.codecs import REGISTRY
+from tokenmill.codecs import CODECS
 from tokenmill.commands.samples import choose, print_records, print_title
 from tokenmill.terminal.console import Terminal
 
@@ -15,6 +15,6 @@ def command(names: tuple[str, ...]) -> None:
     A sample is the records of one short message, one line each.
     """
     console = Terminal()
-    for codec in choose(REGISTRY, names):
+    for codec in choose(CODECS, names):
         print_title(console, codec.name, codec.summary)
         print_records(console, codec.sample)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 
 from tokenmill.commands.samples import choose, print_source, print_title
-from tokenmill.dialects import REGISTRY, Dialect, Envelope
+from tokenmill.dialects import DIALECTS, Dialect, Envelope
 from tokenmill.formats import compile_grammar, find_format
 from tokenmill.parser import Options, Parser
 from tokenmill.terminal.console import Terminal
@@ -22,7 +22,7 @@ def command(names: tuple[str, ...]) -> None:
     A sample is the same short answer in all of them, one payload a line.
     """
     console = Terminal()
-    for dialect in choose(REGISTRY, names):
+    for dialect in choose(DIALECTS, names):
         print_title(console, dialect.name, dialect.summary)
         print_source(console, "\n".join(payload.decode() for payload in _sample(dialect)))
 

@@ -7,7 +7,7 @@ import click
 from tokenmill.commands.check_template import check
 from tokenmill.commands.samples import choose, print_source, print_title
 from tokenmill.demo.tools import TOOLS
-from tokenmill.formats import REGISTRY, compile_grammar
+from tokenmill.formats import FORMATS, compile_grammar
 from tokenmill.formats.models import suggest_format
 from tokenmill.parser import Format, Options, Parser
 from tokenmill.terminal.console import Terminal
@@ -37,12 +37,12 @@ def command(names: tuple[str, ...], model: str | None, template: Path | None, *,
     if model is not None:
         print_title(console, *_suggested(model))
         return
-    for format_ in choose(REGISTRY, names):
+    for format_ in choose(FORMATS, names):
         _show(console, format_)
 
 
 def _suggested(model: str) -> tuple[str, str]:
-    format_ = suggest_format(model, REGISTRY)
+    format_ = suggest_format(model, FORMATS)
     if format_ is None:
         raise click.ClickException(
             f"no format names the model {model!r}. A tuned model mostly writes as the one it was made of: try its"

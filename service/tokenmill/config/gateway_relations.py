@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from tokenmill.config.base import Contradiction
 from tokenmill.config.gateway import Gateway
 from tokenmill.config.sections import Config
-from tokenmill.dialects import REGISTRY as DIALECTS
+from tokenmill.dialects import DIALECTS
 
 ORIGIN = re.compile(r"https?://[^/\s?#]+")
 """What a browser sends as `Origin`: no path, not even a slash."""

@@ -12,7 +12,7 @@ from tokenmill.config.front_relations import front_contradictions
 from tokenmill.config.gateway_relations import gateway_contradictions
 from tokenmill.config.sections import Config
 from tokenmill.config.tools import RULE
-from tokenmill.dialects import REGISTRY as DIALECTS
+from tokenmill.dialects import DIALECTS
 from tokenmill.errors import BadOpen, UnknownCodec
 from tokenmill.events import EVENT_TYPES
 from tokenmill.formats import compile_grammar

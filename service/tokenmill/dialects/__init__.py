@@ -1,49 +1,40 @@
 """Output dialects: one file each, one line each in this list."""
 
 from tokenmill.dialects.ag_ui import AG_UI
-from tokenmill.dialects.agent import AGENT
-from tokenmill.dialects.ai_sdk_parts import AI_SDK_PARTS
 from tokenmill.dialects.ai_sdk_ui import AI_SDK_UI
 from tokenmill.dialects.anthropic import ANTHROPIC
 from tokenmill.dialects.anthropic_message import ANTHROPIC_MESSAGE
 from tokenmill.dialects.dialect import Dialect, Envelope
-from tokenmill.dialects.interceptor import INTERCEPTOR
 from tokenmill.dialects.native import NATIVE
 from tokenmill.dialects.openai import OPENAI
 from tokenmill.dialects.openai_completion import OPENAI_COMPLETION
 from tokenmill.dialects.openai_responses import OPENAI_RESPONSES
 from tokenmill.dialects.rendering import Renderer
-from tokenmill.dialects.segments import SEGMENTS
 from tokenmill.dialects.session import SESSION
 from tokenmill.errors import ConfigError
 from tokenmill.registry import Registry
 
-__all__ = ["DIALECTS", "REGISTRY", "Dialect", "Envelope", "Renderer", "find_dialect"]
+__all__ = ["DIALECTS", "Dialect", "Envelope", "Renderer", "find_dialect"]
 
-DIALECTS: tuple[Dialect, ...] = (
-    NATIVE,
-    AGENT,
-    AG_UI,
-    AI_SDK_PARTS,
-    AI_SDK_UI,
-    ANTHROPIC,
-    ANTHROPIC_MESSAGE,
-    INTERCEPTOR,
-    OPENAI,
-    OPENAI_COMPLETION,
-    OPENAI_RESPONSES,
-    SEGMENTS,
-    SESSION,
+DIALECTS: Registry[Dialect] = Registry(
+    (
+        NATIVE,
+        AG_UI,
+        AI_SDK_UI,
+        ANTHROPIC,
+        ANTHROPIC_MESSAGE,
+        OPENAI,
+        OPENAI_COMPLETION,
+        OPENAI_RESPONSES,
+        SESSION,
+    )
 )
-"""Every dialect; the first is the default."""
-
-REGISTRY = Registry(DIALECTS)
-"""These by name, and those of other packages."""
+"""Every dialect by name, those of other packages with them; the first is the default."""
 
 
 def find_dialect(name: str) -> Dialect:
     """The dialect of that name. Raises `ConfigError`."""
-    dialect = REGISTRY.find(name)
+    dialect = DIALECTS.find(name)
     if dialect is None:
-        raise ConfigError([f"unknown dialect {name!r}; {REGISTRY.instead_of(name)}"])
+        raise ConfigError([f"unknown dialect {name!r}; {DIALECTS.instead_of(name)}"])
     return dialect

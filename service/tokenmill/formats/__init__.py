@@ -5,10 +5,6 @@ from functools import lru_cache
 from tokenmill.errors import BadOpen
 from tokenmill.formats.apertus import APERTUS
 from tokenmill.formats.apriel import APRIEL
-from tokenmill.formats.autobyteus_json import AUTOBYTEUS_JSON
-from tokenmill.formats.autobyteus_sentinel import AUTOBYTEUS_SENTINEL
-from tokenmill.formats.autobyteus_xml import AUTOBYTEUS_XML
-from tokenmill.formats.bare_json import BARE_JSON
 from tokenmill.formats.beam import BEAM
 from tokenmill.formats.cohere_action import COHERE_ACTION
 from tokenmill.formats.command_r_action import COMMAND_R_ACTION
@@ -38,7 +34,6 @@ from tokenmill.formats.inkling import INKLING
 from tokenmill.formats.internlm import INTERNLM
 from tokenmill.formats.jamba import JAMBA
 from tokenmill.formats.json_array import JSON_ARRAY
-from tokenmill.formats.json_mix import JSON_MIX
 from tokenmill.formats.k2_horizon import K2_HORIZON
 from tokenmill.formats.kimi_k2 import KIMI_K2
 from tokenmill.formats.kimi_k3 import KIMI_K3
@@ -54,7 +49,6 @@ from tokenmill.formats.minimax_m3 import MINIMAX_M3
 from tokenmill.formats.mistral_args import MISTRAL_ARGS
 from tokenmill.formats.mistral_callid import MISTRAL_CALLID
 from tokenmill.formats.mistral_json import MISTRAL_JSON
-from tokenmill.formats.morph_xml import MORPH_XML
 from tokenmill.formats.muse import MUSE
 from tokenmill.formats.nemotron_toolcall_array import NEMOTRON_TOOLCALL_ARRAY
 from tokenmill.formats.olmo3 import OLMO3
@@ -64,17 +58,13 @@ from tokenmill.formats.plamo3 import PLAMO3
 from tokenmill.formats.pythonic import PYTHONIC
 from tokenmill.formats.qwen3_json import QWEN3_JSON
 from tokenmill.formats.qwen3_xml import QWEN3_XML
-from tokenmill.formats.qwen_web_xml import QWEN_WEB_XML
 from tokenmill.formats.sarashina import SARASHINA
 from tokenmill.formats.seed_oss import SEED_OSS
 from tokenmill.formats.solar_open import SOLAR_OPEN
 from tokenmill.formats.solar_open2 import SOLAR_OPEN2
 from tokenmill.formats.step3 import STEP3
-from tokenmill.formats.structured_output import STRUCTURED_OUTPUT
 from tokenmill.formats.think import THINK
 from tokenmill.formats.think_append import THINK_APPEND
-from tokenmill.formats.tool_call_json import TOOL_CALL_JSON
-from tokenmill.formats.tool_choice import TOOL_CHOICE
 from tokenmill.formats.xlam import XLAM
 from tokenmill.limits import Limits
 from tokenmill.parser.compile.grammar import Grammar, options_key
@@ -82,89 +72,80 @@ from tokenmill.parser.options import Options
 from tokenmill.parser.spec import Format
 from tokenmill.registry import Registry
 
-FORMATS: tuple[Format, ...] = (
-    PLAIN,
-    APERTUS,
-    APRIEL,
-    AUTOBYTEUS_JSON,
-    AUTOBYTEUS_SENTINEL,
-    AUTOBYTEUS_XML,
-    BARE_JSON,
-    BEAM,
-    COHERE_ACTION,
-    COMMAND_R_ACTION,
-    DEEPSEEK_DSML,
-    DEEPSEEK_V3,
-    DEEPSEEK_V31,
-    DOTS,
-    ERNIE45,
-    FIREFUNCTION,
-    FUNCTIONARY_V31,
-    FUNCTIONARY_V32,
-    FUNCTIONGEMMA,
-    GEMMA4,
-    GIGACHAT3,
-    GIGACHAT35,
-    GLM_KV,
-    GRANITE,
-    GRANITE20B_FC,
-    GRANITE_PROSE_THINK,
-    HARMONY,
-    HERMES,
-    HF,
-    HUNYUAN_A13B,
-    HUNYUAN_KV,
-    HYPERCLOVAX,
-    INKLING,
-    INTERNLM,
-    JAMBA,
-    JSON_ARRAY,
-    JSON_MIX,
-    K2_HORIZON,
-    KIMI_K2,
-    KIMI_K3,
-    KIMI_THINK,
-    LFM2,
-    LLAMA3_JSON,
-    LLAMA4_PYTHONIC,
-    LONGCAT,
-    MIMO,
-    MINICPM5_XML,
-    MINIMAX_M2,
-    MINIMAX_M3,
-    MISTRAL_ARGS,
-    MISTRAL_CALLID,
-    MISTRAL_JSON,
-    MORPH_XML,
-    MUSE,
-    NEMOTRON_TOOLCALL_ARRAY,
-    OLMO3,
-    PHI4MINI,
-    PLAMO3,
-    PYTHONIC,
-    QWEN3_JSON,
-    QWEN3_XML,
-    QWEN_WEB_XML,
-    SARASHINA,
-    SEED_OSS,
-    SOLAR_OPEN,
-    SOLAR_OPEN2,
-    STEP3,
-    STRUCTURED_OUTPUT,
-    THINK,
-    THINK_APPEND,
-    TOOL_CALL_JSON,
-    TOOL_CHOICE,
-    XLAM,
-)
-
 BY_PROVIDER: dict[str, dict[str, str]] = {
     "autobyteus": {"anthropic": "autobyteus_xml", "": "autobyteus_json"},
 }
 """Names that stand for the format of a provider's models: the format by provider, under no name that of all others."""
 
-REGISTRY = Registry(FORMATS, BY_PROVIDER)
-"""These by name and alias, and those of other packages."""
+FORMATS: Registry[Format] = Registry(
+    (
+        PLAIN,
+        APERTUS,
+        APRIEL,
+        BEAM,
+        COHERE_ACTION,
+        COMMAND_R_ACTION,
+        DEEPSEEK_DSML,
+        DEEPSEEK_V3,
+        DEEPSEEK_V31,
+        DOTS,
+        ERNIE45,
+        FIREFUNCTION,
+        FUNCTIONARY_V31,
+        FUNCTIONARY_V32,
+        FUNCTIONGEMMA,
+        GEMMA4,
+        GIGACHAT3,
+        GIGACHAT35,
+        GLM_KV,
+        GRANITE,
+        GRANITE20B_FC,
+        GRANITE_PROSE_THINK,
+        HARMONY,
+        HERMES,
+        HF,
+        HUNYUAN_A13B,
+        HUNYUAN_KV,
+        HYPERCLOVAX,
+        INKLING,
+        INTERNLM,
+        JAMBA,
+        JSON_ARRAY,
+        K2_HORIZON,
+        KIMI_K2,
+        KIMI_K3,
+        KIMI_THINK,
+        LFM2,
+        LLAMA3_JSON,
+        LLAMA4_PYTHONIC,
+        LONGCAT,
+        MIMO,
+        MINICPM5_XML,
+        MINIMAX_M2,
+        MINIMAX_M3,
+        MISTRAL_ARGS,
+        MISTRAL_CALLID,
+        MISTRAL_JSON,
+        MUSE,
+        NEMOTRON_TOOLCALL_ARRAY,
+        OLMO3,
+        PHI4MINI,
+        PLAMO3,
+        PYTHONIC,
+        QWEN3_JSON,
+        QWEN3_XML,
+        SARASHINA,
+        SEED_OSS,
+        SOLAR_OPEN,
+        SOLAR_OPEN2,
+        STEP3,
+        THINK,
+        THINK_APPEND,
+        XLAM,
+    ),
+    BY_PROVIDER,
+)
+"""Every format by name and alias, those of other packages with them."""
 
 GRAMMARS_KEPT = 512
 """Compiled grammars that are kept: one for each set of options in use; a tool list makes a few hundred KiB."""
@@ -172,9 +153,9 @@ GRAMMARS_KEPT = 512
 
 def find_format(name: str) -> Format:
     """The format of this name or alias. Raises `BadOpen`."""
-    format_ = REGISTRY.find(name)
+    format_ = FORMATS.find(name)
     if format_ is None:
-        raise BadOpen(f"unknown format {name!r}; {REGISTRY.instead_of(name)}")
+        raise BadOpen(f"unknown format {name!r}; {FORMATS.instead_of(name)}")
     return format_
 
 

@@ -6,7 +6,11 @@ A new one is a function and one line in `FILES`.
 
 from collections.abc import Callable
 
-from tokenmill.gen import (
+from tokenmill.plugins import load_plugins
+
+load_plugins()  # first: the components of systems have pages, and some modules make tables of all that there is
+
+from tokenmill.gen import (  # noqa: E402 -- see above
     apis,
     asyncapi,
     benchmarks,

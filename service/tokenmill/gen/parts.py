@@ -59,7 +59,7 @@ def _several(values: Iterable[tuple[object, Any]], name: str, where: str, meanin
 def _inner(value: msgspec.Struct, name: str, where: str) -> Iterator[Part]:
     inside = f"{where}, {name}" if where else name
     kind = type(value)
-    if kind.__module__.startswith("tokenmill.parser.bodies."):
+    if hasattr(kind, "compile") or kind.__module__.startswith("tokenmill.parser.bodies."):
         yield Part(where, name, kind.__name__, (kind.__doc__ or "").partition("\n")[0])
     yield from parts(value, inside)
 

@@ -8,10 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from tokenmill.parser.bodies import Body, Params, Tree
-from tokenmill.parser.bodies.sentinel import Sentinel
-from tokenmill.parser.bodies.tagged import Tagged
-from tokenmill.parser.bodies.tagged_json import TaggedJson
+from tokenmill.parser.bodies import Body
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.spec import Call, Channels, Format, Route, Section
 
@@ -149,13 +146,11 @@ def _begins(section: str, number: int, call: Call) -> str:
 
 def _end(body: Body) -> str:
     """What ends a call: its own marker, or the end of a value."""
-    if isinstance(body, Params | Tree):
-        return label(body.end)
-    if isinstance(body, Sentinel | TaggedJson):
-        return label(body.close)
-    if isinstance(body, Tagged):
-        return " or ".join(dict.fromkeys(label(mark) for mark in _closes(body)))
-    return "its last bracket"
+    end = getattr(body, "end", None)
+    if isinstance(end, Marker):
+        return label(end)
+    closes = dict.fromkeys(label(mark) for mark in _closes(body)) if isinstance(body, msgspec.Struct) else {}
+    return " or ".join(closes) or "its last bracket"
 
 
 def _closes(node: msgspec.Struct) -> Iterator[Marker]:

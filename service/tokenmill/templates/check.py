@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from tokenmill.events import Error, ReasoningDelta, TextDelta, ToolCall
-from tokenmill.formats import REGISTRY, compile_grammar
+from tokenmill.formats import FORMATS, compile_grammar
 from tokenmill.parser import Format, Options, Parser
 from tokenmill.templates.answers import SHAPES, WORDS, Answer, Shape, answer, conversations
 from tokenmill.templates.probes import PROBES, Probe
@@ -99,7 +99,7 @@ def _report(found: Iterable[Answer], shape: Shape, problems: dict[str, str]) -> 
             chosen.setdefault(one.probe.name, {}).setdefault(bool(one.shape.content), one)
     probed = [list(chosen[probe.name].values()) for probe in PROBES if probe.name in chosen]
     verdicts = [verdict for format_ in _tried() if (verdict := _verdict(format_, probed)).read]
-    known = [format_.name for format_ in REGISTRY if format_.models]
+    known = [format_.name for format_ in FORMATS if format_.models]
     verdicts.sort(key=lambda verdict: (-verdict.read, verdict.format not in known, verdict.start is not None))
     unrendered = {probe.name: problems[probe.name] for probe in PROBES if probe.name not in chosen}
     return Report(probed[0][0].text, shape.arguments, unrendered, tuple(verdicts))
@@ -107,7 +107,7 @@ def _report(found: Iterable[Answer], shape: Shape, problems: dict[str, str]) -> 
 
 def _tried() -> Iterable[Format]:
     """Formats that are what they are: some take an answer as a whole, some are what the options of a message say."""
-    return (format_ for format_ in REGISTRY if format_.answer is None and format_.configured is None)
+    return (format_ for format_ in FORMATS if format_.answer is None and format_.configured is None)
 
 
 def _verdict(format_: Format, probed: Sequence[Sequence[Answer]]) -> Verdict:

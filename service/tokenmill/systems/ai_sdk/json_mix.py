@@ -1,0 +1,320 @@
+"""Calls as relaxed JSON between tags that the options name, as a middleware of the AI SDK asks for them in its prompt.
+
+A call is one only with its closing tag; what is broken or cut off comes out as text, tags included.
+
+Follows relaxed JSON in which a value may be a word without quotes: a slash in a word begins no comment.
+
+Calls as relaxed JSON between two tags, read as a whole once the closing tag is there.
+
+1. Whatever stands between the tags is the call, and nothing is one without the closing tag. Tags in strings and in
+   comments are content; so are tags that could be a key or a word, where JSON goes on.
+2. As long as the text is an object that keeps to the grammar, name and arguments are followed as they arrive. What does
+   not is followed only to the closing tag, and judged there.
+3. The JSON is relaxed, with words for strings. Repaired are one bracket and one closing tag too many, and quotes inside
+   of strings (see `quotes`). A list is as many calls. Without a name, with arguments that are no object, or with text
+   around it the call is broken.
+4. Another opening tag ends a complete call to a declared tool, and breaks any other.
+5. Arguments are made to fit the tool's schema (see `fit`).
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tokenmill.errors import BadOpen
+from tokenmill.events import AnyEvent
+from tokenmill.limits import NAME_CHARS
+from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.bodies.json_body import JsonCall, JsonReader
+from tokenmill.parser.bodies.json_reading import Reading
+from tokenmill.parser.bodies.json_scan import COMMENTS, CONTENT, JsonScan, Phase, comment
+from tokenmill.parser.markers import Marker, Scanner, marker
+from tokenmill.parser.options import Options
+from tokenmill.parser.run.calls import Verdict, begin, complete
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import JsonState, OpenCall, Source, State
+from tokenmill.parser.spec import Call, Format, Section
+from tokenmill.parser.values.fit import keeps_text
+from tokenmill.parser.values.relaxed import Spelling
+from tokenmill.parser.values.repair import decode_json, nested_too_deep
+from tokenmill.systems.ai_sdk.quotes import read_unescaped
+
+
+class TaggedJsonState(JsonState, array_like=True, gc=False):
+    """Where a call between tags stands."""
+
+    first: int = 0
+    """Where the text between the tags begins in the call's source."""
+    stop: int = -1
+    """Where it ends, once it has."""
+    whole: int = -1
+    """Where its object ends, once it has."""
+    loose: bool = False
+    """Only the next tag is looked for."""
+    before: str = ""
+    """The character in front of the last slash or quote with which a chunk began."""
+
+
+def is_word(state: JsonState, buffer: str, position: int) -> bool:
+    """Whether the character in front of a position is one of a word; `before` is the one in front of the buffer."""
+    before = state.before if isinstance(state, TaggedJsonState) else ""
+    last = buffer[position - 1] if position else before
+    return last.isalpha() or last in ("_", "$", "/")
+
+
+class WordScan(JsonScan):
+    """A scanner that passes over slashes in words."""
+
+    __slots__ = ()
+
+    def _find(self, signs: re.Pattern[str], state: JsonState, buffer: str, position: int) -> re.Match[str] | None:
+        found = signs.search(buffer, position)
+        while found is not None and found.group() == "/" and is_word(state, buffer, found.start()):
+            found = signs.search(buffer, found.end())
+        return found
+
+
+_TAIL = re.compile(r"\s*+\}?\s*+(?:</[\w:.-]++>\s*+)?\Z")
+"""What may follow the object: one bracket too many, and the closing of something else."""
+
+_KEYS = JsonCall(arguments=("arguments",))
+
+
+class _Tags(NamedTuple):
+    """Tags that are looked for, with whether they close, and the signs that may begin one, a string or a comment."""
+
+    scanner: Scanner[bool]
+    signs: re.Pattern[str]
+
+
+class TaggedJson(msgspec.Struct, frozen=True):
+    """All between two tags. The opening one has been read."""
+
+    open: Marker
+    """Begins a call; inside of one it ends or breaks that."""
+    close: Marker
+    """Ends the call."""
+
+    def compile(self, stops: Sequence[Marker]) -> Reader:  # noqa: ARG002 -- only its own tags end it
+        """The reader of this body."""
+        return _TaggedReader(self)
+
+
+class _TaggedReader(JsonReader):
+    state_type = TaggedJsonState
+
+    def __init__(self, tags: TaggedJson) -> None:
+        foreign = [tag for tag in (tags.close, tags.open) if not _is_own(tag)]
+        super().__init__(_KEYS, foreign)
+        self._step_json = super().step  # looked up once, as it is asked for each chunk
+        self._shallow = WordScan(1, self._stops)
+        self._watching = WordScan(2, self._stops)
+        self._behind = _tags([(tags.close, True), (tags.open, False)])
+        self._instead = _tags([(tags.close, True), *((tag, False) for tag in foreign if tag == tags.open)])
+        """Where there is no object: a tag that could be a part of JSON opens no other call."""
+
+    def begin(self, call: OpenCall) -> TaggedJsonState:
+        return TaggedJsonState(spelling=Spelling.WORDS, first=call.source.size)
+
+    def _quick_end(self, parser: State, state: JsonState, text: str) -> list[AnyEvent] | None:
+        assert isinstance(state, TaggedJsonState)
+        tags = self._behind if state.whole >= 0 else self._instead
+        if not state.loose or state.quote or not tags.scanner.begun(text):
+            return None
+        parser.held = text
+        return []
+
+    def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
+        state = call.body
+        assert isinstance(state, TaggedJsonState)
+        first, base = position, call.source.size - position
+        if buffer.startswith(("/", "'"), position):  # in a word they mean nothing
+            state.before = call.source.last
+        if not state.loose:
+            verdict = Verdict.MORE
+            if state.root or (behind := buffer[position:].lstrip())[:1] in ("", "{"):
+                position, verdict = self._step_json(run, call, buffer, position)
+            else:  # white space in front is passed over, also where the closing tag is some
+                _let_go(state)
+                position = len(buffer) - len(behind)
+            if verdict is Verdict.DONE:
+                state.whole = base + position
+            if verdict in (Verdict.DONE, Verdict.FAILED):
+                if state.phase == Phase.BEGUN and buffer[position - 1] in "\"'":  # a value that was refused
+                    state.quote = buffer[position - 1]
+                _let_go(state)
+            if not state.loose:
+                return position, verdict
+        return self._follow(run, call, buffer, first, position)
+
+    def _follow(self, run: Run, call: OpenCall, buffer: str, first: int, position: int) -> tuple[int, Verdict]:
+        """Read on to the next tag that is none of the content's."""
+        state = call.body
+        assert isinstance(state, TaggedJsonState)
+        tags, signs = self._behind if state.whole >= 0 else self._instead
+        while position < len(buffer):
+            if state.quote:
+                position = _quoted(state, buffer, position)
+                continue
+            found = signs.search(buffer, position)
+            if found is None:
+                break
+            position, sign = found.start(), found.group()
+            hit = tags.at(buffer, position, final=run.final) if sign in tags.firsts else None
+            if hit is not None:
+                if hit.value is None:
+                    return position, Verdict.MORE
+                state.stop = call.source.size + position - first
+                read = buffer[first:position]
+                return (hit.end, self._closed(run, call, read)) if hit.value else (position, _cut(run, call, read))
+            if sign in "\"'/" and (sign == '"' or not is_word(state, buffer, position)):
+                state.quote, state.escaped = sign, sign == "/"
+            position += 1
+        return len(buffer), Verdict.MORE
+
+    def _closed(self, run: Run, call: OpenCall, read: str) -> Verdict:
+        """The closing tag is there: calls whose names were not followed begin now. `read` is what was read since."""
+        if call.begun:
+            return Verdict.DONE
+        try:
+            entries, repaired = _entries(call, call.source.text() + read)
+        except ValueError:
+            return Verdict.DONE  # the result will say why not
+        rules = run.rules
+        if rules.unknown_tool == "text" and not all(rules.knows(name) for name, _ in entries):
+            call.name = entries[0][0]
+            return Verdict.TEXT
+        if run.state.calls + len(entries) > rules.limits.calls:
+            return Verdict.LIMIT
+        for name, arguments in entries[:-1]:
+            sibling = OpenCall(Source())
+            begin(run, sibling, name, "", self.encoding)
+            complete(run, sibling, rules.fitted(name, arguments), repaired=repaired)
+        verdict = begin(run, call, entries[-1][0], "", self.encoding)
+        return Verdict.DONE if verdict is Verdict.MORE else verdict
+
+    def _is_text(self, reading: Reading) -> bool:
+        return keeps_text(reading.run.rules.shape(reading.call.name), reading.state.argument)
+
+    def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
+        entries, repaired = _entries(call, call.source.text())
+        name, arguments = entries[-1]
+        if name != call.name:
+            raise ValueError("the call names two tools")
+        fitted = run.rules.fitted(name, arguments)
+        return fitted, repaired or fitted != arguments
+
+
+def _let_go(state: TaggedJsonState) -> None:
+    """From here only the next tag is looked for, and strings, in which there is none."""
+    state.loose, state.phase, state.capture, state.sending = True, Phase.AFTER, False, False
+
+
+def _tags(live: Sequence[tuple[Marker, bool]]) -> _Tags:
+    scanner = Scanner(live)
+    return _Tags(scanner, re.compile(f"[\"'/{re.escape(scanner.firsts)}]"))
+
+
+def _cut(run: Run, call: OpenCall, read: str) -> Verdict:
+    """Another call begins in front of the closing tag."""
+    state = call.body
+    assert isinstance(state, TaggedJsonState)
+    complete = state.whole >= 0 and not (call.source.text() + read)[state.whole :].strip()
+    return Verdict.DONE if complete and call.begun and run.rules.declares(call.name) else Verdict.FAILED
+
+
+def _quoted(state: JsonState, buffer: str, position: int) -> int:
+    """Read on inside a string or a comment."""
+    if state.quote in COMMENTS:
+        return comment(state, buffer, position)
+    content = CONTENT[state.quote].match(buffer, position + state.escaped)
+    assert content is not None  # the pattern matches the empty string, too
+    end = content.end()
+    state.escaped = buffer[end : end + 1] == "\\"
+    if end < len(buffer) and not state.escaped:
+        state.quote = ""
+    return end + 1
+
+
+def _is_own(tag: Marker) -> bool:
+    """Whether a tag could be a key or a word of relaxed JSON."""
+    return any(text[0].isalnum() or text[0] in "_$-+./\"'" for text in tag.spellings)
+
+
+def _entries(call: OpenCall, source: str) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
+    """Names and arguments of all calls between the tags, and whether they had to be repaired. Raises `ValueError`."""
+    state = call.body
+    assert isinstance(state, TaggedJsonState)
+    value, repaired = _decoded(source[state.first : state.stop], state.whole - state.first)
+    entries = value if isinstance(value, list) else [value]
+    if not entries:
+        raise ValueError("there is no call between the tags")
+    return [_entry(entry) for entry in entries], repaired
+
+
+def _decoded(body: str, whole: int) -> tuple[Any, bool]:
+    """The JSON between the tags; `whole` is where its object ends, if that was seen."""
+    text = body[:whole] if whole > 0 and _TAIL.match(body, whole) else body
+    if not text.strip():
+        raise ValueError("nothing stands between the tags")
+    try:
+        value, repaired = decode_json(text, words=True)
+    except ValueError as problem:
+        try:
+            return read_unescaped(body), True
+        except ValueError:
+            raise problem from None
+    if nested_too_deep(value):
+        raise ValueError("nesting is too deep")
+    return value, repaired or bool(body[len(text) :].strip())
+
+
+def _entry(entry: Any) -> tuple[str, dict[str, Any]]:
+    if not isinstance(entry, dict):
+        raise ValueError("a call is a JSON object")  # noqa: TRY004 -- what the source says is wrong, not a type
+    name = entry.get("name")
+    if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARS:
+        raise ValueError("the call names no tool")
+    if "arguments" not in entry and "parameters" in entry:
+        raise ValueError("the arguments are called otherwise")
+    arguments = entry.get("arguments", {})
+    if isinstance(arguments, str):
+        arguments = decode_json(arguments, words=True)[0]
+        if nested_too_deep(arguments):
+            raise ValueError("nesting is too deep")
+    if not isinstance(arguments, dict):
+        raise ValueError("the arguments are no JSON object")  # noqa: TRY004 -- as above
+    return name, arguments
+
+
+def _section(start: str, end: str) -> Section:
+    opening = marker(start)
+    return Section(
+        open=None,
+        close=None,
+        calls=(Call(open=opening, body=TaggedJson(open=opening, close=marker(end)), tag=True),),
+        bare="alone",
+    )
+
+
+def _configured(format_: Format, options: Options) -> Format:
+    """The format with the tags of the options."""
+    if "" in (options.start_tag, options.end_tag):
+        raise BadOpen("options 'start_tag' and 'end_tag': a tag must not be empty")
+    if options.start_tag is None and options.end_tag is None:
+        return format_
+    section = _section(options.start_tag or "<tool_call>", options.end_tag or "</tool_call>")
+    return msgspec.structs.replace(format_, sections=(section,))
+
+
+JSON_MIX = Format(
+    name="json_mix",
+    summary="Relaxed JSON with name and arguments between `<tool_call>` tags, or those of `start_tag` and `end_tag`.",
+    sample=(
+        'I\'ll look it up.\n<tool_call>{name: \'get_weather\', arguments: {"city": "Paris", "days": 3,}}</tool_call>'
+    ),
+    sections=(_section("<tool_call>", "</tool_call>"),),
+    configured=_configured,
+)

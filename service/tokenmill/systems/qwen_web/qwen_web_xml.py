@@ -1,0 +1,184 @@
+"""Calls as elements named like the tool, as a proxy in front of Qwen's web chat asks for them in its prompt.
+
+Any element could be one, so only declared tools count, and only the first call does: such a model waits for the result,
+and goes on to invent it if it is not stopped.
+
+Parameters in tags of their own names, `<limit>20</limit>`, inside a tag that is named like the tool.
+
+1. A tag is `<name>`, white space before `>` tolerated, without attributes; a name is a letter or `_`, then letters,
+   digits and `_`. Whatever else stands between parameters is passed over, but text without any parameter is no call,
+   and a closing of a parameter that was given breaks it: the one in front of it was part of the value. So does such a
+   parameter that comes again behind text.
+2. A value is raw text up to the closing tag of its name. Tags like its own inside of it are content if they come in
+   pairs; so are pairs of the call's tag. A closing of the call that is not one of a pair breaks the call: the value was
+   never closed.
+3. All else is as with other tagged parameters: see `bodies.params`.
+"""
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from tokenmill.limits import NAME_CHARS
+from tokenmill.parser.bodies.base import Reader
+from tokenmill.parser.bodies.closings import ChildrenState, Edge, ParamsState
+from tokenmill.parser.bodies.param_values import Trim
+from tokenmill.parser.bodies.params import Params, ParamsReader
+from tokenmill.parser.markers import INNER_SPACE, Finder, Hit, Marker, ahead, marker
+from tokenmill.parser.options import Options
+from tokenmill.parser.run.run import Run
+from tokenmill.parser.run.state import OpenCall
+from tokenmill.parser.run.tools import read_tools
+from tokenmill.parser.spec import Call, Format, Header, Section
+
+NAME = rf"[A-Za-z_]\w{{0,{NAME_CHARS - 1}}}"
+"""Name of a tag."""
+
+_TAG = re.compile(rf"<(?P<close>/?)(?P<name>{NAME}){INNER_SPACE}>")
+_BEGUN = re.compile(rf"<(?P<close>/?)(?P<name>(?:{NAME})?)(?P<space>{INNER_SPACE})\Z")
+"""All that is left of the buffer is the beginning of a tag."""
+
+
+class Children(msgspec.Struct, frozen=True):
+    """Parameters as child elements."""
+
+    trim: Trim = "breaks"
+
+    def compile(self, stops: Sequence[Marker]) -> Reader:  # noqa: ARG002 -- only its own closing ends it
+        """The reader of this body."""
+        return _ChildrenReader(
+            Params(open=marker("<"), close=marker("</"), end=marker("</"), key=rf"(?P<key>{NAME})", trim=self.trim), ()
+        )
+
+
+class _ChildrenReader(ParamsReader):
+    state_type = ChildrenState
+
+    def begin(self, call: OpenCall) -> ChildrenState:
+        return ChildrenState(begin=call.source.size, tool=call.name)
+
+    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[Edge]:  # noqa: ARG002 -- others ask the call
+        assert isinstance(state, ChildrenState)
+        return _InValue(state) if state.value >= 0 else _Between(state)
+
+    def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: Edge, source: str, begin: int) -> bool:
+        assert isinstance(state, ChildrenState)
+        if edge is Edge.FAULT:
+            return False
+        tag = _TAG.fullmatch(source)
+        if edge is Edge.ESCAPE:
+            if tag is not None:
+                self._count(state, tag)
+            if state.growth:
+                self._grow(run, call, state, source)
+        elif edge is Edge.OPEN and tag is not None:
+            state.tag, state.inner, state.outer = tag["name"], 0, 0
+            return self._open(run, call, state, begin + len(source))
+        else:
+            self._close(run, call, state, begin)
+        return True
+
+    def _count(self, state: ChildrenState, tag: re.Match[str]) -> None:
+        """A tag that is part of the open value."""
+        step = -1 if tag["close"] else 1
+        if tag["name"] == state.key:
+            state.inner += step
+        else:
+            state.outer += step
+
+
+class _InValue(Finder[Edge]):
+    """Finds the end of an open value, and the tags in it that are counted."""
+
+    def __init__(self, state: ChildrenState) -> None:
+        self._state = state
+
+    def find(self, buffer: str, position: int, *, final: bool) -> Hit[Edge] | None:
+        state = self._state
+        while (position := buffer.find("<", position)) >= 0:
+            if tag := _TAG.match(buffer, position):
+                if tag["name"] in (state.key, state.tool):
+                    return Hit(position, tag.end(), self._meaning(tag))
+            elif not final and (begun := _BEGUN.match(buffer, position)) and self._may_count(begun):
+                return Hit(position, -1, None)
+            position += 1
+        return None
+
+    def _meaning(self, tag: re.Match[str]) -> Edge:
+        state = self._state
+        if not tag["close"]:
+            return Edge.ESCAPE
+        if tag["name"] == state.key:
+            return Edge.ESCAPE if state.inner else Edge.CLOSE
+        return Edge.ESCAPE if state.outer else Edge.FAULT
+
+    def _may_count(self, begun: re.Match[str]) -> bool:
+        """Whether the beginning of a tag can become one that is counted."""
+        name = begun["name"]
+        names = (self._state.key, self._state.tool)
+        return name in names if begun["space"] else any(wanted.startswith(name) for wanted in names)
+
+
+class _Between(Finder[Edge]):
+    """Finds the next parameter, or the end of the call."""
+
+    def __init__(self, state: ChildrenState) -> None:
+        self._state = state
+
+    def find(self, buffer: str, position: int, *, final: bool) -> Hit[Edge] | None:
+        state = self._state
+        while (found := buffer.find("<", position)) >= 0:
+            self._pass(buffer[position:found])
+            if tag := _TAG.match(buffer, found):
+                was_given = tag["name"] in state.given
+                if not tag["close"]:
+                    return Hit(found, tag.end(), Edge.OPEN if state.blank or not was_given else Edge.FAULT)
+                if tag["name"] == state.tool:
+                    return Hit(found, tag.end(), Edge.END if state.values or state.blank else Edge.FAULT)
+                if was_given:
+                    return Hit(found, tag.end(), Edge.FAULT)
+            elif not final and _BEGUN.match(buffer, found):
+                return Hit(found, -1, None)
+            self._pass("<")
+            position = found + 1
+        self._pass(buffer[position:])
+        return None
+
+    def _pass(self, text: str) -> None:
+        self._state.blank = self._state.blank and not text.strip()
+
+
+_NAME = re.compile(NAME)
+
+
+def _configured(format_: Format, options: Options) -> Format:
+    """The format with the tags of the declared tools."""
+    names = [name for name in read_tools(options.tools, {}) if len(name) <= NAME_CHARS and _NAME.fullmatch(name)]
+    return msgspec.structs.replace(format_, sections=(_section(names),) if names else ())
+
+
+def _section(tools: Sequence[str]) -> Section:
+    return Section(
+        open=None,
+        close=None,
+        calls=(
+            Call(
+                open=marker("<", ahead=[ahead(f"{name} >") for name in tools]),
+                header=Header(until=marker(">"), pattern=rf"(?P<name>{NAME})\s*"),
+                body=Children(),
+            ),
+        ),
+        bare="always",
+    )
+
+
+QWEN_WEB_XML = Format(
+    name="qwen_web_xml",
+    summary="`<TOOL>` elements of declared tools with `<PARAMETER>` children; the first one ends the answer.",
+    sample="I'll look it up.\n\n<get_weather>\n<city>Paris</city>\n<days>3</days>\n</get_weather>",
+    configured=_configured,
+    unknown_tool="text",
+    first_call_only=True,
+    text_after_calls="drop",
+)

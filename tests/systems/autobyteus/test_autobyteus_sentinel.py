@@ -1,0 +1,79 @@
+"""What autobyteus_sentinel has of its own; its cases are run by the conformance suite."""
+
+import pytest
+
+from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
+from tokenmill.events import TextDelta, TextStart, ToolCall, ToolInputDelta, ToolInputStart
+from tokenmill.parser import Parser
+from tokenmill.systems.autobyteus.autobyteus_sentinel import HEADER_CHARS
+
+
+def test_a_header_ends_with_its_object() -> None:
+    """Whatever its strings hold, at every cut."""
+    text = 'a[[SEG_START {"type":"tool","tool_name":"f","arguments":{"s":"]] \\" [[SEG_END]]"}} ]]x[[SEG_END]]b'
+    whole = parse(grammar("autobyteus_sentinel"), [text])
+    assert [call.arguments for call in named(whole, ToolCall)] == [{"s": ']] " [[SEG_END]]'}]
+    assert [event.delta for event in named(whole, ToolInputDelta)] == ["x"]
+    for chunks in all_cuts(text):
+        assert merged(parse(grammar("autobyteus_sentinel"), chunks)) == merged(whole), chunks
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "[]", "1", '"x"', "{bad}", "{}", '{"type":"x"}', '{"type":"tool","tool_name":1}', '{"type":"tool"} x', "]"],
+)
+def test_no_header(header: str) -> None:
+    """What is no header leaves text, and the end marker behind it is text, too."""
+    text = f"[[SEG_START {header}]]x[[SEG_END]]"
+    for chunks in ([text], list(text)):
+        assert text_of(parse(grammar("autobyteus_sentinel"), chunks)) == text
+
+
+def test_a_header_is_bounded() -> None:
+    """It may hold arguments, but no files."""
+    for size, calls in ((HEADER_CHARS - 100, 1), (HEADER_CHARS, 0)):
+        text = '[[SEG_START {"type":"run_bash","note":"' + "x" * size + '"}]]ls[[SEG_END]]'
+        assert len(named(parse(grammar("autobyteus_sentinel"), [text]), ToolCall)) == calls
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments"),
+    [
+        ('{"name":"f","arguments":{"a":1}}', {"a": 1}),
+        ('[{"tool":"f","parameters":"{\\"a\\":1}"}]', {"a": 1}),
+        ('{"name":"f"}', {}),
+        ('{"name":"f","arguments":[1]}', None),
+        ("{oops", None),
+        ("", None),
+    ],
+)
+def test_a_content_that_names_the_tool(content: str, arguments: dict[str, int] | None) -> None:
+    """It is a call in JSON, or the segment is broken."""
+    events = parse(grammar("autobyteus_sentinel"), list(f'[[SEG_START {{"type":"tool"}}]]{content}[[SEG_END]]'))
+    assert [(call.name, call.arguments) for call in named(events, ToolCall)] == (
+        [] if arguments is None else [("f", arguments)]
+    )
+    assert codes_of(events) == (["malformed-call"] if arguments is None else [])
+
+
+def test_the_opening_is_the_header() -> None:
+    """Its type is the kind that it stands for; all else is as written."""
+    text = '[[SEG_START {"type":"TOOL","tool_name":"f","n":[1]}]]{}[[SEG_END]]'
+    (start,) = named(parse(grammar("autobyteus_sentinel"), [text]), ToolInputStart)
+    assert (start.name, start.attributes) == ("f", {"type": "tool_call", "tool_name": "f", "n": [1]})
+
+
+def test_half_an_end_is_held() -> None:
+    """Content comes as it is written, but for what may be the end."""
+    parser = Parser.of(grammar("autobyteus_sentinel"), "identity")
+    parser.feed('[[SEG_START {"type":"run_bash"}]]')
+    sent = [[event.delta for event in named(parser.feed(text), ToolInputDelta)] for text in ("ls [", "[SEG_", "x", "y")]
+    assert sent == [["ls "], [], ["[[SEG_x"], ["y"]]
+
+
+def test_a_block_of_text_is_a_block_of_its_own() -> None:
+    """The markers are no part of it, and what follows it is another."""
+    text = 'a[[SEG_START {"type":"text"}]]b[[SEG_END]]c'
+    events = parse(grammar("autobyteus_sentinel"), [text])
+    assert [event.delta for event in named(events, TextDelta)] == ["a", "b", "c"]
+    assert len(named(events, TextStart)) == 3

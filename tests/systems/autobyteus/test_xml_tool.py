@@ -1,0 +1,106 @@
+"""A tool's elements as its source: sent as they come, up to the closing tag outside of raw sections."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.parsing import grammar, named, parse
+from tokenmill.events import Error, ToolCall, ToolInputDelta
+from tokenmill.limits import JSON_DEPTH
+from tokenmill.parser import Parser
+from tokenmill.parser.values.schema import NO_SHAPE, Shape
+from tokenmill.systems.autobyteus.xml_tool import arguments_of
+
+SCHEMA: dict[str, Any] = {
+    "properties": {
+        "s": {"type": "string"},
+        "n": {"type": "number"},
+        "l": {"type": "array", "items": {"type": "integer"}},
+        "o": {"type": "object", "properties": {"b": {"type": "boolean"}}},
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("", {}),
+        ("<ARGUMENTS>\n <a>1</a>\n</Arguments>", {"a": "1"}),
+        ('<arg name="arguments"><b>2</b></arg>', {"arguments": {"b": "2"}}),
+        ('<arg  name = "a b" x>1</arg>', {"a b": "1"}),
+        ("<Path>/a</PATH>", {"Path": "/a"}),
+        ("<a/><b />", {"a": "", "b": ""}),
+        ("<a>x<!-- <b> -->y</a>", {"a": "xy"}),
+        ("<a> <![CDATA[ <x> ]]> </a>", {"a": "<x>"}),
+        ("<l><item>1</item><item><item>2</item></item><item/></l>", {"l": ["1", ["2"], ""]}),
+        ("<o>text<k>1</k></o>", {"o": "text<k>1</k>"}),
+        ("<a>if (a<b && c>d) &amp;&amp; <i></a>", {"a": "if (a<b && c>d) && <i>"}),
+        ("<a>x</b></a>", {"a": "x</b>"}),
+        ("<a><b><k>1</k></a>", {"a": "<b><k>1</k>"}),
+    ],
+)
+def test_without_a_schema(source: str, expected: dict[str, Any]) -> None:
+    """Values are text, objects and lists."""
+    assert arguments_of(source, NO_SHAPE) == (expected, False)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected", "repaired"),
+    [
+        ("<s> 1 </s><n> 1 </n>", {"s": "1", "n": 1}, False),
+        ("<s>a <b>c</b> &lt;</s>", {"s": "a <b>c</b> &lt;"}, False),
+        ("<l><x>1</x><y>2</y></l>", {"l": [1, 2]}, False),
+        ("<l>[1, 2,]</l>", {"l": [1, 2]}, True),
+        ("<o><b>true</b><c>true</c></o>", {"o": {"b": True, "c": "true"}}, False),
+    ],
+)
+def test_with_a_schema(source: str, expected: dict[str, Any], *, repaired: bool) -> None:
+    """Values have the types that the tool asks for, all the way down."""
+    assert arguments_of(source, Shape(SCHEMA, SCHEMA)) == (expected, repaired)
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("<a>x", "<a> is not closed"),
+        ("<a><b></b>", "<a> is not"),
+        ("<a>" * (JSON_DEPTH + 1), "too deep"),
+        ("only text", "text between"),
+        ("<a>x</a>y</a>", "text between"),
+        ("<a>x<a>y</a>", "<a> is not closed"),
+        ("<arguments><a>x<a>y</a></arguments>", "text between"),
+        ("<arguments><a>x</arguments>y</a></arguments>", "more than <arguments>"),
+        ("<a>1</a><arguments><b>2</b></arguments>", "more than <arguments>"),
+        ("<l><item>1</item>]</item></l>", "text between"),
+        ("<o><b>true</b></b></o>", "text between"),
+    ],
+)
+def test_broken(source: str, problem: str) -> None:
+    """What is not closed, nested without end, or beside what it may be a part of, is no argument."""
+    with pytest.raises(ValueError, match=problem):
+        arguments_of(source, Shape(SCHEMA, SCHEMA))
+
+
+def test_elements_are_passed_on() -> None:
+    """As they stand, without the tag around them."""
+    parser = Parser.of(grammar("autobyteus_xml"), "identity")
+    parser.feed('<tool name="f">')
+    sent = [
+        [event.delta for event in named(parser.feed(text), ToolInputDelta)]
+        for text in ("<s", ">x", "</s></", "Tool", " >")
+    ]
+    assert sent == [["<s"], [">x"], ["</s>"], [], []]
+
+
+def test_the_closing_tag_may_stand_in_a_raw_section() -> None:
+    """There it is text."""
+    text = '<tool name="f"><s><![CDATA[</tool>]]></s></tool>'
+    assert [call.arguments for call in named(parse(grammar("autobyteus_xml"), list(text)), ToolCall)] == [
+        {"s": "</tool>"}
+    ]
+
+
+def test_a_raw_section_that_does_not_end() -> None:
+    """The call does not end, either."""
+    (error,) = named(parse(grammar("autobyteus_xml"), ['<tool name="f"><s><![CDATA[</s></tool>']), Error)
+    assert error.code == "unfinished-call"
