@@ -1,6 +1,7 @@
 """Calls and results as a history shows them to a model."""
 
 from collections.abc import Mapping
+from string import Template
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ from tokenmill.errors import BadOpen
 from tokenmill.events import ToolCall
 from tokenmill.formats import FORMATS, find_format
 from tokenmill.formats.history import begin_call, format_call, format_result
-from tokenmill.formats.history_table import HISTORY
 from tokenmill.formats.notations import Json
 from tokenmill.parser.spec import Format, History
 
@@ -96,13 +96,29 @@ def test_a_format_without_calls_has_none_to_write(name: str) -> None:
         format_result(find_format(name), "f", "x")
 
 
-def test_every_format_has_its_line_or_none() -> None:
-    """No line is left over, and no format is forgotten."""
-    assert HISTORY.keys() == {format_.name for format_ in FORMATS} - SILENT
+def test_every_format_with_calls_has_a_history() -> None:
+    """No format is forgotten, and those without calls have none."""
+    assert {format_.name for format_ in FORMATS if format_.history is None} == SILENT
+
+
+PLACES = {"call": {"name", "quoted", "id", "arguments"}, "result": {"name", "quoted", "id", "result", "json"}}
+
+
+@pytest.mark.parametrize("format_", [each for each in FORMATS if each.history], ids=lambda format_: format_.name)
+def test_templates_have_known_places_only(format_: Format) -> None:
+    """And a call has its name and its arguments, a result the result."""
+    assert format_.history is not None
+    call = set(Template(format_.history.call).get_identifiers())
+    result = set(Template(format_.history.result).get_identifiers())
+    assert call <= PLACES["call"]
+    assert result <= PLACES["result"]
+    assert "arguments" in call
+    assert {"name", "quoted"} & call
+    assert {"result", "json"} & result
 
 
 def test_a_format_of_ones_own_brings_its_own_templates() -> None:
-    """They go before the table."""
+    """Each its own."""
     own = Format("own", "", "", history=History("[$name $arguments #$id]", "($json)", Json()))
     assert format_call(own, "f", {"a": "$name"}, "7") == '[f {"a": "$name"} #7]'
     assert format_result(own, "f", "x") == '("x")'

@@ -15,7 +15,7 @@ from tokenmill.limits import Limits
 from tokenmill.parser import Format, Grammar, Options
 
 PAGE = DOCS / "howto" / "add-a-format.md"
-FEWER_LINES = 40
+FEWER_LINES = 41
 
 
 def block(language: str) -> Block:

@@ -1,5 +1,6 @@
 """A list of objects whose one key is the tool's name; a call may come inside the reasoning and ends it."""
 
+from tokenmill.formats.notations import json_history
 from tokenmill.formats.shapes import json_calls
 from tokenmill.parser.bodies import JsonKeyed
 from tokenmill.parser.markers import marker
@@ -14,6 +15,7 @@ APERTUS = Format(
     ),
     models=("Apertus",),
     aliases=("apertus2509",),
+    history=json_history("<|tools_prefix|>[{$quoted: $arguments}]<|tools_suffix|>", "[$result]"),
     regions=(Region(marker("<|inner_prefix|>"), marker("<|inner_suffix|>"), again="reasoning"),),
     strays=(marker("<|inner_suffix|>"),),
     sections=(json_calls(marker("<|tools_prefix|>"), marker("<|tools_suffix|>"), JsonKeyed()),),

@@ -6,6 +6,7 @@
    between its tags, and only its closing tag ends it.
 """
 
+from tokenmill.formats.notations import tags_history
 from tokenmill.formats.shapes import CHANNEL_HEADER
 from tokenmill.parser.bodies import Params
 from tokenmill.parser.markers import marker
@@ -21,6 +22,10 @@ BEAM = Format(
         '<rfl:parameter name="city">\nParis\n</rfl:parameter>\n<rfl:parameter name="days">\n3\n</rfl:parameter><|call|>'
     ),
     models=("Beam", "Beam-1.*"),
+    history=tags_history(
+        "<|start|>assistant to=$name<|channel|>analysis <|constrain|>xml<|message|>$arguments<|call|>",
+        '<rfl:parameter name="$key">\n$value\n</rfl:parameter>\n',
+    ),
     channels=Channels(
         open=marker("<|start|>", "<|channel|>"),
         until=marker("<|message|>"),

@@ -3,6 +3,7 @@
 A citation's tags are framing, what stands between them is text.
 """
 
+from tokenmill.formats.notations import json_history
 from tokenmill.formats.shapes import json_calls
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
@@ -21,6 +22,11 @@ COHERE_ACTION = Format(
     ),
     models=("Command-R7B", "Command-A", "Cohere2MoE"),
     aliases=("cohere_command3", "cohere_command4"),
+    history=json_history(
+        '<|START_ACTION|>[\n    {"tool_call_id": "$id", "tool_name": $quoted, "parameters": $arguments}\n]'
+        "<|END_ACTION|>",
+        '<|START_TOOL_RESULT|>[\n    {"tool_call_id": "$id", "results": {"0": $json}}\n]<|END_TOOL_RESULT|>',
+    ),
     regions=(Region(marker("<|START_THINKING|>"), _CLOSE, again="reasoning"),),
     strays=(_CLOSE,),
     noise=(

@@ -1,5 +1,6 @@
 """A list of calls in a fence, behind a word of prose."""
 
+from tokenmill.formats.notations import json_history
 from tokenmill.formats.shapes import json_calls
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
@@ -13,6 +14,10 @@ COMMAND_R_ACTION = Format(
         'Action:\n```json\n[\n    {"tool_name": "get_weather", "parameters": {"city": "Paris", "days": 3}}\n]\n```'
     ),
     models=("Command-R",),
+    history=json_history(
+        'Action:\n```json\n[\n    {"tool_name": $quoted, "parameters": $arguments}\n]\n```',
+        "<results>\n$result\n</results>",
+    ),
     noise=(marker("<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"),),
     sections=(
         json_calls(

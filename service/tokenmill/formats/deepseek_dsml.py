@@ -5,6 +5,7 @@ too. A call may stand without the section in an answer, not in the reasoning, wh
 may also stand one JSON object instead of parameters.
 """
 
+from tokenmill.formats.notations import tags_history
 from tokenmill.formats.tagged import invoke
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Region, Section
@@ -22,6 +23,12 @@ DEEPSEEK_DSML = Format(
     ),
     models=("DeepSeek-V3.2", "DeepSeek-V4*"),
     aliases=("deepseek_v32", "deepseekv32", "deepseek_v4", "deepseekv4", "deepseek-v4", "deepseek_v41", "deepseekv41"),
+    history=tags_history(
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="$name">\n$arguments</｜DSML｜invoke>\n'
+        "</｜DSML｜function_calls>",
+        '<｜DSML｜parameter name="$key" string="$is_text">$value</｜DSML｜parameter>\n',
+        "<function_results>\n<result>$result</result>\n</function_results>",
+    ),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     noise=(marker("<｜end▁of▁sentence｜>"),),

@@ -4,6 +4,7 @@ Distilled models misspell the section's markers. The fence may lack its language
 and the call is framing: the new line before the fence may be missing, and both at the end of the stream.
 """
 
+from tokenmill.formats.notations import json_history
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
@@ -29,6 +30,11 @@ DEEPSEEK_V3 = Format(
     ),
     models=("DeepSeek-V3", "DeepSeek-R1", "Cogito*671B"),
     aliases=("deepseekv3", "deepseek-v3"),
+    history=json_history(
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n$arguments\n```"
+        "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        "<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>$result<｜tool▁output▁end｜><｜tool▁outputs▁end｜>",
+    ),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     noise=(marker("<｜end▁of▁sentence｜>"),),

@@ -1,6 +1,7 @@
 """Calls in a section, each as a name, a separator and the arguments."""
 
 from tokenmill.formats.deepseek_v3 import SECTION_CLOSE, SECTION_OPEN
+from tokenmill.formats.notations import json_history
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
@@ -17,6 +18,10 @@ DEEPSEEK_V31 = Format(
     ),
     models=("DeepSeek-V3.1", "DeepSeek-V3.2-Exp"),
     aliases=("deepseekv31",),
+    history=json_history(
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>$name<｜tool▁sep｜>$arguments<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        "<｜tool▁output▁begin｜>$result<｜tool▁output▁end｜>",
+    ),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     noise=(marker("<｜end▁of▁sentence｜>"),),

@@ -1,5 +1,6 @@
 """`<invoke>` elements, or one JSON object, in a `<dots_function_call>` pair."""
 
+from tokenmill.formats.notations import tags_history
 from tokenmill.formats.tagged import invoke
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
@@ -14,6 +15,10 @@ DOTS = Format(
         '<parameter name="days">3</parameter></invoke></dots_function_call>'
     ),
     models=("dots.llm1", "dots.llm2"),
+    history=tags_history(
+        '<dots_function_call><invoke name="$name">$arguments</invoke></dots_function_call>',
+        '<parameter name="$key">$value</parameter>',
+    ),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(

@@ -3,6 +3,7 @@
 New lines at those tags are layout and go with them.
 """
 
+from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.formats.shapes import json_calls
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Region
@@ -17,6 +18,7 @@ ERNIE45 = Format(
         '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>'
     ),
     models=("ERNIE-4.5*Thinking",),
+    history=json_history(f"<tool_call>\n{NAME_ARGUMENTS}\n</tool_call>\n", "<tool_output>\n$result\n</tool_output>"),
     regions=(Region(marker("<think>", "<think>\n"), _CLOSE),),
     strays=(_CLOSE,),
     noise=(

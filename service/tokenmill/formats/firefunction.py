@@ -1,5 +1,6 @@
 """A list of calls behind a word; its own bracket closes it. One object may stand there without its list."""
 
+from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.formats.shapes import json_list, json_object
 from tokenmill.parser.markers import ahead, marker
 from tokenmill.parser.spec import Format
@@ -9,5 +10,6 @@ FIREFUNCTION = Format(
     summary="A JSON list of calls behind ` functools`.",
     sample='I\'ll look it up. functools[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]',
     models=("FireFunction-v2",),
+    history=json_history(f"functools[{NAME_ARGUMENTS}]"),
     sections=(json_list(marker("functools[")), json_object(marker("functools", ahead=(ahead(" {"),)))),
 )

@@ -3,6 +3,7 @@
 The prompt ends with `>>>`, so a stream begins inside a header, which is a line of its own.
 """
 
+from tokenmill.formats.notations import json_history
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Channels, Format, Route
@@ -12,6 +13,7 @@ FUNCTIONARY_V32 = Format(
     summary="`NAME` on a line of its own, then the object of arguments; `all` and text. `>>>` between them.",
     sample=('all\nI\'ll look it up.\n>>>get_weather\n{"city": "Paris", "days": 3}>>>get_weather\n{"city": "Rome"}'),
     models=("functionary*v3.2",),
+    history=json_history(">>>$name\n$arguments"),
     channels=Channels(
         open=marker(">>>"),
         until=marker("\n"),

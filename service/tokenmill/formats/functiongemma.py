@@ -4,9 +4,10 @@ The marks say nothing of a value's type: the tool's schema does, else the value'
 missing.
 """
 
+from tokenmill.formats.notations import Marked
 from tokenmill.parser.bodies import Literals
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Call, Format, Header, Section
+from tokenmill.parser.spec import Call, Format, Header, History, Section
 
 FUNCTIONGEMMA = Format(
     name="functiongemma",
@@ -16,6 +17,11 @@ FUNCTIONGEMMA = Format(
         "call:get_weather{city:<escape>Paris<escape>,days:<escape>3<escape>}<end_function_call>"
     ),
     models=("FunctionGemma",),
+    history=History(
+        "<start_function_call>call:$name{$arguments}<end_function_call>",
+        "<start_function_response>response:$name{value:<escape>$result<escape>}<end_function_response>",
+        Marked("<escape>"),
+    ),
     sections=(
         Section(
             open=marker("<start_function_call>"),

@@ -5,9 +5,10 @@ call; one that is closed without brackets takes no arguments. What is not quoted
 where that says nothing from its look: the model quotes what is text.
 """
 
+from tokenmill.formats.notations import Marked
 from tokenmill.parser.bodies import Literals
 from tokenmill.parser.markers import literal, marker
-from tokenmill.parser.spec import Call, Format, Header, Region, Section
+from tokenmill.parser.spec import Call, Format, Header, History, Region, Section
 
 _NOTHING = (literal("<channel|>"), (r"\Z",))
 """Behind a label that ends without a new line: there is no reasoning."""
@@ -20,6 +21,11 @@ GEMMA4 = Format(
         '<|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>'
     ),
     models=("Gemma-4",),
+    history=History(
+        "<|tool_call>call:$name{$arguments}<tool_call|>",
+        '<|tool_response>response:$name{value:<|"|>$result<|"|>}<tool_response|>',
+        Marked('<|"|>'),
+    ),
     regions=(
         Region(
             marker("<|channel>thought\n", "<|channel>"),

@@ -1,5 +1,6 @@
 """One JSON object to the end of the message, behind the role that announces it. Without arguments it is no call."""
 
+from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.formats.shapes import json_calls
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
@@ -15,6 +16,7 @@ GIGACHAT3 = Format(
         'function call<|role_sep|>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}'
     ),
     models=("GigaChat3", "GigaChat3.1"),
+    history=json_history(f"function call<|role_sep|>\n{NAME_ARGUMENTS}</s>"),
     noise=(marker("</s>", "<|message_sep|>", "<|message_sep|>\n\n"),),
     sections=(
         json_calls(

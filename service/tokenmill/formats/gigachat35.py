@@ -1,5 +1,6 @@
 """`<｜GCML｜invoke>` elements whose parameters say whether they are text."""
 
+from tokenmill.formats.notations import tags_history
 from tokenmill.formats.tagged import invoke
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Region, Section
@@ -14,6 +15,10 @@ GIGACHAT35 = Format(
         '<｜GCML｜parameter name="days" string="false">3</｜GCML｜parameter>\n</｜GCML｜invoke>\n</｜GCML｜tool_calls>'
     ),
     models=("GigaChat3.5",),
+    history=tags_history(
+        '<｜GCML｜tool_calls>\n<｜GCML｜invoke name="$name">\n$arguments</｜GCML｜invoke>\n</｜GCML｜tool_calls>',
+        '<｜GCML｜parameter name="$key" string="$is_text">$value</｜GCML｜parameter>\n',
+    ),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     noise=(marker("<|message_sep|>"), marker("</s>")),

@@ -4,6 +4,7 @@ GLM-4.5 writes each on a line of its own, later models without new lines; some w
 The name ends there, at the first key or at the end of the call. The opening may be written twice.
 """
 
+from tokenmill.formats.notations import tags_history
 from tokenmill.formats.pairs import NAME, pairs
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
@@ -31,6 +32,11 @@ GLM_KV = Format(
         "HyperCLOVAX-SEED-Think-32B",
     ),
     aliases=("glm", "glm45", "glm47", "ling3", "spark25", "poolside_v1", "iquest_q1", "hyperclovax_seed_think"),
+    history=tags_history(
+        "<tool_call>$name\n$arguments</tool_call>",
+        "<arg_key>$key</arg_key>\n<arg_value>$value</arg_value>\n",
+        "<|observation|>\n<tool_response>\n$result\n</tool_response>",
+    ),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     noise=(marker("<|role_end|>"),),

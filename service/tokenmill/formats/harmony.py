@@ -7,6 +7,7 @@
 3. Headers of these models are often a little wrong: doubled markers, filler words and signs are passed over.
 """
 
+from tokenmill.formats.notations import json_history
 from tokenmill.formats.shapes import CHANNEL_HEADER
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.markers import marker
@@ -23,6 +24,10 @@ HARMONY = Format(
     ),
     models=("gpt-oss",),
     aliases=("openai", "openai_gptoss", "gpt-oss", "gpt_oss"),
+    history=json_history(
+        "<|start|>assistant<|channel|>commentary to=functions.$name <|constrain|>json<|message|>$arguments<|call|>",
+        "<|start|>functions.$name to=assistant<|channel|>commentary<|message|>$result<|end|>",
+    ),
     channels=Channels(
         open=marker("<|start|>", "<|channel|>"),
         until=marker("<|message|>"),

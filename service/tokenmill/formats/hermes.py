@@ -5,6 +5,7 @@ stream: a complete object is a complete call. Models of this family close one br
 inside the reasoning is a draft; models that call there write `qwen3_json`.
 """
 
+from tokenmill.formats.notations import NAME_ARGUMENTS, TOOL_RESPONSE, json_history
 from tokenmill.formats.shapes import json_calls
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Region
@@ -41,6 +42,7 @@ HERMES = Format(
         "Ring-mini-2.*",
     ),
     aliases=("qwen", "qwen25", "granite4"),
+    history=json_history(f"<tool_call>\n{NAME_ARGUMENTS}\n</tool_call>", TOOL_RESPONSE),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(json_calls(marker("<tool_call>"), marker("</tool_call>")),),

@@ -4,6 +4,7 @@ The option `response_template` has it. Without one the format is what most of th
 and one JSON object with name and arguments in each `<tool_call>`.
 """
 
+from tokenmill.formats.notations import NAME_ARGUMENTS, TOOL_RESPONSE, json_history
 from tokenmill.formats.response_template import compile_template
 from tokenmill.formats.shapes import THINK, json_calls
 from tokenmill.parser.markers import marker
@@ -24,6 +25,7 @@ HF = Format(
         '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>'
     ),
     aliases=("response_template",),
+    history=json_history(f"<tool_call>\n{NAME_ARGUMENTS}\n</tool_call>", TOOL_RESPONSE),
     regions=(THINK,),
     strays=(THINK.close,),
     noise=(marker("<|im_end|>"),),

@@ -12,7 +12,6 @@ from string import Template
 from typing import Any
 
 from tokenmill.errors import BadOpen
-from tokenmill.formats.history_table import HISTORY
 from tokenmill.formats.notations import as_json, as_text
 from tokenmill.parser.spec import Format, History
 
@@ -54,7 +53,6 @@ def format_result(format_: Format, name: str, result: Any, id: str = "call_0") -
 
 
 def _history(format_: Format) -> History:
-    history = format_.history or HISTORY.get(format_.name)
-    if history is None:
+    if format_.history is None:
         raise BadOpen(f"the format {format_.name!r} has no calls to write")
-    return history
+    return format_.history

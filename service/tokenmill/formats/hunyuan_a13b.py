@@ -3,6 +3,7 @@
 A call inside the reasoning is a draft. The model may name itself in front of its answer.
 """
 
+from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.formats.shapes import json_calls
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Region
@@ -19,6 +20,7 @@ HUNYUAN_A13B = Format(
         '<tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]</tool_calls>\n</answer>'
     ),
     models=("Hunyuan-A13B",),
+    history=json_history(f"<tool_calls>[{NAME_ARGUMENTS}]</tool_calls>", "<tool_response>$result</tool_response>"),
     regions=(Region(marker("<think>", "<think>\n"), _CLOSE),),
     strays=(
         _CLOSE,

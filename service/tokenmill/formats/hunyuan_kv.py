@@ -3,6 +3,7 @@
 Checkpoints may add a suffix to all tags: that of the public ones is known, others are told by `markers_suffix`.
 """
 
+from tokenmill.formats.notations import tags_history
 from tokenmill.formats.pairs import NAME, pairs
 from tokenmill.parser.compile.grammar import with_suffix_or_not
 from tokenmill.parser.markers import marker
@@ -18,6 +19,11 @@ _TAGS = Format(
     ),
     models=("Hunyuan-3", "Hunyuan-4", "Hy3", "Hy4"),
     aliases=("hunyuan", "hy_v3", "hy_v4"),
+    history=tags_history(
+        "<tool_calls>\n<tool_call>$name<tool_sep>\n$arguments</tool_call>\n</tool_calls>",
+        "<arg_key>$key</arg_key>\n<arg_value>$value</arg_value>\n",
+        "<tool_responses>\n<tool_response>$result</tool_response>\n</tool_responses>",
+    ),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(

@@ -5,6 +5,7 @@
 2. Calls are a list of objects, or one. What stops the model stands behind the end of a turn and is swallowed with it.
 """
 
+from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Channels, Format, Route, Section
@@ -22,6 +23,10 @@ HYPERCLOVAX = Format(
     ),
     models=("HyperCLOVAX-SEED-Think-14B",),
     aliases=("hyperclovax_seed_think_14b",),
+    history=json_history(
+        f"<|im_start|>assistant -> tool/function_call\n[{NAME_ARGUMENTS}]<|im_end|><|stop|>",
+        "<|im_start|>tool/function_call\n$result<|im_end|>",
+    ),
     channels=Channels(
         open=marker("<|im_start|>"),
         until=marker("\n"),

@@ -5,6 +5,7 @@
 3. In the answer a header is quoted; the reasoning ends at one.
 """
 
+from tokenmill.formats.notations import json_history
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Channels, Format, Route, Section
@@ -19,6 +20,9 @@ INKLING = Format(
         "<|end_message|><|content_model_end_sampling|>"
     ),
     models=("Inkling",),
+    history=json_history(
+        '<|message_model|>$name<|content_invoke_tool_json|>{"name": $quoted, "args": $arguments}<|end_message|>'
+    ),
     channels=Channels(
         open=marker("<|message_model|>"),
         until=marker(

@@ -1,5 +1,6 @@
 """One JSON object a call behind a pair of special tokens."""
 
+from tokenmill.formats.notations import NAME_PARAMETERS, json_history
 from tokenmill.formats.shapes import THINK, json_calls
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format
@@ -13,6 +14,7 @@ INTERNLM = Format(
     ),
     models=("InternLM2", "InternLM2.5", "InternLM3", "Intern-S1"),
     aliases=("interns1",),
+    history=json_history(f"<|action_start|><|plugin|>\n{NAME_PARAMETERS}<|action_end|>"),
     regions=(THINK,),
     strays=(THINK.close,),
     sections=(

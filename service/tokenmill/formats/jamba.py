@@ -1,5 +1,6 @@
 """A list of calls in a pair of tags; MiniMax-M1 writes its calls there one on a line, without the list's brackets."""
 
+from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.formats.shapes import THINK, json_calls
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format
@@ -12,6 +13,7 @@ JAMBA = Format(
         '<tool_calls>[\n    {"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n]</tool_calls>'
     ),
     models=("Jamba*1.5", "Jamba*1.6", "Jamba*1.7", "MiniMax-M1"),
+    history=json_history(f"<tool_calls>[\n    {NAME_ARGUMENTS}\n]</tool_calls>"),
     regions=(THINK,),
     strays=(THINK.close,),
     sections=(json_calls(marker("<tool_calls>"), marker("</tool_calls>")),),

@@ -1,5 +1,6 @@
 """The whole output is a call or a list of them: what a server that constrains it makes any model write."""
 
+from tokenmill.formats.notations import NAME_PARAMETERS, json_history
 from tokenmill.formats.shapes import bare_json_list, bare_json_object
 from tokenmill.parser.spec import Format
 
@@ -7,5 +8,6 @@ JSON_ARRAY = Format(
     name="json_array",
     summary="A JSON list of calls without markers.",
     sample='[{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}]',
+    history=json_history(f"[{NAME_PARAMETERS}]"),
     sections=(bare_json_list(), bare_json_object(",")),
 )

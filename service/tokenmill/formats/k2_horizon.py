@@ -1,5 +1,6 @@
 """A call as JSON, or as a name and pairs of tags for keys and values, the type between them if the model says it."""
 
+from tokenmill.formats.notations import tags_history
 from tokenmill.parser.bodies import JsonCall, Params
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
@@ -23,6 +24,10 @@ K2_HORIZON = Format(
         "<ifm|arg_key>days</ifm|arg_key><ifm|arg_value>3</ifm|arg_value></ifm|tool_call></ifm|tool_calls>"
     ),
     models=("K2-Horizon",),
+    history=tags_history(
+        "<ifm|tool_calls><ifm|tool_call>$name\n$arguments</ifm|tool_call></ifm|tool_calls>",
+        "<ifm|arg_key>$key</ifm|arg_key><ifm|arg_value>$value</ifm|arg_value>",
+    ),
     regions=(
         Region(
             marker("<ifm|think>", "<ifm|think_fast>", "<ifm|think_faster>"),

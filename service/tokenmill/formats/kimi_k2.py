@@ -4,6 +4,7 @@ The number counts over the whole conversation; it may stand alone where only one
 reasoning ends it, and a call may stand without one.
 """
 
+from tokenmill.formats.notations import json_history
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
@@ -20,6 +21,11 @@ KIMI_K2 = Format(
     ),
     models=("Kimi-K2*",),
     aliases=("kimi_k25",),
+    history=json_history(
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.$name:0<|tool_call_argument_begin|>$arguments"
+        "<|tool_call_end|><|tool_calls_section_end|>",
+        "## Return of functions.$name:0\n$result",
+    ),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(

@@ -10,6 +10,7 @@
 
 from functools import partial
 
+from tokenmill.formats.notations import tags_history
 from tokenmill.parser.bodies import Params
 from tokenmill.parser.markers import OVER, before, marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
@@ -28,6 +29,10 @@ KIMI_K3 = Format(
         "<|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>"
     ),
     models=("Kimi-K3",),
+    history=tags_history(
+        '<|open|>tools<|sep|><|open|>call tool="$name"<|sep|>$arguments<|close|>call<|sep|><|close|>tools<|sep|>',
+        '<|open|>argument key="$key" type="$type"<|sep|>$value<|close|>argument<|sep|>',
+    ),
     regions=(
         Region(
             _mark("<|open|>think<|sep|>"),

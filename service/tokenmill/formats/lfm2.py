@@ -6,6 +6,7 @@ and numbers that begin with zeros, are read as they were meant. Small models wri
 
 import msgspec
 
+from tokenmill.formats.notations import python_history
 from tokenmill.formats.python_shapes import marked_calls
 from tokenmill.formats.shapes import THINK
 from tokenmill.parser.bodies import JsonCall
@@ -20,6 +21,10 @@ LFM2 = Format(
         '<|tool_call_start|>[get_weather(city="Paris", days=3)]<|tool_call_end|>'
     ),
     models=("LFM2*",),
+    history=python_history(
+        "<|tool_call_start|>[$name($arguments)]<|tool_call_end|>",
+        "<|tool_response_start|>$result<|tool_response_end|>",
+    ),
     regions=(THINK,),
     strays=(THINK.close,),
     sections=(

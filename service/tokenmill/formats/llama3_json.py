@@ -3,6 +3,7 @@
 Without the token an object is a call if a tool's name and the arguments come first in it; all else is text.
 """
 
+from tokenmill.formats.notations import NAME_PARAMETERS, json_history
 from tokenmill.formats.shapes import bare_json_object
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
@@ -14,6 +15,7 @@ LLAMA3_JSON = Format(
     sample='I\'ll look it up.\n<|python_tag|>{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}',
     models=("Llama-3.1", "Llama-3.2", "Llama-3.3"),
     aliases=("llama3", "llama4_json"),
+    history=json_history(f"<|python_tag|>{NAME_PARAMETERS}", "$json"),
     sections=(
         Section(marker("<|python_tag|>"), None, (Call(marker("{"), JsonCall()),), framing=(marker(";"),)),
         bare_json_object(";"),

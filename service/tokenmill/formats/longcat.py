@@ -4,6 +4,7 @@ Which of them a call is, its first sign says. Values of the pairs get their type
 the JSON that they are, if any.
 """
 
+from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.formats.pairs import NAME, pairs
 from tokenmill.formats.shapes import json_calls
 from tokenmill.parser.markers import marker
@@ -22,6 +23,10 @@ LONGCAT = Format(
         "<longcat_arg_value>Rome</longcat_arg_value>\n</longcat_tool_call>"
     ),
     models=("LongCat",),
+    history=json_history(
+        f"<longcat_tool_call>\n{NAME_ARGUMENTS}\n</longcat_tool_call>",
+        "<longcat_tool_response>\n$result\n</longcat_tool_response>",
+    ),
     regions=(Region(marker("<longcat_think>", "<think>"), marker("</longcat_think>", "</think>")),),
     strays=(marker("</longcat_think>", "</think>"),),
     sections=(

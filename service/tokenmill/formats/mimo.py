@@ -4,6 +4,7 @@ Where tools are declared, one that is not is no call.
 """
 
 from tokenmill.formats.functions import functions
+from tokenmill.formats.notations import TOOL_RESPONSE, tags_history
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Region
 
@@ -16,6 +17,11 @@ MIMO = Format(
         "<parameter=days>3</parameter></function></tool_call>"
     ),
     models=("MiMo-V2*",),
+    history=tags_history(
+        "<tool_call><function=$name>$arguments</function></tool_call>",
+        "<parameter=$key>$value</parameter>",
+        TOOL_RESPONSE,
+    ),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(functions("tool_call", trim="none"),),

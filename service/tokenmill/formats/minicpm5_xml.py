@@ -3,6 +3,7 @@
 Tokenizers of this family leave signs of their own where a space was, or nothing.
 """
 
+from tokenmill.formats.notations import TOOL_RESPONSE, tags_history
 from tokenmill.formats.tagged import KEY, NAME
 from tokenmill.parser.bodies import Params
 from tokenmill.parser.bodies.param_values import XML
@@ -18,6 +19,9 @@ MINICPM5_XML = Format(
     ),
     models=("MiniCPM5",),
     aliases=("minicpm5", "minicpm5xml"),
+    history=tags_history(
+        '<function name="$name">$arguments</function>', '<param name="$key"><![CDATA[$value]]></param>', TOOL_RESPONSE
+    ),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(

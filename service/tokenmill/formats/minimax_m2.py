@@ -4,6 +4,7 @@ The prompt opens the reasoning, so an answer begins inside it. A call in the rea
 declared, one that is not is no call, and the others of its section still are.
 """
 
+from tokenmill.formats.notations import tags_history
 from tokenmill.formats.tagged import invoke
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Region, Section
@@ -18,6 +19,11 @@ MINIMAX_M2 = Format(
     ),
     models=("MiniMax-M2*",),
     aliases=("minimax-m2", "minimax"),
+    history=tags_history(
+        '<minimax:tool_call>\n<invoke name="$name">\n$arguments</invoke>\n</minimax:tool_call>',
+        '<parameter name="$key">$value</parameter>\n',
+        "<response>$result</response>",
+    ),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(

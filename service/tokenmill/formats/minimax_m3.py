@@ -1,9 +1,10 @@
 """Elements named by their keys, nested as the values are; a token of its own stands in front of every tag."""
 
+from tokenmill.formats.notations import Elements
 from tokenmill.formats.tagged import NAME
 from tokenmill.parser.bodies import Tree
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Call, Format, Header, Region, Section
+from tokenmill.parser.spec import Call, Format, Header, History, Region, Section
 
 _TOKEN = "]<]minimax[>["  # noqa: S105 -- a token of the model's vocabulary, no secret
 
@@ -16,6 +17,12 @@ MINIMAX_M3 = Format(
     ).replace("§", _TOKEN),
     models=("MiniMax-M3",),
     aliases=("minimax-m3",),
+    history=History(
+        ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="$name">$arguments]<]minimax[>[</invoke>\n'
+        "]<]minimax[>[</tool_call>",
+        "]<]minimax[>[<response>$result]<]minimax[>[</response>",
+        Elements("]<]minimax[>["),
+    ),
     regions=(Region(marker("<mm:think>"), marker("</mm:think>")),),
     strays=(marker("</mm:think>"),),
     sections=(

@@ -6,6 +6,7 @@ servers have one parser for all.
 """
 
 from tokenmill.formats.mistral_callid import HEADER
+from tokenmill.formats.notations import json_history
 from tokenmill.formats.shapes import json_list
 from tokenmill.parser.bodies import JsonArguments, JsonCall
 from tokenmill.parser.markers import ahead, marker
@@ -20,6 +21,9 @@ MISTRAL_ARGS = Format(
     ),
     models=("Ministral", "Devstral", "Magistral", "Mistral", "Voxtral"),
     aliases=("mistral",),
+    history=json_history(
+        "[TOOL_CALLS]$name[ARGS]$arguments", '[TOOL_RESULTS]{"content": $json, "call_id": "$id"}[/TOOL_RESULTS]'
+    ),
     regions=(Region(marker("[THINK]", "<think>"), marker("[/THINK]", "</think>")),),
     strays=(marker("[/THINK]", "</think>"),),
     sections=(

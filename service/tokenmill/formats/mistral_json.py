@@ -1,5 +1,6 @@
 """A list of calls, each with the model's own id if it writes one; of tokenizers before v11."""
 
+from tokenmill.formats.notations import json_history
 from tokenmill.formats.shapes import json_list
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
@@ -23,6 +24,10 @@ MISTRAL_JSON = Format(
         "Mistral-Small-3.1",
         "Ministral*2410",
         "Pixtral",
+    ),
+    history=json_history(
+        '[TOOL_CALLS] [{"name": $quoted, "arguments": $arguments, "id": "$id"}]',
+        '[TOOL_RESULTS]{"content": $json, "call_id": "$id"}[/TOOL_RESULTS]',
     ),
     sections=(json_list(marker("[TOOL_CALLS]"), JsonCall(id=("id",))),),
 )

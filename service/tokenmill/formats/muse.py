@@ -8,6 +8,7 @@
 3. A tool that is named twice, `f.f`, is `f` if the tool list has only that.
 """
 
+from tokenmill.formats.notations import tags_history
 from tokenmill.parser.bodies import Params
 from tokenmill.parser.markers import literal, marker
 from tokenmill.parser.spec import Call, Channels, Format, Header, Route, Section
@@ -26,6 +27,11 @@ MUSE = Format(
     ),
     models=("Muse-Glimmer", "Muse-Spark"),
     aliases=("muse_glimmer", "musespark1x"),
+    history=tags_history(
+        '<|start|>assistant to=tools<|message|><atem:function_calls>\n<atem:invoke name="$name">\n$arguments'
+        "</atem:invoke>\n</atem:function_calls><|eot|>",
+        '<atem:parameter name="$key">$value</atem:parameter>\n',
+    ),
     channels=Channels(
         open=marker("<|start|>"),
         until=marker("<|message|>"),

@@ -1,5 +1,6 @@
 """A list of calls in a pair of tags, behind reasoning that the prompt has begun."""
 
+from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.formats.shapes import THINK, json_calls
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format
@@ -12,6 +13,7 @@ NEMOTRON_TOOLCALL_ARRAY = Format(
         '<TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]</TOOLCALL>'
     ),
     models=("Nemotron-Nano*v2", "Llama-3.1-Nemotron-Nano", "Llama-3.1-Nemotron-Ultra", "Llama-3.3-Nemotron-Super"),
+    history=json_history(f"<TOOLCALL>[{NAME_ARGUMENTS}]</TOOLCALL>", "<TOOL_RESPONSE>[$json]</TOOL_RESPONSE>"),
     regions=(THINK,),
     strays=(THINK.close,),
     sections=(json_calls(marker("<TOOLCALL>"), marker("</TOOLCALL>")),),

@@ -11,6 +11,8 @@ from xml.sax.saxutils import escape
 
 import msgspec
 
+from tokenmill.parser.spec import History
+
 _WORDS = {True: "True", False: "False", None: "None"}
 
 
@@ -119,3 +121,28 @@ class Marked(msgspec.Struct, frozen=True):
         if isinstance(value, list):
             return f"[{','.join(map(self._value, value))}]"
         return f"{self.mark}{value}{self.mark}" if isinstance(value, str) else as_json(value)
+
+
+# Histories: see `history` for what templates hold.
+
+NAME_ARGUMENTS = '{"name": $quoted, "arguments": $arguments}'
+NAME_PARAMETERS = '{"name": $quoted, "parameters": $arguments}'
+TOOL_RESPONSE = "<tool_response>\n$result\n</tool_response>"
+
+_ROLE = "$result"
+"""The turn of the tool's role, and nothing else."""
+
+
+def json_history(call: str, result: str = _ROLE) -> History:
+    """Calls with their arguments as one JSON object."""
+    return History(call, result, Json())
+
+
+def tags_history(call: str, template: str, result: str = _ROLE) -> History:
+    """Calls with each argument in tags."""
+    return History(call, result, Tags(template))
+
+
+def python_history(call: str, result: str = _ROLE) -> History:
+    """Calls with keyword arguments."""
+    return History(call, result, Python())

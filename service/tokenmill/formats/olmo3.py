@@ -3,6 +3,7 @@
 Calls on one line with commas between them are read, too.
 """
 
+from tokenmill.formats.notations import python_history
 from tokenmill.formats.python_shapes import BETWEEN, python_call
 from tokenmill.formats.shapes import THINK
 from tokenmill.parser.markers import marker
@@ -16,6 +17,7 @@ OLMO3 = Format(
         '<function_calls>get_weather(city="Paris", days=3)\nget_weather(city="Rome")</function_calls>'
     ),
     models=("OLMo-3*",),
+    history=python_history("<function_calls>$name($arguments)</function_calls>"),
     regions=(THINK,),
     strays=(THINK.close,),
     sections=(

@@ -4,6 +4,7 @@ The marker that opens a call may be missing in front of the one that opens its n
 it.
 """
 
+from tokenmill.formats.notations import json_history
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
@@ -20,6 +21,11 @@ PLAMO3 = Format(
         "<|plamo:end_tool_requests:plamo|><|plamo:tag|>"
     ),
     models=("PLaMo-3", "PLaMo-3.*"),
+    history=json_history(
+        "<|plamo:begin_tool_requests:plamo|><|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>$name"
+        "<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|><|plamo:constrain|>json<|plamo:msg|>$arguments"
+        "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|><|plamo:end_tool_requests:plamo|>"
+    ),
     regions=(Region(marker("<|plamo:begin_think:plamo|>"), marker("<|plamo:end_think:plamo|>"), again="reasoning"),),
     strays=(marker("<|plamo:end_think:plamo|>"),),
     noise=(marker("<|plamo:tag|>"),),

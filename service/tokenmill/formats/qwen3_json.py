@@ -4,6 +4,7 @@ The opening of a call ends the reasoning. What stands behind the call is text, a
 nothing there.
 """
 
+from tokenmill.formats.notations import NAME_ARGUMENTS, TOOL_RESPONSE, json_history
 from tokenmill.formats.shapes import THINK, json_calls
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format
@@ -17,6 +18,7 @@ QWEN3_JSON = Format(
     ),
     models=("Qwen3", "QwQ", "Trinity"),
     aliases=("trinity",),
+    history=json_history(f"<tool_call>\n{NAME_ARGUMENTS}\n</tool_call>", TOOL_RESPONSE),
     regions=(THINK,),
     strays=(THINK.close,),
     sections=(json_calls(marker("<tool_call>"), marker("</tool_call>")),),

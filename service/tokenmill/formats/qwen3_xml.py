@@ -4,6 +4,7 @@ A call inside reasoning ends it.
 """
 
 from tokenmill.formats.functions import functions
+from tokenmill.formats.notations import TOOL_RESPONSE, tags_history
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Region
 
@@ -36,6 +37,11 @@ QWEN3_XML = Format(
         "step5",
         "minicpmv",
         "nanbeige",
+    ),
+    history=tags_history(
+        "<tool_call>\n<function=$name>\n$arguments</function>\n</tool_call>",
+        "<parameter=$key>\n$value\n</parameter>\n",
+        TOOL_RESPONSE,
     ),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),

@@ -3,10 +3,11 @@
 Without it the list is one of calls where a name and its arguments come first in it.
 """
 
+from tokenmill.formats.notations import Literal
 from tokenmill.formats.shapes import bare_json_list, json_list
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
-from tokenmill.parser.spec import Format
+from tokenmill.parser.spec import Format, History
 
 SARASHINA = Format(
     name="sarashina",
@@ -16,5 +17,6 @@ SARASHINA = Format(
         "<|tool_calls|>[{'id': 'call_0', 'name': 'get_weather', 'arguments': {'city': 'Paris', 'days': 3}}]"
     ),
     models=("Sarashina*",),
+    history=History("<|tool_calls|>[{'id': '$id', 'name': '$name', 'arguments': $arguments}]", "$result", Literal()),
     sections=(json_list(marker("<|tool_calls|>"), JsonCall(id=("id",))), bare_json_list()),
 )

@@ -1,6 +1,7 @@
 """Tagged function and parameters in tags with the prefix `seed:`; reasoning may hold notes on its own budget."""
 
 from tokenmill.formats.functions import functions
+from tokenmill.formats.notations import tags_history
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Region
 
@@ -14,6 +15,10 @@ SEED_OSS = Format(
     ),
     models=("Seed-OSS",),
     aliases=("seed",),
+    history=tags_history(
+        "<seed:tool_call>\n<function=$name>\n$arguments</function>\n</seed:tool_call>",
+        "<parameter=$key>$value</parameter>\n",
+    ),
     regions=(Region(marker("<seed:think>"), marker("</seed:think>")),),
     strays=(marker("</seed:think>"),),
     sections=(functions("seed:tool_call", trim="lines"),),

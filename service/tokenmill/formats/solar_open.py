@@ -5,6 +5,7 @@
 2. An answer that is done ends with `<|flush|>`, one that waits for results with `<|calls|>`.
 """
 
+from tokenmill.formats.notations import json_history
 from tokenmill.parser.bodies import JsonArguments
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Region, Section
@@ -21,6 +22,9 @@ SOLAR_OPEN = Format(
     ),
     models=("Solar-Open",),
     aliases=("solar-open",),
+    history=json_history(
+        "<|tool_calls|><|tool_call:begin|>$id<|tool_call:name|>$name<|tool_call:args|>$arguments<|tool_call:end|><|calls|>"
+    ),
     regions=(Region(marker("<|think|>"), marker("<|end|>"), again="reasoning"),),
     strays=(marker("<|end|>"),),
     noise=(marker("<|begin|>assistant", "<|content|>"), marker("<|flush|>", "<|calls|>")),

@@ -3,6 +3,7 @@
 A value that is not closed ends where the next argument of the tool follows, or the end of the stream.
 """
 
+from tokenmill.formats.notations import tags_history
 from tokenmill.parser.bodies import Params
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Call, Format, Header, Section
@@ -17,6 +18,10 @@ SOLAR_OPEN2 = Format(
     ),
     models=("Solar-Open2",),
     aliases=("solar-open2",),
+    history=tags_history(
+        "<|tool_call:start|>$name\n$arguments<|tool_call:end|>",
+        "<|tool_arg:start|>$key<|tool_arg:value|>$value<|tool_arg:end|>\n",
+    ),
     sections=(
         Section(
             open=None,

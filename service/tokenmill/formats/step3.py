@@ -3,6 +3,7 @@
 The tool's kind, `function`, may stand in front of the invoke or be left out; so may its name, on a line of its own.
 """
 
+from tokenmill.formats.notations import tags_history
 from tokenmill.formats.tagged import invoke
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format, Region, Section
@@ -17,6 +18,12 @@ STEP3 = Format(
         '<steptml:parameter name="days">3</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>'
     ),
     models=("Step3",),
+    history=tags_history(
+        '<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="$name">$arguments'
+        "</steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>",
+        '<steptml:parameter name="$key">$value</steptml:parameter>',
+        "<｜tool_outputs_begin｜><｜tool_output_begin｜>$result<｜tool_output_end｜><｜tool_outputs_end｜>",
+    ),
     regions=(Region(marker("<think>"), marker("</think>")),),
     strays=(marker("</think>"),),
     sections=(

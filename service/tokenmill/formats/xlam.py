@@ -3,6 +3,7 @@
 In a fence and without any wrapping a list is one of calls only if a name and arguments come first in it.
 """
 
+from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.formats.shapes import THINK, bare_json_list, json_calls
 from tokenmill.parser.bodies.json_reading import FENCED_AHEAD
 from tokenmill.parser.markers import marker
@@ -16,6 +17,7 @@ XLAM = Format(
         '[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]'
     ),
     models=("xLAM",),
+    history=json_history(f"[{NAME_ARGUMENTS}]"),
     regions=(THINK,),
     strays=(THINK.close,),
     sections=(

@@ -7,6 +7,7 @@ import msgspec
 
 from tokenmill.demo.tools import TOOLS
 from tokenmill.formats import FORMATS
+from tokenmill.formats.history import format_call, format_result
 from tokenmill.gen import markdown
 from tokenmill.gen.diagram import diagram
 from tokenmill.gen.parts import Part, parts, spelled
@@ -49,7 +50,7 @@ def pages() -> dict[str, Callable[[], str]]:
 
 def format_page(format_: Format) -> str:
     """All about one format."""
-    found = list(parts(format_))
+    found = list(parts(msgspec.structs.replace(format_, history=None)))
     own = [part for part in found if not part.where and not isinstance(part.value, Marker) and part.name not in _SHOWN]
     grammar = [part for part in found if part.where and not isinstance(part.value, Marker)]
     return markdown.page(
@@ -61,6 +62,7 @@ def format_page(format_: Format) -> str:
         "However it is cut, merging adjacent deltas gives the same events.",
         markdown.fenced(format_.sample, "text"),
         markdown.fenced("\n".join(_events(format_)), "json"),
+        *_history(format_),
         *_section("Defaults of its own", "Options of a message go before them.", own, ("option", "value")),
         *_section("Grammar", "What the parser is told besides the markers.", grammar, ("part", "what", "value")),
         *_section(
@@ -73,6 +75,19 @@ def format_page(format_: Format) -> str:
         "Labels are markers; `…` stands for more spellings. Numbers of headers are those of the routes above.",
         markdown.fenced(diagram(format_), "mermaid"),
     )
+
+
+def _history(format_: Format) -> list[str]:
+    """How a call and its result stand in a history, unless the format has no calls."""
+    if format_.history is None:
+        return []
+    shown = [
+        format_call(format_, "get_weather", {"city": "Paris", "days": 3}),
+        format_result(format_, "get_weather", "18 °C"),
+    ]
+    return ["## In a history", "A call and its result, as the next request shows them to the model."] + [
+        markdown.fenced(text, "text") for text in shown
+    ]
 
 
 def _known_as(format_: Format) -> Iterable[str]:

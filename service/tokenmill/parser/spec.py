@@ -208,7 +208,7 @@ class Format(msgspec.Struct, frozen=True):
     sections: tuple[Section, ...] = ()
     channels: Channels | None = None
     history: History | None = None
-    """None for the formats that `formats.history_table` has."""
+    """None: it has no calls."""
     answer: Answer | WholeCall | None = None
     """Only of the first format, where several live at once."""
     prompt: str = ""

@@ -1,9 +1,9 @@
-"""Codec `rot13`: text in the oldest of ciphers; an empty record ends the message."""
+"""Codec `rot13`: text in the oldest of ciphers; a null value ends the message."""
 
 from codecs import encode
 from collections.abc import Sequence
 
-from tokenmill.codecs import Chunk
+from tokenmill.codecs.chunk import Chunk
 from tokenmill.records import InputRecord, Record
 
 
@@ -13,8 +13,9 @@ class Rot13Codec:
     sample = (InputRecord("tokens", 0, 0, 0, b"c1", b"Uryyb"), InputRecord("tokens", 0, 1, 0, b"c1", None))
 
     def decode(self, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
-        text = encode((record.value or b"").decode(), "rot13")
-        return state, (Chunk(delta=text, end=not record.value),)
+        if record.value is None:
+            return state, (Chunk(end=True),)
+        return state, (Chunk(delta=encode(record.value.decode(), "rot13")),) if record.value else ()
 
 
 ROT13 = Rot13Codec()

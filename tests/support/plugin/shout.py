@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tokenmill.dialects import Envelope
+from tokenmill.dialects.dialect import Envelope
 from tokenmill.events import Event, TextDelta
 
 

@@ -25,6 +25,7 @@ import msgspec
 
 from tokenmill.errors import BadOpen
 from tokenmill.events import AnyEvent
+from tokenmill.formats.notations import json_history
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_body import JsonCall, JsonReader
@@ -314,6 +315,10 @@ JSON_MIX = Format(
     summary="Relaxed JSON with name and arguments between `<tool_call>` tags, or those of `start_tag` and `end_tag`.",
     sample=(
         'I\'ll look it up.\n<tool_call>{name: \'get_weather\', arguments: {"city": "Paris", "days": 3,}}</tool_call>'
+    ),
+    history=json_history(
+        '<tool_call>{"name":$quoted,"arguments":$arguments}</tool_call>',
+        '<tool_response>{"toolName":$quoted,"result":$json}</tool_response>',
     ),
     sections=(_section("<tool_call>", "</tool_call>"),),
     configured=_configured,

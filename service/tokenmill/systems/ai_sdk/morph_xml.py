@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tokenmill.formats.notations import TOOL_RESPONSE, Elements
 from tokenmill.parser.bodies import Markup
 from tokenmill.parser.markers import LEADING_SPACE, ahead, marker
 from tokenmill.parser.options import Options
 from tokenmill.parser.run.tools import read_tools
-from tokenmill.parser.spec import Call, Format, Header, Section
+from tokenmill.parser.spec import Call, Format, Header, History, Section
 from tokenmill.parser.values.markup import NAME
 
 _NAME = re.compile(NAME)
@@ -45,6 +46,7 @@ MORPH_XML = Format(
     name="morph_xml",
     summary="`<TOOL>` elements of declared tools with markup inside that is made to fit the tool's schema.",
     sample="I'll look it up.\n<get_weather>\n  <city>Paris</city>\n  <days>3</days>\n</get_weather>",
+    history=History("<$name>$arguments</$name>", TOOL_RESPONSE, Elements(escapes=True)),
     configured=_configured,
     unknown_tool="text",
 )

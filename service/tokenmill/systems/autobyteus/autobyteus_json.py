@@ -20,6 +20,7 @@ import msgspec
 
 from tokenmill.errors import BadOpen
 from tokenmill.events import AnyEvent, Encoding, ToolInputDelta
+from tokenmill.formats.notations import json_history
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_scan import JsonScan, Token
@@ -275,6 +276,7 @@ AUTOBYTEUS_JSON = Format(
     name="autobyteus_json",
     summary="JSON in running text that begins like a call, with name and arguments where a profile has them.",
     sample='I\'ll look it up.\n{"tool": {"function": "get_weather", "parameters": {"city": "Paris", "days": 3}}}',
+    history=json_history('{"tool": {"function": $quoted, "parameters": $arguments}}'),
     sections=(_section(PATTERNS),),
     configured=_configured,
 )

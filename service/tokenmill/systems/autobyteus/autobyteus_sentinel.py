@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from tokenmill.events import AnyEvent, Encoding
+from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_scan import JsonScan, Token
@@ -201,6 +202,7 @@ AUTOBYTEUS_SENTINEL = Format(
         'I\'ll look it up.\n[[SEG_START {"type": "tool", "tool_name": "get_weather"}]]'
         '{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}[[SEG_END]]'
     ),
+    history=json_history(f'[[SEG_START {{"type": "tool", "tool_name": $quoted}}]]{NAME_ARGUMENTS}[[SEG_END]]'),
     sections=(
         Section(
             open=None,

@@ -4,6 +4,7 @@ Of `write_file`, `patch_file` and `run_bash` the long argument streams as it sta
 model, not calls: they are read whatever `parse` says.
 """
 
+from tokenmill.formats.notations import tags_history
 from tokenmill.parser.markers import Marker, marker
 from tokenmill.parser.spec import Call, Format, Section
 from tokenmill.systems.autobyteus.piped import Piped
@@ -28,6 +29,9 @@ AUTOBYTEUS_XML = Format(
     sample=(
         'I\'ll look it up.\n<tool name="get_weather"><arguments><arg name="city">Paris</arg>'
         '<arg name="days">3</arg></arguments></tool>'
+    ),
+    history=tags_history(
+        '<tool name="$name"><arguments>$arguments</arguments></tool>', '<arg name="$key">$value</arg>'
     ),
     sections=(
         Section(

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from tokenmill.events import AnyEvent, Encoding, ToolInputDelta
+from tokenmill.formats.notations import json_history
 from tokenmill.limits import KIB, NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.strict_scan import Token, scan, stays_in_string
@@ -142,6 +143,7 @@ BARE_JSON = Format(
     name="bare_json",
     summary='Objects `{"tool": …, "params": …}` anywhere in running text; other JSON stays text.',
     sample='I\'ll look it up.\n{"tool": "get_weather", "params": {"city": "Paris", "days": 3}}',
+    history=json_history('{"tool": $quoted, "params": $arguments}'),
     sections=(
         Section(
             open=None,

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tokenmill.formats.notations import tags_history
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.closings import ChildrenState, Edge, ParamsState
@@ -177,6 +178,7 @@ QWEN_WEB_XML = Format(
     name="qwen_web_xml",
     summary="`<TOOL>` elements of declared tools with `<PARAMETER>` children; the first one ends the answer.",
     sample="I'll look it up.\n\n<get_weather>\n<city>Paris</city>\n<days>3</days>\n</get_weather>",
+    history=tags_history("<$name>\n$arguments</$name>", "<$key>$value</$key>\n"),
     configured=_configured,
     unknown_tool="text",
     first_call_only=True,

@@ -3,6 +3,7 @@
 An answer that is no such object is text.
 """
 
+from tokenmill.formats.notations import json_history
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.spec import Answer, Format
 
@@ -12,5 +13,6 @@ STRUCTURED_OUTPUT = Format(
     sample=(
         '{"content": "I\'ll look it up.", "toolCall": {"name": "get_weather", "args": {"city": "Paris", "days": 3}}}'
     ),
+    history=json_history('{"content": "", "toolCall": {"name": $quoted, "args": $arguments}}'),
     answer=Answer(text="content", call="toolCall", body=JsonCall(arguments=("args", "arguments", "parameters"))),
 )

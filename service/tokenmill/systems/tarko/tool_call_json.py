@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tokenmill.formats.notations import NAME_PARAMETERS, json_history
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_body import JsonCall, JsonReader
 from tokenmill.parser.bodies.json_scan import Phase
@@ -73,6 +74,7 @@ TOOL_CALL_JSON = Format(
         "I'll look it up.\n"
         '<tool_call>\n{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}\n</tool_call>'
     ),
+    history=json_history(f"<tool_call>\n{NAME_PARAMETERS}\n</tool_call>"),
     sections=(
         Section(
             open=marker("<tool_call>"),
