@@ -5,7 +5,7 @@ from statistics import mean
 import msgspec
 import pytest
 
-from tests.session.logs import partition, record, run
+from tests.partition.logs import partition, record, run
 from tokenmill.capacity import CHUNK_BYTES, EVENT_BYTES, SNAPSHOT_BYTES, TOKEN_CHARS, USUAL_KEY_BYTES, Load, need
 from tokenmill.records import InputRecord
 

@@ -14,8 +14,8 @@ from tokenmill.codecs.codec import Codec
 from tokenmill.dialects import DIALECTS
 from tokenmill.dialects.dialect import Dialect
 from tokenmill.errors import BadOpen, ConfigError, MessageEnded, Undecodable, UnknownCodec
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 CALL = '<tool_call>{"name":"f","arguments":{"a":1}}</tool_call>'
 
@@ -25,7 +25,7 @@ CHUNKS: list[Any] = [
 
 
 def as_a_worker_does(codec: Codec, dialect: Dialect, values: Sequence[bytes | None]) -> list[bytes | None]:
-    settings = SessionSettings(codec=codec.name, outputs=(OutputSpec("out", dialect.name),), dlq="refused")
+    settings = PartitionSettings(codec=codec.name, outputs=(OutputSpec("out", dialect.name),), dlq="refused")
     partition, out = Partition(settings, "in", 0), list[Any]()
     records = (
         InputRecord("in", 0, at, 0, b"conversation", value, [("tm-message-id", b"m")])

@@ -15,7 +15,7 @@ from tests.support.plugin.recipe import RECIPE
 from tokenmill.events import ToolCall
 from tokenmill.formats import FORMATS
 from tokenmill.limits import Limits
-from tokenmill.parser import Grammar, Options, Parser
+from tokenmill.parser import Grammar, MessageParser, Options
 from tokenmill.plugins import KINDS, Kind, load_plugins
 from tokenmill.plugins import _load as load
 from tokenmill.registry import Registry
@@ -98,10 +98,10 @@ def test_a_body_of_ones_own() -> None:
         {},
     ]
     for chunks in all_cuts(text):
-        parser, events = Parser.of(grammar, "identity"), []
+        parser, events = MessageParser.of(grammar, "identity"), []
         for chunk in chunks:
             events += parser.feed(chunk)
-            parser = Parser.of_state(grammar, parser.encode_state())
+            parser = MessageParser.of_state(grammar, parser.encode_state())
         assert merged(events + parser.finish()) == merged(whole)
 
 
@@ -125,7 +125,7 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     assert run.returncode == 2
     problems = [line for line in run.stderr.splitlines() if "kitchen 1.2" in line]
     assert len(problems) == 6
-    assert all(line.endswith("; mend the package or remove it") for line in problems)
+    assert all(line.endswith("; fix the package or remove it") for line in problems)
     for said in (
         "'gone' in tokenmill.formats of the package kitchen 1.2: AttributeError",
         "its component is named 'Recipe'; give both one name",

@@ -19,9 +19,9 @@ from tokenmill.errors import RECORD_ERRORS, MessageEnded, RecordError, Undecodab
 from tokenmill.events import Event
 from tokenmill.formats import compile_grammar
 from tokenmill.parser.options import MessageOptions, read_options
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.plugins import load_plugins
 from tokenmill.records import InputRecord, Output, header
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 Raw: TypeAlias = bytes | str | Mapping[str, Any]
 """A record of a provider: its bytes or text, or its JSON as an object."""
@@ -59,7 +59,7 @@ class Conversion:
         names = format if isinstance(format, str) else list(format)
         read = read_options({"format": names, "tools": list(tools), **options})
         compile_grammar(read)
-        settings = SessionSettings(
+        settings = PartitionSettings(
             defaults=read, codec=find_codec(codec).name, outputs=(OutputSpec(_OUT, dialect),), dlq=_REFUSED
         )
         find_dialect(dialect)

@@ -3,7 +3,7 @@
 Rules of this file:
 
 1. These structs are the contract of the `events` topic. A field is added, never renamed or removed.
-2. Events are frozen. The parser makes them without their envelope (`conversation_id` to `time`); the session knows
+2. Events are frozen. The parser makes them without their envelope (`conversation_id` to `time`); the partition knows
    the envelope and dialects write it. A consumer decodes a record with `decode_event` and finds both together.
 3. Names follow the part names of the AI SDK's stream protocol.
 4. `seq` is 0-based and contiguous for each (message, choice). Events about a message whose state is gone have none.

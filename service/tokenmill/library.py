@@ -37,7 +37,7 @@ class _Snapshot(msgspec.Struct):
     state: bytes
 
 
-class Parser(parser.Parser):
+class Parser(parser.MessageParser):
     """Parses one message of a model.
 
     `format` is a name, several names that live at once, or a `Format` of your own; `tools` is an OpenAI tool list;

@@ -96,11 +96,11 @@ def _load(kind: Kind, entries: Iterable[EntryPoint]) -> Iterable[str]:
     for entry in sorted(entries, key=lambda entry: (entry.name, entry.value)):
         if problem := _added(kind, entry):
             package = f" of the package {entry.dist.name} {entry.dist.version}" if entry.dist else ""
-            yield f"entry point {entry.name!r} in {kind.group}{package}: {problem}; mend the package or remove it"
+            yield f"entry point {entry.name!r} in {kind.group}{package}: {problem}; fix the package or remove it"
 
 
 def _added(kind: Kind, entry: EntryPoint) -> str:
-    """Add one component; answers why it can't be."""
+    """Add one component; returns why it can't be."""
     try:
         component = entry.load()
         if wrong := kind.wrong(component):

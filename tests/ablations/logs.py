@@ -44,8 +44,8 @@ LOGS = (
     Ablation(
         "a snapshot says of which log it is",
         "the state of another log is gone on with: wrong events, from the first record on",
-        "session/test_restore.py::test_the_state_of_another_log_is_none",
-        (Change("session/restore.py", "if meta.log.has_gone_on_otherwise(mark.log):", "if False:"),),
+        "partition/test_rebuild.py::test_the_state_of_another_log_is_none",
+        (Change("partition/rebuild.py", "if meta.log.has_gone_on_otherwise(mark.log):", "if False:"),),
     ),
     Ablation(
         "an input that is compacted is refused",
@@ -63,6 +63,6 @@ LOGS = (
         "commits remember what ended because the state disagreed",
         "with each restore such messages are open again, and are said to be lost again",
         "integration/test_wrong_states.py::test_a_state_that_disagrees_by_replay_too_is_said_to_be_lost",
-        (Change("session/recovery.py", "with_span(history.announced, opened_from, offset)", "()"),),
+        (Change("partition/recovery.py", "with_span(history.announced, opened_from, offset)", "()"),),
     ),
 )

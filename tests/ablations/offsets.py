@@ -18,14 +18,14 @@ OFFSETS = (
     Ablation(
         "what was skipped is lost",
         "an offset was moved forward: messages go on with a hole that nobody hears of",
-        "session/test_skipped.py::test_what_made_events_in_between_is_lost",
-        (Change("session/skipped.py", "if choice.seq > self._seqs.get(choice, 0):", "if False:"),),
+        "partition/test_skipped.py::test_what_made_events_in_between_is_lost",
+        (Change("partition/skipped.py", "if choice.seq > self._seqs.get(choice, 0):", "if False:"),),
     ),
     Ablation(
         "commits remember what was skipped",
         "a later replay takes what was announced as lost for sound",
-        "session/test_skipped.py::test_it_is_said_once",
-        (Change("session/partition.py", "skipped=history.skipped", "skipped=()"),),
+        "partition/test_skipped.py::test_it_is_said_once",
+        (Change("partition/partition.py", "skipped=history.skipped", "skipped=()"),),
     ),
     Ablation(
         "the last event on the output says what was done",

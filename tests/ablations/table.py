@@ -117,7 +117,7 @@ ABLATIONS = (
         (
             Change("worker/restore.py", "low_water <= snapshot <= mark.offset and", "low_water <= snapshot and"),
             Change(
-                "session/restore.py",
+                "partition/rebuild.py",
                 "if not mark.unseen_until <= meta.offset <= mark.offset:",
                 "if not mark.unseen_until <= meta.offset:",
             ),
@@ -192,7 +192,7 @@ ABLATIONS = (
         "the state of dialects is in the snapshot",
         "what a client is sent after a restore does not fit what it was sent before",
         "integration/test_restores.py::test_what_a_dialect_remembers_is_in_the_snapshot",
-        (Change("session/restore.py", "type_() if place is None else", "type_() if True else"),),
+        (Change("partition/rebuild.py", "type_() if place is None else", "type_() if True else"),),
     ),
     Ablation(
         "commits say where a replay has to begin",
@@ -211,7 +211,7 @@ ABLATIONS = (
         "events come again with each restore",
         "integration/test_restores.py::test_a_replay_publishes_nothing_and_gives_the_state",
         (
-            Change("session/partition.py", "self._outputs.silent = True", "self._outputs.silent = False"),
+            Change("partition/partition.py", "self._outputs.silent = True", "self._outputs.silent = False"),
             Change("worker/ownership.py", "lane.partition.process(old, [])", "lane.process(old)"),
         ),
     ),
@@ -257,26 +257,26 @@ ABLATIONS = (
     Ablation(
         "a timeout names the last offset that its writer saw",
         "a message that goes on at the last moment is ended in the middle",
-        "session/test_idle.py::test_chunks_that_come_in_between_make_it_stale",
-        (Change("session/chunks.py", "other and not condition.holds(message.opened, last)", "False"),),
+        "partition/test_idle.py::test_chunks_that_come_in_between_make_it_stale",
+        (Change("partition/chunks.py", "other and not condition.holds(message.opened, last)", "False"),),
     ),
     Ablation(
         "records below a partition's offset are skipped",
         "what was fetched before a seek is applied twice",
-        "session/test_partition.py::test_offsets_below_the_next_one_are_skipped",
-        (Change("session/partition.py", "if offset < self.offset:", "if offset < 0:"),),
+        "partition/test_partition.py::test_offsets_below_the_next_one_are_skipped",
+        (Change("partition/partition.py", "if offset < self.offset:", "if offset < 0:"),),
     ),
     Ablation(
         "commits remember what was announced as lost",
         "with each restore clients hear again that messages are lost",
-        "session/test_recovery.py::TestUnseen::test_a_later_replay_does_not_announce_them_again",
-        (Change("session/partition.py", "unseen_until=history.unseen_until", "unseen_until=0"),),
+        "partition/test_recovery.py::TestUnseen::test_a_later_replay_does_not_announce_them_again",
+        (Change("partition/partition.py", "unseen_until=history.unseen_until", "unseen_until=0"),),
     ),
     Ablation(
         "a commit names the configuration of its state",
         "a replay under other settings gives a state that never was, and its events go on in the middle of others",
-        "session/test_recovery.py::TestForeign::test_without_a_snapshot_open_messages_end",
-        (Change("session/recovery.py", "self.start <= choice.pinned < self.foreign_until(fingerprint)", "False"),),
+        "partition/test_recovery.py::TestForeign::test_without_a_snapshot_open_messages_end",
+        (Change("partition/recovery.py", "self.start <= choice.pinned < self.foreign_until(fingerprint)", "False"),),
     ),
     *OFFSETS,
     *LOGS,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.apis.bodies import BY_NAME, GOOD, ask, param, read, refusal
 from tokenmill.apis import APIS, Field, Fields, name_at
 from tokenmill.apis.ask import Ask, BadAsk
-from tokenmill.apis.reading import Said
+from tokenmill.apis.reading import Node
 from tokenmill.apis.refusals import error_body
 from tokenmill.dialects import find_dialect
 
@@ -75,11 +75,11 @@ def test_members_are_held_against_the_table() -> None:
     fields = Fields(
         Field("a", "used", ""), Field("a.b", "noted", ""), Field("a.c", "refused", "no."), unknown="noted", about=""
     )
-    assert fields.check_within(Said({}), "a") is None
-    assert fields.check_within(Said({"a": {"b": 1}}), "a") == Said({"b": 1}, "a")
+    assert fields.check_within(Node({}), "a") is None
+    assert fields.check_within(Node({"a": {"b": 1}}), "a") == Node({"b": 1}, "a")
     for name, code in (("c", "unsupported_parameter"), ("d", "unknown_parameter")):
         with pytest.raises(BadAsk) as refused:
-            fields.check_within(Said({"a": {name: 1}}), "a")
+            fields.check_within(Node({"a": {name: 1}}), "a")
         assert (refused.value.param, refused.value.code) == (f"a.{name}", code)
 
 

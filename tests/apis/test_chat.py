@@ -7,14 +7,14 @@ import pytest
 from tests.apis.bodies import CLOCK, GOOD, SCHEMA, WEATHER, ask, param
 from tokenmill.apis.ask import Ask
 from tokenmill.apis.chat import CHAT
-from tokenmill.apis.reading import Said
+from tokenmill.apis.reading import Node
 
 
 def test_a_body_with_everything() -> None:
     """Each field is where the neutral shape has it."""
     assert ask("chat") == Ask(
         model="m",
-        messages=[Said(message).members() for message in GOOD["chat"]["messages"]],
+        messages=[Node(message).members() for message in GOOD["chat"]["messages"]],
         tools=[WEATHER, CLOCK],
         tool_choice="named",
         tool="clock",

@@ -4,7 +4,7 @@ import pytest
 
 from tokenmill.apis.ask import BadAsk
 from tokenmill.apis.content import foreign_part, image_address, image_part, plain, text_part
-from tokenmill.apis.reading import Said
+from tokenmill.apis.reading import Node
 
 
 def test_one_text_alone_is_a_string() -> None:
@@ -17,20 +17,20 @@ def test_one_text_alone_is_a_string() -> None:
 @pytest.mark.parametrize("url", ["https://a/b.png", "HTTP://a", "data:image/png;base64,QQ=="])
 def test_images_are_addresses_or_data(url: str) -> None:
     """They are passed on as they are."""
-    assert image_address(Said(url, "u")) == url
+    assert image_address(Node(url, "u")) == url
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "cat.png", "data:text/html,x", ""])
 def test_other_addresses_are_refused(url: str) -> None:
     """A file of the model's server, above all."""
     with pytest.raises(BadAsk) as refused:
-        image_address(Said(url, "u"))
+        image_address(Node(url, "u"))
     assert refused.value.param == "u"
 
 
 def test_a_part_of_another_type_is_named() -> None:
     """And what there is."""
-    refused = foreign_part(Said("input_audio", "messages[2].content[0].type"), ["text", "image_url"])
+    refused = foreign_part(Node("input_audio", "messages[2].content[0].type"), ["text", "image_url"])
     assert (refused.param, refused.code) == ("messages[2].content[0].type", "unsupported_value")
     assert "'input_audio'" in str(refused)
     assert "text, image_url" in str(refused)

@@ -7,17 +7,17 @@ import pytest
 from tests.apis.bodies import URL, refusal
 from tokenmill.apis.ask import Json
 from tokenmill.apis.messages_blocks import read_messages, read_system
-from tokenmill.apis.reading import Said
+from tokenmill.apis.reading import Node
 
 HI: Json = {"role": "user", "content": "Hi"}
 
 
 def of(*messages: Json) -> list[Json]:
-    return read_messages(Said(list(messages), "messages"))
+    return read_messages(Node(list(messages), "messages"))
 
 
-def text(said: str) -> Json:
-    return {"type": "text", "text": said}
+def text(node: str) -> Json:
+    return {"type": "text", "text": node}
 
 
 def result(content: Any = None, **fields: Any) -> Json:
@@ -72,8 +72,8 @@ def test_an_assistant_is_one_message(blocks: Any, expected: Json) -> None:
 def test_a_system_speaks_in_between_too() -> None:
     """Beside the field of its own."""
     assert of({"role": "system", "content": [text("a")]}, HI) == [{"role": "system", "content": "a"}, HI]
-    assert read_system(Said([text("a"), text("b")])) == [{"role": "system", "content": [text("a"), text("b")]}]
-    assert read_system(Said(None)) == read_system(Said("")) == read_system(Said([])) == []
+    assert read_system(Node([text("a"), text("b")])) == [{"role": "system", "content": [text("a"), text("b")]}]
+    assert read_system(Node(None)) == read_system(Node("")) == read_system(Node([])) == []
 
 
 @pytest.mark.parametrize(

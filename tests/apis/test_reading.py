@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tokenmill.apis.ask import BadAsk
-from tokenmill.apis.reading import MOST, PATH_CHARS, Said, is_deeper, numbers, printable, shown
+from tokenmill.apis.reading import MOST, PATH_CHARS, Node, is_deeper, numbers, printable, shown
 
 
 def refused(read: Callable[[], Any]) -> BadAsk:
@@ -17,7 +17,7 @@ def refused(read: Callable[[], Any]) -> BadAsk:
 
 def test_a_place_is_a_path() -> None:
     """Members behind dots, numbers in brackets."""
-    body = Said({"messages": [{"content": [{"text": 3}]}]})
+    body = Node({"messages": [{"content": [{"text": 3}]}]})
     (message,) = body.at("messages").items()
     (part,) = message.at("content").some()
     assert refused(part.at("text").text).param == "messages[0].content[0].text"
@@ -26,30 +26,30 @@ def test_a_place_is_a_path() -> None:
 @pytest.mark.parametrize(
     ("read", "value", "code"),
     [
-        (Said.text, 3, "invalid_type"),
-        (Said.filled, "", "invalid_value"),
-        (Said.flag, 1, "invalid_type"),
-        (Said.whole, True, "invalid_type"),
-        (Said.whole, 1.0, "invalid_type"),
-        (Said.whole, 0, "invalid_value"),
-        (Said.whole, MOST + 1, "invalid_value"),
-        (Said.object, [], "invalid_type"),
-        (Said.items, {}, "invalid_type"),
-        (Said.some, [], "invalid_value"),
-        (Said.key, "é" * 600, "invalid_value"),
-        (Said.key, "\ud800", "invalid_value"),
-        (lambda said: said.number(0, 1), True, "invalid_type"),
-        (lambda said: said.number(0, 1), 1.5, "invalid_value"),
-        (lambda said: said.number(0, 1), float("nan"), "invalid_value"),
-        (lambda said: said.number(0, 1), 10**400, "invalid_value"),
-        (lambda said: said.word("a", "b"), "c", "invalid_value"),
-        (lambda said: said.word("a", "b"), 1, "invalid_type"),
-        (Said.json, {"a": 10**5000}, "invalid_value"),
+        (Node.text, 3, "invalid_type"),
+        (Node.filled, "", "invalid_value"),
+        (Node.flag, 1, "invalid_type"),
+        (Node.whole, True, "invalid_type"),
+        (Node.whole, 1.0, "invalid_type"),
+        (Node.whole, 0, "invalid_value"),
+        (Node.whole, MOST + 1, "invalid_value"),
+        (Node.object, [], "invalid_type"),
+        (Node.items, {}, "invalid_type"),
+        (Node.some, [], "invalid_value"),
+        (Node.key, "é" * 600, "invalid_value"),
+        (Node.key, "\ud800", "invalid_value"),
+        (lambda node: node.number(0, 1), True, "invalid_type"),
+        (lambda node: node.number(0, 1), 1.5, "invalid_value"),
+        (lambda node: node.number(0, 1), float("nan"), "invalid_value"),
+        (lambda node: node.number(0, 1), 10**400, "invalid_value"),
+        (lambda node: node.word("a", "b"), "c", "invalid_value"),
+        (lambda node: node.word("a", "b"), 1, "invalid_type"),
+        (Node.json, {"a": 10**5000}, "invalid_value"),
     ],
 )
-def test_what_is_of_another_kind_is_refused(read: Callable[[Said], Any], value: Any, code: str) -> None:
+def test_what_is_of_another_kind_is_refused(read: Callable[[Node], Any], value: Any, code: str) -> None:
     """With the place and OpenAI's word for it."""
-    wrong = refused(lambda: read(Said(value, "a.b")))
+    wrong = refused(lambda: read(Node(value, "a.b")))
     assert (wrong.param, wrong.code) == ("a.b", code)
     assert "`a.b`" in str(wrong)
 
@@ -59,30 +59,30 @@ def test_what_is_nested_too_deep_is_refused() -> None:
     deep: dict[str, Any] = {}
     for _ in range(100_000):
         deep = {"a": deep}
-    assert "nested too deep" in str(refused(Said(deep, "input").json))
+    assert "nested too deep" in str(refused(Node(deep, "input").json))
 
 
 def test_null_is_the_same_as_absent() -> None:
     """In every field."""
-    said = Said({"a": None})
-    assert said.at("a").absent
-    assert said.at("b").absent
-    assert said.maybe("a", Said.text) is None
-    assert said.members() == {}
-    said.only("b")
-    assert refused(lambda: said.need("a")).code == "missing_required_parameter"
+    node = Node({"a": None})
+    assert node.at("a").absent
+    assert node.at("b").absent
+    assert node.maybe("a", Node.text) is None
+    assert node.members() == {}
+    node.only("b")
+    assert refused(lambda: node.need("a")).code == "missing_required_parameter"
 
 
 def test_other_members_are_refused_by_name() -> None:
     """The refusal says what there is."""
-    wrong = refused(lambda: Said({"a": 1, "c": 2}, "x").only("a", "b"))
+    wrong = refused(lambda: Node({"a": 1, "c": 2}, "x").only("a", "b"))
     assert (wrong.param, wrong.code) == ("x.c", "unknown_parameter")
     assert "a, b" in str(wrong)
 
 
 def test_a_body_that_is_no_object_is_refused() -> None:
     """It has no place."""
-    wrong = refused(lambda: Said([]).at("model"))
+    wrong = refused(lambda: Node([]).at("model"))
     assert (str(wrong), wrong.param) == ("The body has to be an object, not a list.", "")
 
 
@@ -90,12 +90,12 @@ def test_what_is_quoted_is_bounded() -> None:
     """And can be printed."""
     assert shown("a\nb" + "x" * 1000) == repr("a�b" + "x" * 77 + "…")
     assert printable("\ud800\x00a") == "��a"
-    assert len(refused(Said(1, "x" * 10_000).text).param) == PATH_CHARS
+    assert len(refused(Node(1, "x" * 10_000).text).param) == PATH_CHARS
 
 
 def test_numbers_are_read_by_their_ranges() -> None:
     """Those that are there; an integer is one."""
-    assert numbers(Said({"a": 1, "b": None}), {"a": (0, 2), "b": (0, 2), "c": (0, 2)}) == {"a": 1.0}
+    assert numbers(Node({"a": 1, "b": None}), {"a": (0, 2), "b": (0, 2), "c": (0, 2)}) == {"a": 1.0}
 
 
 @pytest.mark.parametrize(("value", "deep"), [(1, 0), ("[[", 0), ({}, 1), ([[], 1], 2), ({"a": 1, "b": [{"c": []}]}, 4)])

@@ -6,12 +6,12 @@ import pytest
 
 from tests.apis.bodies import URL, refusal
 from tokenmill.apis.ask import Json
-from tokenmill.apis.reading import Said
+from tokenmill.apis.reading import Node
 from tokenmill.apis.responses_input import read_input
 
 
 def of(*items: Json) -> list[Json]:
-    return read_input(Said(list(items), "input"))
+    return read_input(Node(list(items), "input"))
 
 
 def user(text: str) -> Json:

@@ -28,7 +28,7 @@ from tokenmill.bench.guarded import Guarded
 from tokenmill.bench.load import Load, Shape
 from tokenmill.bench.parser import reference_loop
 from tokenmill.bench.pipeline import Pipeline
-from tokenmill.bench.stand import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH
+from tokenmill.bench.testbed import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH
 from tokenmill.bench.throughput import Run
 from tokenmill.errors import FatalError
 

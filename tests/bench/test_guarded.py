@@ -13,7 +13,7 @@ from tokenmill.bench.guarded import (
     silent,
 )
 from tokenmill.bench.load import MESSAGE_CHUNKS, whole_messages
-from tokenmill.session import Partition
+from tokenmill.partition import Partition
 
 RECORDS = list(whole_messages(MESSAGES))
 

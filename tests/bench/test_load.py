@@ -7,10 +7,10 @@ import msgspec
 from tokenmill.bench.load import MESSAGE_CHUNKS, OPEN_AT_ONCE, PARTITIONS, Load, shape_of
 from tokenmill.events import Finish, ToolCall, decode_event
 from tokenmill.parser import Options
+from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import Partition, SessionSettings
 
-SETTINGS = SessionSettings(defaults=Options(format="hermes"))
+SETTINGS = PartitionSettings(defaults=Options(format="hermes"))
 
 
 GROWN = OPEN_AT_ONCE * MESSAGE_CHUNKS

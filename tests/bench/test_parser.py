@@ -15,7 +15,7 @@ from tokenmill.bench.parser import (
 )
 from tokenmill.bench.texts import PAGES, RUNNING, TOOLS, call_text, chunks_of, samples
 from tokenmill.formats import compile_grammar
-from tokenmill.parser import Parser, read_options
+from tokenmill.parser import MessageParser, read_options
 
 MOST_LOOPS = 60
 """Four times the budget of a chunk inside a call: no noise, but something done for each chunk that need not be."""
@@ -79,4 +79,4 @@ def test_calls_are_counted_also_at_the_end() -> None:
 def test_calls_beside_the_text_are_counted() -> None:
     """Their arguments come in deltas."""
     grammar = compile_grammar(read_options({"format": "plain", "tools": TOOLS}))
-    assert count_calls(grammar, native_deltas(chunks_of('{"city": "Paris"}')), Parser.tool_calls) == 1
+    assert count_calls(grammar, native_deltas(chunks_of('{"city": "Paris"}')), MessageParser.tool_calls) == 1

@@ -8,14 +8,14 @@ import pytest
 from tokenmill.bench.load import PARTITIONS, Load
 from tokenmill.bench.recovery import OpenMessages, Recovery, Replayed, Unforgotten, _recovered, run_recovery
 from tokenmill.errors import FatalError
+from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
 from tokenmill.servers.worker import WorkerProcess
-from tokenmill.session import Partition, SessionSettings
 
 
 def _processed(load: Load) -> dict[int, Partition]:
     """The partitions that have read all of it."""
-    partitions = {number: Partition(SessionSettings(), "tokens", number) for number in range(PARTITIONS)}
+    partitions = {number: Partition(PartitionSettings(), "tokens", number) for number in range(PARTITIONS)}
     out: list[Output] = []
     for number, key, value in load:
         partition = partitions[number]

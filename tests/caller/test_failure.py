@@ -34,7 +34,7 @@ def test_a_refusal_keeps_the_server_s_status_and_words(status: int) -> None:
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refusal_of_our_key_is_our_fault(status: int) -> None:
-    """No client can mend it, and nobody is told the server's words."""
+    """No client can fix it, and nobody is told the server's words."""
     problem = refusal(status, "key sk-1 is wrong", "key sk-1 is wrong", again=True)
     assert (problem.status, problem.said, problem.raw, problem.again) == (502, status, "", False)
     assert "sk-1" not in f"{problem}{problem.logged}"

@@ -9,8 +9,8 @@ from tokenmill.caller import signs
 from tokenmill.caller.answer import TAKEOVER_PART
 from tokenmill.caller.signs import Signs
 from tokenmill.caller.writing import RANGE, SIGN_RANGE
+from tokenmill.partition.idle import LAST_OFFSET
 from tokenmill.records import InputRecord
-from tokenmill.session.idle import LAST_OFFSET
 
 MESSAGE = "msg-1"
 

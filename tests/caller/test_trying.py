@@ -87,7 +87,7 @@ async def test_every_try_that_fails_is_logged(script: Script, words: str, caplog
 async def test_a_server_that_is_not_there_is_logged_with_what_the_system_says(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A name that nobody knows and a port that nobody listens at are mended in different places."""
+    """A name that nobody knows and a port that nobody listens at are fixed in different places."""
     async with desk("vllm", "http://no-such-host.invalid", tries=1) as at:
         await at.run()
     (line,) = said(caplog)

@@ -10,9 +10,9 @@ import msgspec
 
 from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.events import decode_event
+from tokenmill.partition import PartitionSettings
 from tokenmill.records import InputRecord
 from tokenmill.replay import replay_records
-from tokenmill.session import SessionSettings
 
 Json: TypeAlias = dict[str, Any]
 
@@ -147,7 +147,7 @@ def expected(text: str) -> dict[str, Said]:
     ]
     events = [
         json.loads(output["value"])
-        for output in replay_records(records, SessionSettings())
+        for output in replay_records(records, PartitionSettings())
         if output["topic"] == "events"
     ]
     said = {name: read(rendered(events, dialect)) for name, (dialect, read) in READERS.items()}

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tokenmill.partition import PartitionSettings
 from tokenmill.records import InputRecord
 from tokenmill.replay import replay_records
 from tokenmill.replay.records import to_bytes
-from tokenmill.session import SessionSettings
 
 EVENTS, CALLS, COMPLETIONS, DEAD = "events", "tool_calls", "completions", "dlq"
 
@@ -83,7 +83,7 @@ class Verdict(NamedTuple):
 
 
 def judge(
-    records: Sequence[InputRecord], settings: SessionSettings, found: Outputs, *, repeats_allowed: bool
+    records: Sequence[InputRecord], settings: PartitionSettings, found: Outputs, *, repeats_allowed: bool
 ) -> Verdict:
     """Compare a partition's outputs with the oracle's."""
     sound = {topic: without_repeats(items) for topic, items in found.items()}
@@ -115,7 +115,7 @@ def without_repeats(items: Iterable[Item]) -> Sound:
     return Sound(list(seen.values()), repeated, different)
 
 
-def oracle(records: Iterable[InputRecord], settings: SessionSettings, topics: Iterable[str]) -> dict[str, list[Item]]:
+def oracle(records: Iterable[InputRecord], settings: PartitionSettings, topics: Iterable[str]) -> dict[str, list[Item]]:
     """What comes out of these records, by kind of topic. `settings` name the topics by their kinds."""
     result: dict[str, list[Item]] = {topic: [] for topic in topics}
     for output in replay_records(records, settings):

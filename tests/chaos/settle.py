@@ -17,8 +17,8 @@ from tests.chaos.watch import Reader
 from tests.support.stage import Stage, until
 from tests.support.topics import read_partition
 from tokenmill.config import Config, Topics
+from tokenmill.partition import PartitionSettings
 from tokenmill.records import InputRecord
-from tokenmill.session import SessionSettings
 
 POISON = (b"{", b'{"message_id": 7}', b'{"message_id": "never", "seq": 5}')
 """What the conversations send on purpose that no worker can use."""
@@ -122,10 +122,10 @@ async def _partition(scene: Scene, readers: Mapping[str, Reader], number: int, r
         _owners(scene, f"{reader.topic}-{number}", len(records[kind]), report)
 
 
-def settings() -> SessionSettings:
+def settings() -> PartitionSettings:
     """Of the oracle: topics have the names of their kinds; formats are said by the messages."""
     topics = Topics(events="events", tool_calls="tool_calls", completions="completions", dlq="dlq")
-    return SessionSettings.from_config(Config(topics=topics))
+    return PartitionSettings.from_config(Config(topics=topics))
 
 
 def _item(record: ConsumerRecord) -> Item:

@@ -14,8 +14,8 @@ from tests.support.scenarios import SCENARIOS, WEATHER, rendered
 from tests.support.topics import make_topics, read_topic
 from tokenmill.client import Connection, Publisher, publish_stream
 from tokenmill.events import TextDelta, decode_event
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import Output
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 pytestmark = pytest.mark.integration
 
@@ -34,7 +34,7 @@ async def publisher(kafka: str, unique: str) -> AsyncIterator[Publisher]:
 async def parsed(publisher: Publisher) -> Provided:
     """What a worker makes of the topic."""
     records = await read_topic(publisher.connection.bootstrap_servers, publisher.topic)
-    settings = SessionSettings(outputs=(OutputSpec("events"),), dlq="dlq")
+    settings = PartitionSettings(outputs=(OutputSpec("events"),), dlq="dlq")
     partition, out = Partition(settings, "tokens", 0), list[Output]()
     partition.process(records, out)
     events = [decode_event(output.value or b"") for output in out if output.topic == "events"]

@@ -15,8 +15,8 @@ from tests.support.terminals import OnTerminal
 from tests.support.topics import make_topics, read_topic
 from tokenmill.commands.dlq import command
 from tokenmill.errors import BadKey, FatalError, Orphan, RecordError, Undecodable
+from tokenmill.partition.dead_letters import dead_letter
 from tokenmill.records import InputRecord
-from tokenmill.session.dead_letters import dead_letter
 
 pytestmark = pytest.mark.integration
 

@@ -19,7 +19,7 @@ from tests.support.promises import check_events
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputStart
 from tokenmill.formats import FORMATS
 from tokenmill.limits import Limits
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 
 FORMAT_NAMES = [format_.name for format_ in FORMATS]
 DELTA_CHARS = Limits().delta_chars
@@ -43,10 +43,10 @@ def test_cut_and_saved_at_every_position(format_name: str) -> None:
 
 def saved_in_between(answer: Answer, chunks: list[str]) -> list[Any]:
     """All events of a parser that is encoded and decoded behind every chunk."""
-    parser, events = Parser.of(answer.grammar, "identity"), []
+    parser, events = MessageParser.of(answer.grammar, "identity"), []
     for chunk in chunks:
         events += parser.feed(chunk)
-        parser = Parser.of_state(answer.grammar, parser.encode_state())
+        parser = MessageParser.of_state(answer.grammar, parser.encode_state())
     return events + parser.finish()
 
 
@@ -55,19 +55,19 @@ def test_ended_at_every_position(format_name: str) -> None:
     """P7 and P9: a stream that stops anywhere ends well, gives all of itself back and keeps the calls that it had."""
     for answer in all_answers(format_name):
         calls = named(parse(answer.grammar, [answer.text]), ToolCall)
-        parser, events, source, had = Parser.of(answer.grammar, "identity"), Events(DELTA_CHARS), "", []
+        parser, events, source, had = MessageParser.of(answer.grammar, "identity"), Events(DELTA_CHARS), "", []
         told: list[Any] = []  # with text that waits, a span says how much of it stands in front of it
         ends = set(answer.positions)
         for at, character in enumerate(answer.text, 1):
             more = parser.feed(character)
             events.read(more)
             told += more
-            if not answer.grammar.natural_chars:
+            if not answer.grammar.boundary_chars:
                 source, told = source + source_of(told), []
             had += named(more, ToolCall)
             assert had == calls[: len(had)], (answer.name, at)
             if at in ends:
-                rest = Parser.of_state(answer.grammar, parser.encode_state()).finish()
+                rest = MessageParser.of_state(answer.grammar, parser.encode_state()).finish()
                 ended = events.copy()
                 ended.read(rest)
                 ended.end()

@@ -8,14 +8,14 @@ from tests.conformance.answers import all_answers
 from tokenmill.dialects import DIALECTS, Renderer
 from tokenmill.events import Event, decode_event
 from tokenmill.formats import FORMATS, compile_grammar
-from tokenmill.parser import Options, Parser
+from tokenmill.parser import MessageParser, Options
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 STEP = 7
 """Characters of a chunk: markers and calls are cut."""
 
-SETTINGS = SessionSettings(
+SETTINGS = PartitionSettings(
     outputs=(OutputSpec("events"), *(OutputSpec(dialect.name, dialect.name) for dialect in DIALECTS)), dlq="dlq"
 )
 
@@ -42,7 +42,7 @@ def rendered(events: list[Event]) -> dict[str, list[bytes]]:
 
 def parsed(text: str, options: Options) -> list[Event]:
     """The events of the parser that a program embeds."""
-    parser = Parser.of(compile_grammar(SETTINGS.resolved(options)), "c\nm\n0")
+    parser = MessageParser.of(compile_grammar(SETTINGS.resolved(options)), "c\nm\n0")
     events: list[Event] = [*parser.start()]
     for at in range(0, len(text), STEP):
         events += parser.feed(text[at : at + STEP])

@@ -16,7 +16,7 @@ from tests.support.provided import provided
 from tokenmill.dialects import Envelope, find_dialect
 from tokenmill.events import AnyEvent, Finish, ToolCall
 from tokenmill.formats import FORMATS, compile_grammar
-from tokenmill.parser import Options, Parser, read_options
+from tokenmill.parser import MessageParser, Options, read_options
 
 SHAPES = ("anthropic", "openai", "openai_responses")
 """Names that are both a dialect's and a codec's; the shape of the AI SDK leaves out reasoning."""
@@ -66,7 +66,7 @@ def cases(format_name: str, *, shared: bool) -> Iterator[tuple[str, Options]]:
 def native(text: str, options: Options) -> tuple[list[AnyEvent], Envelope]:
     """The events of a case, with all deltas."""
     grammar = compile_grammar(options)
-    parser = Parser.of(grammar, "identity")
+    parser = MessageParser.of(grammar, "identity")
     events = parser.start()
     for at in range(0, len(text), STEP):
         events += parser.feed(text[at : at + STEP])

@@ -74,9 +74,9 @@ async def test_its_models_are_the_formats(client: Client) -> None:
 @pytest.mark.parametrize("model", sorted(SAMPLES.keys() - TEXTLESS))
 def test_a_loop_of_tools_ends(model: str) -> None:
     """What a tool answered is in the text of the answer, whatever the model writes in."""
-    said = say(body_of(model, USER, {"role": "tool", "content": "21 degrees"}))
+    reply = say(body_of(model, USER, {"role": "tool", "content": "21 degrees"}))
     parser = Parser(model, identity="m")
-    events = [event for token in said.tokens for event in parser.feed(token)]
+    events = [event for token in reply.tokens for event in parser.feed(token)]
     events += parser.finish()
     text = "".join(event.delta for event in events if isinstance(event, TextDelta))
     assert text.endswith("The tool says: 21 degrees")

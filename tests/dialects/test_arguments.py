@@ -16,7 +16,7 @@ from tokenmill.dialects.arguments import HELD_CHARS, GrowingArguments, whole
 from tokenmill.events import AnyEvent, Error, ToolCall, ToolInputStart
 from tokenmill.formats import FORMATS, compile_grammar
 from tokenmill.limits import Limits
-from tokenmill.parser import Call, Format, Grammar, Parser, Section, read_options
+from tokenmill.parser import Call, Format, Grammar, MessageParser, Section, read_options
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import marker
 
@@ -233,7 +233,7 @@ def test_any_arguments_survive(arguments: dict[str, Any], spaced: bool, ascii_: 
 def test_calls_may_grow_side_by_side() -> None:
     """A provider's own stream interleaves its calls."""
     compiled = grammar("plain", **STREAMS)
-    parser = Parser.of(compiled, "identity")
+    parser = MessageParser.of(compiled, "identity")
     deltas = [
         (0, {"name": "f", "arguments": '{"a":'}),
         (1, {"name": "g", "arguments": '{"b": "x'}),

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.scenarios import SCENARIOS, WEATHER, Scenario, lost, rendered
 from tokenmill.dialects.openai import OPENAI, OpenAIState
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 GROWING = {"stream_tool_input": True}
 CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}</tool_call>'
@@ -155,7 +155,7 @@ def test_counts_come_only_where_the_provider_gave_some() -> None:
 
 def process(*chunks: dict[str, Any]) -> list[Any]:
     """Payloads of chunks of one message."""
-    partition, out = Partition(SessionSettings(outputs=(OutputSpec("wire", "openai"),)), "tokens", 0), list[Output]()
+    partition, out = Partition(PartitionSettings(outputs=(OutputSpec("wire", "openai"),)), "tokens", 0), list[Output]()
     for offset, chunk in enumerate(chunks):
         value = msgspec.json.encode({"message_id": "m", **chunk})
         partition.process([InputRecord("tokens", 0, offset, 1_000 * offset, b"c", value)], out)
@@ -202,7 +202,7 @@ def test_long_arguments_are_divided() -> None:
 def test_the_state_is_plain() -> None:
     """It is encoded in snapshots, with calls that grow."""
     partition, out = (
-        Partition(SessionSettings(outputs=(OutputSpec("wire", "openai"),)), "tokens", 0),
+        Partition(PartitionSettings(outputs=(OutputSpec("wire", "openai"),)), "tokens", 0),
         list[Output](),
     )
     opening = {"format": "hermes", "tools": [WEATHER], **GROWING}

@@ -9,8 +9,8 @@ from tests.support.scenarios import SCENARIOS, STARTED_MS, Scenario, rendered
 from tokenmill.dialects import DIALECTS, Renderer, find_dialect
 from tokenmill.events import AnyEvent, Error, Event, Finish, MessageStart, Request, TextDelta, ToolCall, decode_event
 from tokenmill.limits import Limits
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 EVERY = [pytest.param(dialect.name, id=dialect.name) for dialect in DIALECTS]
 GROWING = [pytest.param({}, id="default"), pytest.param({"stream_tool_input": True}, id="growing")]
@@ -52,7 +52,7 @@ def test_an_event_that_is_too_large_is_an_error_for_all(dialect: str) -> None:
 @pytest.mark.parametrize("dialect", EVERY)
 def test_messages_side_by_side(dialect: str) -> None:
     """Choices and messages are told apart, an id that is used again begins anew, and a choice says what is left."""
-    settings = SessionSettings(outputs=(OutputSpec("events"), OutputSpec("wire", dialect)), dlq="dlq")
+    settings = PartitionSettings(outputs=(OutputSpec("events"), OutputSpec("wire", dialect)), dlq="dlq")
     partition, out = Partition(settings, "tokens", 0), list[Output]()
     chunks = [
         {"message_id": "a", "open": {"model": "m"}, "delta": "one"},

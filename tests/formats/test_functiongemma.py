@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.parsing import grammar, named, parse
 from tokenmill.events import ArgumentDelta
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 
 
 def test_there_is_no_reasoning() -> None:
@@ -29,7 +29,7 @@ def test_there_is_no_reasoning() -> None:
 def test_only_certain_text_grows(schema: dict[str, Any], expected: list[str]) -> None:
     """Marks say nothing of the type, so a value is sent early only where the schema says that it is text."""
     tool = {"function": {"name": "f", "parameters": {"properties": {"a": schema}}}}
-    parser = Parser.of(grammar("functiongemma", tools=[tool], content_arguments=["*"]), "identity")
+    parser = MessageParser.of(grammar("functiongemma", tools=[tool], content_arguments=["*"]), "identity")
     parser.feed("<start_function_call>call:f{a:<escape>")
     assert [
         event.delta for chunk in ("n", "ul", "l", "s") for event in named(parser.feed(chunk), ArgumentDelta)

@@ -3,7 +3,7 @@
 from tests.support.parsing import grammar, named, parse
 from tokenmill.events import ArgumentDelta, ToolInputDelta
 from tokenmill.formats.gemma4 import GEMMA4
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 
 
 def test_a_call_ends_the_reasoning() -> None:
@@ -13,7 +13,7 @@ def test_a_call_ends_the_reasoning() -> None:
 
 def test_a_string_is_sent_as_it_grows() -> None:
     """Its mark says that it is text, so nothing but a mark is waited for."""
-    parser = Parser.of(grammar("gemma4", content_arguments=["*"]), "identity")
+    parser = MessageParser.of(grammar("gemma4", content_arguments=["*"]), "identity")
     parser.feed('<|tool_call>call:f{a:<|"|>')
     sent = [[event.delta for event in named(parser.feed(chunk), ArgumentDelta)] for chunk in ("x", "y<", "|z", '<|"|>')]
     assert sent == [["x"], ["y"], ["<|z"], []]

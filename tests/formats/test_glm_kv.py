@@ -3,7 +3,7 @@
 from tests.support.parsing import grammar, named
 from tokenmill.events import ToolInputStart
 from tokenmill.formats.glm_kv import GLM_KV
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 
 
 def test_names_of_other_servers() -> None:
@@ -13,5 +13,5 @@ def test_names_of_other_servers() -> None:
 
 def test_the_name_is_known_at_once() -> None:
     """A new line ends it; no key need follow."""
-    parser = Parser.of(grammar("glm_kv"), "identity")
+    parser = MessageParser.of(grammar("glm_kv"), "identity")
     assert named(parser.feed("<tool_call>f\n"), ToolInputStart)[0].name == "f"

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.parsing import grammar, named, parse
 from tokenmill.events import TextDelta, ToolCall
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 
 TOOL = {"function": {"name": "f"}}
 
@@ -19,7 +19,7 @@ def test_brackets_in_prose_are_text(prose: str) -> None:
 
 def test_nothing_is_held_but_what_can_be_a_call() -> None:
     """A bracket waits for what tells; the first sign that does not fit lets all go."""
-    parser = Parser.of(grammar("pythonic", tools=[TOOL]), "identity")
+    parser = MessageParser.of(grammar("pythonic", tools=[TOOL]), "identity")
     sent = [[event.delta for event in named(parser.feed(chunk), TextDelta)] for chunk in ("a", "[f", "(x", ",", "b")]
     assert sent == [["a"], [], [], ["[f(x,"], ["b"]]
 

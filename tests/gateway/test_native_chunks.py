@@ -7,9 +7,9 @@ import pytest
 
 from tokenmill.errors import RecordError
 from tokenmill.gateway.native_chunks import NATIVE, NativeChunks, failure, read_tm_open
-from tokenmill.session import SessionSettings
+from tokenmill.partition import PartitionSettings
 
-SETTINGS = SessionSettings()
+SETTINGS = PartitionSettings()
 
 
 def native(**about: Any) -> NativeChunks:

@@ -49,7 +49,7 @@ def unended(*chunks: dict[str, Any]) -> list[tuple[str | None, int]]:
     ],
 )
 def test_what_was_begun_and_not_ended_is_left(chunks: list[dict[str, Any]], left: list[tuple[str | None, int]]) -> None:
-    """By message and choice; the rules are those of the session."""
+    """By message and choice; the rules are those of the partition."""
     assert unended(*chunks) == left
 
 

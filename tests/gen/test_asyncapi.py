@@ -10,8 +10,8 @@ from tokenmill.codecs import CODECS
 from tokenmill.config import Topics
 from tokenmill.demo.samples import samples
 from tokenmill.gen import asyncapi
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 DOCUMENT: dict[str, Any] = json.loads(asyncapi.document())
 
@@ -23,7 +23,7 @@ TRACED = [("traceparent", b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331
 def written(value: bytes) -> list[Output]:
     """What a worker writes of one record."""
     outputs = OutputSpec("events"), OutputSpec("tool-calls", events=frozenset({"tool-call"}), for_runners=True)
-    partition, out = Partition(SessionSettings(outputs=outputs), "tokens", 0), list[Output]()
+    partition, out = Partition(PartitionSettings(outputs=outputs), "tokens", 0), list[Output]()
     partition.process([InputRecord("tokens", 0, 0, 0, b"c", value, TRACED)], out)
     return out
 

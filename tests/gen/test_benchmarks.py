@@ -7,7 +7,7 @@ import pytest
 from tests.structure.tree import CHECKOUT, DOCS
 from tests.support.drawings import SVG, drawn, of_kind, texts
 from tokenmill.bench.page import BUDGETS
-from tokenmill.bench.telling import Finding, Table, Telling
+from tokenmill.bench.summary import Finding, Summary, Table
 from tokenmill.gen.bars import Bars
 from tokenmill.gen.benchmarks import PAGES, PICTURES, PLOTS, Plot, figure, files, tables, written
 from tokenmill.gen.svg import LIGHT, Figure
@@ -24,7 +24,7 @@ def page(load: str = "ten at once", first: str = "1,007.5") -> str:
     columns = ("load", "way", "tokens/s", "first token p50, ms", "p99", "each token p50, ms", "p99")
     rows = [(load, "straight", "10", "1", "2", "3", "4"), (load, "the front", "10", first, "2,000", "30", "40")]
     findings = [Finding("so it is")]
-    return Telling("Title", "command", "About.", [Table(columns, rows, texts=2)], findings).page({"python": "3"})
+    return Summary("Title", "command", "About.", [Table(columns, rows, texts=2)], findings).page({"python": "3"})
 
 
 @by_plot

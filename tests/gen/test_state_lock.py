@@ -47,7 +47,7 @@ def test_the_lock_holds_all_that_a_snapshot_may() -> None:
     assert lock == now()
     names = set(lock.structs)
     assert {
-        "session.snapshot.Meta",
+        "partition.snapshot.Meta",
         "parser.run.state.State",
         "dialects.openai.OpenAIState",
         "codecs.openai._Message",
@@ -58,8 +58,8 @@ def test_the_lock_holds_all_that_a_snapshot_may() -> None:
 
 def test_a_lock_is_not_written_over_a_change_without_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     """`make gen` says what has to be raised, and so does `make test`."""
-    drifted = msgspec.structs.replace(now(), structs={**now().structs, "session.snapshot.Meta": []})
+    drifted = msgspec.structs.replace(now(), structs={**now().structs, "partition.snapshot.Meta": []})
     monkeypatch.setattr(state_lock, "now", lambda: drifted)
-    message = r"SCHEMA has to be raised: 1 changed, such as session\.snapshot\.Meta"
+    message = r"SCHEMA has to be raised: 1 changed, such as partition\.snapshot\.Meta"
     with pytest.raises(click.ClickException, match=message):
         text()

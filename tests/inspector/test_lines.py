@@ -6,7 +6,18 @@ import msgspec
 import pytest
 
 from tokenmill.events import ToolResult
-from tokenmill.inspector.lines import Ended, Line, Opened, Piece, Position, Published, Rejected, Repeated, Said, Unread
+from tokenmill.inspector.lines import (
+    AboutCall,
+    Ended,
+    Line,
+    Opened,
+    Piece,
+    Position,
+    Published,
+    Rejected,
+    Repeated,
+    Unread,
+)
 from tokenmill.inspector.watched import Step
 
 STEP = Step("text", 0, 1, "x", [], "", "", "text", 9)
@@ -27,7 +38,7 @@ LINES: list[tuple[Line, dict[str, Any]]] = [
         Position(1, 2, 3, behind=True),
         {"line": "position", "partition": 1, "tokens": 2, "events": 3, "behind": True},
     ),
-    (Said(RESULT), {"line": "said", "record": msgspec.to_builtins(RESULT)}),
+    (AboutCall(RESULT), {"line": "said", "record": msgspec.to_builtins(RESULT)}),
     (Ended("why"), {"line": "ended", "detail": "why"}),
 ]
 

@@ -9,10 +9,10 @@ import pytest
 from tokenmill.inspector import live
 from tokenmill.inspector.lines import Line, Opened, Piece, Published, Rejected, Repeated, Unread
 from tokenmill.inspector.live import EARLY_S, Watch, WatchedPartition
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
-SETTINGS = SessionSettings(outputs=(OutputSpec("events"), OutputSpec("others", "openai")), dlq="dlq")
+SETTINGS = PartitionSettings(outputs=(OutputSpec("events"), OutputSpec("others", "openai")), dlq="dlq")
 
 CALL = '<tool_call>\n{"name":"f","arguments":{"a":1}}\n</tool_call>'
 

@@ -15,10 +15,10 @@ from tokenmill.config import Config, Gateway, Kafka, Topics
 from tokenmill.errors import Unavailable
 from tokenmill.events import ToolResult
 from tokenmill.inspector import live_log
-from tokenmill.inspector.lines import Ended, Line, Opened, Piece, Position, Published, Said
+from tokenmill.inspector.lines import AboutCall, Ended, Line, Opened, Piece, Position, Published
 from tokenmill.inspector.live_log import LiveLog
+from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import Partition, SessionSettings
 from tokenmill.tools.control import Approval
 
 pytestmark = pytest.mark.integration
@@ -32,7 +32,7 @@ class Log:
     def __init__(self, config: Config, producer: AIOKafkaProducer) -> None:
         self.config = config
         self._producer = producer
-        settings = SessionSettings.from_config(config)
+        settings = PartitionSettings.from_config(config)
         self._worker = Partition(settings, config.topics.tokens, 0)
 
     async def token(self, age_s: float = 0.0, key: bytes = b"c", **chunk: Any) -> list[Output]:
@@ -139,7 +139,7 @@ async def test_what_is_said_of_calls_is_told(log: Log) -> None:
     async with log.read() as told:
         await log.say(topics.tool_control, Approval(approval="x", granted=True, by="me"))
         await log.say(topics.tool_results, ToolResult("call", "f", result=1, conversation_id="c", message_id="m"))
-        said = await told.until(Said, 2)
+        said = await told.until(AboutCall, 2)
         assert {type(line.record) for line in said} == {Approval, ToolResult}
 
 

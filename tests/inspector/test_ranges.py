@@ -15,7 +15,7 @@ from tokenmill.events import (
 )
 from tokenmill.formats import FORMATS, compile_grammar
 from tokenmill.inspector.ranges import Made, Ranges
-from tokenmill.parser import Format, Grammar, Options, Parser
+from tokenmill.parser import Format, Grammar, MessageParser, Options
 from tokenmill.parser.run.run import Span
 from tokenmill.parser.values.repair import decode_string
 
@@ -31,7 +31,7 @@ CODED = frozenset({"structured_output"})
 
 def made_of(grammar: Grammar, text: str, size: int) -> list[Made]:
     """The events of a text in pieces of this size, with their ranges."""
-    parser, ranges, read = Parser.of(grammar, "identity"), Ranges(), 0
+    parser, ranges, read = MessageParser.of(grammar, "identity"), Ranges(), 0
     found = list[Made]()
     for at in range(0, len(text), size):
         before = read - len(parser.state.held)

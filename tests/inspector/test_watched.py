@@ -2,7 +2,7 @@
 
 from tokenmill.formats import compile_grammar
 from tokenmill.inspector.watched import Step, WatchedParser
-from tokenmill.parser import Parser, read_options
+from tokenmill.parser import MessageParser, read_options
 
 TEXT = 'a <tool_call>\n{"name":"f","arguments":{"a":1}}\n</tool_call>'
 
@@ -12,7 +12,7 @@ def test_its_events_are_those_of_the_parser_beside_the_spans() -> None:
     options = read_options({"format": "hermes"})
     steps = list[Step]()
     watched = WatchedParser.of(compile_grammar(options, traced=True), "x").watch(steps.append)
-    plain = Parser.of(compile_grammar(options), "x")
+    plain = MessageParser.of(compile_grammar(options), "x")
     for parser in (watched, plain):
         parser.reasoning("Hm. ")
         parser.feed(TEXT)
@@ -30,7 +30,7 @@ def test_an_event_of_something_else_stands_where_the_parser_is() -> None:
     """It brings nothing."""
     watched = WatchedParser.of(compile_grammar(read_options({"format": "plain"}), traced=True), "x").watch(print)
     watched.feed("Hi <")
-    step = watched.stand("record", [])
+    step = watched.idle_step("record", [])
     assert (step.kind, step.start, step.end, step.source, step.made) == ("record", 4, 4, "", [])
 
 

@@ -40,8 +40,8 @@ async def test_outputs_are_fitted_at_the_next_start(stage: Stage, delivery: str)
     await stage.send("c", {"message_id": "open", "delta": "on", "end": True})
     await until(stage.caught_up, "everything is committed")
     assert _compared(await stage.found()) == _compared(await stage.expected())
-    [fitted] = [line["message"] for line in stage.logged(worker) if "is lowered from" in line["message"]]
-    assert f"topic {stage.topics.events} takes no more, its max.message.bytes is {LOWERED}; `kafka-configs" in fitted
+    [conformed] = [line["message"] for line in stage.logged(worker) if "is lowered from" in line["message"]]
+    assert f"topic {stage.topics.events} takes no more, its max.message.bytes is {LOWERED}; `kafka-configs" in conformed
     assert worker.alive
 
 

@@ -14,10 +14,10 @@ from tests.support.other_logs import codes_of, committed_as, events_of, spoken
 from tests.support.rig import rigged, said, words
 from tests.support.stage import Chunk, Stage, until
 from tests.support.topics import admin_of, make_anew, write_topic
+from tokenmill.partition import LogId
 from tokenmill.servers import KafkaServer
 from tokenmill.servers.process import free_port
 from tokenmill.servers.worker import WorkerProcess
-from tokenmill.session import LogId
 from tokenmill.store import MemoryStore
 from tokenmill.worker import positions
 from tokenmill.worker.lane import Phase
@@ -131,7 +131,7 @@ async def test_two_clusters_with_the_same_names_share_a_redis(
 
 
 async def test_a_compacted_input_is_refused(single: Stage) -> None:
-    """Exit code 1, with the topic's name, its policy and the command that mends it; `compact,delete` is no better."""
+    """Exit code 1, with the topic's name, its policy and the command that fixes it; `compact,delete` is no better."""
     for policy in ("compact", "compact,delete"):
         async with admin_of(single.bootstrap) as admin:
             setting = {"cleanup.policy": policy}

@@ -16,7 +16,7 @@ from aiokafka.errors import GroupAuthorizationFailedError
 from tests.support.rig import Recorder, configuration, rigged
 from tests.support.stage import Stage, until
 from tokenmill.observe import Numbers
-from tokenmill.session import Partition
+from tokenmill.partition import Partition
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.exactly_once import TransactionalLane
 from tokenmill.worker.lane import Lane

@@ -9,7 +9,7 @@ from aiokafka import TopicPartition
 from tests.support.rig import Rig, read_all, rigged, sent_ago
 from tests.support.stage import Stage, until
 from tokenmill.limits import ENDED_OFFSETS
-from tokenmill.session import Mark
+from tokenmill.partition import Mark
 from tokenmill.worker.age import AgeCloser
 from tokenmill.worker.idle import IdleCloser
 

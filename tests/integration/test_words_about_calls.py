@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
-from tests.support.desks import FUTURE_MS, config_of, desk_of, record, results
+from tests.support.call_queues import FUTURE_MS, config_of, desk_of, record, results
 from tests.support.stage import until
 from tests.support.topics import read_topic
 from tokenmill.config import Config
@@ -75,10 +75,10 @@ async def test_a_question_without_an_answer_ends(config: Config) -> None:
     async def run(call: Call) -> Outcome:
         raise AssertionError(call)
 
-    async with desk_of(config, run) as desk:
-        desk.begin_at(0)
-        desk.give([record(0, "one", "risky")])
-        working = asyncio.create_task(desk.work())
+    async with desk_of(config, run) as queue:
+        queue.begin_at(0)
+        queue.give([record(0, "one", "risky")])
+        working = asyncio.create_task(queue.work())
         await until(lambda: results(config), "an answer")
         working.cancel()
     (result,) = await results(config)
@@ -96,15 +96,15 @@ async def test_cancelled_calls_end_wherever_they_are(config: Config) -> None:
             ended.append(call.id)
         raise AssertionError("nobody sets it")
 
-    async with desk_of(config, run, Places(1, 1), orders) as desk:
-        desk.begin_at(0)
-        desk.give([record(0, "runs"), record(1, "waits"), record(2, "asks", "risky")])
-        working = asyncio.create_task(desk.work())
-        await until(lambda: desk.taken == 3 and desk.asking == 1, "all are taken")
+    async with desk_of(config, run, Places(1, 1), orders) as queue:
+        queue.begin_at(0)
+        queue.give([record(0, "runs"), record(1, "waits"), record(2, "asks", "risky")])
+        working = asyncio.create_task(queue.work())
+        await until(lambda: queue.taken == 3 and queue.asking == 1, "all are taken")
         orders.take(Cancel(conversation_id="c", message_id="m"), 7)
-        desk.hear()
-        desk.give([record(3, "comes")])
-        await until(lambda: desk.taken == 4 and not desk.unfinished and not desk.asking, "all are over")
+        queue.hear()
+        queue.give([record(3, "comes")])
+        await until(lambda: queue.taken == 4 and not queue.unfinished and not queue.asking, "all are over")
         working.cancel()
     assert ended == ["runs"]
     assert {result.id: result.code for result in await results(config)} == dict.fromkeys(
@@ -125,15 +125,15 @@ async def test_a_cancelled_message_takes_its_calls_with_it(config: Config, told:
             ended.append(call.id)
         return Outcome(result=call.id)
 
-    async with desk_of(config, run, Places(1, 1)) as desk:
-        desk.begin_at(0)
-        desk.give([record(0, "runs"), record(1, "waits"), record(2, "asks", "risky")])
-        working = asyncio.create_task(desk.work())
-        await until(lambda: desk.taken == 3 and desk.asking == 1, "all are taken")
-        desk.give([record(3, "comes"), cancelled(4), cancelled(5)])
-        await until(lambda: desk.taken == 6, "the end is taken")
+    async with desk_of(config, run, Places(1, 1)) as queue:
+        queue.begin_at(0)
+        queue.give([record(0, "runs"), record(1, "waits"), record(2, "asks", "risky")])
+        working = asyncio.create_task(queue.work())
+        await until(lambda: queue.taken == 3 and queue.asking == 1, "all are taken")
+        queue.give([record(3, "comes"), cancelled(4), cancelled(5)])
+        await until(lambda: queue.taken == 6, "the end is taken")
         if told:
-            await until(lambda: not desk.unfinished and not desk.asking, "all are over")
+            await until(lambda: not queue.unfinished and not queue.asking, "all are over")
         working.cancel()
     assert ended == ["runs"]
     found = {result.id: result.code for result in await results(config)}
@@ -160,12 +160,12 @@ async def test_a_word_that_was_there_before_the_question_counts(config: Config) 
     said = read_calls(record(0, "one", "risky"))
     assert isinstance(said, Call)
     orders.take(Approval(approval=approval_of(said, f"as it is: {said.name}"), granted=True), FUTURE_MS)
-    async with desk_of(config, run, orders=orders) as desk:
-        desk.begin_at(0)
-        working = asyncio.create_task(desk.work())
-        desk.give([record(0, "before")])
+    async with desk_of(config, run, orders=orders) as queue:
+        queue.begin_at(0)
+        working = asyncio.create_task(queue.work())
+        queue.give([record(0, "before")])
         await until(lambda: made == ["before"], "orders were looked at")
-        desk.give([record(1, "one", "risky")])
+        queue.give([record(1, "one", "risky")])
         await until(lambda: made == ["before", "one"], "it was made")
         working.cancel()
 
@@ -200,9 +200,9 @@ async def test_marks_of_transactions_hold_nothing_up_for_long(config: Config) ->
     async def run(call: Call) -> Outcome:
         return Outcome(result=call.id)
 
-    async with desk_of(config, run) as desk:
-        desk.begin_at(0, 2)
-        desk.give([record(0, "one")])
-        working = asyncio.create_task(desk.work())
+    async with desk_of(config, run) as queue:
+        queue.begin_at(0, 2)
+        queue.give([record(0, "one")])
+        working = asyncio.create_task(queue.work())
         await until(lambda: results(config), "it is made")
         working.cancel()

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from tests.session.test_cloud_events import MODES, read
-from tests.session.test_outputs import CALL, OPEN, output
+from tests.partition.test_cloud_events import MODES, read
+from tests.partition.test_outputs import CALL, OPEN, output
 from tests.support.judging import run_node
+from tokenmill.partition import OutputSpec
+from tokenmill.partition.cloud_events import Mode
 from tokenmill.records import Output
-from tokenmill.session import OutputSpec
-from tokenmill.session.cloud_events import Mode
 
 
 def line(record: Output) -> str:

@@ -4,7 +4,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tokenmill.observe import METRICS, Histogram, Numbers, exposition
-from tokenmill.session import Tally
+from tokenmill.partition import Tally
 
 
 def _samples(numbers: Numbers) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:

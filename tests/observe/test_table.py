@@ -6,7 +6,7 @@ import pytest
 
 from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, GATEWAY_METRICS, METRICS, TOOLS_METRICS, Metric
 from tokenmill.observe.table import BY_NAME
-from tokenmill.session import Tally
+from tokenmill.partition import Tally
 
 FIXED = {
     "tokenmill_chunks_consumed_total": ("codec",),
@@ -53,7 +53,7 @@ def test_every_row_keeps_the_naming_rules(metric: Metric) -> None:
 
 
 def test_every_count_of_a_session_has_a_row() -> None:
-    """And every row's field is one that a session counts; times, traces, ends and rejections are lists."""
+    """And every row's field is one that a partition counts; times, traces, ends and rejections are lists."""
     counted = set(Tally().__slots__) - {"ended", "opened", "rejected", "traces"}
     assert {metric.tally for metric in METRICS if metric.tally} == counted
 

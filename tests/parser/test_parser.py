@@ -8,7 +8,7 @@ from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, pa
 from tokenmill.errors import SnapshotError
 from tokenmill.events import Error, Finish, MessageStart, Part, ReasoningDelta, TextDelta, ToolCall
 from tokenmill.limits import RAW_CHARS, Limits
-from tokenmill.parser import Call, Format, Grammar, Options, Parser, Section
+from tokenmill.parser import Call, Format, Grammar, MessageParser, Options, Section
 from tokenmill.parser.bodies import JsonCall
 from tokenmill.parser.markers import SPACE_CHARS, marker
 from tokenmill.parser.modes.text import TextMode
@@ -40,7 +40,7 @@ def test_a_message_begins_and_ends() -> None:
 
 def test_start_is_sent_once() -> None:
     """Asked for or not, it comes once."""
-    parser = Parser.of(grammar(), "identity")
+    parser = MessageParser.of(grammar(), "identity")
     assert types(parser.start() + parser.start() + parser.feed("a")) == ["message-start", "text-start", "text-delta"]
 
 
@@ -51,7 +51,7 @@ def test_an_empty_message() -> None:
 
 def test_nothing_comes_after_the_end() -> None:
     """Whatever follows the end is silent."""
-    parser = Parser.of(grammar("hermes"), "identity")
+    parser = MessageParser.of(grammar("hermes"), "identity")
     parser.feed("a")
     parser.finish()
     assert [parser.finish(), parser.feed("b"), parser.reasoning("c"), parser.part("k", 1), parser.fail("x")] == [[]] * 5
@@ -59,7 +59,7 @@ def test_nothing_comes_after_the_end() -> None:
 
 def test_nothing_is_held_that_need_not_be() -> None:
     """A character goes out with its chunk unless it can begin a marker; then as soon as it can't."""
-    parser = Parser.of(grammar("hermes"), "identity")
+    parser = MessageParser.of(grammar("hermes"), "identity")
     assert [text_of(parser.feed(chunk)) for chunk in ("a", "<", "b", "<tool", "_", "x", "<think")] == [
         *("a", "", "<b", "", "", "<tool_x", "")
     ]
@@ -85,16 +85,16 @@ def test_white_space_before_a_call_is_sure_has_a_cap(
     text = before + " " * most + behind
     whole = merged(parse(compiled := grammar(format_), [text]))
     assert len(named(whole, ToolCall)) == (most <= SPACE_CHARS)
-    parser, events = Parser.of(compiled, "identity"), []
+    parser, events = MessageParser.of(compiled, "identity"), []
     for at in range(0, len(text), size):
         events += parser.feed(text[at : at + size])
-        parser = Parser.of_state(compiled, parser.encode_state())
+        parser = MessageParser.of_state(compiled, parser.encode_state())
     assert merged(events + parser.finish()) == whole
 
 
 def test_white_space_that_changes_nothing_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where an opening may have any between its tokens, no pattern sees it again for each chunk."""
-    parser = Parser.of(grammar("pythonic"), "identity")
+    parser = MessageParser.of(grammar("pythonic"), "identity")
     parser.feed("so [ ")
     monkeypatch.setattr(TextMode, "quick", None)
     assert [parser.feed("  ") for _ in range(100)] == [[]] * 100
@@ -104,7 +104,7 @@ def test_white_space_that_changes_nothing_is_not_looked_at(monkeypatch: pytest.M
 
 def test_a_call_is_complete_with_its_last_character() -> None:
     """The call does not wait for its closing tag."""
-    parser = Parser.of(grammar("hermes"), "identity")
+    parser = MessageParser.of(grammar("hermes"), "identity")
     body, closing = CALL[: -len("</tool_call>")], "</tool_call>"
     assert "tool-call" not in types(parser.feed(body[:-1]))
     assert "tool-call" in types(parser.feed(body[-1]))
@@ -117,13 +117,13 @@ def test_ids_of_calls_are_derived() -> None:
     again = [call.id for call in parse(grammar("hermes"), list(CALL + CALL)) if call.type == "tool-call"]
     assert ids == again
     assert len(set(ids)) == 2
-    other = Parser.of(grammar("hermes"), "other").feed(CALL)
+    other = MessageParser.of(grammar("hermes"), "other").feed(CALL)
     assert ids[0] not in [call.id for call in named(other, ToolCall)]
 
 
 def test_content_beside_the_text_comes_in_its_place() -> None:
     """Reasoning and parts of the provider close what waits: text in front of them stays in front."""
-    parser = Parser.of(grammar("hermes"), "identity")
+    parser = MessageParser.of(grammar("hermes"), "identity")
     events = (
         parser.feed("a<tool")
         + parser.reasoning("why")
@@ -143,10 +143,10 @@ def test_content_beside_the_text_comes_in_its_place() -> None:
 
 def test_a_failure_keeps_what_the_server_said_of_it() -> None:
     """Its status and its body, up to a bound; without them the event has neither."""
-    (error,) = named(Parser.of(grammar("hermes"), "m").fail("slow down", 429, "x" * 99_999), Error)
+    (error,) = named(MessageParser.of(grammar("hermes"), "m").fail("slow down", 429, "x" * 99_999), Error)
     assert (error.code, error.message, error.status) == ("upstream", "slow down", 429)
     assert error.raw == "x" * RAW_CHARS
-    (bare,) = named(Parser.of(grammar("hermes"), "m").fail("slow down"), Error)
+    (bare,) = named(MessageParser.of(grammar("hermes"), "m").fail("slow down"), Error)
     assert bare == Error("upstream", "slow down")
 
 
@@ -160,7 +160,7 @@ def test_reason_and_usage() -> None:
     """The raw reason is kept where it differs; usage is passed on."""
     assert parse(grammar(), [], "end_turn")[-1] == Finish("stop", "end_turn")
     assert parse(grammar("hermes"), [CALL])[-1] == Finish("tool-calls", "stop")
-    parser = Parser.of(grammar(), "identity")
+    parser = MessageParser.of(grammar(), "identity")
     assert parser.finish("length", {"total_tokens": 3})[-1] == Finish("length", usage={"total_tokens": 3})
 
 
@@ -196,7 +196,7 @@ def test_long_deltas_are_split() -> None:
 
 def test_memory_follows_what_is_held() -> None:
     """What a message holds grows with an open call and falls with its end."""
-    parser = Parser.of(grammar("hermes"), "identity")
+    parser = MessageParser.of(grammar("hermes"), "identity")
     parser.feed("text")
     assert parser.memory == 0
     parser.feed(CALL[:40])
@@ -210,7 +210,7 @@ def test_memory_follows_what_is_held() -> None:
 def test_a_state_that_is_none() -> None:
     """Bytes that hold no state are refused."""
     with pytest.raises(SnapshotError):
-        Parser.of_state(grammar(), b"\xc1")
+        MessageParser.of_state(grammar(), b"\xc1")
 
 
 def test_several_formats_live_at_once() -> None:

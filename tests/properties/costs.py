@@ -24,7 +24,7 @@ from tests.properties.soup import TOOLS
 from tokenmill.dialects import DIALECTS
 from tokenmill.formats import FORMATS
 from tokenmill.limits import KIB, Limits
-from tokenmill.parser import Format, Grammar, Parser, read_options
+from tokenmill.parser import Format, Grammar, MessageParser, read_options
 from tokenmill.parser.values.coerce import coerce
 from tokenmill.parser.values.markup import read_markup, unescaped_markup
 from tokenmill.parser.values.python import decode_certain, decode_python, read_value
@@ -120,7 +120,7 @@ def growth_problem(work: Work, text: Text, shortest: int = SHORT) -> str | None:
 
 def parsed(grammar: Grammar, text: str, size: int) -> list[Any]:
     """The events of a message in chunks of this size."""
-    parser, events = Parser.of(grammar, "identity"), []
+    parser, events = MessageParser.of(grammar, "identity"), []
     for at in range(0, len(text), size):
         events += parser.feed(text[at : at + size])
     return events + parser.finish("stop")

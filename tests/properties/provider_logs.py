@@ -6,8 +6,8 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from tokenmill.codecs.sse_stream import PREFIX
+from tokenmill.partition.idle import LAST_OFFSET, OPENED_BEFORE
 from tokenmill.records import InputRecord
-from tokenmill.session.idle import LAST_OFFSET, OPENED_BEFORE
 
 CAPTURED = Path(__file__).parents[1] / "cases" / "captured"
 

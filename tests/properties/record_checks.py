@@ -13,8 +13,8 @@ from tests.support.promises import Answer, require
 from tests.support.restoring import restore
 from tokenmill.events import decode_event
 from tokenmill.parser import Options
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output, header
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 TIMEOUT_MS = 1_000
 
@@ -28,15 +28,15 @@ KEPT_SHARE = 16
 """... so much for each byte that came: positions and flags beside text."""
 
 DEFAULTS = (Options(), Options(format="hermes"), Options(format=["hermes", "qwen3_xml"], content_arguments=["*"]))
-SETTINGS = [SessionSettings(defaults=options, outputs=(OutputSpec("events"),)) for options in DEFAULTS]
+SETTINGS = [PartitionSettings(defaults=options, outputs=(OutputSpec("events"),)) for options in DEFAULTS]
 
 
-def settings_of(seed: int) -> SessionSettings:
+def settings_of(seed: int) -> PartitionSettings:
     """Under which the log of this seed is read."""
     return SETTINGS[random.Random(f"settings {seed}").randrange(len(SETTINGS))]
 
 
-def check_log(settings: SessionSettings, log: Sequence[InputRecord], dice: random.Random) -> None:
+def check_log(settings: PartitionSettings, log: Sequence[InputRecord], dice: random.Random) -> None:
     """Read a log twice. Raises `promises.Broken` or whatever the partition raises."""
     partition = Partition(settings, "tokens", 0)
     answers = _Answers(settings)
@@ -71,7 +71,7 @@ def check_kept(partition: Partition, came: int) -> None:
 
 
 def check_same(
-    settings: SessionSettings, log: Sequence[InputRecord], outputs: Sequence[Sequence[Output]], dice: random.Random
+    settings: PartitionSettings, log: Sequence[InputRecord], outputs: Sequence[Sequence[Output]], dice: random.Random
 ) -> None:
     """P3: the state goes through bytes between some records, and everything is as if it had not."""
     partition = Partition(settings, "tokens", 0)
@@ -105,7 +105,7 @@ Who: TypeAlias = tuple[bytes | None, str, int]
 class _Answers:
     """The events of all messages, checked in their order."""
 
-    def __init__(self, settings: SessionSettings) -> None:
+    def __init__(self, settings: PartitionSettings) -> None:
         self._delta_chars = settings.limits.delta_chars
         self._open: dict[Who, Answer] = {}
         self._seqs: dict[Who, int] = {}

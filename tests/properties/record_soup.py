@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from tests.properties.provider_logs import CAPTURED, JUNK, NATIVE_CHUNKS
 from tokenmill.codecs import CODECS
 from tokenmill.codecs.sse_stream import PREFIX
+from tokenmill.partition.idle import LAST_OFFSET
 from tokenmill.records import InputRecord
-from tokenmill.session.idle import LAST_OFFSET
 
 BLOCK = 2 * len(CODECS)
 """Seeds in which each codec has had its turn, bare and inside of SSE."""

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
-SETTINGS = SessionSettings(
+SETTINGS = PartitionSettings(
     outputs=(
         OutputSpec("events"),
         OutputSpec("tool-calls", events=frozenset({"tool-call", "finish"}), for_runners=True),

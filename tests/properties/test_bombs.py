@@ -16,10 +16,10 @@ import pytest
 from tokenmill.formats import FORMATS
 from tokenmill.limits import KIB, MIB
 from tokenmill.parser import Format
+from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import Partition, SessionSettings
 
-SETTINGS = SessionSettings()
+SETTINGS = PartitionSettings()
 
 SMALL, LARGE = 32 * KIB, 128 * KIB
 """Two sizes of a bomb, to see how the cost grows."""

@@ -22,9 +22,9 @@ from tokenmill.codecs import CODECS
 from tokenmill.codecs.sse_stream import PREFIX
 from tokenmill.config.read import _Reader
 from tokenmill.formats import FORMATS
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 from tokenmill.parser.values.repair import single_halves
-from tokenmill.session.intake import Intake
+from tokenmill.partition.intake import Intake
 
 
 @pytest.mark.slow
@@ -92,7 +92,7 @@ def test_streams_are_of_every_kind() -> None:
     """Calls are completed, broken and cut off, limits are hit, reasoning and native calls come between."""
     seen: set[str] = set()
     for seed in range(0, 200 * BLOCK, BLOCK // 2):
-        stream, parser = stream_of(seed), Parser.of(setting_of(seed).grammar, "identity")
+        stream, parser = stream_of(seed), MessageParser.of(setting_of(seed).grammar, "identity")
         seen.update(step.kind for step in stream.steps)
         for event in [*parser.feed(stream.text), *parser.finish(stream.reason)]:
             seen.add(str(getattr(event, "code", getattr(event, "type", "span"))))
@@ -102,7 +102,7 @@ def test_streams_are_of_every_kind() -> None:
 
 def test_a_failure_is_told_with_a_small_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     """The report names the seed, how to run it again, and the smallest stream that fails."""
-    monkeypatch.setattr(Parser, "encode_state", lambda _parser: b"\x90")
+    monkeypatch.setattr(MessageParser, "encode_state", lambda _parser: b"\x90")
     setting, stream = setting_of(0), Stream((Step("feed", "some text"), Step("reasoning", BESIDE)), "stop")
     told = stream_report("formats", 0, setting, stream, Broken("P3"))
     again = "again: python -m tests.properties.fuzz --kind formats --first 0 --count 1"

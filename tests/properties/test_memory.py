@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 MESSAGES = 60
 
@@ -17,8 +17,8 @@ LEAST, MOST = 0.75, 2.2
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": "'
 
-NATIVE = SessionSettings()
-WHOLE = SessionSettings(outputs=(OutputSpec("events"), OutputSpec("completions", "openai_completion", key="choice")))
+NATIVE = PartitionSettings()
+WHOLE = PartitionSettings(outputs=(OutputSpec("events"), OutputSpec("completions", "openai_completion", key="choice")))
 
 MADE_OF = {
     "idle messages": (NATIVE, ["hello world"]),
@@ -29,7 +29,7 @@ MADE_OF = {
 }
 
 
-def _taken(settings: SessionSettings, deltas: Sequence[str]) -> tuple[Partition, int]:
+def _taken(settings: PartitionSettings, deltas: Sequence[str]) -> tuple[Partition, int]:
     """A partition with so many messages of these deltas, and the bytes that it takes."""
     gc.collect()
     tracemalloc.start()

@@ -13,7 +13,7 @@ from tests.properties.toy import OVERLAPPING
 from tests.support.parsing import merged, parse, source_of
 from tokenmill.formats import FORMATS, find_format
 from tokenmill.limits import Limits
-from tokenmill.parser import Format, Grammar, Options, Parser
+from tokenmill.parser import Format, Grammar, MessageParser, Options
 
 GRAMMARS = [*FORMATS, OVERLAPPING]
 
@@ -224,10 +224,10 @@ def test_no_character_is_lost(grammar: Grammar, stream: tuple[str, list[str]]) -
 def test_a_snapshot_at_any_boundary_changes_nothing(grammar: Grammar, stream: tuple[str, list[str]]) -> None:
     """P3: the state as bytes is all that the parser knows."""
     _, chunks = stream
-    parser, events = Parser.of(grammar, "identity"), []
+    parser, events = MessageParser.of(grammar, "identity"), []
     for chunk in chunks:
         events += parser.feed(chunk)
-        parser = Parser.of_state(grammar, parser.encode_state())
+        parser = MessageParser.of_state(grammar, parser.encode_state())
     assert events + parser.finish() == parse(grammar, chunks)
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.properties.streams import SETTINGS, logs
 from tests.support.restoring import restore
 from tokenmill.parser import Options
+from tokenmill.partition import Mark, Partition
 from tokenmill.records import InputRecord, Output, Record
-from tokenmill.session import Mark, Partition
 
 Outputs = list[list[Output]]
 

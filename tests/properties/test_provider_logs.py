@@ -7,8 +7,8 @@ from tests.properties.provider_logs import provider_logs
 from tests.properties.streams import SETTINGS
 from tests.properties.test_partition import live, process
 from tests.support.restoring import restore
+from tokenmill.partition import Partition
 from tokenmill.records import InputRecord
-from tokenmill.session import Partition
 
 TIMEOUT_MS = 1_000
 

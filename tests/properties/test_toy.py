@@ -14,7 +14,7 @@ from tests.properties.toy import OVERLAPPING
 from tests.support.parsing import codes_of, merged, named, parse, reasoning_of, text_of
 from tokenmill.events import ArgumentDelta, ToolCall
 from tokenmill.limits import Limits
-from tokenmill.parser import Grammar, Options, Parser
+from tokenmill.parser import Grammar, MessageParser, Options
 
 PIECES = (
     *("<a>", "<a>b", "</a>", "</a>>", "[[", "[", "[CALLS]", "]", "]]", "[J]", "[X]", "[P ", "[/P]", "[ /P ]", "[/X]"),
@@ -139,7 +139,7 @@ def test_caps_at_every_size() -> None:
 )
 def test_nothing_is_held_that_can_not_become_a_marker(text: str, sent: str, held: str) -> None:
     """Hold-back is exact: held is the longest end of the text that is a proper beginning of a live marker."""
-    parser = Parser.of(compiled({}, Limits()), "identity")
+    parser = MessageParser.of(compiled({}, Limits()), "identity")
     assert text_of([event for character in text for event in parser.feed(character)]) == sent
     assert parser.state.held == held
 
@@ -165,8 +165,8 @@ def test_a_saved_parser_goes_on() -> None:
     text = 'so<a>why</a>[CALLS] [J]f:{"k": "v\\n"} [X]g [P k>v[/P][/X] ]x<a>b</a'
     for options, limits in SETTINGS:
         grammar = compiled(options, limits)
-        parser, events = Parser.of(grammar, "identity"), []
+        parser, events = MessageParser.of(grammar, "identity"), []
         for character in text:
             events += parser.feed(character)
-            parser = Parser.of_state(grammar, parser.encode_state())
+            parser = MessageParser.of_state(grammar, parser.encode_state())
         assert merged(events + parser.finish()) == merged(parse(grammar, [text]))

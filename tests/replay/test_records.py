@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.partition.logs import log, run
 from tests.properties.streams import SETTINGS, logs
-from tests.session.logs import log, run
+from tokenmill.partition import Partition
 from tokenmill.records import InputRecord
 from tokenmill.replay import record_from_json, record_to_json, replay_records
 from tokenmill.replay.records import output_to_json
-from tokenmill.session import Partition
 
 datas = st.none() | st.binary() | st.text().map(lambda text: text.encode(errors="replace"))
 headers = st.lists(st.tuples(st.sampled_from(["a", "tm-codec"]), st.binary()))

@@ -51,7 +51,7 @@ UNEXPLAINED = re.compile(
 
 
 def test_every_module_has_its_test_file() -> None:
-    """`session/partition.py` is tested by `tests/session/test_partition.py`; a format's cases are enough."""
+    """`partition/partition.py` is tested by `tests/partition/test_partition.py`; a format's cases are enough."""
     cases = {path.stem for path in (TESTS / "cases" / "formats").iterdir()}
     tested = {path for path in modules() if path.parent.name == "formats" and path.stem in cases}
     tested |= {path for path in modules() if (TESTS / path.with_name(f"test_{path.name}")).exists()}

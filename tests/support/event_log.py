@@ -12,8 +12,8 @@ from tokenmill.gateway.entry import Entry, entries
 from tokenmill.gateway.position import Position
 from tokenmill.gateway.view import Frame, View
 from tokenmill.gateway.window import Window, Windows
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 START_MS = 1_760_000_000_000
 
@@ -40,7 +40,7 @@ class EventLog:
         self._step = step
         self.first = 0
         self.records: list[Logged] = []
-        self._partition = Partition(SessionSettings(outputs=(OutputSpec("events"),), dlq="dlq"), "tokens", 0)
+        self._partition = Partition(PartitionSettings(outputs=(OutputSpec("events"),), dlq="dlq"), "tokens", 0)
         self._said = 0
         self.say(said)
 

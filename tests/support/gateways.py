@@ -34,8 +34,8 @@ from tokenmill.gateway.serving import Serving
 from tokenmill.gateway.strays import server_log
 from tokenmill.gateway.tail import Tail
 from tokenmill.gateway.window import Window, Windows
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 Routes = Callable[[Serving], Iterable[web.RouteDef]]
 
@@ -46,7 +46,7 @@ class Speaker:
     """What a worker makes of the chunks of one message: native records."""
 
     def __init__(self, conversation: str, message: str) -> None:
-        self._partition = Partition(SessionSettings(outputs=(OutputSpec("events"),), dlq="dlq"), "tokens", 0)
+        self._partition = Partition(PartitionSettings(outputs=(OutputSpec("events"),), dlq="dlq"), "tokens", 0)
         self._key = conversation.encode()
         self._message = message
         self._began = int(time.time() * 1000)

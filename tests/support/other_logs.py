@@ -9,7 +9,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 from tests.support.rig import Rig, rigged, said, words
 from tests.support.stage import Content, Stage
-from tokenmill.session import Mark
+from tokenmill.partition import Mark
 from tokenmill.store import MemoryStore
 
 

@@ -17,7 +17,7 @@ from tokenmill.events import (
 )
 from tokenmill.formats import compile_grammar, find_format
 from tokenmill.limits import Limits
-from tokenmill.parser import Format, Grammar, Options, Parser
+from tokenmill.parser import Format, Grammar, MessageParser, Options
 from tokenmill.parser.run.run import Span
 from tokenmill.parser.values.repair import decode_string
 
@@ -37,7 +37,7 @@ def traced(name: str, **options: Any) -> Grammar:
 
 def parse(compiled: Grammar, chunks: Iterable[str], reason: str = "stop") -> list[Any]:
     """Every event of a message that arrives in these chunks; tests know which types they expect."""
-    parser = Parser.of(compiled, "identity")
+    parser = MessageParser.of(compiled, "identity")
     events = [event for chunk in chunks for event in parser.feed(chunk)]
     return events + parser.finish(reason)
 

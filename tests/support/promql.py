@@ -11,7 +11,7 @@ from typing import NamedTuple
 import yaml
 
 from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, GATEWAY_METRICS, METRICS, TOOLS_METRICS, Metric
-from tokenmill.session.outputs import ERROR_STAGES, FAILED_CALLS
+from tokenmill.partition.outputs import ERROR_STAGES, FAILED_CALLS
 
 BY_NAME = {
     metric.name: metric for metric in (*METRICS, *GATEWAY_METRICS, *TOOLS_METRICS, *FRONT_METRICS, *CALLER_METRICS)

@@ -16,8 +16,8 @@ from tokenmill.events import (
     decode_event,
 )
 from tokenmill.parser import Options
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 
 class Provided(NamedTuple):
@@ -74,7 +74,7 @@ class Provided(NamedTuple):
 
 def provided(codec: str, *values: Any, headers: Sequence[tuple[str, bytes]] = (), **options: Any) -> Provided:
     """What comes of records: bytes and null as they are, other values as JSON."""
-    settings = SessionSettings(
+    settings = PartitionSettings(
         defaults=Options(**options), codec=codec, outputs=(OutputSpec("events"),), dlq="dlq", ended_offsets=100
     )
     partition, out = Partition(settings, "tokens", 0), list[Output]()

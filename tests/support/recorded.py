@@ -6,10 +6,10 @@ import msgspec
 
 from tokenmill.inspector.lines import Line
 from tokenmill.inspector.live import Watch
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
-SETTINGS = SessionSettings(outputs=(OutputSpec("events"),))
+SETTINGS = PartitionSettings(outputs=(OutputSpec("events"),))
 
 EPOCH_MS = 1_800_000_000_000
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from tokenmill.session import Mark, Partition, SessionSettings, at_once
+from tokenmill.partition import Mark, Partition, PartitionSettings, at_once
 
 
 def restore(
-    settings: SessionSettings, topic: str, number: int, mark: Mark, snapshot: tuple[bytes, Mapping[bytes, bytes]]
+    settings: PartitionSettings, topic: str, number: int, mark: Mark, snapshot: tuple[bytes, Mapping[bytes, bytes]]
 ) -> Partition:
     """All steps of `Partition.restoring`, and what they come to."""
     return at_once(Partition.restoring(settings, topic, number, mark, snapshot))

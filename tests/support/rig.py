@@ -13,7 +13,7 @@ from tests.support.stage import Chunk, Stage, until
 from tokenmill.config import Config, Kafka, Redis, Worker
 from tokenmill.kafka import started, stopped
 from tokenmill.observe import Hooks, Numbers
-from tokenmill.session import SessionSettings
+from tokenmill.partition import PartitionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
 from tokenmill.worker.connect import make_consumer, make_producer
 from tokenmill.worker.delivery import Parts
@@ -156,7 +156,7 @@ async def rigged(
     engine = Engine(
         Parts(
             config=config,
-            settings=SessionSettings.from_config(config),
+            settings=PartitionSettings.from_config(config),
             consumer=make_consumer(config.kafka),
             producer=producer,
             store=GuardedStore(store or MemoryStore(), deadline=5, failed=lambda _op, _: None),

@@ -11,8 +11,8 @@ from tokenmill.events import AnyEvent, Error, Finish, Part, TextDelta, TextStart
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import Limits
 from tokenmill.parser import Options
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 KEY = "conversation"
 MESSAGE = "message"
@@ -153,7 +153,7 @@ class Rendered(NamedTuple):
 
 def rendered(scenario: Scenario, dialect: str, **options: Any) -> Rendered:
     """The native events of a scenario, and its payloads in a dialect; further options go over its own."""
-    settings = SessionSettings(
+    settings = PartitionSettings(
         outputs=(OutputSpec("events"), OutputSpec("wire", dialect)), dlq="dlq", limits=scenario.limits
     )
     partition, out = Partition(settings, "tokens", 0), list[Output]()

@@ -19,11 +19,11 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from tests.support.topics import admin_of, grow_topics, make_topics, read_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.kafka import NO_COORDINATOR
+from tokenmill.partition import Mark, PartitionSettings
 from tokenmill.records import InputRecord
 from tokenmill.replay import replay_records
 from tokenmill.replay.records import to_bytes
 from tokenmill.servers.worker import WorkerProcess
-from tokenmill.session import Mark, SessionSettings
 
 Chunk = dict[str, Any]
 Content = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes], ...]]
@@ -249,7 +249,7 @@ class Stage:
             for r in await self.read(self.topics.tokens)
         ]
         result: dict[tuple[str, int], list[Content]] = {}
-        for output in replay_records(records, SessionSettings.from_config(config)):
+        for output in replay_records(records, PartitionSettings.from_config(config)):
             headers = tuple((name, to_bytes(value) or b"") for name, value in output["headers"])
             content = output["timestamp"], to_bytes(output["key"]), to_bytes(output["value"]), headers
             result.setdefault((output["topic"], output["partition"]), []).append(content)

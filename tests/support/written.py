@@ -10,8 +10,8 @@ from tokenmill.events import AnyEvent, Error, Finish, MessageStart, TextDelta, d
 from tokenmill.gateway.problems import Refused
 from tokenmill.gateway.room import Room
 from tokenmill.gateway.sent import Placed, Sent
+from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import Headers, InputRecord, Output, header
-from tokenmill.session import Partition, SessionSettings
 
 PARTITION = 3
 
@@ -71,10 +71,12 @@ class Written:
         return [record.chunk for record in self.records if record.header("tm-codec") == "native"]
 
 
-SETTINGS = SessionSettings()
+SETTINGS = PartitionSettings()
 
 
-def told(records: Iterable[tuple[bytes | None, Headers]], settings: SessionSettings = SETTINGS) -> dict[str, list[str]]:
+def told(
+    records: Iterable[tuple[bytes | None, Headers]], settings: PartitionSettings = SETTINGS
+) -> dict[str, list[str]]:
     """What a worker makes of records of one conversation: by message its text, its errors and how it ended."""
     partition, out = Partition(settings, "tokens", 0), list[Output]()
     for offset, (value, headers) in enumerate(records):

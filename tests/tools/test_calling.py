@@ -10,7 +10,7 @@ from mcp import Client
 from msgspec import UNSET
 
 from tests.support.stage import until
-from tokenmill.tools.calling import Way, called
+from tokenmill.tools.calling import CallOptions, called
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.connection import connected
 from tokenmill.tools.content import RESULT_BYTES
@@ -29,7 +29,7 @@ async def weather() -> AsyncIterator[Client]:
 
 
 async def outcome(client: Client, name: str, patience: float = PATIENCE_S, **arguments: Any) -> Outcome:
-    return await called(client, Tool(server="weather", name=name), arguments, Way(patience))
+    return await called(client, Tool(server="weather", name=name), arguments, CallOptions(patience))
 
 
 async def test_a_call_has_a_result() -> None:

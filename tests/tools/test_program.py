@@ -15,7 +15,7 @@ from tests.support.processes import there
 from tests.support.stage import until
 from tokenmill.limits import KIB
 from tokenmill.tools import program
-from tokenmill.tools.calling import Way, called
+from tokenmill.tools.calling import CallOptions, called
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.connection import ServerFailed, connected
 from tokenmill.tools.outcome import Outcome
@@ -35,7 +35,7 @@ async def odd(**fields: Any) -> AsyncIterator[Client]:
 
 
 async def call(client: Client, name: str, seconds: float = CALL_S, **arguments: Any) -> Outcome:
-    return await called(client, Tool(server="odd", name=name), arguments, Way(seconds))
+    return await called(client, Tool(server="odd", name=name), arguments, CallOptions(seconds))
 
 
 def text(outcome: Outcome) -> str:
@@ -135,7 +135,7 @@ async def test_secrets_of_ours_stay_with_us(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("TOKENMILL_SECRET", "hidden")
     weather = Program("weather", sys.executable, ("-m", "tests.support.mcp_server"), {"OWN": "1"})
     async with connected(weather, CALL_S) as client:
-        outcome = await called(client, Tool(server="weather", name="environment"), {}, Way(CALL_S))
+        outcome = await called(client, Tool(server="weather", name="environment"), {}, CallOptions(CALL_S))
     names = set(outcome.result["structuredContent"]["result"])
     assert {"OWN", "PATH"} <= names
     assert not names & {name for name in os.environ if name.startswith("TOKENMILL")}

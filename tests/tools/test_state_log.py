@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from aiokafka import TopicPartition
 
-from tests.support.desks import config_of, progress, results, states
+from tests.support.call_queues import config_of, progress, results, states
 from tests.support.topics import read_topic
 from tokenmill.tools.asking import Asked
 from tokenmill.tools.book import Book

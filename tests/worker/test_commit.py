@@ -9,7 +9,7 @@ from aiokafka.errors import CommitFailedError
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
-from tokenmill.session import Mark
+from tokenmill.partition import Mark
 from tokenmill.worker import commit as commit_module
 from tokenmill.worker.commit import OffsetCommitter
 

@@ -6,7 +6,7 @@ from aiokafka import TopicPartition
 from tests.support.rig import rigged, said, words
 from tests.support.stage import Stage
 from tests.worker.test_log_protocol import _batch
-from tokenmill.session import Mark
+from tokenmill.partition import Mark
 from tokenmill.worker.epochs import Epochs
 
 PLACE = TopicPartition("tokens", 0)

@@ -12,7 +12,7 @@ from aiokafka import TopicPartition
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
-from tokenmill.session import Mark
+from tokenmill.partition import Mark
 from tokenmill.worker import exactly_once
 from tokenmill.worker.exactly_once import CATCHING_UP, TransactionalLane, TransactionCommitter
 

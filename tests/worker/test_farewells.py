@@ -3,15 +3,15 @@
 from aiokafka import TopicPartition
 
 from tokenmill.observe import Numbers
+from tokenmill.partition import LogId, Mark, Partition, PartitionSettings
 from tokenmill.records import InputRecord
-from tokenmill.session import LogId, Mark, Partition, SessionSettings
 from tokenmill.store import Head, Snapshot
 from tokenmill.worker.farewells import Farewells
 from tokenmill.worker.restore import Committed, Extent, plan
 
 PLACE = TopicPartition("tokens", 0)
 OLD, NEW = LogId("cluster", "old"), LogId("cluster", "new")
-SETTINGS = SessionSettings()
+SETTINGS = PartitionSettings()
 
 
 def _partition() -> Partition:

@@ -6,13 +6,13 @@ import json
 import pytest
 
 from tokenmill.observe import Numbers
+from tokenmill.partition import Partition, PartitionSettings
+from tokenmill.partition.tally import REJECTED_KEPT
 from tokenmill.records import Headers, InputRecord
-from tokenmill.session import Partition, SessionSettings
-from tokenmill.session.tally import REJECTED_KEPT
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.snapshots import SnapshotLine
 
-SETTINGS = SessionSettings()
+SETTINGS = PartitionSettings()
 NOW_S = 1_000.0
 
 
@@ -40,7 +40,7 @@ class Box:
         self.closed = True
 
 
-def _lane(settings: SessionSettings = SETTINGS) -> Lane:
+def _lane(settings: PartitionSettings = SETTINGS) -> Lane:
     partition = Partition(settings, "tokens", 0)
     lane = Lane(
         partition,
@@ -215,6 +215,6 @@ def test_the_debug_log_shows_calls_beside_their_source(caplog: pytest.LogCapture
     for traced in (True, False):
         caplog.clear()
         with caplog.at_level("DEBUG"):
-            _lane(SessionSettings(traced=traced)).process([_record(0, open={"format": "json_mix"}, delta=call)])
+            _lane(PartitionSettings(traced=traced)).process([_record(0, open={"format": "json_mix"}, delta=call)])
         told.append(caplog.messages)
     assert told == [[f"c, message m: {call}\nbecame call f {{}}"], []]

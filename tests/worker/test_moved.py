@@ -12,7 +12,7 @@ from tests.support.rig import Rig, configuration, rigged, said, sent_ago, words
 from tests.support.stage import Stage, without_repeats
 from tokenmill.config import Config
 from tokenmill.observe import Numbers
-from tokenmill.session import Mark, Move, Moved, Published, SessionSettings
+from tokenmill.partition import Mark, Move, Moved, PartitionSettings, Published
 from tokenmill.worker import moved
 from tokenmill.worker.moved import sentence, tell, understand
 from tokenmill.worker.restore import Committed, Extent
@@ -31,7 +31,7 @@ async def _understood(stage: Stage, config: Config, offset: int, first: int = 0,
     """A commit on partition 0 without a mark."""
     place = TopicPartition(stage.topics.tokens, 0)
     extents = {place: EVERYTHING._replace(first=first)}
-    chosen = msgspec.structs.replace(SessionSettings.from_config(config), **settings)
+    chosen = msgspec.structs.replace(PartitionSettings.from_config(config), **settings)
     return (await understand(config, chosen, {place: Committed(offset, None)}, extents))[place]
 
 
@@ -59,7 +59,7 @@ async def _worked(stage: Stage, *texts: str) -> None:
 async def test_what_a_worker_committed_is_left_alone(stage: Stage, config: Config) -> None:
     """And nobody is asked for anything; so it is with one that speaks of another log."""
     place = TopicPartition(stage.topics.tokens, 0)
-    settings = SessionSettings.from_config(config)
+    settings = PartitionSettings.from_config(config)
     mark = Mark(3, 0, settings.fingerprint())
     assert await understand(config, settings, {place: Committed(3, mark)}, {place: EVERYTHING}) == {}
     assert await understand(config, settings, {place: Committed(3, None)}, {place: Extent(0, 2)}) == {}

@@ -6,7 +6,7 @@ from aiokafka import TopicPartition
 from tests.support.rig import rigged, said, words
 from tests.support.stage import Stage
 from tokenmill.errors import Unavailable
-from tokenmill.session import Mark
+from tokenmill.partition import Mark
 from tokenmill.worker.positions import BELIEF_S, Extents, commits
 from tokenmill.worker.restore import Committed
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from tokenmill.partition import LogId, Mark, Partition, PartitionSettings
+from tokenmill.partition import rebuild as partition_rebuild
 from tokenmill.records import InputRecord
-from tokenmill.session import LogId, Mark, Partition, SessionSettings
-from tokenmill.session import restore as session_restore
 from tokenmill.store import Head, Snapshot
 from tokenmill.worker.restore import Committed, Extent, Plan, collector_at_rest, plan, rebuild
 
@@ -132,24 +132,24 @@ def test_records_that_were_never_processed_are_counted_when_gone() -> None:
 
 def _snapshot(meta: bytes | None = None) -> Snapshot:
     """Of an empty partition at offset 80."""
-    write = Partition(SessionSettings(), "tokens", 0, 80).changes(full=True)
+    write = Partition(PartitionSettings(), "tokens", 0, 80).changes(full=True)
     return Snapshot(Head("g", 1, 80, len(write.changed)), write.meta if meta is None else meta, write.changed)
 
 
 def _committed(offset: int) -> Committed:
-    return Committed(offset, Mark(offset=offset, low_water=60, fingerprint=SessionSettings().fingerprint()))
+    return Committed(offset, Mark(offset=offset, low_water=60, fingerprint=PartitionSettings().fingerprint()))
 
 
 async def test_the_partition_is_the_snapshots_where_that_is_used() -> None:
     """It stands at the snapshot's offset, and nothing is refused."""
-    found = await rebuild(SessionSettings(), ("tokens", 0), _committed(100), WHOLE, _snapshot())
+    found = await rebuild(PartitionSettings(), ("tokens", 0), _committed(100), WHOLE, _snapshot())
     assert (found.plan.source, found.partition.offset, found.refused) == ("redis", 80, "")
 
 
 async def test_the_partition_is_empty_where_the_snapshot_is_not_used() -> None:
     """Ahead of the commit, or not to be read: it stands at the low-water mark, and the reason is said."""
-    ahead = await rebuild(SessionSettings(), ("tokens", 0), _committed(70), WHOLE, _snapshot())
-    torn = await rebuild(SessionSettings(), ("tokens", 0), _committed(100), WHOLE, _snapshot(b"?"))
+    ahead = await rebuild(PartitionSettings(), ("tokens", 0), _committed(70), WHOLE, _snapshot())
+    torn = await rebuild(PartitionSettings(), ("tokens", 0), _committed(100), WHOLE, _snapshot(b"?"))
     assert [(found.plan.source, found.partition.offset) for found in (ahead, torn)] == [("replay", 60)] * 2
     assert ahead.refused == "it is of offset 80, which does not lead to 70"
     assert "can't be read" in torn.refused
@@ -157,14 +157,14 @@ async def test_the_partition_is_empty_where_the_snapshot_is_not_used() -> None:
 
 async def test_without_a_snapshot_nothing_is_refused() -> None:
     """There was none to refuse."""
-    found = await rebuild(SessionSettings(), ("tokens", 0), _committed(100), WHOLE, None)
+    found = await rebuild(PartitionSettings(), ("tokens", 0), _committed(100), WHOLE, None)
     assert found.refused == ""
 
 
 async def test_a_restore_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """While a partition is built from its snapshot, the loop turns: for live partitions, heartbeats, time-outs."""
-    monkeypatch.setattr(session_restore, "STEP", 1)
-    state = Partition(SessionSettings(), "tokens", 0)
+    monkeypatch.setattr(partition_rebuild, "STEP", 1)
+    state = Partition(PartitionSettings(), "tokens", 0)
     chunks = [b'{"message_id": "m%d", "delta": "x"}' % number for number in range(MESSAGES)]
     state.process([InputRecord("tokens", 0, at, 0, b"c", chunk) for at, chunk in enumerate(chunks)], [])
     write, mark = state.changes(full=True), state.mark()
@@ -179,7 +179,7 @@ async def test_a_restore_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyP
     turning = asyncio.create_task(others())
     snapshot = Snapshot(Head("g", 1, MESSAGES, len(write.changed)), write.meta, write.changed)
     extent = Extent(0, MESSAGES)
-    found = await rebuild(SessionSettings(), ("tokens", 0), Committed(MESSAGES, mark), extent, snapshot)
+    found = await rebuild(PartitionSettings(), ("tokens", 0), Committed(MESSAGES, mark), extent, snapshot)
     turning.cancel()
     assert turns >= MESSAGES
     assert (found.plan.source, found.partition.mark()) == ("redis", mark)

@@ -5,11 +5,11 @@ import pytest
 
 from tokenmill.errors import FatalError
 from tokenmill.limits import KIB, Limits
-from tokenmill.session import OutputSpec, SessionSettings
-from tokenmill.session.cloud_events import CLOUD_EVENT_BYTES
+from tokenmill.partition import OutputSpec, PartitionSettings
+from tokenmill.partition.cloud_events import CLOUD_EVENT_BYTES
 from tokenmill.worker.sizes import RECORD_OVERHEAD, fitting_limits
 
-SETTINGS = SessionSettings()
+SETTINGS = PartitionSettings()
 
 
 def test_topics_that_take_enough_change_nothing() -> None:
@@ -20,9 +20,9 @@ def test_topics_that_take_enough_change_nothing() -> None:
 
 def test_the_smallest_topic_lowers_the_cap() -> None:
     """And not the fingerprint: messages that are open go on as they are."""
-    fitted = fitting_limits(SETTINGS, {"events": 500_000 + RECORD_OVERHEAD, "dlq": 700_000})
-    assert fitted.limits == msgspec.structs.replace(Limits(), output_bytes=500_000)
-    assert fitted.fingerprint() == SETTINGS.fingerprint()
+    conformed = fitting_limits(SETTINGS, {"events": 500_000 + RECORD_OVERHEAD, "dlq": 700_000})
+    assert conformed.limits == msgspec.structs.replace(Limits(), output_bytes=500_000)
+    assert conformed.fingerprint() == SETTINGS.fingerprint()
 
 
 def test_a_topic_that_takes_no_call_is_refused_by_name() -> None:
@@ -44,5 +44,5 @@ def test_what_cloud_events_say_of_themselves_has_room_too() -> None:
     settings = msgspec.structs.replace(SETTINGS, outputs=outputs)
     enough = Limits().output_bytes + RECORD_OVERHEAD
     assert fitting_limits(settings, {"events": enough, "bus": enough + CLOUD_EVENT_BYTES}) == settings
-    fitted = fitting_limits(settings, {"events": enough, "bus": enough})
-    assert fitted.limits.output_bytes == Limits().output_bytes - CLOUD_EVENT_BYTES
+    conformed = fitting_limits(settings, {"events": enough, "bus": enough})
+    assert conformed.limits.output_bytes == Limits().output_bytes - CLOUD_EVENT_BYTES

@@ -8,12 +8,12 @@ from tests.support.restoring import restore
 from tests.support.rig import Recorder
 from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
+from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import InputRecord
-from tokenmill.session import Partition, SessionSettings
 from tokenmill.store import Breaker, GuardedStore, Head, MemoryStore, Place
 from tokenmill.worker.snapshots import SnapshotLine, SnapshotWriter
 
-SETTINGS = SessionSettings()
+SETTINGS = PartitionSettings()
 INTERVAL_S = 10.0
 
 

@@ -8,7 +8,7 @@ from aiokafka.client import AIOKafkaClient
 from tests.support.rig import configuration
 from tests.support.stage import Stage
 from tokenmill.errors import Unavailable
-from tokenmill.session import LogId, Mark
+from tokenmill.partition import LogId, Mark
 from tokenmill.worker.connect import until_available
 from tokenmill.worker.restore import Extent
 from tokenmill.worker.topic_log import Leader, NoTopic, TopicLog, cluster_id, extents, look, unrecognised

@@ -6,12 +6,12 @@ import pytest
 from aiokafka import TopicPartition
 from opentelemetry.trace import SpanKind, StatusCode
 
-from tests.session.logs import record
+from tests.partition.logs import record
 from tests.support.spans import HEADERS, PARENT, TRACE, Kept, ids_of
 from tokenmill.observe.telemetry import NO_TELEMETRY
+from tokenmill.partition import Partition, PartitionSettings
+from tokenmill.partition.trace_context import EndedMessage
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import Partition, SessionSettings
-from tokenmill.session.trace_context import EndedMessage
 from tokenmill.worker.tracing import tell
 
 SOURCE = TopicPartition("tokens", 3)
@@ -19,7 +19,7 @@ SOURCE = TopicPartition("tokens", 3)
 
 def ended(*chunks: dict[str, Any], traced: bool = True) -> list[EndedMessage]:
     """What a partition says of messages that have ended, of which these chunks are the records."""
-    partition, out = Partition(SessionSettings(), "tokens", 3), list[Output]()
+    partition, out = Partition(PartitionSettings(), "tokens", 3), list[Output]()
     headers: dict[str, Any] = {"traceparent": HEADERS[0][1].decode()} if traced else {}
     records: list[InputRecord] = [record(offset, chunk, **headers) for offset, chunk in enumerate(chunks)]
     partition.process(records, out)

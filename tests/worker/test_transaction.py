@@ -50,7 +50,7 @@ async def new(stage: Stage, failures: list[Exception]) -> AsyncIterator[New]:
         await transaction.close(5)
 
 
-class Way:
+class Route:
     """An outbox to a partition of the events."""
 
     def __init__(self, stage: Stage, transaction: Transaction, partition: int = 0) -> None:
@@ -79,13 +79,13 @@ async def test_records_and_offset_are_committed_together(stage: Stage, new: New)
     """Nothing is read before; then both are there, and the next transaction is open."""
     transaction = new()
     await transaction.open()
-    way = Way(stage, transaction)
-    way.publish(b"one")
-    await way.acknowledged()
+    route = Route(stage, transaction)
+    route.publish(b"one")
+    await route.acknowledged()
     assert (await _values(stage), await stage.committed()) == ([], {})
-    await way.commit(7)
-    way.publish(b"two")
-    await way.commit(8)
+    await route.commit(7)
+    route.publish(b"two")
+    await route.commit(8)
     assert await _values(stage) == [b"one", b"two"]
     assert await stage.committed() == {0: (8, "mark")}
 
@@ -94,15 +94,15 @@ async def test_a_new_owner_fences_the_old_one(stage: Stage, new: New, failures: 
     """What the old one sent is gone, it can commit nothing any more, and the epoch has grown."""
     old, owner = new(), new()
     first = await old.open()
-    late = Way(stage, old)
+    late = Route(stage, old)
     late.publish(b"late")
     await late.acknowledged()
     assert await owner.open() > first
     with pytest.raises(FatalError, match="is fenced: another worker has the partition"):
         await late.commit(7)
-    way = Way(stage, owner)
-    way.publish(b"right")
-    await way.commit(8)
+    route = Route(stage, owner)
+    route.publish(b"right")
+    await route.commit(8)
     assert await _values(stage) == [b"right"]
     assert await stage.committed() == {0: (8, "mark")}
     late.publish(b"later")
@@ -116,13 +116,13 @@ async def test_without_an_acknowledgement_nothing_is_committed(
     """The client would commit the other records and the offset without the one that could not be sent."""
     transaction = new()
     await transaction.open()
-    way, lost = Way(stage, transaction), Way(stage, transaction, partition=7)
-    way.publish(b"sent")
+    route, lost = Route(stage, transaction), Route(stage, transaction, partition=7)
+    route.publish(b"sent")
     lost.publish(b"there is no such partition")
-    await way.acknowledged()
+    await route.acknowledged()
     transaction._seconds = 1
     with pytest.raises(Unavailable, match="not over within 1 s"):
-        await transaction.commit(way.place, OffsetAndMetadata(7, "mark"), lost.acknowledged)
+        await transaction.commit(route.place, OffsetAndMetadata(7, "mark"), lost.acknowledged)
     assert (await _values(stage), await stage.committed()) == ([], {})
     assert len(failures) == 1
 
@@ -131,12 +131,12 @@ async def test_a_closed_transaction_tells_nothing(stage: Stage, new: New, failur
     """The partition is somebody else's; what becomes of our last records is no failure."""
     transaction = new()
     await transaction.open()
-    way = Way(stage, transaction)
-    way.publish(b"late")
+    route = Route(stage, transaction)
+    route.publish(b"late")
     await transaction.close(5)
     transaction.failed(RuntimeError("fenced meanwhile"))
     with pytest.raises(Unavailable, match="is closed"):
-        await way.transaction.commit(way.place, OffsetAndMetadata(7, ""), _at_once)
+        await route.transaction.commit(route.place, OffsetAndMetadata(7, ""), _at_once)
     assert failures == []
     assert transaction.producer is None
 
@@ -167,7 +167,7 @@ async def test_what_passes_is_told_from_what_does_not(
         raise problem
 
     with pytest.raises(raised):
-        await transaction.commit(Way(stage, transaction).place, OffsetAndMetadata(7, ""), wrong)
+        await transaction.commit(Route(stage, transaction).place, OffsetAndMetadata(7, ""), wrong)
     transaction.failed(problem)
     assert [type(each) for each in failures] == [raised]
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from tokenmill.apis.ask import Ask, Json
-from tokenmill.apis.reading import Said
+from tokenmill.apis.reading import Node
 
 Does: TypeAlias = Literal["used", "forwarded", "noted", "refused"]
 """`used`: it changes the answer. `forwarded`: the model's server decides, if it speaks the same API. `noted`: taken,
@@ -36,7 +36,7 @@ class Fields:
         self._top = {row.name: row for row in rows if "." not in row.name}
         self._inner = {row.name: row for row in rows if "." in row.name}
 
-    def check(self, body: Said) -> Json:
+    def check(self, body: Node) -> Json:
         """Refuse what is refused; returns what is forwarded. Raises `BadAsk`."""
         forwarded: Json = {}
         for name in body.object():
@@ -45,25 +45,25 @@ class Fields:
                 forwarded[name] = member.value
         return forwarded
 
-    def check_within(self, body: Said, name: str) -> Said | None:
+    def check_within(self, body: Node, name: str) -> Node | None:
         """Refuse what is refused or unknown inside of a field that is an object; None if it is absent."""
-        said = body.at(name)
-        if said.absent:
+        node = body.at(name)
+        if node.absent:
             return None
-        said.only(*self.names_within(name))
-        for member in said.object():
-            if not (inner := said.at(member)).absent:
+        node.only(*self.names_within(name))
+        for member in node.object():
+            if not (inner := node.at(member)).absent:
                 self._does(self._inner.get(inner.path), inner)
-        return said
+        return node
 
     def names_within(self, name: str) -> Iterator[str]:
         """Names of the members of a field."""
         return (row.name.removeprefix(f"{name}.") for row in self.rows if row.name.startswith(f"{name}."))
 
-    def _does(self, row: Field | None, said: Said) -> Does:
+    def _does(self, row: Field | None, node: Node) -> Does:
         does = row.does if row else self.unknown
-        if does == "refused" and (row is None or not _is_one_of(said.value, row.accepts)):
-            raise _refused(said, row)
+        if does == "refused" and (row is None or not _is_one_of(node.value, row.accepts)):
+            raise _refused(node, row)
         return does
 
 
@@ -72,10 +72,10 @@ def _is_one_of(value: Any, accepted: Sequence[Any]) -> bool:
     return any(type(value) is type(each) and value == each for each in accepted)
 
 
-def _refused(said: Said, row: Field | None) -> Exception:
+def _refused(node: Node, row: Field | None) -> Exception:
     if row is None:
-        return said.bad("is not a field of this API.", "unknown_parameter")
-    return said.bad(f"is not supported: {row.text}", "unsupported_parameter")
+        return node.bad("is not a field of this API.", "unknown_parameter")
+    return node.bad(f"is not supported: {row.text}", "unsupported_parameter")
 
 
 class Api(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from tokenmill.apis.api import Api, Field, Fields
 from tokenmill.apis.ask import Ask, Json
 from tokenmill.apis.chat_messages import read_messages
 from tokenmill.apis.chat_servers import SERVERS_OWN
-from tokenmill.apis.reading import Said, numbers
+from tokenmill.apis.reading import Node, numbers
 from tokenmill.apis.response_format import read_format
 from tokenmill.apis.tools import chosen, foreign_tool, function, openai_choice
 
@@ -79,28 +79,28 @@ FIELDS = Fields(
 
 def read(body: Json) -> Ask:
     """What the body asks for. Raises `BadAsk`."""
-    said = Said(body)
-    forwarded = FIELDS.check(said)
-    tools = [] if said.at("tools").absent else [_tool(tool) for tool in said.at("tools").items()]
-    options = FIELDS.check_within(said, "stream_options")
-    format_, effort = said.at("response_format"), said.maybe("reasoning_effort", Said.filled)
+    node = Node(body)
+    forwarded = FIELDS.check(node)
+    tools = [] if node.at("tools").absent else [_tool(tool) for tool in node.at("tools").items()]
+    options = FIELDS.check_within(node, "stream_options")
+    format_, effort = node.at("response_format"), node.maybe("reasoning_effort", Node.filled)
     return Ask(
-        model=said.need("model").filled(),
-        messages=read_messages(said.need("messages")),
-        parallel_tool_calls=said.maybe("parallel_tool_calls", Said.flag),
+        model=node.need("model").filled(),
+        messages=read_messages(node.need("messages")),
+        parallel_tool_calls=node.maybe("parallel_tool_calls", Node.flag),
         response_format=None if format_.absent else read_format(format_, within=True),
-        n=said.maybe("n", lambda n: n.whole(1, CHOICES)) or 1,
-        max_tokens=_max_tokens(said),
-        stop=_stop(said.at("stop")),
-        seed=said.maybe("seed", lambda seed: seed.whole(-(2**63), 2**63 - 1)),
+        n=node.maybe("n", lambda n: n.whole(1, CHOICES)) or 1,
+        max_tokens=_max_tokens(node),
+        stop=_stop(node.at("stop")),
+        seed=node.maybe("seed", lambda seed: seed.whole(-(2**63), 2**63 - 1)),
         reasoning_effort=effort,
         thinks=thinks(effort),
         forwarded=forwarded,
-        stream=said.maybe("stream", Said.flag) or False,
-        include_usage=bool(options and options.maybe("include_usage", Said.flag)),
-        conversation=conversation_of(said),
-        **chosen(tools, openai_choice(tools, said.at("tool_choice"), within=True)),
-        **numbers(said, RANGES),
+        stream=node.maybe("stream", Node.flag) or False,
+        include_usage=bool(options and options.maybe("include_usage", Node.flag)),
+        conversation=conversation_of(node),
+        **chosen(tools, openai_choice(tools, node.at("tool_choice"), within=True)),
+        **numbers(node, RANGES),
     )
 
 
@@ -109,34 +109,34 @@ def thinks(effort: str | None) -> bool:
     return effort != NO_EFFORT
 
 
-def _tool(said: Said) -> Json:
+def _tool(node: Node) -> Json:
     """A declared tool; members that are not known are passed on with it."""
-    kind = said.need("type")
+    kind = node.need("type")
     if kind.value != "function":
         raise foreign_tool(kind)
-    inner = said.need("function")
-    return {**said.members(), "function": {**inner.members(), **function(inner)}}
+    inner = node.need("function")
+    return {**node.members(), "function": {**inner.members(), **function(inner)}}
 
 
-def _max_tokens(said: Said) -> int | None:
-    old, new = (said.maybe(name, Said.whole) for name in ("max_tokens", "max_completion_tokens"))
+def _max_tokens(node: Node) -> int | None:
+    old, new = (node.maybe(name, Node.whole) for name in ("max_tokens", "max_completion_tokens"))
     return old if new is None else new
 
 
-def _stop(said: Said) -> list[str]:
-    if said.absent:
+def _stop(node: Node) -> list[str]:
+    if node.absent:
         return []
-    return [said.filled()] if isinstance(said.value, str) else [each.filled() for each in said.items()]
+    return [node.filled()] if isinstance(node.value, str) else [each.filled() for each in node.items()]
 
 
-def conversation_of(said: Said) -> str:
+def conversation_of(node: Node) -> str:
     """The conversation that the metadata name, if they do."""
-    metadata = said.at("metadata")
+    metadata = node.at("metadata")
     if metadata.absent:
         return ""
     for name in metadata.object():
-        metadata.maybe(name, Said.text)
-    return metadata.maybe("conversation_id", Said.key) or ""
+        metadata.maybe(name, Node.text)
+    return metadata.maybe("conversation_id", Node.key) or ""
 
 
 CHAT = Api(

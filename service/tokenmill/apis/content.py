@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tokenmill.apis.ask import BadAsk, Json
-from tokenmill.apis.reading import Said, shown
+from tokenmill.apis.reading import Node, shown
 
 SCHEMES = ("https://", "http://", "data:image/")
 """Addresses of images. A file of the model's server is none of them: a client could read what it may not."""
@@ -21,18 +21,18 @@ def image_part(url: str, detail: str | None = None) -> Json:
     return {"type": "image_url", "image_url": {"url": url} | ({"detail": detail} if detail else {})}
 
 
-def image_address(said: Said) -> str:
+def image_address(node: Node) -> str:
     """The address of an image, or the image itself as a data URL."""
-    url = said.filled()
+    url = node.filled()
     if not url[:16].lower().startswith(SCHEMES):
-        raise said.bad(f"has to begin with one of {', '.join(SCHEMES)}, not {shown(url)}.")
+        raise node.bad(f"has to begin with one of {', '.join(SCHEMES)}, not {shown(url)}.")
     return url
 
 
-def foreign_part(said: Said, known: Sequence[str]) -> BadAsk:
+def foreign_part(node: Node, known: Sequence[str]) -> BadAsk:
     """The refusal of a part whose type is said."""
-    told = f"can't be {shown(said.text())}: it would not reach the model; known are {', '.join(known)}."
-    return said.bad(told, "unsupported_value")
+    told = f"can't be {shown(node.text())}: it would not reach the model; known are {', '.join(known)}."
+    return node.bad(told, "unsupported_value")
 
 
 def plain(parts: list[Json]) -> str | list[Json]:

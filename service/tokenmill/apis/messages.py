@@ -6,7 +6,7 @@ from tokenmill.apis.api import Api, Field, Fields
 from tokenmill.apis.ask import Ask, Json, ToolChoice
 from tokenmill.apis.chat import CAPPED, SHAPED, conversation_of
 from tokenmill.apis.messages_blocks import read_messages, read_system
-from tokenmill.apis.reading import Said, numbers
+from tokenmill.apis.reading import Node, numbers
 from tokenmill.apis.response_format import DEFAULT_NAME, schema_format
 from tokenmill.apis.tools import Choice, chosen, foreign_tool, function, named, worded
 
@@ -60,38 +60,38 @@ FIELDS = Fields(
 
 def read(body: Json) -> Ask:
     """What the body asks for. Raises `BadAsk`."""
-    said = Said(body)
-    forwarded = FIELDS.check(said)
-    said.maybe("top_k", lambda top_k: top_k.whole(0))
-    thinking, output = FIELDS.check_within(said, "thinking"), FIELDS.check_within(said, "output_config")
-    tools = [] if said.at("tools").absent else [_tool(tool) for tool in said.at("tools").items()]
+    node = Node(body)
+    forwarded = FIELDS.check(node)
+    node.maybe("top_k", lambda top_k: top_k.whole(0))
+    thinking, output = FIELDS.check_within(node, "thinking"), FIELDS.check_within(node, "output_config")
+    tools = [] if node.at("tools").absent else [_tool(tool) for tool in node.at("tools").items()]
     return Ask(
-        model=said.need("model").filled(),
-        max_tokens=said.need("max_tokens").whole(),
-        messages=read_system(said.at("system")) + read_messages(said.need("messages")),
-        parallel_tool_calls=_parallel(said.at("tool_choice")),
+        model=node.need("model").filled(),
+        max_tokens=node.need("max_tokens").whole(),
+        messages=read_system(node.at("system")) + read_messages(node.need("messages")),
+        parallel_tool_calls=_parallel(node.at("tool_choice")),
         response_format=output.maybe("format", _format) if output else None,
-        stop=said.maybe("stop_sequences", lambda stop: [each.filled() for each in stop.items()]) or [],
-        reasoning_effort=output.maybe("effort", Said.filled) if output else None,
+        stop=node.maybe("stop_sequences", lambda stop: [each.filled() for each in stop.items()]) or [],
+        reasoning_effort=output.maybe("effort", Node.filled) if output else None,
         thinks=_thinks(thinking),
         forwarded=forwarded,
-        stream=said.maybe("stream", Said.flag) or False,
-        conversation=conversation_of(said),
-        **chosen(tools, _choice(tools, said.at("tool_choice"))),
-        **numbers(said, RANGES),
+        stream=node.maybe("stream", Node.flag) or False,
+        conversation=conversation_of(node),
+        **chosen(tools, _choice(tools, node.at("tool_choice"))),
+        **numbers(node, RANGES),
     )
 
 
-def _tool(said: Said) -> Json:
-    kind = said.at("type")
+def _tool(node: Node) -> Json:
+    kind = node.at("type")
     if not kind.absent and kind.value != "custom":
         raise foreign_tool(kind)
-    said.need("input_schema")
-    if said.at("defer_loading").value:
-        raise said.at("defer_loading").bad("is not supported: all tools are in the prompt.", "unsupported_parameter")
-    said.maybe("allowed_callers", lambda callers: [each.word("direct") for each in callers.items()])
-    said.only("type", "name", "description", "input_schema", "strict", *_NOTED)
-    return {"type": "function", "function": function(said, "input_schema")}
+    node.need("input_schema")
+    if node.at("defer_loading").value:
+        raise node.at("defer_loading").bad("is not supported: all tools are in the prompt.", "unsupported_parameter")
+    node.maybe("allowed_callers", lambda callers: [each.word("direct") for each in callers.items()])
+    node.only("type", "name", "description", "input_schema", "strict", *_NOTED)
+    return {"type": "function", "function": function(node, "input_schema")}
 
 
 _NOTED = ("cache_control", "eager_input_streaming", "allowed_callers", "defer_loading")
@@ -101,33 +101,33 @@ _NOTED = ("cache_control", "eager_input_streaming", "allowed_callers", "defer_lo
 _WORDS: Mapping[str, ToolChoice] = {"auto": "auto", "any": "required", "none": "none"}
 
 
-def _choice(tools: Sequence[Json], said: Said) -> Choice:
-    if said.absent:
+def _choice(tools: Sequence[Json], node: Node) -> Choice:
+    if node.absent:
         return {}
-    kind = said.need("type")
-    said.only("type", "name", "disable_parallel_tool_use")
+    kind = node.need("type")
+    node.only("type", "name", "disable_parallel_tool_use")
     if kind.word(*_WORDS, "tool") == "tool":
-        return named(tools, said.need("name"))
-    return worded(tools, _WORDS[kind.text()], said)
+        return named(tools, node.need("name"))
+    return worded(tools, _WORDS[kind.text()], node)
 
 
-def _parallel(said: Said) -> bool | None:
+def _parallel(node: Node) -> bool | None:
     """Whether an answer may have several calls, where the choice says so."""
-    alone = None if said.absent else said.maybe("disable_parallel_tool_use", Said.flag)
+    alone = None if node.absent else node.maybe("disable_parallel_tool_use", Node.flag)
     return None if alone is None else not alone
 
 
-def _thinks(thinking: Said | None) -> bool:
+def _thinks(thinking: Node | None) -> bool:
     if thinking is None:
         return True
-    thinking.maybe("budget_tokens", Said.whole)
+    thinking.maybe("budget_tokens", Node.whole)
     return thinking.need("type").word("enabled", "disabled", "adaptive") != "disabled"
 
 
-def _format(said: Said) -> Json:
-    said.need("type").word("json_schema")
-    said.only("type", "schema")
-    return schema_format(said, DEFAULT_NAME)
+def _format(node: Node) -> Json:
+    node.need("type").word("json_schema")
+    node.only("type", "schema")
+    return schema_format(node, DEFAULT_NAME)
 
 
 MESSAGES = Api(

@@ -12,7 +12,7 @@ from typing import Any
 
 from tokenmill.apis.ask import Json
 from tokenmill.apis.content import foreign_part, image_address, image_part, plain, text_part
-from tokenmill.apis.reading import Said
+from tokenmill.apis.reading import Node
 from tokenmill.apis.tools import call, name_of
 
 ERROR = "Error: "
@@ -24,10 +24,10 @@ _BESIDE = ("type", "cache_control")
 _MEDIA = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
-def read_messages(said: Said) -> list[Json]:
+def read_messages(node: Node) -> list[Json]:
     """The conversation."""
     found: list[Json] = []
-    *_, last = turns = said.some()
+    *_, last = turns = node.some()
     for turn in turns:
         turn.only("role", "content")
         role = turn.need("role")
@@ -38,43 +38,43 @@ def read_messages(said: Said) -> list[Json]:
     return found
 
 
-def read_system(said: Said) -> list[Json]:
+def read_system(node: Node) -> list[Json]:
     """The system's message, if it says anything."""
-    if said.absent or said.value in ("", []):
+    if node.absent or node.value in ("", []):
         return []
-    return [{"role": "system", "content": _content(said, _TEXT)}]
+    return [{"role": "system", "content": _content(node, _TEXT)}]
 
 
-def _content(said: Said, blocks: Mapping[str, Callable[[Said], Json]]) -> Any:
-    if isinstance(said.value, str):
-        return said.value
-    return plain([_block(each, blocks) for each in _listed(said)])
+def _content(node: Node, blocks: Mapping[str, Callable[[Node], Json]]) -> Any:
+    if isinstance(node.value, str):
+        return node.value
+    return plain([_block(each, blocks) for each in _listed(node)])
 
 
-def _listed(said: Said) -> list[Said]:
+def _listed(node: Node) -> list[Node]:
     """The blocks of a content that is no string."""
-    if not isinstance(said.value, list):
-        raise said.unfit("a string or a list of blocks")
-    return said.some()
+    if not isinstance(node.value, list):
+        raise node.unfit("a string or a list of blocks")
+    return node.some()
 
 
-def _block(said: Said, blocks: Mapping[str, Callable[[Said], Json]]) -> Json:
-    kind = said.need("type")
+def _block(node: Node, blocks: Mapping[str, Callable[[Node], Json]]) -> Json:
+    kind = node.need("type")
     if (read := blocks.get(kind.text())) is None:
         raise foreign_part(kind, list(blocks))
-    return read(said)
+    return read(node)
 
 
-def _system(said: Said) -> list[Json]:
-    return [{"role": "system", "content": _content(said, _TEXT)}]
+def _system(node: Node) -> list[Json]:
+    return [{"role": "system", "content": _content(node, _TEXT)}]
 
 
-def _user(said: Said) -> list[Json]:
-    if isinstance(said.value, str):
-        return [{"role": "user", "content": said.filled()}]
+def _user(node: Node) -> list[Json]:
+    if isinstance(node.value, str):
+        return [{"role": "user", "content": node.filled()}]
     found: list[Json] = []
     parts: list[Json] = []
-    for read in [_block(each, _USER) for each in _listed(said)]:
+    for read in [_block(each, _USER) for each in _listed(node)]:
         if read.get("role") != "tool":
             parts.append(read)
             continue
@@ -88,11 +88,11 @@ def _spoken(parts: list[Json]) -> list[Json]:
     return [{"role": "user", "content": plain(parts)}] if parts else []
 
 
-def _assistant(said: Said) -> list[Json]:
-    if isinstance(said.value, str):
-        return [{"role": "assistant", "content": said.filled()}]
+def _assistant(node: Node) -> list[Json]:
+    if isinstance(node.value, str):
+        return [{"role": "assistant", "content": node.filled()}]
     found: dict[str, list[Any]] = {"content": [], "reasoning_content": [], "tool_calls": []}
-    for read in (_block(each, _ASSISTANT) for each in _listed(said)):
+    for read in (_block(each, _ASSISTANT) for each in _listed(node)):
         for name, value in read.items():
             found[name].append(value)
     text, thought, calls = found["content"], found["reasoning_content"], found["tool_calls"]
@@ -105,36 +105,36 @@ def _assistant(said: Said) -> list[Json]:
 # Blocks
 
 
-def _text(said: Said) -> Json:
-    said.only(*_BESIDE, "text", "citations")
-    return text_part(said.need("text").text())
+def _text(node: Node) -> Json:
+    node.only(*_BESIDE, "text", "citations")
+    return text_part(node.need("text").text())
 
 
-def _answered(said: Said) -> Json:
-    return {"content": _text(said)["text"]}
+def _answered(node: Node) -> Json:
+    return {"content": _text(node)["text"]}
 
 
-def _thinking(said: Said) -> Json:
-    said.only(*_BESIDE, "thinking", "signature")
-    return {"reasoning_content": said.need("thinking").text()}
+def _thinking(node: Node) -> Json:
+    node.only(*_BESIDE, "thinking", "signature")
+    return {"reasoning_content": node.need("thinking").text()}
 
 
-def _redacted(said: Said) -> Json:
-    said.only(*_BESIDE, "data")
+def _redacted(node: Node) -> Json:
+    node.only(*_BESIDE, "data")
     return {}
 
 
-def _tool_use(said: Said) -> Json:
-    said.only(*_BESIDE, "id", "name", "input", "caller")
-    said.maybe("caller", lambda caller: caller.need("type").word("direct"))
-    arguments = said.need("input")
+def _tool_use(node: Node) -> Json:
+    node.only(*_BESIDE, "id", "name", "input", "caller")
+    node.maybe("caller", lambda caller: caller.need("type").word("direct"))
+    arguments = node.need("input")
     arguments.object()
-    return {"tool_calls": call(said.need("id").filled(), name_of(said.need("name")), arguments.json())}
+    return {"tool_calls": call(node.need("id").filled(), name_of(node.need("name")), arguments.json())}
 
 
-def _image(said: Said) -> Json:
-    said.only(*_BESIDE, "source")
-    source = said.need("source")
+def _image(node: Node) -> Json:
+    node.only(*_BESIDE, "source")
+    source = node.need("source")
     if source.need("type").word("base64", "url") == "url":
         source.only("type", "url")
         return image_part(image_address(source.need("url")))
@@ -143,23 +143,23 @@ def _image(said: Said) -> Json:
     return image_part(f"data:{media};base64,{source.need('data').filled()}")
 
 
-def _result(said: Said) -> Json:
-    said.only(*_BESIDE, "tool_use_id", "content", "is_error")
-    said_content = said.at("content")
+def _result(node: Node) -> Json:
+    node.only(*_BESIDE, "tool_use_id", "content", "is_error")
+    said_content = node.at("content")
     content = "" if said_content.absent or said_content.value == [] else _content(said_content, _SEEN)
-    if said.maybe("is_error", Said.flag):
+    if node.maybe("is_error", Node.flag):
         content = ERROR + content if isinstance(content, str) else [text_part(ERROR), *content]
-    return {"role": "tool", "tool_call_id": said.need("tool_use_id").filled(), "content": content}
+    return {"role": "tool", "tool_call_id": node.need("tool_use_id").filled(), "content": content}
 
 
-_TEXT: Mapping[str, Callable[[Said], Json]] = {"text": _text}
-_SEEN: Mapping[str, Callable[[Said], Json]] = {"text": _text, "image": _image}
-_USER: Mapping[str, Callable[[Said], Json]] = {**_SEEN, "tool_result": _result}
-_ASSISTANT: Mapping[str, Callable[[Said], Json]] = {
+_TEXT: Mapping[str, Callable[[Node], Json]] = {"text": _text}
+_SEEN: Mapping[str, Callable[[Node], Json]] = {"text": _text, "image": _image}
+_USER: Mapping[str, Callable[[Node], Json]] = {**_SEEN, "tool_result": _result}
+_ASSISTANT: Mapping[str, Callable[[Node], Json]] = {
     "text": _answered,
     "thinking": _thinking,
     "redacted_thinking": _redacted,
     "tool_use": _tool_use,
 }
 
-_ROLES: Mapping[str, Callable[[Said], list[Json]]] = {"user": _user, "assistant": _assistant, "system": _system}
+_ROLES: Mapping[str, Callable[[Node], list[Json]]] = {"user": _user, "assistant": _assistant, "system": _system}

@@ -47,7 +47,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
-class Said(msgspec.Struct, frozen=True):
+class Node(msgspec.Struct, frozen=True):
     """A value that the body says, and where."""
 
     value: Any
@@ -67,19 +67,19 @@ class Said(msgspec.Struct, frozen=True):
         """Whether nothing is said."""
         return self.value is None
 
-    def at(self, name: str) -> "Said":
+    def at(self, name: str) -> "Node":
         """A member, absent or not, of what is an object."""
         value = self.object().get(name)
-        return Said(value, f"{self.path}.{name}" if self.path else name)
+        return Node(value, f"{self.path}.{name}" if self.path else name)
 
-    def need(self, name: str) -> "Said":
+    def need(self, name: str) -> "Node":
         """A member that has to be there."""
         member = self.at(name)
         if member.absent:
             raise member.bad("is missing.", "missing_required_parameter")
         return member
 
-    def maybe(self, name: str, read: Callable[["Said"], Read]) -> Read | None:
+    def maybe(self, name: str, read: Callable[["Node"], Read]) -> Read | None:
         """A member as `read` reads it; None if it is absent."""
         member = self.at(name)
         return None if member.absent else read(member)
@@ -103,13 +103,13 @@ class Said(msgspec.Struct, frozen=True):
             raise self.unfit("an object")
         return self.value
 
-    def items(self) -> Iterator["Said"]:
+    def items(self) -> Iterator["Node"]:
         """What is in a list."""
         if not isinstance(self.value, list):
             raise self.unfit("a list")
-        return (Said(item, f"{self.path}[{number}]") for number, item in enumerate(self.value))
+        return (Node(item, f"{self.path}[{number}]") for number, item in enumerate(self.value))
 
-    def some(self) -> list["Said"]:
+    def some(self) -> list["Node"]:
         """What is in a list that is not empty."""
         if found := list(self.items()):
             return found
@@ -182,6 +182,6 @@ def is_deeper(value: Any, most: int) -> bool:
     return bool(level)
 
 
-def numbers(body: Said, ranges: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
+def numbers(body: Node, ranges: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
     """The numbers that the body says, each within what its name allows."""
-    return {name: said.number(*ranges[name]) for name in ranges if not (said := body.at(name)).absent}
+    return {name: node.number(*ranges[name]) for name in ranges if not (node := body.at(name)).absent}

@@ -68,12 +68,12 @@ def upstream_error(api: Api, status: int, raw: str, message: str) -> bytes:
 
     Its type stays where the client's API has it, too; `raw` may be cut off.
     """
-    said = _read(raw)
+    node = _read(raw)
     anthropic = api.name == "messages"
     known = ANTHROPIC_TYPES if anthropic else OPENAI_TYPES
-    kind = said.type if not anthropic or said.type in _GENERAL or said.type in known.values() else ""
-    text = (said.message or message)[:MESSAGE_CHARS]
-    return error_body(api, status, text, param=said.param, code=said.code, kind=kind)
+    kind = node.type if not anthropic or node.type in _GENERAL or node.type in known.values() else ""
+    text = (node.message or message)[:MESSAGE_CHARS]
+    return error_body(api, status, text, param=node.param, code=node.code, kind=kind)
 
 
 _GENERAL = frozenset({"invalid_request_error", "api_error"})

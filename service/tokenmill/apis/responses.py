@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from tokenmill.apis.api import Api, Field, Fields
 from tokenmill.apis.ask import Ask, Json
 from tokenmill.apis.chat import CAPPED, RANGES, SHAPED, UNTHINKING, conversation_of, thinks
-from tokenmill.apis.reading import Said, numbers
+from tokenmill.apis.reading import Node, numbers
 from tokenmill.apis.response_format import read_format
 from tokenmill.apis.responses_input import WHOLE, read_input
 from tokenmill.apis.tools import chosen, foreign_tool, function, openai_choice
@@ -69,59 +69,59 @@ FIELDS = Fields(
 
 def read(body: Json) -> Ask:
     """What the body asks for. Raises `BadAsk`."""
-    said = Said(body)
-    forwarded = FIELDS.check(said)
-    said.maybe("include", _include)
-    text, reasoning = FIELDS.check_within(said, "text"), FIELDS.check_within(said, "reasoning")
-    effort = reasoning.maybe("effort", Said.filled) if reasoning else None
-    tools = [] if said.at("tools").absent else [_tool(tool) for tool in said.at("tools").items()]
-    if text and (verbosity := text.maybe("verbosity", Said.text)):
+    node = Node(body)
+    forwarded = FIELDS.check(node)
+    node.maybe("include", _include)
+    text, reasoning = FIELDS.check_within(node, "text"), FIELDS.check_within(node, "reasoning")
+    effort = reasoning.maybe("effort", Node.filled) if reasoning else None
+    tools = [] if node.at("tools").absent else [_tool(tool) for tool in node.at("tools").items()]
+    if text and (verbosity := text.maybe("verbosity", Node.text)):
         forwarded["verbosity"] = verbosity
     return Ask(
-        model=said.need("model").filled(),
-        messages=_instructions(said) + read_input(said.need("input")),
-        parallel_tool_calls=said.maybe("parallel_tool_calls", Said.flag),
+        model=node.need("model").filled(),
+        messages=_instructions(node) + read_input(node.need("input")),
+        parallel_tool_calls=node.maybe("parallel_tool_calls", Node.flag),
         response_format=text.maybe("format", lambda format_: read_format(format_, within=False)) if text else None,
-        max_tokens=said.maybe("max_output_tokens", Said.whole),
+        max_tokens=node.maybe("max_output_tokens", Node.whole),
         reasoning_effort=effort,
         thinks=thinks(effort),
         forwarded=forwarded,
-        stream=said.maybe("stream", Said.flag) or False,
-        background=said.maybe("background", Said.flag) or False,
-        conversation=_conversation(said),
-        **chosen(tools, openai_choice(tools, said.at("tool_choice"), within=False)),
-        **numbers(said, RANGES),
+        stream=node.maybe("stream", Node.flag) or False,
+        background=node.maybe("background", Node.flag) or False,
+        conversation=_conversation(node),
+        **chosen(tools, openai_choice(tools, node.at("tool_choice"), within=False)),
+        **numbers(node, RANGES),
     )
 
 
-def _instructions(said: Said) -> list[Json]:
-    text = said.maybe("instructions", Said.text)
+def _instructions(node: Node) -> list[Json]:
+    text = node.maybe("instructions", Node.text)
     return [{"role": "system", "content": text}] if text else []
 
 
-def _tool(said: Said) -> Json:
-    kind = said.need("type")
+def _tool(node: Node) -> Json:
+    kind = node.need("type")
     if kind.value != "function":
         raise foreign_tool(kind)
-    said.only("type", "name", "description", "parameters", "strict")
-    return {"type": "function", "function": function(said)}
+    node.only("type", "name", "description", "parameters", "strict")
+    return {"type": "function", "function": function(node)}
 
 
-def _include(said: Said) -> None:
-    for each in said.items():
+def _include(node: Node) -> None:
+    for each in node.items():
         each.word("reasoning.encrypted_content")
 
 
-def _conversation(said: Said) -> str:
-    named = conversation_of(said)
-    return said.maybe("conversation", _conversation_id) or named
+def _conversation(node: Node) -> str:
+    named = conversation_of(node)
+    return node.maybe("conversation", _conversation_id) or named
 
 
-def _conversation_id(said: Said) -> str:
-    if isinstance(said.value, str):
-        return said.key()
-    said.only("id")
-    return said.need("id").key()
+def _conversation_id(node: Node) -> str:
+    if isinstance(node.value, str):
+        return node.key()
+    node.only("id")
+    return node.need("id").key()
 
 
 RESPONSES = Api(

@@ -13,7 +13,7 @@ from typing import Any
 
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.apis.content import DETAILS, foreign_part, image_address, image_part, plain, text_part
-from tokenmill.apis.reading import Said, shown
+from tokenmill.apis.reading import Node, shown
 from tokenmill.apis.tools import call, name_of
 
 WHOLE = "Send the whole conversation in `input`."
@@ -26,15 +26,15 @@ _BESIDE = ("type", "id", "status")
 """Members of every item that say nothing to a model."""
 
 
-def read_input(said: Said) -> list[Json]:
+def read_input(node: Node) -> list[Json]:
     """The messages that the input says."""
-    if isinstance(said.value, str):
-        return [{"role": "user", "content": said.filled()}]
+    if isinstance(node.value, str):
+        return [{"role": "user", "content": node.filled()}]
     conversation = _Conversation()
-    for item in said.some():
+    for item in node.some():
         conversation.item(item)
     if not conversation.messages:
-        raise said.bad("has no message in it.")
+        raise node.bad("has no message in it.")
     return conversation.messages
 
 
@@ -46,45 +46,45 @@ class _Conversation:
         self._thought: list[str] = []
         """Reasoning that waits for what follows it."""
 
-    def item(self, said: Said) -> None:
+    def item(self, node: Node) -> None:
         """One item more."""
-        kind = said.at("type")
-        name = "message" if kind.absent and not said.at("role").absent else _REFERENCE if kind.absent else kind.text()
+        kind = node.at("type")
+        name = "message" if kind.absent and not node.at("role").absent else _REFERENCE if kind.absent else kind.text()
         if (read := _ITEMS.get(name)) is None:
             raise _foreign_item(kind, name)
-        read(self, said)
+        read(self, node)
 
-    def message(self, said: Said) -> None:
+    def message(self, node: Node) -> None:
         """A message of anyone."""
-        said.only(*_BESIDE, "role", "content", "phase")
-        role = said.need("role").word("user", "assistant", "system", "developer")
-        content = said.need("content")
+        node.only(*_BESIDE, "role", "content", "phase")
+        role = node.need("role").word("user", "assistant", "system", "developer")
+        content = node.need("content")
         if role == "assistant":
             self._answer(_assistant_content(content))
         else:
             self._put({"role": role, "content": _content(content, _SEEN if role == "user" else _READ)})
 
-    def call(self, said: Said) -> None:
+    def call(self, node: Node) -> None:
         """A call."""
-        said.only(*_BESIDE, "call_id", "name", "arguments")
-        made = call(said.need("call_id").filled(), name_of(said.need("name")), said.need("arguments").text())
+        node.only(*_BESIDE, "call_id", "name", "arguments")
+        made = call(node.need("call_id").filled(), name_of(node.need("name")), node.need("arguments").text())
         self._assistant(new=False).setdefault("tool_calls", []).append(made)
 
-    def result(self, said: Said) -> None:
+    def result(self, node: Node) -> None:
         """What a tool answered."""
-        said.only(*_BESIDE, "call_id", "output")
-        content = _content(said.need("output"), _SEEN)
-        self._put({"role": "tool", "tool_call_id": said.need("call_id").filled(), "content": content})
+        node.only(*_BESIDE, "call_id", "output")
+        content = _content(node.need("output"), _SEEN)
+        self._put({"role": "tool", "tool_call_id": node.need("call_id").filled(), "content": content})
 
-    def reasoning(self, said: Said) -> None:
+    def reasoning(self, node: Node) -> None:
         """What the assistant thought, if it can be read."""
-        said.only(*_BESIDE, "summary", "content", "encrypted_content")
-        if not (content := said.at("content")).absent:
+        node.only(*_BESIDE, "summary", "content", "encrypted_content")
+        if not (content := node.at("content")).absent:
             self._thought += [_of_type(part, "reasoning_text").need("text").text() for part in content.items()]
 
-    def _answer(self, said: Json) -> None:
+    def _answer(self, node: Json) -> None:
         message = self._assistant(new=True)
-        for name, text in said.items():
+        for name, text in node.items():
             message[name] = f"{message[name]}\n{text}" if message.get(name) else text
 
     def _assistant(self, *, new: bool) -> Json:
@@ -104,73 +104,73 @@ class _Conversation:
         self.messages.append(message)
 
 
-def _foreign_item(kind: Said, name: str) -> BadAsk:
+def _foreign_item(kind: Node, name: str) -> BadAsk:
     if name == _REFERENCE:
         return kind.bad(f"can't be a reference to an item: none is kept. {WHOLE}", "unsupported_value")
     instead = "declare functions, and send their calls as `function_call` and `function_call_output`"
     return kind.bad(f"can't be {shown(name)}: {instead}.", "unsupported_value")
 
 
-def _content(said: Said, parts: Mapping[str, Callable[[Said], Json]]) -> Any:
-    if isinstance(said.value, str):
-        return said.value
-    if not isinstance(said.value, list):
-        raise said.unfit("a string or a list of parts")
-    return plain([_part(part, parts) for part in said.some()])
+def _content(node: Node, parts: Mapping[str, Callable[[Node], Json]]) -> Any:
+    if isinstance(node.value, str):
+        return node.value
+    if not isinstance(node.value, list):
+        raise node.unfit("a string or a list of parts")
+    return plain([_part(part, parts) for part in node.some()])
 
 
-def _part(said: Said, parts: Mapping[str, Callable[[Said], Json]]) -> Json:
-    kind = said.need("type")
+def _part(node: Node, parts: Mapping[str, Callable[[Node], Json]]) -> Json:
+    kind = node.need("type")
     if (read := parts.get(kind.text())) is None:
         raise foreign_part(kind, list(parts))
-    return read(said)
+    return read(node)
 
 
-def _assistant_content(said: Said) -> Json:
+def _assistant_content(node: Node) -> Json:
     """The fields of an assistant's message: its text, and with which words it refused."""
-    if isinstance(said.value, str):
-        return {"content": said.value}
+    if isinstance(node.value, str):
+        return {"content": node.value}
     found: dict[str, str] = {}
-    for part in (_part(each, _SPOKEN) for each in said.items()):
+    for part in (_part(each, _SPOKEN) for each in node.items()):
         for name, text in part.items():
             found[name] = found.get(name, "") + text
     return found or {"content": ""}
 
 
-def _of_type(said: Said, kind: str) -> Said:
-    said.need("type").word(kind)
-    said.only("type", "text")
-    return said
+def _of_type(node: Node, kind: str) -> Node:
+    node.need("type").word(kind)
+    node.only("type", "text")
+    return node
 
 
-def _text(said: Said) -> Json:
-    said.only("type", "text")
-    return text_part(said.need("text").text())
+def _text(node: Node) -> Json:
+    node.only("type", "text")
+    return text_part(node.need("text").text())
 
 
-def _image(said: Said) -> Json:
-    if not (file := said.at("file_id")).absent:
+def _image(node: Node) -> Json:
+    if not (file := node.at("file_id")).absent:
         raise file.bad("is not supported: no files are kept. Send `image_url`.", "unsupported_parameter")
-    said.only("type", "image_url", "detail")
-    detail = said.maybe("detail", lambda detail: detail.word(*DETAILS))
-    return image_part(image_address(said.need("image_url")), detail)
+    node.only("type", "image_url", "detail")
+    detail = node.maybe("detail", lambda detail: detail.word(*DETAILS))
+    return image_part(image_address(node.need("image_url")), detail)
 
 
-def _spoken(said: Said) -> Json:
-    said.only("type", "text", "annotations", "logprobs")
-    return {"content": said.need("text").text()}
+def _spoken(node: Node) -> Json:
+    node.only("type", "text", "annotations", "logprobs")
+    return {"content": node.need("text").text()}
 
 
-def _refused(said: Said) -> Json:
-    said.only("type", "refusal")
-    return {"refusal": said.need("refusal").text()}
+def _refused(node: Node) -> Json:
+    node.only("type", "refusal")
+    return {"refusal": node.need("refusal").text()}
 
 
-_READ: Mapping[str, Callable[[Said], Json]] = {"input_text": _text}
-_SEEN: Mapping[str, Callable[[Said], Json]] = {"input_text": _text, "input_image": _image}
-_SPOKEN: Mapping[str, Callable[[Said], Json]] = {"output_text": _spoken, "input_text": _spoken, "refusal": _refused}
+_READ: Mapping[str, Callable[[Node], Json]] = {"input_text": _text}
+_SEEN: Mapping[str, Callable[[Node], Json]] = {"input_text": _text, "input_image": _image}
+_SPOKEN: Mapping[str, Callable[[Node], Json]] = {"output_text": _spoken, "input_text": _spoken, "refusal": _refused}
 
-_ITEMS: Mapping[str, Callable[[_Conversation, Said], None]] = {
+_ITEMS: Mapping[str, Callable[[_Conversation, Node], None]] = {
     "message": _Conversation.message,
     "function_call": _Conversation.call,
     "function_call_output": _Conversation.result,

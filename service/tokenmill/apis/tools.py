@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from tokenmill.apis.ask import BadAsk, Json, ToolChoice
-from tokenmill.apis.reading import Said, shown
+from tokenmill.apis.reading import Node, shown
 from tokenmill.limits import NAME_CHARS
 
 WORDS: dict[str, ToolChoice] = {"none": "none", "auto": "auto", "required": "required"}
@@ -22,84 +22,84 @@ class Choice(TypedDict, total=False):
     tool: str
 
 
-def name_of(said: Said) -> str:
+def name_of(node: Node) -> str:
     """The name of a tool."""
-    name = said.filled()
+    name = node.filled()
     if len(name) > NAME_CHARS:
-        raise said.bad(f"is longer than {NAME_CHARS} characters.")
+        raise node.bad(f"is longer than {NAME_CHARS} characters.")
     return name
 
 
-def function(said: Said, schema: str = "parameters") -> Json:
+def function(node: Node, schema: str = "parameters") -> Json:
     """The members of a declared function; what its arguments are is under `schema`."""
-    found: Json = {"name": name_of(said.need("name"))}
-    if (description := said.maybe("description", Said.text)) is not None:
+    found: Json = {"name": name_of(node.need("name"))}
+    if (description := node.maybe("description", Node.text)) is not None:
         found["description"] = description
-    if (parameters := said.maybe(schema, Said.object)) is not None:
+    if (parameters := node.maybe(schema, Node.object)) is not None:
         found["parameters"] = parameters
-    if (strict := said.maybe("strict", Said.flag)) is not None:
+    if (strict := node.maybe("strict", Node.flag)) is not None:
         found["strict"] = strict
     return found
 
 
-def foreign_tool(said: Said) -> BadAsk:
+def foreign_tool(node: Node) -> BadAsk:
     """The refusal of a tool whose type is said, and is none that a client runs."""
-    told = f"can't be {shown(said.text())}: nothing runs it here. Declare a function, and answer its calls."
-    return said.bad(told, "unsupported_value")
+    told = f"can't be {shown(node.text())}: nothing runs it here. Declare a function, and answer its calls."
+    return node.bad(told, "unsupported_value")
 
 
-def named(tools: Sequence[Json], said: Said) -> Choice:
+def named(tools: Sequence[Json], node: Node) -> Choice:
     """The choice of one tool, whose name is said."""
-    return {"tool_choice": "named", "tool": _declared(tools, said)}
+    return {"tool_choice": "named", "tool": _declared(tools, node)}
 
 
-def worded(tools: Sequence[Json], choice: ToolChoice, said: Said) -> Choice:
+def worded(tools: Sequence[Json], choice: ToolChoice, node: Node) -> Choice:
     """The choice of none, any or at least one."""
     if choice == "required" and not tools:
-        raise said.bad("asks for a call, but no tools are declared in `tools`.")
+        raise node.bad("asks for a call, but no tools are declared in `tools`.")
     return {"tool_choice": choice}
 
 
-def allowed(tools: Sequence[Json], mode: Said, names: Sequence[Said]) -> Choice:
+def allowed(tools: Sequence[Json], mode: Node, names: Sequence[Node]) -> Choice:
     """The choice among some, whose names are said."""
-    chosen = {_declared(tools, said) for said in names}
+    chosen = {_declared(tools, node) for node in names}
     choice = WORDS[mode.word("auto", "required")]
     return {"tools": [tool for tool in tools if tool["function"]["name"] in chosen], "tool_choice": choice}
 
 
-def _declared(tools: Sequence[Json], said: Said) -> str:
-    name = said.filled()
+def _declared(tools: Sequence[Json], node: Node) -> str:
+    name = node.filled()
     if all(tool["function"]["name"] != name for tool in tools):
-        raise said.bad(f"names {shown(name)}, which is not declared in `tools`.")
+        raise node.bad(f"names {shown(name)}, which is not declared in `tools`.")
     return name
 
 
-def openai_choice(tools: Sequence[Json], said: Said, *, within: bool) -> Choice:
+def openai_choice(tools: Sequence[Json], node: Node, *, within: bool) -> Choice:
     """The choice as OpenAI's APIs spell it; chat completions have its members `within` an object of its type."""
-    if said.absent:
+    if node.absent:
         return {}
-    if isinstance(said.value, str):
-        return worded(tools, WORDS[said.word(*WORDS)], said)
-    kind = said.need("type")
-    said.only("type", "name", "mode", "tools", "function", "allowed_tools")
+    if isinstance(node.value, str):
+        return worded(tools, WORDS[node.word(*WORDS)], node)
+    kind = node.need("type")
+    node.only("type", "name", "mode", "tools", "function", "allowed_tools")
     if kind.value == "function":
-        return named(tools, _function_name(said, within=within))
+        return named(tools, _function_name(node, within=within))
     if kind.value == "allowed_tools":
-        listed = said.need("allowed_tools") if within else said
+        listed = node.need("allowed_tools") if within else node
         entries = [_listed_name(entry, within=within) for entry in listed.need("tools").some()]
         return allowed(tools, listed.need("mode"), entries)
     raise foreign_tool(kind)
 
 
-def _function_name(said: Said, *, within: bool) -> Said:
-    return (said.need("function") if within else said).need("name")
+def _function_name(node: Node, *, within: bool) -> Node:
+    return (node.need("function") if within else node).need("name")
 
 
-def _listed_name(said: Said, *, within: bool) -> Said:
-    kind = said.need("type")
+def _listed_name(node: Node, *, within: bool) -> Node:
+    kind = node.need("type")
     if kind.value != "function":
         raise foreign_tool(kind)
-    return _function_name(said, within=within)
+    return _function_name(node, within=within)
 
 
 def call(call_id: str, name: str, arguments: str) -> Json:

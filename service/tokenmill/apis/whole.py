@@ -37,8 +37,8 @@ def _completions(_api: Api, payloads: Sequence[bytes]) -> bytes:
     whole: Json = read[0] | {"choices": [choice for each in read for choice in each["choices"]]}
     whole["usage"] = joined_usage([each["usage"] for each in read])
     for name in ("error", "metadata"):
-        said = [value for each in read if (value := each.get(name)) is not None]
-        whole |= {name: said[0]} if said else {}
+        node = [value for each in read if (value := each.get(name)) is not None]
+        whole |= {name: node[0]} if node else {}
     return json_bytes(whole)
 
 

@@ -15,8 +15,8 @@ from tokenmill.bench.clock import in_turns
 from tokenmill.bench.texts import FILE, TOOLS, call_text, chunks_of, samples
 from tokenmill.errors import FatalError
 from tokenmill.events import EVENT_TYPES
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 CALL_CHARS = 4_000
 CALLS = 12
@@ -80,5 +80,5 @@ def _process(records: list[InputRecord], events: frozenset[str] | None) -> int:
     """Run a new partition over the records; the number of rows for the page."""
     outputs = (OutputSpec("events"), OutputSpec(LIVE, "agent", events))
     out: list[Output] = []
-    Partition(SessionSettings(outputs=outputs), "tokens", 0).process(records, out)
+    Partition(PartitionSettings(outputs=outputs), "tokens", 0).process(records, out)
     return sum(output.topic == LIVE for output in out)

@@ -15,8 +15,8 @@ from tokenmill.bench.texts import FILE, PLAIN, TOOLS, call_text, chunks_of, runn
 from tokenmill.dialects import DIALECTS, Dialect, Envelope
 from tokenmill.events import Event
 from tokenmill.formats import compile_grammar
-from tokenmill.parser import Grammar, Options, Parser
-from tokenmill.session import OutputSpec, SessionSettings
+from tokenmill.parser import Grammar, MessageParser, Options
+from tokenmill.partition import OutputSpec, PartitionSettings
 
 MESSAGES = 200
 REASONING_CHARS, PROSE_CHARS, CALL_CHARS = 200, 600, 300
@@ -41,7 +41,7 @@ def run_dialects(*, rounds: int, progress: Callable[[str], None]) -> list[Dialec
 
 def grammar_for(dialect: Dialect) -> Grammar:
     """The grammar of a worker that has this dialect beside the native one."""
-    settings = SessionSettings(outputs=(OutputSpec("events"), OutputSpec("wire", dialect.name)))
+    settings = PartitionSettings(outputs=(OutputSpec("events"), OutputSpec("wire", dialect.name)))
     options = Options(
         format=samples()["json_call"].format_name, tools=TOOLS, model="some-model", stream_tool_input=True
     )
@@ -52,7 +52,7 @@ def events_of(grammar: Grammar) -> list[Event]:
     """The events of one turn."""
     reasoning, prose = running_text(PLAIN, REASONING_CHARS), running_text(PLAIN, PROSE_CHARS)
     text = f"<think>{reasoning}</think>{prose}{call_text(samples()['json_call'], FILE, CALL_CHARS)}"
-    parser = Parser.of(grammar, "bench")
+    parser = MessageParser.of(grammar, "bench")
     events = parser.start()
     for chunk in chunks_of(text):
         events += parser.feed(chunk)

@@ -139,7 +139,7 @@ class _Bench:
         return Side((after - before) * 1e6 / (sent * load.clients), got.p50_ms, got.p99_ms)
 
     async def _feed(self, load: Load, send: Callable[[list[bytes]], Any], seq: int, seconds: float) -> int:
-        """Send at a steady rate; answers the next number."""
+        """Send at a steady rate; returns the next number."""
         started, ticks = time.monotonic(), round(seconds * TICKS)
         for tick in range(ticks):
             await asyncio.sleep(max(0.0, started + tick / TICKS - time.monotonic()))

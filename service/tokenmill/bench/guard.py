@@ -19,7 +19,7 @@ from tokenmill.bench.clock import in_turns, median_ratio
 from tokenmill.bench.conditions import processor
 from tokenmill.bench.guarded import Guarded, guarded
 from tokenmill.bench.pipeline import run_pipeline
-from tokenmill.bench.stand import PASS_THROUGH, SIDES, Progress
+from tokenmill.bench.testbed import PASS_THROUGH, SIDES, Progress
 from tokenmill.errors import FatalError
 
 KEPT = Path(__file__).with_name("guard.json")
@@ -109,7 +109,7 @@ def run_guard(*, rounds: int, kafka: bool, progress: Progress) -> Comparison:
 
 
 def write_guard(*, rounds: int, kafka: bool, progress: Progress) -> Comparison:
-    """Measure, and keep that; answers how it compares with what was kept before."""
+    """Measure, and keep that; returns how it compares with what was kept before."""
     before = read(KEPT) if KEPT.exists() else _kept({}, {})
     subjects = list(guarded())
     now, workers = measure(subjects, rounds, progress), on_kafka(progress) if kafka else None

@@ -17,9 +17,9 @@ from tokenmill.bench.recovery import OpenMessages
 from tokenmill.bench.texts import TOOLS, chunks_of
 from tokenmill.dialects import find_dialect
 from tokenmill.formats import compile_grammar
-from tokenmill.parser import Options, Parser, read_options
+from tokenmill.parser import MessageParser, Options, read_options
+from tokenmill.partition import Mark, OutputSpec, Partition, PartitionSettings, SnapshotWrite, at_once
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import Mark, OutputSpec, Partition, SessionSettings, SnapshotWrite, at_once
 
 CHARS = 10_000
 """Of a text that is parsed: what `bench parser` has in its second column."""
@@ -52,7 +52,7 @@ MESSAGES = 20
 OPEN = 2_000
 """Messages of the partition of which snapshots are taken."""
 
-SETTINGS = SessionSettings(
+SETTINGS = PartitionSettings(
     defaults=Options(format="hermes"),
     outputs=(
         OutputSpec("events"),
@@ -132,7 +132,7 @@ def restored(mark: Mark, snapshot: SnapshotWrite) -> Partition:
 def _parsing(subject: Subject) -> Guarded:
     grammar = compile_grammar(read_options({"format": subject.format, "tools": TOOLS}), LIMITS)
     chunks = chunks_of(subject.make(CHARS))
-    fed, feed = (native_deltas(chunks), Parser.tool_calls) if subject.native else (chunks, Parser.feed)
+    fed, feed = (native_deltas(chunks), MessageParser.tool_calls) if subject.native else (chunks, MessageParser.feed)
     return Guarded(
         f"{subject.format}: {NATIVE if subject.native else subject.text}",
         "loops a chunk",

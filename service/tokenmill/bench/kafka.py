@@ -129,7 +129,7 @@ async def committed(admin: AIOKafkaAdminClient, group: str, topic: str, partitio
 async def reached(
     admin: AIOKafkaAdminClient, group: str, topic: str, records: int, process: Server, partitions: int = PARTITIONS
 ) -> int:
-    """Wait until the group has committed so many; answers how many. Raises `FatalError` if the process ends before."""
+    """Wait until the group has committed so many; returns how many. Raises `FatalError` if the process ends before."""
     while (done := await committed(admin, group, topic, partitions)) < records:
         if not process.alive:
             raise FatalError(f"{process.name} ended by itself: {process.log_end()}")

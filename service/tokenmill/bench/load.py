@@ -8,8 +8,8 @@ from typing import TypeAlias
 import msgspec
 
 from tokenmill.bench.texts import CHUNK_CHARS, FILE, PLAIN, call_text, chunks_of, running_text, samples
+from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import Partition, SessionSettings
 
 PARTITIONS = 4
 
@@ -76,7 +76,7 @@ class Shape(msgspec.Struct, frozen=True):
     """Value and headers, without the key."""
 
 
-def shape_of(settings: SessionSettings) -> Shape:
+def shape_of(settings: PartitionSettings) -> Shape:
     """Run some whole messages through a partition and measure what comes out."""
     partition = Partition(settings, "tokens", 0)
     out: list[Output] = []

@@ -8,8 +8,8 @@ import msgspec
 
 from tokenmill.bench.texts import FILE, PLAIN, TOOLS, call_text, chunks_of, running_text, samples
 from tokenmill.parser import Options
+from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import Partition, SessionSettings
 
 MESSAGES = 250
 
@@ -39,7 +39,7 @@ def _half_a_call() -> str:
 
 
 def _bytes_per_message(text: str) -> float:
-    partition = Partition(SessionSettings(defaults=Options(format="hermes", tools=TOOLS)), "tokens", 0)
+    partition = Partition(PartitionSettings(defaults=Options(format="hermes", tools=TOOLS)), "tokens", 0)
     _open(partition, text, 1)  # what is made once is made before the counting begins
     gc.collect()
     tracemalloc.start()

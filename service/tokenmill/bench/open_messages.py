@@ -18,8 +18,8 @@ from tokenmill.bench.processes import resident_bytes
 from tokenmill.bench.recovery import OpenMessages
 from tokenmill.errors import FatalError
 from tokenmill.parser import Options
+from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
-from tokenmill.session import Partition, SessionSettings
 
 STEPS = 10
 """Looks at the memory while messages are opened."""
@@ -56,7 +56,9 @@ class Crowd(msgspec.Struct, frozen=True):
 def run_memory(*, messages: int, progress: Callable[[str], None]) -> Crowd:
     """Open the messages in this process. Raises `FatalError` where the system does not tell what a process holds."""
     started = time.monotonic()
-    partitions = [Partition(SessionSettings(defaults=Options(format="hermes")), "tokens", n) for n in range(PARTITIONS)]
+    partitions = [
+        Partition(PartitionSettings(defaults=Options(format="hermes")), "tokens", n) for n in range(PARTITIONS)
+    ]
     records = _records(OpenMessages.of(messages))
     step = -(-messages // STEPS)
     before, steps = _resident(), list[Held]()

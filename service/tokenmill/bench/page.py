@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tokenmill.bench.parser import Line, Report
-from tokenmill.bench.telling import markdown
+from tokenmill.bench.summary import markdown
 
 BUDGETS = """\
 The budgets are at most 6 loops for a chunk of plain text, at most 15 for a chunk inside a call, whatever its length,

@@ -26,7 +26,7 @@ from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent, ToolCall
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import Limits
-from tokenmill.parser import Grammar, Parser, read_options
+from tokenmill.parser import Grammar, MessageParser, read_options
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 
@@ -49,7 +49,7 @@ LIMITS = Limits(call_chars=4 * SIZES[-1])
 NATIVE = "tool-call deltas"
 """Calls that come beside the text, already cut out by the provider."""
 
-Feed = Callable[[Parser, Any], list[AnyEvent]]
+Feed = Callable[[MessageParser, Any], list[AnyEvent]]
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -151,9 +151,9 @@ def reference_loop(chunks: Iterable[str]) -> list[str]:
     return kept
 
 
-def count_calls(grammar: Grammar, chunks: Iterable[Any], feed: Feed = Parser.feed) -> int:
+def count_calls(grammar: Grammar, chunks: Iterable[Any], feed: Feed = MessageParser.feed) -> int:
     """Parse one message and count its complete calls."""
-    parser = Parser.of(grammar, "bench")
+    parser = MessageParser.of(grammar, "bench")
     calls = 0
     for chunk in chunks:
         for event in feed(parser, chunk):
@@ -161,9 +161,9 @@ def count_calls(grammar: Grammar, chunks: Iterable[Any], feed: Feed = Parser.fee
     return calls + sum(event.__class__ is ToolCall for event in parser.finish())
 
 
-def parse(grammar: Grammar, chunks: Iterable[Any], feed: Feed = Parser.feed) -> list[AnyEvent]:
+def parse(grammar: Grammar, chunks: Iterable[Any], feed: Feed = MessageParser.feed) -> list[AnyEvent]:
     """Parse one message, and do nothing else; the events of its end."""
-    parser = Parser.of(grammar, "bench")
+    parser = MessageParser.of(grammar, "bench")
     for chunk in chunks:
         feed(parser, chunk)
     return parser.finish()
@@ -172,7 +172,7 @@ def parse(grammar: Grammar, chunks: Iterable[Any], feed: Feed = Parser.feed) -> 
 def _measure(subject: Subject, chars: int, rounds: int) -> Line:
     grammar = compile_grammar(read_options({"format": subject.format, "tools": TOOLS}), LIMITS)
     chunks = chunks_of(subject.make(chars))
-    fed, feed = (native_deltas(chunks), Parser.tool_calls) if subject.native else (chunks, Parser.feed)
+    fed, feed = (native_deltas(chunks), MessageParser.tool_calls) if subject.native else (chunks, MessageParser.feed)
     if (calls := count_calls(grammar, fed, feed)) != subject.calls:
         raise FatalError(f"{subject.grammar} of {chars} characters: {calls} calls instead of {subject.calls}")
     again = max(1, LEAST_CHUNKS // len(chunks))
@@ -203,7 +203,7 @@ def native_deltas(chunks: Sequence[str]) -> list[list[dict[str, Any]]]:
 
 
 def _slowest_us(grammar: Grammar, chunks: Sequence[Any], feed: Feed) -> float:
-    parser = Parser.of(grammar, "bench")
+    parser = MessageParser.of(grammar, "bench")
     slowest = 0.0
     for chunk in chunks:
         started = thread_time()

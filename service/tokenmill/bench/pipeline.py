@@ -17,7 +17,7 @@ from tokenmill.bench.conditions import commit_of
 from tokenmill.bench.kafka import created, preload
 from tokenmill.bench.latency import Latency, latency_of
 from tokenmill.bench.load import PARTITIONS, Load, Shape
-from tokenmill.bench.stand import (
+from tokenmill.bench.testbed import (
     AT_LEAST_ONCE,
     BEFORE,
     EXACTLY_ONCE,
@@ -27,7 +27,7 @@ from tokenmill.bench.stand import (
     STREAMS,
     Ground,
     Progress,
-    Stand,
+    Testbed,
     ground,
     new_group,
 )
@@ -116,22 +116,22 @@ def run_pipeline(
     sides = sides_of(streams=streams, before=before)
     with ground(bootstrap, progress) as servers:
         load = Load(records)
-        runs = asyncio.run(_throughput(servers, servers.stand(before=before), load, rounds, sides, progress))
+        runs = asyncio.run(_throughput(servers, servers.testbed(before=before), load, rounds, sides, progress))
         slowest = min(median(run.records_per_s for run in runs[side]) for side in SIDES)
         latencies = asyncio.run(_latencies(servers, slowest * HALF_LOAD, rounds, progress)) if latency else {}
     return Pipeline(load, servers.shape, PARTITIONS, runs, latencies, before=commit_of(before) if before else "")
 
 
 async def _throughput(
-    servers: Ground, stand: Stand, load: Load, rounds: int, sides: Sequence[str], progress: Progress
+    servers: Ground, testbed: Testbed, load: Load, rounds: int, sides: Sequence[str], progress: Progress
 ) -> dict[str, list[Run]]:
-    async with created(stand.bootstrap, stand.topics) as admin:
+    async with created(testbed.bootstrap, testbed.topics) as admin:
         progress(f"putting {load.records:,} records on the topic")
-        await preload(stand.bootstrap, stand.tokens, load)
+        await preload(testbed.bootstrap, testbed.tokens, load)
         runs: dict[str, list[Run]] = {side: [] for side in sides}
         for number in range(rounds):
             for side in sides:
-                runs[side].append(await run_side(stand, side, load, admin, servers.broker, new_group()))
+                runs[side].append(await run_side(testbed, side, load, admin, servers.broker, new_group()))
                 progress(f"{side}, run {number + 1} of {rounds}: {runs[side][-1].records_per_s:,.0f} records/s")
         return runs
 
@@ -140,8 +140,8 @@ async def _latencies(servers: Ground, rate: float, rounds: int, progress: Progre
     latencies: dict[str, list[Latency]] = {side: [] for side in SIDES}
     for number in range(rounds):
         for side in SIDES:
-            stand = servers.stand()  # each run on topics of its own: a fresh group would first read what is there
-            async with created(stand.bootstrap, stand.topics) as admin:
-                latencies[side].append(await latency_of(stand, side, rate, admin))
+            testbed = servers.testbed()  # each run on topics of its own: a fresh group would first read what is there
+            async with created(testbed.bootstrap, testbed.topics) as admin:
+                latencies[side].append(await latency_of(testbed, side, rate, admin))
             progress(f"{side}, latency {number + 1} of {rounds}: p99 {latencies[side][-1].p99_ms:.0f} ms")
     return latencies

@@ -20,7 +20,7 @@ from tokenmill.bench.kafka import created, preload, reached, written
 from tokenmill.bench.latency import all_seen, feed, feeding, following
 from tokenmill.bench.load import Load
 from tokenmill.bench.processes import processor_seconds
-from tokenmill.bench.stand import AT_LEAST_ONCE, Ground, Progress, Stand, ground, new_group
+from tokenmill.bench.testbed import AT_LEAST_ONCE, Ground, Progress, Testbed, ground, new_group
 from tokenmill.bench.throughput import COMPLETE, timed
 from tokenmill.errors import FatalError
 from tokenmill.servers.process import Server
@@ -127,13 +127,13 @@ async def _measure(
 
 
 @asynccontextmanager
-async def _workers(stand: Stand, group: str, count: int) -> AsyncIterator[list[WorkerProcess]]:
+async def _workers(testbed: Testbed, group: str, count: int) -> AsyncIterator[list[WorkerProcess]]:
     """So many, among which the partitions are shared."""
-    workers = [stand.process(AT_LEAST_ONCE, group, number) for number in range(count)]
+    workers = [testbed.process(AT_LEAST_ONCE, group, number) for number in range(count)]
     ours = [worker for worker in workers if isinstance(worker, WorkerProcess)]
     try:
         await asyncio.gather(*(asyncio.to_thread(worker.start) for worker in ours))
-        await _shared(ours, stand.partitions)
+        await _shared(ours, testbed.partitions)
         yield ours
     finally:
         for worker in ours:
@@ -157,20 +157,20 @@ def _owned(worker: WorkerProcess) -> int:
 
 
 async def _cell(servers: Ground, cell: Cell, records: int) -> Run:
-    stand, group, load = servers.stand(cell.partitions), new_group(), Load(records, cell.partitions, cell.tokens)
+    testbed, group, load = servers.testbed(cell.partitions), new_group(), Load(records, cell.partitions, cell.tokens)
     try:
         async with (
             asyncio.timeout(CELL_S),
-            created(stand.bootstrap, stand.topics, cell.partitions) as admin,
-            _workers(stand, group, cell.workers) as workers,
+            created(testbed.bootstrap, testbed.topics, cell.partitions) as admin,
+            _workers(testbed, group, cell.workers) as workers,
         ):
             for worker in workers:
                 worker.freeze()  # for less than its session: all begin at the same time, on all of the load
-            await preload(stand.bootstrap, stand.tokens, load)
+            await preload(testbed.bootstrap, testbed.tokens, load)
             for worker in workers:
                 worker.thaw()
-            run = await _timed(servers, admin, group, stand, load, workers)
-            await _complete(stand, load)
+            run = await _timed(servers, admin, group, testbed, load, workers)
+            await _complete(testbed, load)
     except TimeoutError as late:
         raise FatalError(f"{name_of(cell)}: not through within {CELL_S:.0f} s") from late
     return run
@@ -180,12 +180,12 @@ async def _timed(
     servers: Ground,
     admin: AIOKafkaAdminClient,
     group: str,
-    stand: Stand,
+    testbed: Testbed,
     load: Load,
     workers: Sequence[WorkerProcess],
 ) -> Run:
     async def reach(records: int) -> int:
-        return await reached(admin, group, stand.tokens, records, workers[0], stand.partitions)
+        return await reached(admin, group, testbed.tokens, records, workers[0], testbed.partitions)
 
     def used() -> Sequence[float]:
         return sum(map(_seconds, workers)), _seconds(servers.broker), _seconds(servers.redis)
@@ -198,38 +198,40 @@ def _seconds(process: Server | None) -> float:
     return (processor_seconds(process.pid) if process is not None else None) or 0.0
 
 
-async def _complete(stand: Stand, load: Load) -> None:
+async def _complete(testbed: Testbed, load: Load) -> None:
     places = [
-        TopicPartition(topic, number) for topic in stand.outputs(AT_LEAST_ONCE) for number in range(stand.partitions)
+        TopicPartition(topic, number)
+        for topic in testbed.outputs(AT_LEAST_ONCE)
+        for number in range(testbed.partitions)
     ]
-    wrote = await written(stand.bootstrap, dict.fromkeys(places, 0))
-    if load.tokens == 1 and wrote < load.records * stand.outputs_per_record(AT_LEAST_ONCE) * COMPLETE:
+    wrote = await written(testbed.bootstrap, dict.fromkeys(places, 0))
+    if load.tokens == 1 and wrote < load.records * testbed.outputs_per_record(AT_LEAST_ONCE) * COMPLETE:
         raise FatalError(f"only {wrote:,} records were written; the rate means nothing")
 
 
 async def _moves(servers: Ground) -> dict[str, float]:
     """What a record waits at most while a worker leaves, and while it comes back."""
-    stand, group = servers.stand(MOVES_PARTITIONS), new_group()
-    events = [TopicPartition(stand.outputs(AT_LEAST_ONCE)[0], number) for number in range(MOVES_PARTITIONS)]
+    testbed, group = servers.testbed(MOVES_PARTITIONS), new_group()
+    events = [TopicPartition(testbed.outputs(AT_LEAST_ONCE)[0], number) for number in range(MOVES_PARTITIONS)]
     records = iter(Load(1 << 40, MOVES_PARTITIONS))
     waits, sent = {}, 0
     async with (
-        created(stand.bootstrap, stand.topics, MOVES_PARTITIONS) as admin,
-        _workers(stand, group, MOVES_WORKERS) as workers,
-        following(stand.bootstrap, events) as (consumer, seen),
-        feeding(stand) as producer,
+        created(testbed.bootstrap, testbed.topics, MOVES_PARTITIONS) as admin,
+        _workers(testbed, group, MOVES_WORKERS) as workers,
+        following(testbed.bootstrap, events) as (consumer, seen),
+        feeding(testbed) as producer,
     ):
         for what, move in (("leaves", workers[-1].stop), ("comes back", workers[-1].start)):
             steady, moved = round(MOVES_RATE * STEADY_S), round(MOVES_RATE * MOVES_S)
-            await feed(producer, stand, records, steady, MOVES_RATE)
+            await feed(producer, testbed, records, steady, MOVES_RATE)
             since_ms = time.time() * 1_000
             moving = asyncio.create_task(asyncio.to_thread(move))
-            await feed(producer, stand, records, moved, MOVES_RATE)
+            await feed(producer, testbed, records, moved, MOVES_RATE)
             await moving
             await _shared(workers, MOVES_PARTITIONS)
             sent += steady + moved
             await all_seen(
-                admin, group, stand, sent, workers[0], consumer, f"what was sent when one {what} is not there"
+                admin, group, testbed, sent, workers[0], consumer, f"what was sent when one {what} is not there"
             )
             waits[what] = max(came - at for came, at in seen if at >= since_ms) / 1_000
     return waits

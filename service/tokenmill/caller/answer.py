@@ -30,8 +30,8 @@ from tokenmill.caller.writing import ChunkWriter
 from tokenmill.codecs import Chunk, ProviderPart
 from tokenmill.gateway.problems import Refused
 from tokenmill.gateway.sending import Writer
+from tokenmill.partition.identity import choice_index
 from tokenmill.records import Headers
-from tokenmill.session.identity import choice_index
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses of a server that may answer otherwise the next time, or at another URL."""
 
 CREDENTIALS = frozenset({401, 403})
-"""Statuses that are about the key that we sent: no client can mend it, and an SDK would take them for its own key's."""
+"""Statuses that are about the key that we sent: no client can fix it, and an SDK would take them for its own key's."""
 
 RAW_CHARS = 4_096
 """Of a server's own words."""
@@ -49,7 +49,7 @@ def refusal(status: int, message: str, raw: str = "", *, again: bool) -> Upstrea
     logged = f"status {status}"
     if status not in CREDENTIALS:
         return UpstreamFailed(message, "refused", status, raw, again=again, logged=logged)
-    message = "the model's server refused the gateway's own credentials for it; whoever runs the gateway can mend that"
+    message = "the model's server refused the gateway's own credentials for it; whoever runs the gateway can fix that"
     problem = UpstreamFailed(message, "refused", BAD_GATEWAY, again=False, logged=logged)
     problem.said = status
     return problem

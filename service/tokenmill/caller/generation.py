@@ -17,8 +17,8 @@ from tokenmill.caller.failure import BAD_GATEWAY, UpstreamFailed, refusal
 from tokenmill.caller.pace import joined
 from tokenmill.codecs import Chunk, find_codec
 from tokenmill.errors import RecordError
+from tokenmill.partition.identity import choice_index, has_content
 from tokenmill.records import InputRecord
-from tokenmill.session.identity import choice_index, has_content
 
 USAGE_S = 2.0
 """For counts behind the last finish reason: they come in the next event, or not at all. What else comes then, or goes

@@ -6,9 +6,9 @@ from tokenmill.codecs import Chunk
 from tokenmill.codecs.native import NATIVE
 from tokenmill.errors import RecordError
 from tokenmill.limits import MIB
+from tokenmill.partition.identity import choice_index, has_content
+from tokenmill.partition.idle import condition_of
 from tokenmill.records import InputRecord, PlacedRecord, header
-from tokenmill.session.identity import choice_index, has_content
-from tokenmill.session.idle import condition_of
 
 TEXT_CHARS = 4 * MIB
 """Of an answer that may be gone on with: a million tokens."""

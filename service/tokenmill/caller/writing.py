@@ -22,8 +22,8 @@ from tokenmill.codecs import Chunk
 from tokenmill.gateway.native_chunks import NATIVE
 from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.gateway.sending import Sending, Writer
+from tokenmill.partition.identity import choice_index, has_content
 from tokenmill.records import Headers
-from tokenmill.session.identity import choice_index, has_content
 
 log = logging.getLogger(__name__)
 

@@ -71,7 +71,7 @@ class OllamaCodec:
 
 
 def _read(line: Json, known: _State | None, answer: Answer) -> _State | None:
-    """One line; answers the state of the message that is open behind it."""
+    """One line; returns the state of the message that is open behind it."""
     if not _KNOWN & line.keys():
         raise Undecodable(f"not a line of Ollama's: it has none of {', '.join(sorted(_KNOWN))}")
     if line.get("error"):

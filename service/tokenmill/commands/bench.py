@@ -6,24 +6,24 @@ import click
 
 from tokenmill.bench.front import run_front_bench
 from tokenmill.bench.front_report import LOADS as FRONT_LOADS
-from tokenmill.bench.front_telling import front_telling
+from tokenmill.bench.front_summary import front_summary
 from tokenmill.bench.gateway import run_gateway_bench
 from tokenmill.bench.gateway_report import LOADS as GATEWAY_LOADS
-from tokenmill.bench.gateway_telling import gateway_telling
+from tokenmill.bench.gateway_summary import gateway_summary
 from tokenmill.bench.latencies import RATES, latency_sides, run_latencies
-from tokenmill.bench.latencies_telling import latencies_telling
+from tokenmill.bench.latencies_summary import latencies_summary
 from tokenmill.bench.open_messages import STEPS, run_memory
-from tokenmill.bench.open_messages_telling import memory_telling
+from tokenmill.bench.open_messages_summary import memory_summary
 from tokenmill.bench.pipeline import run_pipeline, sides_of
-from tokenmill.bench.pipeline_telling import pipeline_telling
+from tokenmill.bench.pipeline_summary import pipeline_summary
 from tokenmill.bench.recovery import run_recovery
-from tokenmill.bench.recovery_telling import recovery_telling
+from tokenmill.bench.recovery_summary import recovery_summary
 from tokenmill.bench.scale import CELLS, name_of, run_scale
-from tokenmill.bench.scale_telling import scale_telling
-from tokenmill.bench.stand import SIDES
+from tokenmill.bench.scale_summary import scale_summary
+from tokenmill.bench.testbed import SIDES
 from tokenmill.commands.bench_guard import guard
 from tokenmill.commands.bench_parser import parser
-from tokenmill.commands.bench_telling import as_json, before, bootstrap, page_option, tell
+from tokenmill.commands.bench_summary import as_json, before, bootstrap, page_option, tell
 from tokenmill.commands.settings import need_tools, quiet_kafka
 from tokenmill.terminal.progress import steps
 
@@ -77,7 +77,7 @@ def pipeline(
             before=before,
         )
     derived = {name: getattr(report, name) for name in DERIVED}
-    tell(pipeline_telling(report), report, derived, target=target, as_json=as_json)
+    tell(pipeline_summary(report), report, derived, target=target, as_json=as_json)
 
 
 @command.command("latency")
@@ -94,7 +94,7 @@ def latency(*, bootstrap: str | None, rounds: int, before: Path | None, target: 
     quiet_kafka()
     with steps((bootstrap is None) + rounds * len(latency_sides(before)) * len(RATES)) as progress:
         report = run_latencies(bootstrap=bootstrap, rounds=rounds, progress=progress, before=before)
-    tell(latencies_telling(report), report, {}, target=target, as_json=as_json)
+    tell(latencies_summary(report), report, {}, target=target, as_json=as_json)
 
 
 @command.command("scale")
@@ -111,7 +111,7 @@ def scale(*, records: int, rounds: int, target: Path | None, as_json: bool) -> N
     with steps(2 + rounds * len(CELLS)) as progress:
         report = run_scale(records=records, rounds=rounds, progress=progress)
     foretold = {name_of(cell): report.foretold(cell) for cell in report.cells}
-    tell(scale_telling(report), report, {"foretold": foretold}, target=target, as_json=as_json)
+    tell(scale_summary(report), report, {"foretold": foretold}, target=target, as_json=as_json)
 
 
 @command.command("recovery")
@@ -132,7 +132,7 @@ def recovery(
     with steps((bootstrap is None) + 2 + 2 * rounds) as progress:
         report = run_recovery(bootstrap=bootstrap, messages=messages, records=records, rounds=rounds, progress=progress)
     derived = {name: getattr(report, name) for name in ("restore_rate", "silent_rate", "replay_ratio")}
-    tell(recovery_telling(report), report, derived, target=target, as_json=as_json)
+    tell(recovery_summary(report), report, derived, target=target, as_json=as_json)
 
 
 @command.command("memory")
@@ -144,7 +144,7 @@ def memory(*, messages: int, target: Path | None, as_json: bool) -> None:
     with steps(STEPS) as progress:
         report = run_memory(messages=messages, progress=progress)
     derived = {"bytes_per_message": report.last.bytes_per_message}
-    tell(memory_telling(report), report, derived, target=target, as_json=as_json)
+    tell(memory_summary(report), report, derived, target=target, as_json=as_json)
 
 
 @command.command("gateway")
@@ -161,7 +161,7 @@ def gateway(*, connections: int, rounds: int, target: Path | None, as_json: bool
     with steps(3 + rounds * len(GATEWAY_LOADS)) as progress:
         report = run_gateway_bench(rounds=rounds, connections=connections, progress=progress)
     derived = {"ratios": [compared.ratio for compared in report.compared]}
-    tell(gateway_telling(report), report, derived, target=target, as_json=as_json)
+    tell(gateway_summary(report), report, derived, target=target, as_json=as_json)
 
 
 @command.command("front")
@@ -181,7 +181,7 @@ def front(*, rounds: int, stops: int, flush_ms: int, target: Path | None, as_jso
     with steps(2 * rounds * len(FRONT_LOADS) + 1) as progress:
         report = run_front_bench(rounds=rounds, stops=stops, flush_ms=flush_ms, progress=progress)
     derived = {"ratios": [compared.share(lambda side: side.tokens_s) for compared in report.compared]}
-    tell(front_telling(report), report, derived, target=target, as_json=as_json)
+    tell(front_summary(report), report, derived, target=target, as_json=as_json)
 
 
 @command.command("tools")
@@ -196,12 +196,12 @@ def tools(*, calls: int, rounds: int, target: Path | None, as_json: bool) -> Non
     """
     need_tools()
     from tokenmill.bench.tools import run_tools_bench  # noqa: PLC0415 -- of an extra
-    from tokenmill.bench.tools_telling import tools_telling  # noqa: PLC0415 -- of an extra
+    from tokenmill.bench.tools_summary import tools_summary  # noqa: PLC0415 -- of an extra
 
     quiet_kafka()
     with steps(2 * rounds) as progress:
         report = run_tools_bench(calls=calls, rounds=rounds, progress=progress)
-    tell(tools_telling(report), report, {"ratio": report.ratio}, target=target, as_json=as_json)
+    tell(tools_summary(report), report, {"ratio": report.ratio}, target=target, as_json=as_json)
 
 
 command.add_command(parser)

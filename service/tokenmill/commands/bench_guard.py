@@ -4,7 +4,7 @@ import click
 
 from tokenmill.bench.conditions import conditions
 from tokenmill.bench.guard import KEPT, run_guard, write_guard
-from tokenmill.bench.guard_telling import guard_sentence, guard_table
+from tokenmill.bench.guard_summary import guard_sentence, guard_table
 from tokenmill.commands.settings import quiet_kafka
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.progress import steps

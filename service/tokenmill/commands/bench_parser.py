@@ -10,7 +10,7 @@ from tokenmill.bench.conditions import conditions
 from tokenmill.bench.dialects import DialectCost, run_dialects
 from tokenmill.bench.page import page
 from tokenmill.bench.parser import SIZES, Line, Report, run_parser, subjects
-from tokenmill.commands.bench_telling import as_json, page_option, print_conditions, print_json
+from tokenmill.commands.bench_summary import as_json, page_option, print_conditions, print_json
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.progress import steps
 from tokenmill.terminal.tables import print_table

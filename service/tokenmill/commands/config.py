@@ -8,7 +8,7 @@ import tomli_w
 
 from tokenmill.commands.settings import config_option, configuration
 from tokenmill.config.shown import shown
-from tokenmill.session import SessionSettings
+from tokenmill.partition import PartitionSettings
 
 
 @click.group()
@@ -26,7 +26,7 @@ def check(config_path: Path | None, *, show: bool, as_json: bool) -> None:
     Looks at the file, the environment and at how the settings fit together; asks no broker and no Redis.
     """
     config = configuration(config_path)
-    SessionSettings.from_config(config)
+    PartitionSettings.from_config(config)
     if as_json:
         click.echo(msgspec.json.encode(shown(config)))
     elif show:

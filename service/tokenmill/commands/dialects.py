@@ -7,7 +7,7 @@ import click
 from tokenmill.commands.samples import choose, print_source, print_title
 from tokenmill.dialects import DIALECTS, Dialect, Envelope
 from tokenmill.formats import compile_grammar, find_format
-from tokenmill.parser import Options, Parser
+from tokenmill.parser import MessageParser, Options
 from tokenmill.terminal.console import Terminal
 
 TIME_MS = 1_760_000_000_000
@@ -29,7 +29,7 @@ def command(names: tuple[str, ...]) -> None:
 
 def _sample(dialect: Dialect) -> Iterator[bytes]:
     grammar = compile_grammar(Options(format="hermes"))
-    parser = Parser.of(grammar, "sample")
+    parser = MessageParser.of(grammar, "sample")
     envelope = Envelope("c1", "m1", 0, TIME_MS, grammar.message_start)
     state = dialect.state_type() if dialect.state_type else None
     for seq, event in enumerate(parser.feed(find_format("hermes").sample) + parser.finish()):

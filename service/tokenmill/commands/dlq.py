@@ -126,7 +126,7 @@ def replay(  # noqa: PLR0913 -- one for each option
     config_path: Path | None,
     bootstrap: str | None,
 ) -> int:
-    """Publish the original records again, after what was wrong has been mended.
+    """Publish the original records again, after what was wrong has been fixed.
 
     Each goes to the topic and partition that it came from, with its own headers and `tm-replayed`. What was replayed
     is noted on the dead-letter topic in the same transaction, so a command that is repeated, or was interrupted,

@@ -12,7 +12,7 @@ from rich.text import Text
 from tokenmill.events import AnyEvent, Error, ToolCall
 from tokenmill.formats import find_format
 from tokenmill.limits import Limits
-from tokenmill.parser import Grammar, Options, Parser
+from tokenmill.parser import Grammar, MessageParser, Options
 from tokenmill.parser.run.run import Span
 from tokenmill.terminal.readable import compact
 from tokenmill.terminal.visible import visible
@@ -28,7 +28,7 @@ class Explained(msgspec.Struct, frozen=True):
 def explain(options: Options, chunks: Iterable[str], reason: str | None) -> Iterator[Explained]:
     """Parse a message and give each piece of source that came out neither as text nor as reasoning, or failed."""
     names = [options.format] if isinstance(options.format, str) else options.format
-    parser = Parser.of(Grammar(options, [find_format(name) for name in names], Limits(), traced=True), "explain")
+    parser = MessageParser.of(Grammar(options, [find_format(name) for name in names], Limits(), traced=True), "explain")
     source = ""
     notes: list[str] = []
     for event in _traced(parser, chunks, reason):
@@ -51,7 +51,7 @@ def explain(options: Options, chunks: Iterable[str], reason: str | None) -> Iter
                 pass  # text and reasoning are their own source
 
 
-def _traced(parser: Parser, chunks: Iterable[str], reason: str | None) -> Iterator[AnyEvent | Span]:
+def _traced(parser: MessageParser, chunks: Iterable[str], reason: str | None) -> Iterator[AnyEvent | Span]:
     """A traced grammar puts spans among the events, which the parser's types leave out."""
     for chunk in chunks:
         yield from cast("list[AnyEvent | Span]", parser.feed(chunk))

@@ -9,7 +9,7 @@ from tokenmill.commands.samples import choose, print_source, print_title
 from tokenmill.demo.tools import TOOLS
 from tokenmill.formats import FORMATS, compile_grammar
 from tokenmill.formats.models import suggest_format
-from tokenmill.parser import Format, Options, Parser
+from tokenmill.parser import Format, MessageParser, Options
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.readable import EventPrinter
 
@@ -54,7 +54,7 @@ def _suggested(model: str) -> tuple[str, str]:
 def _show(console: Terminal, format_: Format) -> None:
     print_title(console, format_.name, format_.summary)
     print_source(console, format_.sample)
-    parser = Parser.of(compile_grammar(Options(format=format_.name, tools=TOOLS)), "sample")
+    parser = MessageParser.of(compile_grammar(Options(format=format_.name, tools=TOOLS)), "sample")
     printer = EventPrinter(console, live=False)
     for event in parser.feed(format_.sample) + parser.finish():
         printer.show(event)

@@ -19,9 +19,9 @@ from tokenmill.events import AnyEvent
 from tokenmill.formats.order import better_read_by
 from tokenmill.parser import read_options
 from tokenmill.parser.values.repair import HALF_PAIR, whole_characters
+from tokenmill.partition import PartitionSettings
 from tokenmill.records import InputRecord
 from tokenmill.replay import Stream, parse_batch, record_from_json, replay_records
-from tokenmill.session import SessionSettings
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.readable import EventPrinter
 
@@ -84,7 +84,7 @@ def command(  # noqa: PLR0913 -- one for each option
         if batch:
             _print_json(parse_batch(_json(number, line)) for number, line in enumerate(lines_of(file), 1))
         elif records:
-            settings = SessionSettings.from_config(configuration(config_path))
+            settings = PartitionSettings.from_config(configuration(config_path))
             _print_json(replay_records(_records(file), settings))
         elif explained:
             print_explained(Terminal(), explain(read_options(options), pieces_of(file, chunk), reason))

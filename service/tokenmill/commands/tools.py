@@ -157,14 +157,14 @@ async def _listed(servers: Sequence[Server], seconds: float) -> tuple[list[Tool]
 
 
 async def _called(server: Server, settings: Tools, name: str, arguments: dict[str, Any]) -> Outcome:
-    from tokenmill.tools.calling import Way, called  # noqa: PLC0415 -- of an extra, and slow to import
+    from tokenmill.tools.calling import CallOptions, called  # noqa: PLC0415 -- of an extra, and slow to import
     from tokenmill.tools.connection import connected, offered  # noqa: PLC0415 -- the same
 
     async with connected(server, settings.connect_s) as client:
         found = checked(Catalogue(await offered(client, server.name)), name, arguments)
         if isinstance(found, Outcome):
             return found
-        return await called(client, found, arguments, Way(server.call_s or settings.call_s))
+        return await called(client, found, arguments, CallOptions(server.call_s or settings.call_s))
 
 
 def _prompt(template: Path, catalogue: Catalogue) -> str:

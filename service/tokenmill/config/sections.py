@@ -44,7 +44,7 @@ class Kafka(Section, frozen=True, kw_only=True):
     sasl_password_file: str = ""
     """A file that holds the password, such as a mounted secret; instead of `sasl_password`. Read at start."""
     sasl_token_provider: str = ""
-    """Needed for OAUTHBEARER: `module:function`, an `async` function without arguments that answers a token. It is
+    """Needed for OAUTHBEARER: `module:function`, an `async` function without arguments that returns a token. It is
     called for every login, so it is the place to renew what expires."""
     ssl_cafile: str = ""
     """Empty: the system's certificate authorities."""

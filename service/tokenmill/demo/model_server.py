@@ -35,7 +35,7 @@ SAMPLES = {format_.name: format_.sample for format_ in FORMATS}
 BAD_REQUEST, NOT_FOUND = 400, 404
 
 
-class Said(NamedTuple):
+class Reply(NamedTuple):
     """An answer in tokens."""
 
     tokens: list[str]
@@ -53,14 +53,14 @@ def model_server(rate: float = 0) -> web.Application:
 RATE = web.AppKey("rate", float)
 
 
-def say(body: dict[str, Any]) -> Said:
+def say(body: dict[str, Any]) -> Reply:
     """What the model of a request's body writes."""
     messages, limit = body["messages"], body.get("max_completion_tokens") or body.get("max_tokens")
     text = _text(body["model"], messages)
     tokens = [text[at : at + TOKEN_CHARS] for at in range(0, len(text), TOKEN_CHARS)]
     if limit and limit < len(tokens):
-        return Said(tokens[:limit], "length")
-    return Said(tokens, "stop")
+        return Reply(tokens[:limit], "length")
+    return Reply(tokens, "stop")
 
 
 def _text(model: str, messages: Sequence[dict[str, Any]]) -> str:
@@ -90,13 +90,13 @@ async def _chat(request: web.Request) -> web.StreamResponse:
         return _refused(NOT_FOUND, "NotFoundError", f"The model `{body.get('model')}` does not exist.")
     if body.get("tools") and body.get("tool_choice", "auto") != "none":
         return _refused(BAD_REQUEST, "BadRequestError", NO_PARSER)
-    said, head = say(body), _head(body)
+    reply, head = say(body), _head(body)
     if not body.get("stream"):
-        return _json(head | {"object": "chat.completion", "choices": _whole(body, said), "usage": _usage(body, said)})
+        return _json(head | {"object": "chat.completion", "choices": _whole(body, reply), "usage": _usage(body, reply)})
     response = web.StreamResponse(headers={"content-type": "text/event-stream"})
     await response.prepare(request)
     with suppress(ConnectionResetError):  # nobody wants it any more
-        await _stream(response, [head | chunk for chunk in _chunks(body, said)], request.app[RATE])
+        await _stream(response, [head | chunk for chunk in _chunks(body, reply)], request.app[RATE])
     return response
 
 
@@ -108,33 +108,33 @@ async def _stream(response: web.StreamResponse, chunks: Sequence[dict[str, Any]]
     await response.write(b"data: [DONE]\n\n")
 
 
-def _chunks(body: dict[str, Any], said: Said) -> Iterator[dict[str, Any]]:
+def _chunks(body: dict[str, Any], reply: Reply) -> Iterator[dict[str, Any]]:
     """The role, the tokens, of which the last one has the reason of the end, and the usage if it is asked for."""
     choices = range(body.get("n") or 1)
     for index in choices:
         yield _chunk(index, {"role": "assistant", "content": ""})
-    for number, token in enumerate(said.tokens, 1):
+    for number, token in enumerate(reply.tokens, 1):
         for index in choices:
-            yield _chunk(index, {"content": token}, said.reason if number == len(said.tokens) else None)
+            yield _chunk(index, {"content": token}, reply.reason if number == len(reply.tokens) else None)
     if (body.get("stream_options") or {}).get("include_usage"):
-        yield {"choices": [], "usage": _usage(body, said)}
+        yield {"choices": [], "usage": _usage(body, reply)}
 
 
 def _chunk(index: int, delta: dict[str, str], reason: str | None = None) -> dict[str, Any]:
     return {"choices": [{"index": index, "delta": delta, "logprobs": None, "finish_reason": reason}]}
 
 
-def _whole(body: dict[str, Any], said: Said) -> list[dict[str, Any]]:
-    message = {"role": "assistant", "content": "".join(said.tokens)}
+def _whole(body: dict[str, Any], reply: Reply) -> list[dict[str, Any]]:
+    message = {"role": "assistant", "content": "".join(reply.tokens)}
     return [
-        {"index": index, "message": message, "logprobs": None, "finish_reason": said.reason}
+        {"index": index, "message": message, "logprobs": None, "finish_reason": reply.reason}
         for index in range(body.get("n") or 1)
     ]
 
 
-def _usage(body: dict[str, Any], said: Said) -> dict[str, int]:
+def _usage(body: dict[str, Any], reply: Reply) -> dict[str, int]:
     asked = len(msgspec.json.encode([body["messages"], body.get("tools")])) // TOKEN_CHARS
-    answered = len(said.tokens) * (body.get("n") or 1)
+    answered = len(reply.tokens) * (body.get("n") or 1)
     return {"prompt_tokens": asked, "total_tokens": asked + answered, "completion_tokens": answered}
 
 

@@ -66,7 +66,7 @@ async def take_turns(
 async def _turn(
     message_id: str, text: str, publisher: Publisher, coming: AsyncIterator[AnyEvent], printer: EventPrinter
 ) -> ToolCall | None:
-    """What the model says, shown as it comes; answers the last call in it."""
+    """What the model says, shown as it comes; returns the last call in it."""
     message, call = publisher.message(CONVERSATION, message_id, open={"format": FORMAT.name}), None
     for at in range(0, len(text), STEP):
         await message.text(text[at : at + STEP])

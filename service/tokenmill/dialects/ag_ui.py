@@ -81,16 +81,16 @@ class AgUiDialect:
         self, state: AgUiState | None, envelope: Envelope, event: Event, _seq: int | None, time: int
     ) -> Sequence[bytes]:
         """The payloads of one event."""
-        said = Said(time)
+        writer = Writer(time)
         if state is None:
             if isinstance(event, Error):
-                said.say("RUN_ERROR", message=event.message, code=event.code)
+                writer.say("RUN_ERROR", message=event.message, code=event.code)
         elif (handle := _HANDLERS.get(event.__class__)) is not None:
-            handle(state, envelope, event, said)
-        return said.payloads
+            handle(state, envelope, event, writer)
+        return writer.payloads
 
 
-class Said(msgspec.Struct):  # faster to make than other objects
+class Writer(msgspec.Struct):  # faster to make than other objects
     """What is said at one event."""
 
     time: int
@@ -116,9 +116,9 @@ def _message(envelope: Envelope, block: str) -> str:
     return f"{envelope.choice_id}-{block}"
 
 
-def _start(state: AgUiState, envelope: Envelope, event: MessageStart, said: Said) -> None:
+def _start(state: AgUiState, envelope: Envelope, event: MessageStart, writer: Writer) -> None:
     state.model = event.model
-    said.say("RUN_STARTED", **_run(envelope), protocolVersion=VERSION)
+    writer.say("RUN_STARTED", **_run(envelope), protocolVersion=VERSION)
 
 
 def _owner(envelope: Envelope, block: str) -> bytes:
@@ -133,116 +133,116 @@ def _run_owner(envelope: Envelope) -> bytes:
 # Text and reasoning
 
 
-def _text_start(state: AgUiState, envelope: Envelope, event: TextStart, said: Said) -> None:
+def _text_start(state: AgUiState, envelope: Envelope, event: TextStart, writer: Writer) -> None:
     state.cut = event.cut is True
     if state.cut:
         return
     state.parent = _message(envelope, event.id)
-    said.say("TEXT_MESSAGE_START", messageId=state.parent, role="assistant")
+    writer.say("TEXT_MESSAGE_START", messageId=state.parent, role="assistant")
 
 
-def _text(state: AgUiState, envelope: Envelope, event: TextDelta, said: Said) -> None:
+def _text(state: AgUiState, envelope: Envelope, event: TextDelta, writer: Writer) -> None:
     if not state.cut:
-        said.say_more(b"TEXT_MESSAGE_CONTENT", _owner(envelope, event.id), event.delta)
+        writer.say_more(b"TEXT_MESSAGE_CONTENT", _owner(envelope, event.id), event.delta)
 
 
-def _text_end(state: AgUiState, envelope: Envelope, event: TextEnd, said: Said) -> None:
+def _text_end(state: AgUiState, envelope: Envelope, event: TextEnd, writer: Writer) -> None:
     if not state.cut:
-        said.say("TEXT_MESSAGE_END", messageId=_message(envelope, event.id))
+        writer.say("TEXT_MESSAGE_END", messageId=_message(envelope, event.id))
 
 
-def _reasoning_start(state: AgUiState, envelope: Envelope, event: ReasoningStart, said: Said) -> None:
+def _reasoning_start(state: AgUiState, envelope: Envelope, event: ReasoningStart, writer: Writer) -> None:
     state.reasoning, state.parent = _message(envelope, event.id), ""
-    said.say("REASONING_START", messageId=state.reasoning)
-    said.say("REASONING_MESSAGE_START", messageId=state.reasoning, role="reasoning")
+    writer.say("REASONING_START", messageId=state.reasoning)
+    writer.say("REASONING_MESSAGE_START", messageId=state.reasoning, role="reasoning")
 
 
-def _reasoning(_state: AgUiState, envelope: Envelope, event: ReasoningDelta, said: Said) -> None:
-    said.say_more(b"REASONING_MESSAGE_CONTENT", _owner(envelope, event.id), event.delta)
+def _reasoning(_state: AgUiState, envelope: Envelope, event: ReasoningDelta, writer: Writer) -> None:
+    writer.say_more(b"REASONING_MESSAGE_CONTENT", _owner(envelope, event.id), event.delta)
 
 
-def _reasoning_end(state: AgUiState, _envelope: Envelope, _event: ReasoningEnd, said: Said) -> None:
-    said.say("REASONING_MESSAGE_END", messageId=state.reasoning)
-    said.say("REASONING_END", messageId=state.reasoning)
+def _reasoning_end(state: AgUiState, _envelope: Envelope, _event: ReasoningEnd, writer: Writer) -> None:
+    writer.say("REASONING_MESSAGE_END", messageId=state.reasoning)
+    writer.say("REASONING_END", messageId=state.reasoning)
     state.reasoning = ""
 
 
 # Calls
 
 
-def _begin(state: AgUiState, envelope: Envelope, event: ToolInputStart, said: Said) -> None:
+def _begin(state: AgUiState, envelope: Envelope, event: ToolInputStart, writer: Writer) -> None:
     if envelope.request.stream_tool_input is not False:
         state.calls[event.id] = GrowingArguments(event.name, event.encoding == "json")
-        _start_call(state, event.id, event.name, said)
+        _start_call(state, event.id, event.name, writer)
 
 
-def _start_call(state: AgUiState, call_id: str, name: str, said: Said) -> None:
+def _start_call(state: AgUiState, call_id: str, name: str, writer: Writer) -> None:
     parent = {"parentMessageId": state.parent} if state.parent else {}
     state.parent = state.parent or call_id
-    said.say("TOOL_CALL_START", toolCallId=call_id, toolCallName=name, **parent)
+    writer.say("TOOL_CALL_START", toolCallId=call_id, toolCallName=name, **parent)
 
 
-def _grow(state: AgUiState, envelope: Envelope, event: ToolInputDelta | ArgumentDelta, said: Said) -> None:
+def _grow(state: AgUiState, envelope: Envelope, event: ToolInputDelta | ArgumentDelta, writer: Writer) -> None:
     call = state.calls.get(event.id)
     if call is not None and (piece := call.more(event, envelope)):
-        _argue(event.id, piece, said)
+        _argue(event.id, piece, writer)
 
 
-def _argue(call_id: str, text: str, said: Said) -> None:
+def _argue(call_id: str, text: str, writer: Writer) -> None:
     for piece in pieces(text):
-        said.say_more(b"TOOL_CALL_ARGS", b'"toolCallId":' + json_bytes(call_id), piece)
+        writer.say_more(b"TOOL_CALL_ARGS", b'"toolCallId":' + json_bytes(call_id), piece)
 
 
-def _call(state: AgUiState, _envelope: Envelope, event: ToolCall, said: Said) -> None:
+def _call(state: AgUiState, _envelope: Envelope, event: ToolCall, writer: Writer) -> None:
     call = state.calls.pop(event.id, None)
     if call is None:
-        _start_call(state, event.id, event.name, said)
-    _argue(event.id, call.rest(event.arguments) if call else whole(event.arguments), said)
-    said.say("TOOL_CALL_END", toolCallId=event.id)
+        _start_call(state, event.id, event.name, writer)
+    _argue(event.id, call.rest(event.arguments) if call else whole(event.arguments), writer)
+    writer.say("TOOL_CALL_END", toolCallId=event.id)
 
 
-def _result(_state: AgUiState, envelope: Envelope, event: ToolResult, said: Said) -> None:
+def _result(_state: AgUiState, envelope: Envelope, event: ToolResult, writer: Writer) -> None:
     message = _message(envelope, f"{event.id}-result")
-    said.say("TOOL_CALL_RESULT", messageId=message, toolCallId=event.id, content=result_text(event), role="tool")
+    writer.say("TOOL_CALL_RESULT", messageId=message, toolCallId=event.id, content=result_text(event), role="tool")
 
 
-def _error(state: AgUiState, _envelope: Envelope, event: Error, said: Said) -> None:
+def _error(state: AgUiState, _envelope: Envelope, event: Error, writer: Writer) -> None:
     told = {"code": event.code, "message": event.message}
     if event.code == "upstream":
         state.failure = event.message
     elif isinstance(event.id, str):
         if voids(event, event.id) and (call := state.calls.pop(event.id, None)) is not None:
-            _argue(event.id, call.broken(), said)
-            said.say("TOOL_CALL_END", toolCallId=event.id)
-        said.say("CUSTOM", name="tool-call-error", value={"toolCallId": event.id, **told})
+            _argue(event.id, call.broken(), writer)
+            writer.say("TOOL_CALL_END", toolCallId=event.id)
+        writer.say("CUSTOM", name="tool-call-error", value={"toolCallId": event.id, **told})
     else:
-        said.say("CUSTOM", name="error", value=told)
+        writer.say("CUSTOM", name="error", value=told)
 
 
 # All else
 
 
-def _part(state: AgUiState, envelope: Envelope, event: Part, said: Said) -> None:
+def _part(state: AgUiState, envelope: Envelope, event: Part, writer: Writer) -> None:
     if event.kind == REFUSAL and isinstance(event.value, str):
         message = _message(envelope, REFUSAL)
         if not state.refused:
             state.refused, state.parent = True, message
-            said.say("TEXT_MESSAGE_START", messageId=message, role="assistant")
-        said.say("TEXT_MESSAGE_CONTENT", messageId=message, delta=event.value)
+            writer.say("TEXT_MESSAGE_START", messageId=message, role="assistant")
+        writer.say("TEXT_MESSAGE_CONTENT", messageId=message, delta=event.value)
     elif event.kind == "signature" and isinstance(event.value, str) and state.reasoning:
-        said.say("REASONING_ENCRYPTED_VALUE", subtype="message", entityId=state.reasoning, encryptedValue=event.value)
+        writer.say("REASONING_ENCRYPTED_VALUE", subtype="message", entityId=state.reasoning, encryptedValue=event.value)
     else:
-        said.say("CUSTOM", name=event.kind, value=event.value)
+        writer.say("CUSTOM", name=event.kind, value=event.value)
 
 
-def _finish(state: AgUiState, envelope: Envelope, event: Finish, said: Said) -> None:
+def _finish(state: AgUiState, envelope: Envelope, event: Finish, writer: Writer) -> None:
     if state.refused:
-        said.say("TEXT_MESSAGE_END", messageId=_message(envelope, REFUSAL))
+        writer.say("TEXT_MESSAGE_END", messageId=_message(envelope, REFUSAL))
     if event.reason in FAILURES:
         message = failure_text(event.reason, state.failure)
-        said.say("RUN_ERROR", message=message, code=event.reason, **_usage(state, envelope, event))
+        writer.say("RUN_ERROR", message=message, code=event.reason, **_usage(state, envelope, event))
         return
-    said.say(
+    writer.say(
         "RUN_FINISHED",
         **_run(envelope),
         result={"finishReason": event.reason},
@@ -267,7 +267,7 @@ def _usage(state: AgUiState, envelope: Envelope, event: Finish) -> dict[str, Any
     return {"usage": [{**{key: name for key, name in names.items() if name}, **usage}]}
 
 
-_HANDLERS: dict[type[Event], Callable[[AgUiState, Envelope, Any, Said], None]] = {
+_HANDLERS: dict[type[Event], Callable[[AgUiState, Envelope, Any, Writer], None]] = {
     MessageStart: _start,
     TextStart: _text_start,
     TextDelta: _text,

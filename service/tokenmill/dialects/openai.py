@@ -1,7 +1,7 @@
 """Dialect `openai`: the chunks of a streamed chat completion, as the SDKs of OpenAI read them.
 
 1. A payload is the data of one server-sent event; the last is `[DONE]`. The role comes once, with the first chunk that
-   has something to say. Text is without the white space around calls: see `margins`.
+   has something to say. Text is without the white space around calls: see `trimming`.
 2. A call is a chunk with its id and name, and no arguments yet, then its arguments: whole once the call is complete,
    or, where the message says `stream_tool_input`, as they grow: see `arguments`. Calls have indexes from 0.
 3. A client of this shape can't be told that a call it was shown is void. So arguments grow only where that is asked
@@ -23,7 +23,7 @@ from tokenmill.dialects.arguments import GrowingArguments, whole
 from tokenmill.dialects.chat_completion import FAILED_CALLS, FINISH_REASONS, error_of, head, usage_of
 from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, handled, voids
 from tokenmill.dialects.json_text import json_bytes, pieces
-from tokenmill.dialects.margins import Margins
+from tokenmill.dialects.trimming import Trimming
 from tokenmill.events import (
     ArgumentDelta,
     Error,
@@ -53,7 +53,7 @@ class OpenAIState(msgspec.Struct, array_like=True, gc=False):
 
     begun: bool = False
     """The role was sent."""
-    margins: Margins = msgspec.field(default_factory=Margins)
+    trimming: Trimming = msgspec.field(default_factory=Trimming)
     calls: int = 0
     open: dict[str, OpenCall] = {}
     """Calls that grow, by id."""
@@ -108,7 +108,7 @@ def _text_start(state: OpenAIState, _envelope: Envelope, event: TextStart, _out:
 def _text(state: OpenAIState, envelope: Envelope, event: TextDelta, out: Payloads) -> None:
     if state.cut:
         return
-    if text := state.margins.text(event.delta, tools=bool(envelope.request.tools)):
+    if text := state.trimming.text(event.delta, tools=bool(envelope.request.tools)):
         _chunk(state, envelope, b'"content":' + json_bytes(text), out)
 
 
@@ -147,10 +147,10 @@ def _call(state: OpenAIState, envelope: Envelope, event: ToolCall, out: Payloads
 
 
 def _begin(state: OpenAIState, envelope: Envelope, call_id: str, name: str, out: Payloads) -> int:
-    """A call's first chunk; answers its index."""
+    """A call's first chunk; returns its index."""
     index = state.calls
     state.calls += 1
-    state.margins.call()
+    state.trimming.call()
     function = {"name": name, "arguments": ""}
     call = {"index": index, "id": call_id, "type": "function", "function": function}
     _chunk(state, envelope, b'"tool_calls":[%b]' % json_bytes(call), out)
@@ -171,7 +171,7 @@ def _error(state: OpenAIState, envelope: Envelope, event: Error, out: Payloads) 
     if event.code == "upstream":
         state.failure = event
     elif event.code in FAILED_CALLS:
-        state.margins.fail()
+        state.trimming.fail()
         call = state.open.get(event.id) if isinstance(event.id, str) else None
         if call is not None and voids(event, str(event.id)):
             del state.open[str(event.id)]
@@ -179,7 +179,7 @@ def _error(state: OpenAIState, envelope: Envelope, event: Error, out: Payloads) 
 
 
 def _finish(state: OpenAIState, envelope: Envelope, event: Finish, out: Payloads) -> None:
-    if text := state.margins.end():
+    if text := state.trimming.end():
         _chunk(state, envelope, b'"content":' + json_bytes(text), out)
     reason = FINISH_REASONS.get(event.reason)
     if reason is None:

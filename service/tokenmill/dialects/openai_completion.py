@@ -18,7 +18,7 @@ from tokenmill.dialects.arguments import whole
 from tokenmill.dialects.chat_completion import FAILED_CALLS, FINISH_REASONS, error_of, head, usage_of
 from tokenmill.dialects.dialect import Envelope
 from tokenmill.dialects.json_text import beginning, json_bytes, json_size
-from tokenmill.dialects.margins import Margins
+from tokenmill.dialects.trimming import Trimming
 from tokenmill.events import Error, Event, Finish, Part, ReasoningDelta, TextDelta, TextStart, ToolCall
 from tokenmill.limits import KIB, MIB
 from tokenmill.parser.run.state import PIECE_BYTES, Source
@@ -42,7 +42,7 @@ class CompletionState(msgspec.Struct, array_like=True, gc=False):
     size: int = 0
     """Bytes of all that as JSON, and of what there was no room for."""
     truncated: bool = False
-    margins: Margins = msgspec.field(default_factory=Margins)
+    trimming: Trimming = msgspec.field(default_factory=Trimming)
     failure: Error | None = None
     cut: bool = False
     """The block of text is of a call that was cut off."""
@@ -115,7 +115,7 @@ def _text_start(state: CompletionState, _envelope: Envelope, event: TextStart) -
 
 def _text(state: CompletionState, envelope: Envelope, event: TextDelta) -> None:
     if not state.cut:
-        state.add("content", state.margins.text(event.delta, tools=bool(envelope.request.tools)), envelope)
+        state.add("content", state.trimming.text(event.delta, tools=bool(envelope.request.tools)), envelope)
 
 
 def _reasoning(state: CompletionState, envelope: Envelope, event: ReasoningDelta) -> None:
@@ -128,7 +128,7 @@ def _part(state: CompletionState, envelope: Envelope, event: Part) -> None:
 
 
 def _called(state: CompletionState, envelope: Envelope, event: ToolCall) -> None:
-    state.margins.call()
+    state.trimming.call()
     state.call(event, envelope)
 
 
@@ -136,7 +136,7 @@ def _error(state: CompletionState, _envelope: Envelope, event: Error) -> None:
     if event.code == "upstream":
         state.failure = event
     elif event.code in FAILED_CALLS:
-        state.margins.fail()
+        state.trimming.fail()
 
 
 def _call(entry: tuple[str, str, str]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _call(entry: tuple[str, str, str]) -> dict[str, Any]:
 
 
 def _completion(state: CompletionState, envelope: Envelope, event: Finish) -> bytes:
-    state.add("content", state.margins.end(), envelope)
+    state.add("content", state.trimming.end(), envelope)
     message: dict[str, Any] = {"role": "assistant", "content": None if state.calls else ""}
     message |= {field: text.text() for field, text in state.texts.items()}
     if state.calls:

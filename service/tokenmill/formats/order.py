@@ -7,7 +7,7 @@ import msgspec
 
 from tokenmill.events import ToolCall
 from tokenmill.formats import compile_grammar
-from tokenmill.parser import Options, Parser
+from tokenmill.parser import MessageParser, Options
 
 
 def better_read_by(options: Options, text: str) -> str | None:
@@ -22,6 +22,6 @@ def better_read_by(options: Options, text: str) -> str | None:
 
 def calls_in(options: Options, text: str) -> int:
     """How many calls of an answer are whole."""
-    parser = Parser.of(compile_grammar(options), "order")
+    parser = MessageParser.of(compile_grammar(options), "order")
     events = [*parser.feed(text), *parser.finish()]
     return sum(isinstance(event, ToolCall) and not event.problem for event in events)

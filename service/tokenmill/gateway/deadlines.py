@@ -67,7 +67,7 @@ class Deadlines:
         self._since[connection] = self._now()
 
     def look(self, open_: Sequence[Connection]) -> int:
-        """Close what is over its time, of all connections that are open; answers how many those were."""
+        """Close what is over its time, of all connections that are open; returns how many those were."""
         now = self._now()
         self._since = {each: self._since.get(each, now) for each in open_ if each not in self._busy}
         self._answered &= self._since.keys()

@@ -1,4 +1,4 @@
-"""Rights by a function of the operator's: `module:function`, which takes `Credentials` and answers a `Grant` or None.
+"""Rights by a function of the operator's: `module:function`, which takes `Credentials` and returns a `Grant` or None.
 
     from tokenmill.gateway import Credentials, Grant
 

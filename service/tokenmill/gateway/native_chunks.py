@@ -15,8 +15,8 @@ from tokenmill.formats import compile_grammar
 from tokenmill.gateway.unended import Unended
 from tokenmill.limits import KEY_BYTES
 from tokenmill.parser import read_options
+from tokenmill.partition import PartitionSettings
 from tokenmill.records import Headers, InputRecord
-from tokenmill.session import SessionSettings
 
 Valued: TypeAlias = tuple[bytes | None, Headers]
 """Value and headers of a record."""
@@ -25,19 +25,19 @@ NATIVE = ("tm-codec", b"native")
 """The header of native records: the topic's own codec may be another one."""
 
 
-def check_options(options: dict[str, Any], settings: SessionSettings) -> None:
+def check_options(options: dict[str, Any], settings: PartitionSettings) -> None:
     """Raise `BadOpen` for options with which no message can open."""
     compile_grammar(settings.resolved(read_options(options, settings.defaults)), settings.limits)
 
 
-def read_tm_open(text: str, settings: SessionSettings) -> dict[str, Any]:
+def read_tm_open(text: str, settings: PartitionSettings) -> dict[str, Any]:
     """Options that stand beside a body, in its address or in a header. Raises `RecordError`."""
     options = read_object(text.encode(errors="surrogateescape"), "a JSON object of options")
     check_options(options, settings)
     return options
 
 
-def check_chunk(chunk: Chunk, conversation: str, settings: SessionSettings) -> None:
+def check_chunk(chunk: Chunk, conversation: str, settings: PartitionSettings) -> None:
     """Raise `RecordError` for what no message takes."""
     if chunk.conversation_id not in (None, conversation):
         raise BadKey("conversation_id is not the one in the address")
@@ -66,7 +66,7 @@ class NativeChunks:
 
     def __init__(
         self,
-        settings: SessionSettings,
+        settings: PartitionSettings,
         conversation: str,
         *,
         message_id: str | None = None,

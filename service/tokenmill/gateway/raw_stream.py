@@ -22,9 +22,9 @@ from tokenmill.errors import UnknownCodec
 from tokenmill.gateway.native_chunks import NATIVE, Valued, check_chunk, failure
 from tokenmill.gateway.problems import BAD_REQUEST, UNKNOWN_CODEC, UNSUPPORTED, Refused, shown
 from tokenmill.gateway.unended import Unended
+from tokenmill.partition import PartitionSettings
+from tokenmill.partition.idle import Condition, stream_end
 from tokenmill.records import Headers, InputRecord
-from tokenmill.session import SessionSettings
-from tokenmill.session.idle import Condition, stream_end
 
 JSON = "application/json"
 LINES = frozenset({"application/x-ndjson", "application/jsonl"})
@@ -82,7 +82,7 @@ class RawStream:
 
     def __init__(
         self,
-        settings: SessionSettings,
+        settings: PartitionSettings,
         codec: Codec,
         conversation: str,
         *,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from tokenmill.codecs import Chunk
-from tokenmill.session.identity import choice_index, opens
+from tokenmill.partition.identity import choice_index, opens
 
 ChoiceOf: TypeAlias = tuple[str | None, int]
 """Message id, None for the unnamed one, and choice."""
@@ -26,7 +26,7 @@ class Unended:
         """Whether any chunk may have opened a message."""
 
     def note(self, chunk: Chunk) -> bool:
-        """Remember a chunk; answers whether it may open a message that this body has not named before."""
+        """Remember a chunk; returns whether it may open a message that this body has not named before."""
         message_id = chunk.message_id or None
         self.message_id = self.message_id or message_id
         place = message_id, choice_index(chunk)

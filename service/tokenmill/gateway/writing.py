@@ -36,8 +36,8 @@ from tokenmill.gateway.sending import Sending, Writer
 from tokenmill.gateway.sequences import Sequences, claim_of
 from tokenmill.gateway.stops import message_id_of, which
 from tokenmill.limits import KIB, TRACE_STATE_BYTES
+from tokenmill.partition import PartitionSettings
 from tokenmill.records import Headers
-from tokenmill.session import SessionSettings
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Writing:
         open_messages: OpenMessages | None = None,
     ) -> None:
         self._topics = config.topics
-        self._settings = SessionSettings.from_config(config)
+        self._settings = PartitionSettings.from_config(config)
         self._cap = min(config.gateway.body_kib * KIB, config.limits.record_bytes)
         self._idle_s = config.worker.idle_timeout_s
         self._producer = producer

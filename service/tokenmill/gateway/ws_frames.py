@@ -17,7 +17,7 @@ FRAME_BYTES = 256 * 1024
 """Of one frame of a client: results of tools are the largest, and longer ones may be posted."""
 
 
-class Said(msgspec.Struct, frozen=True):
+class ClientFrame(msgspec.Struct, frozen=True):
     """One frame of a client."""
 
     type: str
@@ -56,7 +56,7 @@ class _Query(msgspec.Struct, frozen=True):
     headers: Mapping[str, str] = {}
 
 
-def read_frame(content: str) -> Said:
+def read_frame(content: str) -> ClientFrame:
     """A frame. Raises `Refused`."""
     try:
         fields = msgspec.json.decode(content, type=dict[str, Any])
@@ -65,7 +65,7 @@ def read_frame(content: str) -> Said:
     kind = fields.pop("type", "subscribe")
     if not isinstance(kind, str):
         raise Refused(BAD_REQUEST, f"the type of a frame is a word, not {shown(str(kind))}")
-    return Said(kind, fields)
+    return ClientFrame(kind, fields)
 
 
 def read_subscribe(fields: Mapping[str, Any]) -> Subscribe:

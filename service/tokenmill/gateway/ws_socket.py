@@ -47,7 +47,7 @@ CLOSE_S = 2.0
 """For the close frame to reach the client, and its own to come back."""
 
 Write: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, object]]]
-"""Writes what a client says of a conversation, and answers what came of it. Raises `Refused`."""
+"""Writes what a client says of a conversation, and returns what came of it. Raises `Refused`."""
 
 
 class Parts(NamedTuple):

@@ -1,4 +1,4 @@
-"""`python -m tokenmill.gen` writes the generated files; `--check` names those that are out of date and answers 1.
+"""`python -m tokenmill.gen` writes the generated files; `--check` names those that are out of date and exits with 1.
 
 What stands among the generated files and is made by nothing, as the page of a format that is gone, is out of date, too.
 """

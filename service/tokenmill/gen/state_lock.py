@@ -22,14 +22,14 @@ from tokenmill import library
 from tokenmill.codecs import CODECS
 from tokenmill.dialects import DIALECTS
 from tokenmill.formats import FORMATS, compile_grammar
-from tokenmill.parser import Parser, read_options
-from tokenmill.session import settings, snapshot
+from tokenmill.parser import MessageParser, read_options
+from tokenmill.partition import settings, snapshot
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 
 LOCK = "tests/cases/states.lock.json"
 
-HELD = ("tokenmill.codecs", "tokenmill.dialects", "tokenmill.parser", "tokenmill.session")
+HELD = ("tokenmill.codecs", "tokenmill.dialects", "tokenmill.parser", "tokenmill.partition")
 """Where the structs of states are."""
 
 _MODULE = re.compile(r"\b(?:\w+\.)+(?=\w)")
@@ -123,7 +123,7 @@ def cases(format_: str) -> Iterator[tuple[str, Hashes]]:
 
 def _outcome(format_: str, case: Mapping[str, Any]) -> Hashes:
     options = {"format": format_, "tools": case.get("tools", []), **case.get("open", {})}
-    parser, middle = Parser.of(compile_grammar(read_options(options)), "lock"), len(case["text"]) // 2
+    parser, middle = MessageParser.of(compile_grammar(read_options(options)), "lock"), len(case["text"]) // 2
     events = parser.feed(case["text"][:middle])
     state = parser.encode_state()
     events += [*parser.feed(case["text"][middle:]), *parser.finish("stop")]

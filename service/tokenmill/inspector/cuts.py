@@ -7,7 +7,7 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, ReasoningDelta, TextDelta, ToolInputDelta
 from tokenmill.formats import compile_grammar
 from tokenmill.inspector.steps import Asked, pieces
-from tokenmill.parser import Grammar, Parser
+from tokenmill.parser import Grammar, MessageParser
 
 TRIED = 2_000
 """Cuts of one text: a longer one is cut at even distances."""
@@ -50,7 +50,7 @@ def tried(asked: Asked) -> Tried:
 
 
 def _events(grammar: Grammar, chunks: Iterable[str], reason: str) -> list[AnyEvent]:
-    parser = Parser.of(grammar, "inspect")
+    parser = MessageParser.of(grammar, "inspect")
     events = [event for chunk in chunks for event in parser.feed(chunk)]
     return merged([*events, *parser.finish(reason)])
 

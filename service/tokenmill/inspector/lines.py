@@ -79,7 +79,7 @@ class Position(Line, tag="position"):
     """There is more in the log."""
 
 
-class Said(Line, tag="said"):
+class AboutCall(Line, tag="said"):
     """What runs tools said of a call, or a person: a question, a word, a result."""
 
     record: Control | ToolProgress | ToolResult

@@ -22,11 +22,11 @@ from tokenmill.events import decode_event
 from tokenmill.inspector.lines import Line, Opened, Piece, Published, Rejected, Repeated, Unread
 from tokenmill.inspector.ranges import Made
 from tokenmill.inspector.watched import Step, WatchedParser
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
+from tokenmill.partition import Partition, PartitionSettings
+from tokenmill.partition.message import Choice
+from tokenmill.partition.opening import identity_of
 from tokenmill.records import Headers, Output, PlacedRecord, header
-from tokenmill.session import Partition, SessionSettings
-from tokenmill.session.message import Choice
-from tokenmill.session.opening import identity_of
 
 EARLY_S = 2.0
 """For a token to come whose event is here: both are in the log, and are read at once."""
@@ -67,7 +67,7 @@ class _Told:
 class WatchedPartition(Partition):
     """A partition whose parsers tell what they do."""
 
-    def __init__(self, settings: SessionSettings, topic: str, number: int) -> None:
+    def __init__(self, settings: PartitionSettings, topic: str, number: int) -> None:
         super().__init__(msgspec.structs.replace(settings, traced=True), topic, number)
         self._chunks.parser_of = self._parser_of
         self.opened = list[tuple[Choice, WatchedParser, int]]()
@@ -75,7 +75,7 @@ class WatchedPartition(Partition):
         self.steps = list[tuple[Choice, int, Step]]()
         """What it did, each with the sequence number of its first event."""
 
-    def _parser_of(self, choice: Choice) -> Parser:
+    def _parser_of(self, choice: Choice) -> MessageParser:
         def note(step: Step) -> None:
             self.steps.append((choice, choice.seq, step))
 
@@ -96,7 +96,7 @@ class WatchedPartition(Partition):
 class Watch:
     """Follows one conversation on one partition."""
 
-    def __init__(self, settings: SessionSettings, topics: tuple[str, str], number: int) -> None:
+    def __init__(self, settings: PartitionSettings, topics: tuple[str, str], number: int) -> None:
         self._partition = WatchedPartition(settings, topics[0], number)
         self._events = topics[1]
         self._dlq = settings.dlq
@@ -154,7 +154,7 @@ class Watch:
         if at < len(outputs) and told.parser is not None:
             here = told.parser.here
             made = [self._expect(told, output, here, here) for output in outputs[at:]]
-            yield told.parser.stand("record", made)
+            yield told.parser.idle_step("record", made)
 
     def _expect(self, told: _Told, output: Output, start: int, end: int) -> Made:
         """An event that is to be published, and the characters that made it."""
@@ -249,7 +249,9 @@ class Watch:
             told.alone.add(seq)
         here = told.parser.here if told.parser else 0
         made = [Made(event, here, here)]
-        step = told.parser.stand("alone", made) if told.parser else Step("alone", here, here, "", made, "", "", "", 0)
+        step = (
+            told.parser.idle_step("alone", made) if told.parser else Step("alone", here, here, "", made, "", "", "", 0)
+        )
         yield Piece(told.of, record.timestamp, seen, [step])
         yield Published(told.of, told.count, seen)
         told.count += 1

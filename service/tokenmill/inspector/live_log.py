@@ -17,13 +17,13 @@ from tokenmill.aiokafka_inside import fresh_metadata
 from tokenmill.config import Config
 from tokenmill.errors import Unavailable
 from tokenmill.events import ToolProgress, ToolResult, decode_event
-from tokenmill.inspector.lines import Ended, Line, Piece, Position, Said
+from tokenmill.inspector.lines import AboutCall, Ended, Line, Piece, Position
 from tokenmill.inspector.live import Watch
 from tokenmill.inspector.steps import STEPS
 from tokenmill.kafka import CALL_S, deadline, offsets_since, partition_of, started, stopped
 from tokenmill.limits import MIB
+from tokenmill.partition import PartitionSettings
 from tokenmill.records import header
-from tokenmill.session import SessionSettings
 from tokenmill.tools.control import read_control
 from tokenmill.worker.connect import make_reader
 
@@ -61,7 +61,7 @@ class LiveLog:
         self._topics = config.topics
         self._most = config.gateway.lookback_records
         self._asked_ms = int(config.tools.approve_s * 1000)
-        self._settings = SessionSettings.from_config(config)
+        self._settings = PartitionSettings.from_config(config)
         self._key = conversation.encode()
         self._since = max(0, int((time.time() - back_s) * 1000))
         self._steps = self._chars = 0
@@ -231,14 +231,14 @@ def _began(record: ConsumerRecord) -> int:
     return int(opened) if opened.isdigit() else int(record.timestamp)
 
 
-def _said(record: ConsumerRecord) -> Iterator[Said]:
+def _said(record: ConsumerRecord) -> Iterator[AboutCall]:
     control = read_control(record.value)
     if control is not None:
-        yield Said(control)
+        yield AboutCall(control)
         return
     try:
         event = decode_event(record.value or b"")
     except msgspec.DecodeError:
         return
     if isinstance(event, ToolProgress | ToolResult):
-        yield Said(event)
+        yield AboutCall(event)

@@ -20,8 +20,8 @@ from tokenmill.formats import compile_grammar
 from tokenmill.inspector.watched import Step, WatchedParser
 from tokenmill.limits import MIB
 from tokenmill.parser import Options, read_options
+from tokenmill.partition.identity import choice_index
 from tokenmill.records import InputRecord
-from tokenmill.session.identity import choice_index
 
 SOURCE_CHARS = 4 * MIB
 """As long as a message may be by default: what is shown is made in one go."""

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from tokenmill.events import AnyEvent, TextDelta
 from tokenmill.inspector.ranges import Made, Ranges
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 from tokenmill.parser.run.run import Span
 from tokenmill.parser.values.repair import single_halves
 
@@ -42,7 +42,7 @@ class Step(msgspec.Struct):
 Note: TypeAlias = Callable[[Step], None]
 
 
-class WatchedParser(Parser):
+class WatchedParser(MessageParser):
     """A parser of a traced grammar, and who is told of its steps."""
 
     __slots__ = ("_aside", "_note", "_ranges", "_read")
@@ -99,7 +99,7 @@ class WatchedParser(Parser):
         self._tell("finish", self.here, "", self._placed(events, before))
         return events
 
-    def stand(self, kind: Kind, made: list[Made]) -> Step:
+    def idle_step(self, kind: Kind, made: list[Made]) -> Step:
         """A step that brings nothing, of events that none of the parser's calls made."""
         return self._step(kind, self.here, "", made)
 

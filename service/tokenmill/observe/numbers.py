@@ -1,7 +1,7 @@
 """The numbers behind the metrics, and how Prometheus reads them.
 
-Counting must cost nothing for each token: the session counts in plain integers, which are moved here when somebody asks
-for the metrics; latencies of a whole batch go into a histogram with one binary search a bucket.
+Counting must cost nothing for each token: the partition counts in plain integers, which are moved here when somebody
+asks for the metrics; latencies of a whole batch go into a histogram with one binary search a bucket.
 """
 
 import platform
@@ -17,7 +17,7 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
 from tokenmill.observe.table import METRICS, Metric
-from tokenmill.session import Tally
+from tokenmill.partition import Tally
 
 Labels: TypeAlias = tuple[str, ...]
 Reading: TypeAlias = Iterable[tuple[Labels, float]]
@@ -79,7 +79,7 @@ class Numbers(Collector):
         self._counters[name][labels] += by
 
     def take(self, tally: Tally) -> None:
-        """Add the session's counts."""
+        """Add the partition's counts."""
         for field, name in _TALLIES.items():
             counter = self._counters[name]
             for label, count in getattr(tally, field).items():

@@ -39,7 +39,7 @@ class Metric(msgspec.Struct, frozen=True):
     help: str
     labels: tuple[str, ...] = ()
     tally: str = ""
-    """The field of the session's `Tally` that this counter drains."""
+    """The field of the partition's `Tally` that this counter drains."""
     known: tuple[tuple[str, ...], ...] = ()
     """Label values that are exposed as 0 before anything happened."""
     buckets: tuple[float, ...] = ()

@@ -2,7 +2,7 @@
 
 from tokenmill.parser.compile.grammar import Grammar, options_key
 from tokenmill.parser.options import Options, read_options
-from tokenmill.parser.parser import Parser
+from tokenmill.parser.parser import MessageParser
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.spec import Call, Channels, Format, Header, Region, Route, Section
 
@@ -12,8 +12,8 @@ __all__ = [
     "Format",
     "Grammar",
     "Header",
+    "MessageParser",
     "Options",
-    "Parser",
     "Region",
     "Route",
     "Rules",

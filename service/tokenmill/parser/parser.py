@@ -21,7 +21,7 @@ UPSTREAM_CHARS = 1024
 """What is quoted of a provider's own error and raw reason."""
 
 
-class Parser:
+class MessageParser:
     """Parses one message. Nothing here raises on what a model writes."""
 
     __slots__ = ("chars", "grammar", "state")

@@ -9,10 +9,10 @@ from tokenmill.codecs import Chunk, find_codec
 from tokenmill.dialects import find_dialect
 from tokenmill.errors import RecordError, TokenmillError
 from tokenmill.parser import read_options
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
 from tokenmill.replay.functions import call_function
 from tokenmill.replay.records import Json, to_bytes
-from tokenmill.session import OutputSpec, Partition, SessionSettings
 
 CONVERSATION = "conversation"
 MESSAGE = "message"
@@ -59,7 +59,7 @@ class Stream:
         options = {key: line[key] for key in ("format", "tools") if key in line}
         dialect = line.get("dialect", "native")
         find_dialect(dialect)
-        settings = SessionSettings(
+        settings = PartitionSettings(
             defaults=read_options(options | (line.get("open") or {})),
             outputs=(OutputSpec("events", dialect),),
             dlq="dlq",

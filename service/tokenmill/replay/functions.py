@@ -5,10 +5,10 @@ from typing import Any
 
 from tokenmill.events import ToolCall
 from tokenmill.formats import compile_grammar
-from tokenmill.parser import Options, Parser
+from tokenmill.parser import MessageParser, Options
 from tokenmill.parser.run.tools import bare_schema
 from tokenmill.parser.values.coerce import coerce as text_to_value
-from tokenmill.parser.values.fit import fit
+from tokenmill.parser.values.conform import conform
 from tokenmill.parser.values.schema import Shape
 
 
@@ -28,13 +28,13 @@ def call_function(name: Any, arguments: Any) -> dict[str, Any]:
 def coerce(value: Any, schema: Any) -> Any:
     """The value made to fit a JSON schema, as the formats `json_mix` and `morph_xml` do; unknown keys stay."""
     root = bare_schema(schema)
-    return fit(value, Shape(root, root if isinstance(root, Mapping) else {}))
+    return conform(value, Shape(root, root if isinstance(root, Mapping) else {}))
 
 
 def qwen_web_parameters(xml: str, tool: str) -> Mapping[str, Any]:
     """The arguments of a call in the format `qwen_web_xml`, to a tool without a schema; none if it is no call."""
     options = Options(format="qwen_web_xml", tools=[{"type": "function", "function": {"name": tool}}])
-    parser = Parser.of(compile_grammar(options), "function")
+    parser = MessageParser.of(compile_grammar(options), "function")
     events = parser.feed(xml) + parser.finish()
     return next((event.arguments for event in events if isinstance(event, ToolCall)), {})
 

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output, PlacedRecord
-from tokenmill.session import Partition, SessionSettings
 
 Json: TypeAlias = dict[str, Any]
 
@@ -62,7 +62,7 @@ def output_to_json(output: Output, partition: int) -> Json:
     return place | _content(output.timestamp, output.key, output.headers, output.value)
 
 
-def replay_records(records: Iterable[PlacedRecord], settings: SessionSettings) -> Iterator[Json]:
+def replay_records(records: Iterable[PlacedRecord], settings: PartitionSettings) -> Iterator[Json]:
     """The output records of a worker that reads these input records, as JSON objects, in their order."""
     partitions: dict[tuple[str, int], Partition] = {}
     out: list[Output] = []

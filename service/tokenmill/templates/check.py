@@ -8,7 +8,7 @@ import msgspec
 
 from tokenmill.events import Error, ReasoningDelta, TextDelta, ToolCall
 from tokenmill.formats import FORMATS, compile_grammar
-from tokenmill.parser import Format, Options, Parser
+from tokenmill.parser import Format, MessageParser, Options
 from tokenmill.templates.answers import SHAPES, WORDS, Answer, Shape, answer, conversations
 from tokenmill.templates.probes import PROBES, Probe
 from tokenmill.templates.rendering import CannotRender, Rendering, render
@@ -130,7 +130,7 @@ def _verdict(format_: Format, probed: Sequence[Sequence[Answer]]) -> Verdict:
 def _miss(format_: Format, answers: Iterable[Answer], start: Start) -> Miss | None:
     for one in answers:
         options = Options(format=format_.name, tools=one.probe.tools, start=start)
-        parser = Parser.of(compile_grammar(options), "check")
+        parser = MessageParser.of(compile_grammar(options), "check")
         if reason := _difference(one, [*parser.feed(one.text), *parser.finish()]):
             return Miss(one.probe.name, reason)
     return None

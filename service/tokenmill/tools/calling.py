@@ -24,7 +24,7 @@ REPEAT_KEY = "tokenmill/idempotencyKey"
 """In a request's `_meta`: the protocol has no word for it."""
 
 
-class Way(msgspec.Struct, frozen=True):
+class CallOptions(msgspec.Struct, frozen=True):
     """How a call is made."""
 
     seconds: float
@@ -37,16 +37,16 @@ class Way(msgspec.Struct, frozen=True):
     """Headers of the trace that it is part of; the protocol has them in `_meta`."""
 
 
-async def called(client: Client, tool: Tool, arguments: dict[str, Any], way: Way) -> Outcome:
+async def called(client: Client, tool: Tool, arguments: dict[str, Any], options: CallOptions) -> Outcome:
     """Make the call, once."""
     began = time.monotonic()
-    outcome = await _called(client, tool, arguments, way)
+    outcome = await _called(client, tool, arguments, options)
     return msgspec.structs.replace(outcome, elapsed_ms=round((time.monotonic() - began) * 1000))
 
 
-async def _called(client: Client, tool: Tool, arguments: dict[str, Any], way: Way) -> Outcome:
-    meta: Any = {**({REPEAT_KEY: way.repeat_key} if way.repeat_key else {}), **dict(way.tracing)} or None
-    hear, seconds = way.progress, way.seconds
+async def _called(client: Client, tool: Tool, arguments: dict[str, Any], options: CallOptions) -> Outcome:
+    meta: Any = {**({REPEAT_KEY: options.repeat_key} if options.repeat_key else {}), **dict(options.tracing)} or None
+    hear, seconds = options.progress, options.seconds
 
     async def heard(progress: float, total: float | None, message: str | None) -> None:
         if hear is not None:

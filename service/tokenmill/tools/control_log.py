@@ -58,7 +58,7 @@ class ControlLog:
             await stopped(consumer)
 
     async def _begin(self, consumer: AIOKafkaConsumer) -> dict[TopicPartition, int]:
-        """Seek to where it has to be read from; answers the ends that the partitions have now."""
+        """Seek to where it has to be read from; returns the ends that the partitions have now."""
         places = sorted(consumer.assignment())
         since = int(time.time() * 1000) - self._back_ms
         for place, offset in (await offsets_since(consumer, places, since)).items():

@@ -19,7 +19,7 @@ from mcp import Client
 from tokenmill.config import Tools
 from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.tools.call import Call
-from tokenmill.tools.calling import Way, called
+from tokenmill.tools.calling import CallOptions, called
 from tokenmill.tools.catalogue import Catalogue, Tool, server_of
 from tokenmill.tools.connection import connected, hear_changes, offered, told
 from tokenmill.tools.outcome import Outcome, Progress, checked
@@ -150,9 +150,9 @@ class Link:
         if fingerprint and fingerprint != tool.fingerprint:
             return Outcome(error="the tool is another one than the call was approved for", code="denied")
         held.calls += 1
-        way = Way(self._server.call_s or self._settings.call_s, call.repeat_key, progress, call.tracing)
+        options = CallOptions(self._server.call_s or self._settings.call_s, call.repeat_key, progress, call.tracing)
         try:
-            outcome = await called(held.client, tool, call.arguments, way)
+            outcome = await called(held.client, tool, call.arguments, options)
         finally:
             held.calls -= 1
             held.look()

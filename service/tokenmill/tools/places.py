@@ -16,7 +16,7 @@ class Places:
         self._waiting: set[Callable[[], None]] = set()
 
     def watch(self, tell: Callable[[], None]) -> Callable[[], None]:
-        """Tell of places that become free; answers what ends that."""
+        """Tell of places that become free; returns what ends that."""
         self._waiting.add(tell)
         return lambda: self._waiting.discard(tell)
 

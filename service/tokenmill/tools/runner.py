@@ -21,9 +21,9 @@ from tokenmill.kafka import deadline, started, stopped
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.process import EXIT_S
+from tokenmill.tools.call_queue import CallQueue
 from tokenmill.tools.control import Orders
 from tokenmill.tools.control_log import ControlLog
-from tokenmill.tools.desk import Desk
 from tokenmill.tools.link import Links
 from tokenmill.tools.outcome import Outcome
 from tokenmill.tools.places import Places
@@ -64,7 +64,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         )
         own = {name: link.calls for name, link in links if link.calls is not None}
         self._places = Places(config.tools.calls, config.tools.calls_per_server, own)
-        self._desks: dict[TopicPartition, Desk] = {}
+        self._queues: dict[TopicPartition, CallQueue] = {}
         self._work: dict[TopicPartition, asyncio.Task[None]] = {}
         self._ready: set[TopicPartition] = set()
         self._openings = asyncio.Semaphore(OPENINGS)
@@ -75,20 +75,20 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         self._read_gauges()
 
     def _read_gauges(self) -> None:
-        def of_desks(name: str, count: Callable[[Desk], int]) -> None:
-            self._numbers.read(name, lambda: [((), sum(map(count, self._desks.values())))])
+        def of_queues(name: str, count: Callable[[CallQueue], int]) -> None:
+            self._numbers.read(name, lambda: [((), sum(map(count, self._queues.values())))])
 
-        of_desks("tokenmill_tools_running", lambda desk: desk.running)
-        of_desks("tokenmill_tools_waiting", lambda desk: desk.waiting)
-        of_desks("tokenmill_tools_asking", lambda desk: desk.asking)
+        of_queues("tokenmill_tools_running", lambda queue: queue.running)
+        of_queues("tokenmill_tools_waiting", lambda queue: queue.waiting)
+        of_queues("tokenmill_tools_asking", lambda queue: queue.asking)
         self._numbers.read("tokenmill_tools_running_limit", lambda: [((), self._config.tools.calls)])
         self._numbers.read("tokenmill_tools_partitions", lambda: [((), len(self._ready))])
         up = "tokenmill_tools_server_up"
         self._numbers.read(up, lambda: [((name,), link.up) for name, link in self._links])
 
     def _heard(self) -> None:
-        for desk in self._desks.values():
-            desk.hear()
+        for queue in self._queues.values():
+            queue.hear()
 
     def _ended(self, outcome: Outcome) -> None:
         self._numbers.add("tokenmill_tools_calls_total", outcome.code or "result")
@@ -101,7 +101,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             return False, "draining"
         if not self._assigned:
             return False, "the group has given no partitions yet"
-        taking = len(self._desks) - len(self._ready)
+        taking = len(self._queues) - len(self._ready)
         return (False, f"{taking} partitions are being taken over") if taking else (True, "ready")
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -128,7 +128,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await asyncio.gather(*(self._give_up(place) for place in list(self._desks)))
+            await asyncio.gather(*(self._give_up(place) for place in list(self._queues)))
             await stopped(consumer)
 
     async def _joined(self) -> AIOKafkaConsumer:
@@ -144,11 +144,11 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             self._hold(consumer)
             for place, records in (await consumer.getmany(timeout_ms=POLL_MS)).items():
                 if place in self._ready:
-                    self._desks[place].give(records)
+                    self._queues[place].give(records)
 
     def _hold(self, consumer: AIOKafkaConsumer) -> None:
         """Pause what is not to be read now, and nothing else."""
-        full = sum(desk.unfinished for desk in self._desks.values()) >= 2 * self._config.tools.calls
+        full = sum(queue.unfinished for queue in self._queues.values()) >= 2 * self._config.tools.calls
         wanted = set() if full or self._draining else self._ready
         paused = consumer.paused()
         consumer.resume(*(wanted & paused))
@@ -163,27 +163,27 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Those that were here go on, those that are new are taken over."""
         consumer, places = self._consumer, set(assigned)
-        await asyncio.gather(*(self._give_up(place) for place in self._desks.keys() - places))
+        await asyncio.gather(*(self._give_up(place) for place in self._queues.keys() - places))
         for place in places:
-            if place not in self._desks:
-                self._desks[place] = self._desk(place)
+            if place not in self._queues:
+                self._queues[place] = self._queue(place)
                 self._work[place] = asyncio.create_task(self._worked(place), name=f"the desk of {place}")
             elif place in self._ready:
                 assert consumer is not None  # noqa: S101 -- it assigned the partition
-                consumer.seek(place, self._desks[place].again())
+                consumer.seek(place, self._queues[place].again())
             if self._draining:
-                self._desks[place].pause()
+                self._queues[place].pause()
             else:
-                self._desks[place].go_on()
+                self._queues[place].go_on()
         self._assigned = True
         log.info("%d partitions are ours", len(places))
 
     async def _finished(self, seconds: float) -> None:
         """Begin nothing, and wait for what runs."""
-        for desk in self._desks.values():
-            desk.pause()
+        for queue in self._queues.values():
+            queue.pause()
         until = asyncio.get_running_loop().time() + seconds
-        while running := sum(desk.running for desk in self._desks.values()):
+        while running := sum(queue.running for queue in self._queues.values()):
             if asyncio.get_running_loop().time() > until:
                 log.warning("%d calls still run after %g s", running, seconds)
                 return
@@ -191,21 +191,21 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def _left(self) -> None:
         """Calls that run even now: whoever waits for them hears that they are in doubt."""
-        for desk in self._desks.values():
-            desk.leave()
+        for queue in self._queues.values():
+            queue.leave()
         with suppress(TimeoutError):
             async with asyncio.timeout(EXIT_S):
-                while any(desk.leaving for desk in self._desks.values()):  # noqa: ASYNC110 -- of many, for a moment
+                while any(queue.leaving for queue in self._queues.values()):  # noqa: ASYNC110 -- of many, for a moment
                     await asyncio.sleep(LOOK_S)
 
     async def _give_up(self, place: TopicPartition) -> None:
         self._ready.discard(place)
-        desk, work = self._desks.pop(place), self._work.pop(place)
+        queue, work = self._queues.pop(place), self._work.pop(place)
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
-        await desk.close()
+        await queue.close()
 
-    def _desk(self, place: TopicPartition) -> Desk:
+    def _queue(self, place: TopicPartition) -> CallQueue:
         kafka, seconds = self._kafka, self._config.worker.transaction_timeout_ms / 1000
         name = transactional_id(kafka, place.topic, place.partition)
 
@@ -218,13 +218,13 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             )
 
         transaction = Transaction(make, name, kafka.group_id, seconds, self._fail)
-        return Desk(place, self._config, transaction, self._places, self._servers, self._orders, self._ended)
+        return CallQueue(place, self._config, transaction, self._places, self._servers, self._orders, self._ended)
 
     async def _worked(self, place: TopicPartition) -> None:
         try:
             async with self._openings:
                 await until_available(lambda: self._take_over(place), self._kafka.startup_timeout_s)
-            await self._desks[place].work()
+            await self._queues[place].work()
         except Exception as problem:  # noqa: BLE001 -- whatever it is ends the process, and is said there
             self._fail(problem)
 
@@ -235,22 +235,22 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
     async def _take_over(self, place: TopicPartition) -> None:
         """Fence the owner before, learn what it knew, and read on from where it was."""
         await self._control.read.wait()
-        desk, consumer, topics = self._desks[place], self._consumer, self._config.topics
+        queue, consumer, topics = self._queues[place], self._consumer, self._config.topics
         assert consumer is not None  # noqa: S101 -- it assigned the partition
-        await desk.transaction.open()
-        await find_partitions(desk.transaction.client, [topics.tool_state, topics.tool_results], [place.partition])
+        await queue.transaction.open()
+        await find_partitions(queue.transaction.client, [topics.tool_state, topics.tool_results], [place.partition])
         found = (await committed_offsets(consumer, [place])).get(place)
         beginning = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
         end = await deadline(consumer.end_offsets([place]), "look up the log's end")
-        await self._learn(desk, int(found.metadata or 0) if found else 0)
+        await self._learn(queue, int(found.metadata or 0) if found else 0)
         offset = max(found.offset if found else 0, beginning[place])
-        desk.begin_at(offset, end[place])
+        queue.begin_at(offset, end[place])
         consumer.seek(place, offset)
         self._ready.add(place)
 
-    async def _learn(self, desk: Desk, needed: int) -> None:
+    async def _learn(self, queue: CallQueue, needed: int) -> None:
         """What `tool-state` says of the partition, from an offset on."""
-        place = TopicPartition(self._config.topics.tool_state, desk.place.partition)
+        place = TopicPartition(self._config.topics.tool_state, queue.place.partition)
         reader = await started(lambda: make_reader(self._kafka), "read tool-state", self._kafka.startup_timeout_s)
         try:
             reader.assign([place])
@@ -259,7 +259,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             reader.seek(place, max(first, needed))
             while await deadline(reader.position(place), "read tool-state") < end:
                 for record in (await reader.getmany(place, timeout_ms=POLL_MS)).get(place, ()):
-                    desk.read(record.key or b"", record.value, record.offset)
+                    queue.read(record.key or b"", record.value, record.offset)
         finally:
             await stopped(reader)
 

@@ -167,7 +167,7 @@ class Waiting:
                 del self._queues[server]
 
     def cancel(self, key: bytes) -> Outcome:
-        """Let go of a call, if it waits; answers what is said of it."""
+        """Let go of a call, if it waits; returns what is said of it."""
         outcome = LOST if key in self._claimed else CANCELLED
         self.asking.let_go(key)
         if key in self._calls:

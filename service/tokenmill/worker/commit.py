@@ -17,7 +17,7 @@ from tokenmill.aiokafka_inside import generation_of
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import deadline
 from tokenmill.observe import Hooks, Numbers
-from tokenmill.session import Mark
+from tokenmill.partition import Mark
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.snapshots import SnapshotWriter
 

@@ -17,7 +17,7 @@ from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import CALL_S, client_options, consumer_options, deadline, producer_options
 from tokenmill.limits import KIB, MIB
-from tokenmill.session import SessionSettings
+from tokenmill.partition import PartitionSettings
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +115,7 @@ def _has(partitions: Collection[int] | None, numbers: Collection[int]) -> bool:
     return set(numbers) <= set(partitions or ())
 
 
-def batch_bytes(settings: SessionSettings) -> int:
+def batch_bytes(settings: PartitionSettings) -> int:
     """Largest record batch for outputs: all of a topic's limit may be one record."""
     return min(BATCH_BYTES, settings.limits.output_bytes)
 

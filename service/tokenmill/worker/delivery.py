@@ -15,7 +15,7 @@ from tokenmill.config import Config
 from tokenmill.kafka import stopped
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
-from tokenmill.session import Partition, SessionSettings
+from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.store import GuardedStore
 from tokenmill.worker.commit import Committer, OffsetCommitter
 from tokenmill.worker.connect import find_partitions
@@ -34,7 +34,7 @@ class Parts:
     """What an engine is made of."""
 
     config: Config
-    settings: SessionSettings
+    settings: PartitionSettings
     consumer: AIOKafkaConsumer
     producer: AIOKafkaProducer
     """Idempotent, without transactions."""
@@ -62,7 +62,7 @@ class Parts:
         }
 
 
-class Way(NamedTuple):
+class Route(NamedTuple):
     """How records come to a topic, and who hears of one that does not."""
 
     publisher: Publisher
@@ -104,9 +104,9 @@ class Delivery:
         await stopped(self.parts.producer, STOP_S)
 
     def lane_parts(
-        self, partition: Partition, way: Callable[[str], Way]
+        self, partition: Partition, route: Callable[[str], Route]
     ) -> tuple[Partition, SnapshotLine, tuple[str, ...], NewOutbox, Numbers, Telemetry]:
-        """The arguments of a lane; `way` says for each topic how records come there."""
+        """The arguments of a lane; `route` says for each topic how records come there."""
         parts = self.parts
         if parts.sessions is not None:
             parts.sessions.missed()  # the owner before may not have come to write all it published
@@ -116,7 +116,7 @@ class Delivery:
                 parts.numbers.add("tokenmill_records_produced_total", topic, by=records)
                 settle()
 
-            publisher, failed = way(topic)
+            publisher, failed = route(topic)
             number = partition.number
             if parts.sessions is not None and topic == parts.config.topics.sessions:
                 return SessionOutbox(
@@ -141,8 +141,8 @@ class AtLeastOnce(Delivery):
 
     def make_lane(self, partition: Partition) -> Lane:
         """Its outputs go out at once."""
-        way = Way(self.parts.producer, self.parts.fail)
-        return Lane(*self.lane_parts(partition, lambda _: way))
+        route = Route(self.parts.producer, self.parts.fail)
+        return Lane(*self.lane_parts(partition, lambda _: route))
 
     async def take_over(self, lanes: Collection[Lane], generation: int) -> None:
         """Nobody is fenced: an owner before may publish something again, as this one may."""

@@ -9,7 +9,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tokenmill.aiokafka_inside import network
-from tokenmill.session import UNKNOWN_EPOCH
+from tokenmill.partition import UNKNOWN_EPOCH
 from tokenmill.worker.log_protocol import epochs_of, fetched
 
 

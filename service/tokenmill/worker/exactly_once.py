@@ -29,10 +29,10 @@ from aiokafka.structs import OffsetAndMetadata
 
 from tokenmill.config import Kafka
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.session import Mark, Partition
+from tokenmill.partition import Mark, Partition
 from tokenmill.worker.commit import Committer, offsets_of
 from tokenmill.worker.connect import batch_bytes, find_partitions, make_producer
-from tokenmill.worker.delivery import Delivery, Parts, Way
+from tokenmill.worker.delivery import Delivery, Parts, Route
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.outbox import Outbox
 from tokenmill.worker.snapshots import SnapshotWriter
@@ -242,12 +242,12 @@ class ExactlyOnce(Delivery):
         transaction = self._transaction(partition.number, failed)
         self._open.add(transaction)
 
-        def way(topic: str) -> Way:
+        def route(topic: str) -> Route:
             if topic == partition.topic:
-                return Way(self.parts.producer, self.parts.fail)
-            return Way(transaction, transaction.failed)
+                return Route(self.parts.producer, self.parts.fail)
+            return Route(transaction, transaction.failed)
 
-        own = self.lane_parts(partition, way)
+        own = self.lane_parts(partition, route)
         lane = TransactionalLane(*own, transaction=transaction, published=self._wake, retire=self._retire)
         return lane
 

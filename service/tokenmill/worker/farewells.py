@@ -11,8 +11,8 @@ from aiokafka import TopicPartition
 
 from tokenmill.errors import SnapshotError
 from tokenmill.observe import Numbers
+from tokenmill.partition import OTHER_LOG, LogId, Mark, Partition, PartitionSettings, log_of
 from tokenmill.records import Output
-from tokenmill.session import OTHER_LOG, LogId, Mark, Partition, SessionSettings, log_of
 from tokenmill.store import Snapshot
 from tokenmill.worker.restore import Committed, Extent, Plan, in_turns
 
@@ -30,7 +30,7 @@ _WHAT = {
 class Farewells:
     """The last state of each partition, and what is said of it if its log is gone."""
 
-    def __init__(self, settings: SessionSettings, numbers: Numbers) -> None:
+    def __init__(self, settings: PartitionSettings, numbers: Numbers) -> None:
         self._settings = settings
         self._numbers = numbers
         self._last: dict[TopicPartition, Partition] = {}
@@ -48,7 +48,7 @@ class Farewells:
     async def consider(
         self, place: TopicPartition, commit: Committed | None, extent: Extent, chosen: Plan, snapshot: Snapshot | None
     ) -> Plan:
-        """Say what has become of the log, if it is not simply the one that was committed; answers the plan with it."""
+        """Say what has become of the log, if it is not simply the one that was committed; returns the plan with it."""
         last, mark = self._last.pop(place, None), commit.mark if commit else None
         before = mark.log if mark else await self._log_before(last, snapshot)
         if not chosen.change and mark is None and before.is_another(extent.log):

@@ -23,8 +23,8 @@ from tokenmill.config import Config
 from tokenmill.errors import FatalError
 from tokenmill.observe import Hooks, Numbers, exposition, setup_logs
 from tokenmill.observe.telemetry_setup import telemetry_of
+from tokenmill.partition import PartitionSettings
 from tokenmill.process import EXIT_S, Deadline, bound, tune_garbage_collector
-from tokenmill.session import SessionSettings
 from tokenmill.worker.service import WorkerService
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ def run_worker(config: Config, hooks: Hooks | None = None) -> int:
 
     Raises `ConfigError` and `MissingExtra` before anything is started.
     """
-    SessionSettings.from_config(config)  # refuses names that do not exist
+    PartitionSettings.from_config(config)  # refuses names that do not exist
     setup_logs(config.worker.log_format, config.worker.log_level)
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)

@@ -18,8 +18,8 @@ from aiokafka import TopicPartition
 from tokenmill.errors import Unavailable
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
+from tokenmill.partition import Mark, Partition, TimeoutControl
 from tokenmill.records import Output, Record
-from tokenmill.session import Mark, Partition, TimeoutControl
 from tokenmill.worker.outbox import Outbox
 from tokenmill.worker.snapshots import SnapshotLine
 from tokenmill.worker.tracing import tell

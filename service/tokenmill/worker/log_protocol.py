@@ -30,7 +30,7 @@ from aiokafka.protocol.types import (
     TaggedFields,
 )
 
-from tokenmill.session import UNKNOWN_EPOCH
+from tokenmill.partition import UNKNOWN_EPOCH
 
 FETCH, LIST_OFFSETS, METADATA, EPOCH_ENDS = 1, 2, 3, 23
 """Keys of requests."""

@@ -8,7 +8,7 @@ import logging
 
 from tokenmill.aiokafka_inside import network
 from tokenmill.errors import Unavailable
-from tokenmill.session import UNKNOWN_LOG, Mark
+from tokenmill.partition import UNKNOWN_LOG, Mark
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.topic_log import TopicLog, extents, look

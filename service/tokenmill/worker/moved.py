@@ -18,8 +18,8 @@ from tokenmill.config import Config
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline, started, stopped
 from tokenmill.observe import Numbers
+from tokenmill.partition import Mark, Move, Moved, PartitionSettings, Published
 from tokenmill.records import header
-from tokenmill.session import Mark, Move, Moved, Published, SessionSettings
 from tokenmill.worker.connect import make_reader
 from tokenmill.worker.restore import Committed, Extent
 
@@ -38,7 +38,7 @@ LONGEST_TAIL = 64 * 4**8
 
 async def understand(
     config: Config,
-    settings: SessionSettings,
+    settings: PartitionSettings,
     committed: Mapping[TopicPartition, Committed],
     extents: Mapping[TopicPartition, Extent],
 ) -> dict[TopicPartition, Committed]:
@@ -58,7 +58,7 @@ async def understand(
 class _Looking:
     """Looks at the input and at the first output."""
 
-    def __init__(self, config: Config, settings: SessionSettings, consumer: AIOKafkaConsumer) -> None:
+    def __init__(self, config: Config, settings: PartitionSettings, consumer: AIOKafkaConsumer) -> None:
         self._events = config.topics.events
         self._max_age_ms = int(config.worker.max_age_s * 1000)
         self._settings = settings

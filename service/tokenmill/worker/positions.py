@@ -8,7 +8,7 @@ from aiokafka.structs import OffsetAndMetadata
 from tokenmill.aiokafka_inside import committed, network
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline
-from tokenmill.session import Mark
+from tokenmill.partition import Mark
 from tokenmill.worker.restore import Committed, Extent
 from tokenmill.worker.topic_log import extents
 

@@ -16,8 +16,8 @@ from tokenmill.aiokafka_inside import network
 from tokenmill.config import Config
 from tokenmill.errors import FatalError, Unavailable
 from tokenmill.kafka import NO_COORDINATOR, deadline, started, stopped
+from tokenmill.partition import Mark, Partition, PartitionSettings
 from tokenmill.records import Output
-from tokenmill.session import Mark, Partition, SessionSettings
 from tokenmill.store import Snapshot, SnapshotStore
 from tokenmill.worker.connect import make_admin, make_reader, until_available
 from tokenmill.worker.moved import sentence, understand
@@ -84,7 +84,7 @@ async def recoveries(config: Config, store: SnapshotStore | None, number: int | 
         counts = await partition_counts(admin, [topic, *output_topics(config)])
         count = counts.pop(topic, 0)
         largest = await largest_records(admin, counts) if counts else {}
-        settings = fitting_limits(SessionSettings.from_config(config), largest)
+        settings = fitting_limits(PartitionSettings.from_config(config), largest)
         committed = await _committed(admin, config.kafka.group_id)
     numbers = range(count) if number is None else [number]
     if not count or any(each >= count for each in numbers):
@@ -115,7 +115,7 @@ class _Trial:
     """Restores partitions one after the other, and forgets them."""
 
     def __init__(
-        self, config: Config, settings: SessionSettings, consumer: AIOKafkaConsumer, store: SnapshotStore | None
+        self, config: Config, settings: PartitionSettings, consumer: AIOKafkaConsumer, store: SnapshotStore | None
     ) -> None:
         self._config = config
         self._settings = settings
@@ -167,7 +167,7 @@ class _Trial:
         return snapshot, "" if snapshot or head is None else f"the one of offset {head.offset} is not complete"
 
     async def _replay(self, tp: TopicPartition, partition: Partition, chosen: Plan, extent: Extent) -> int:
-        """Read the records below the mark again; answers how many there were."""
+        """Read the records below the mark again; returns how many there were."""
         partition.begin_replay(chosen.mark, lossy=chosen.lossy, move=chosen.move)
         until = min(chosen.mark.offset, extent.end)
         self._consumer.seek(tp, chosen.start)

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from tokenmill.errors import SnapshotError
-from tokenmill.session import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId, Mark, Move, Partition, SessionSettings
+from tokenmill.partition import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId, Mark, Move, Partition, PartitionSettings
 from tokenmill.store import Snapshot
 
 T = TypeVar("T")
@@ -90,7 +90,7 @@ class Rebuilt(NamedTuple):
 
 
 async def rebuild(
-    settings: SessionSettings,
+    settings: PartitionSettings,
     place: tuple[str, int],
     committed: Committed | None,
     extent: Extent,
@@ -121,7 +121,7 @@ async def rebuild(
 
 
 async def in_turns(steps: Generator[None, None, T]) -> T:
-    """Go through steps, and let others have a turn after each; answers what they come to."""
+    """Go through steps, and let others have a turn after each; returns what they come to."""
     while True:
         try:
             next(steps)

@@ -34,7 +34,7 @@ class Room:
         return min(outputs, default=UNLIMITED)
 
     def hold(self, lanes: Iterable[Lane], consumer: AIOKafkaConsumer) -> list[TopicPartition]:
-        """Hold those lanes, which are paused, that have no place in an output; answers which."""
+        """Hold those lanes, which are paused, that have no place in an output; returns which."""
         held = [lane for lane in lanes if lane.partition.number >= self.partitions]
         for lane in held:
             lane.phase = Phase.HELD
@@ -49,7 +49,7 @@ class Room:
         self._counts = {**self._counts, **counts}
 
     def sentence(self, number: int) -> str:
-        """Why the input partition `number` is held, and the command that mends it."""
+        """Why the input partition `number` is held, and the command that fixes it."""
         wanted = max(self._counts.get(self._tokens, 0), number + 1)
         short = {topic: count for topic, count in self._counts.items() if topic != self._tokens and count < wanted}
         which = ", ".join(f"topic {topic} has {count} partitions" for topic, count in short.items())

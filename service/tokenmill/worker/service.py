@@ -13,7 +13,7 @@ from tokenmill.errors import ConfigError, FatalError, Unavailable
 from tokenmill.kafka import started
 from tokenmill.observe import Hooks, Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
-from tokenmill.session import LogId, SessionSettings
+from tokenmill.partition import LogId, PartitionSettings
 from tokenmill.store import GuardedStore, MemoryStore, RedisStore, SnapshotStore
 from tokenmill.store.configured import configured
 from tokenmill.store.sessions import RedisSessions
@@ -121,7 +121,7 @@ class WorkerService(Service):
     async def _connect(self) -> Engine:
         """Steps of a start; each may find Kafka unavailable, and then all are done again."""
         config = self._config
-        settings = SessionSettings.from_config(config)
+        settings = PartitionSettings.from_config(config)
         async with make_admin(config.kafka) as admin:
             topics = [config.topics.tokens, *output_topics(config)]
             counts = await partition_counts(admin, topics)

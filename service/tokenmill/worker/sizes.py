@@ -8,8 +8,8 @@ import msgspec
 from tokenmill.config.relations import ENVELOPE_BYTES, ESCAPED
 from tokenmill.errors import FatalError
 from tokenmill.limits import KIB, Limits
-from tokenmill.session import SessionSettings
-from tokenmill.session.cloud_events import CLOUD_EVENT_BYTES
+from tokenmill.partition import PartitionSettings
+from tokenmill.partition.cloud_events import CLOUD_EVENT_BYTES
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ SPARE = 64 * KIB
 """By how much a topic that is made takes more than its longest record."""
 
 
-def fitting_limits(settings: SessionSettings, largest: Mapping[str, int]) -> SessionSettings:
+def fitting_limits(settings: PartitionSettings, largest: Mapping[str, int]) -> PartitionSettings:
     """Settings whose outputs fit every topic. `largest` is the `max.message.bytes` of each.
 
     Raises `FatalError` if a call or a delta could not be published whole then.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tokenmill.errors import Unavailable
 from tokenmill.observe import Hooks, Numbers
-from tokenmill.session import Partition, SnapshotWrite
+from tokenmill.partition import Partition, SnapshotWrite
 from tokenmill.store import GuardedStore, Head, HeadChanged, Place
 
 log = logging.getLogger(__name__)

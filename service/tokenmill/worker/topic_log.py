@@ -18,7 +18,7 @@ from tokenmill.aiokafka_inside import network
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline
-from tokenmill.session import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId, Mark
+from tokenmill.partition import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId, Mark
 from tokenmill.worker.connect import make_admin
 from tokenmill.worker.log_protocol import (
     BEGINNING,

@@ -8,7 +8,7 @@ from aiokafka import TopicPartition
 
 from tokenmill.dialects.dialect import FAILURES
 from tokenmill.observe.telemetry import Telemetry, Value
-from tokenmill.session.trace_context import EndedMessage
+from tokenmill.partition.trace_context import EndedMessage
 
 
 def tell(telemetry: Telemetry, ended: EndedMessage, source: TopicPartition) -> None:

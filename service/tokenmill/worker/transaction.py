@@ -62,7 +62,7 @@ class Transaction:
         """What the end of a transaction waits for."""
 
     async def open(self) -> int:
-        """Fence whoever had the id before; answers an epoch that grows with each opening.
+        """Fence whoever had the id before; returns an epoch that grows with each opening.
 
         Raises `Unavailable` when the broker does not answer; then it may be tried again.
         """

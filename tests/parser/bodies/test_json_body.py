@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta, ToolInputStart
-from tokenmill.parser import Call, Format, Parser, Section
+from tokenmill.parser import Call, Format, MessageParser, Section
 from tokenmill.parser.bodies import JsonArguments, JsonCall
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Header
@@ -111,7 +111,7 @@ def test_decoded_deltas_of_the_arguments_asked_for() -> None:
 
 def test_decoded_deltas_come_as_the_text_grows() -> None:
     """A character is sent as soon as it is certain: an escape when it is whole, a pair with its second half."""
-    parser = Parser.of(grammar("hermes", content_arguments=["*"]), "identity")
+    parser = MessageParser.of(grammar("hermes", content_arguments=["*"]), "identity")
     parser.feed('<tool_call>{"name":"w","arguments":{"a":"')
     chunks = ["x", "\\", "n", "\\ud83d", "\\ude", "00", "y"]
     deltas = ["".join(event.delta for event in named(parser.feed(chunk), ArgumentDelta)) for chunk in chunks]

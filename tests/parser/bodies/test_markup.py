@@ -7,7 +7,7 @@ import pytest
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ArgumentDelta, ToolCall
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 from tokenmill.parser.bodies.markup import TAG_CHARS
 
 PROPERTIES = {
@@ -111,7 +111,7 @@ def test_a_closing_in_a_value_breaks_the_call(inner: str) -> None:
 
 def test_text_grows_as_it_arrives() -> None:
     """With entities as characters; what may be a tag or an entity waits, nothing else."""
-    parser = Parser.of(grammar("morph_xml", tools=TOOLS, content_arguments=["note.text"]), "i")
+    parser = MessageParser.of(grammar("morph_xml", tools=TOOLS, content_arguments=["note.text"]), "i")
     parser.feed("<note><text>")
     grown = [
         "".join(event.delta for event in parser.feed(piece) if isinstance(event, ArgumentDelta))
@@ -122,14 +122,14 @@ def test_text_grows_as_it_arrives() -> None:
 
 def test_only_the_exact_tags_of_tools_are_held() -> None:
     """Text in angle brackets passes at once."""
-    parser = Parser.of(grammar("morph_xml", tools=TOOLS), "i")
+    parser = MessageParser.of(grammar("morph_xml", tools=TOOLS), "i")
     assert text_of(parser.feed("a <no")) == "a "
     assert text_of(parser.feed("n> <callback> <note x")) == "<non> <callback> <note x"
 
 
 def test_a_tag_that_never_ends_is_none() -> None:
     """What is held is bounded."""
-    parser = Parser.of(grammar("morph_xml", tools=TOOLS, content_arguments=["*"]), "i")
+    parser = MessageParser.of(grammar("morph_xml", tools=TOOLS, content_arguments=["*"]), "i")
     parser.feed("<note><text>")
     held = "<text " + "x" * TAG_CHARS
     assert "".join(e.delta for e in parser.feed(held) if isinstance(e, ArgumentDelta)) == held

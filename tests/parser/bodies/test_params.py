@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta
-from tokenmill.parser import Call, Format, Header, Parser, Section
+from tokenmill.parser import Call, Format, Header, MessageParser, Section
 from tokenmill.parser.bodies import Params
 from tokenmill.parser.bodies.closings import TAG_CHARS
 from tokenmill.parser.bodies.param_values import STRIP_CHARS
@@ -74,7 +74,7 @@ def test_decoded_deltas(parameters: list[tuple[str, str]], expected: dict[str, s
 
 def test_what_is_certain_is_sent_at_once() -> None:
     """Text goes out with its chunk; what may be null waits until it can't; a number waits for its end."""
-    parser = Parser.of(grammar("qwen3_xml", tools=[TOOL], content_arguments=["*"]), "identity")
+    parser = MessageParser.of(grammar("qwen3_xml", tools=[TOOL], content_arguments=["*"]), "identity")
 
     def deltas(chunk: str) -> str:
         return "".join(event.delta for event in named(parser.feed(chunk), ArgumentDelta))

@@ -7,7 +7,7 @@ import pytest
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 from tokenmill.parser.bodies.pycalls import TEXT_CHARS
 
 
@@ -47,7 +47,7 @@ def test_strings_grow(arguments: str, expected: dict[str, Any]) -> None:
 
 def test_what_is_certain_is_sent_at_once() -> None:
     """Only half an escape, and a quote that may end the string, wait."""
-    parser = Parser.of(grammar("lfm2", content_arguments=["*"]), "identity")
+    parser = MessageParser.of(grammar("lfm2", content_arguments=["*"]), "identity")
     parser.feed("<|tool_call_start|>[f(a='")
     chunks = ("x", "\\u00", "e9y", "'", " z", "', ", "b=")
     sent = ["".join(event.delta for event in named(parser.feed(chunk), ArgumentDelta)) for chunk in chunks]
@@ -93,7 +93,7 @@ def test_text_that_looks_like_a_call_is_not_held_for_ever() -> None:
     """A call of no tool waits for its bracket, and so long only; a quote that never ends does not hold the answer."""
     compiled = grammar("pythonic", tools=[{"function": {"name": "f"}}])
     text = "[g(a='" + "x" * 2 * TEXT_CHARS
-    parser = Parser.of(compiled, "identity")
+    parser = MessageParser.of(compiled, "identity")
     sent = [text_of(parser.feed(chunk)) for chunk in (text[:TEXT_CHARS], text[TEXT_CHARS:], "[f()]")]
     assert sent == ["", text, ""]
     assert codes_of(parser.finish()) == []
@@ -109,7 +109,7 @@ def test_a_call_that_is_cut(name: str, codes: list[str]) -> None:
 
 def test_source_waits_only_for_a_quote() -> None:
     """Half an escape is source for certain; a quote is not, while it may open with three or end its string."""
-    parser = Parser.of(grammar("lfm2"), "identity")
+    parser = MessageParser.of(grammar("lfm2"), "identity")
     parser.feed("<|tool_call_start|>[f(a='")
     chunks = ("x\\", "'y", "'", ", b", "=['z", "'", ", 'w']", ")")
     sent = ["".join(event.delta for event in named(parser.feed(chunk), ToolInputDelta)) for chunk in chunks]

@@ -7,12 +7,12 @@ import pytest
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser import Call, Format, Header, Parser, Section
+from tokenmill.parser import Call, Format, Header, MessageParser, Section
 from tokenmill.parser.bodies import Tree
-from tokenmill.parser.bodies.tree import DEPTH, TOKEN_CHARS, Edge, tags_in, tree_scan
+from tokenmill.parser.bodies.tree import DEPTH, TOKEN_CHARS, TreeToken, tags_in, tree_scan
 from tokenmill.parser.markers import marker
 
-INSIDE = ((marker("~<"), Edge.OPEN), (marker("~</"), Edge.CLOSE), (marker("~</end>"), Edge.END))
+INSIDE = ((marker("~<"), TreeToken.OPEN), (marker("~</"), TreeToken.CLOSE), (marker("~</end>"), TreeToken.END))
 SCAN = tree_scan(INSIDE, marker(">"), (marker("~[stop]"),))
 
 
@@ -20,17 +20,17 @@ SCAN = tree_scan(INSIDE, marker(">"), (marker("~[stop]"),))
     ("text", "in_tag", "depth", "edges", "read"),
     [
         ("text", 0, 1, (), 4),
-        ("a ~<b", 0, 1, ((Edge.OPEN, 2, 4),), 5),
-        ("b>c", Edge.OPEN, 1, ((Edge.NAMED, 1, 2),), 3),
-        ("a~</b>~", 0, 2, ((Edge.CLOSE, 1, 4), (Edge.NAMED, 5, 6)), 6),
+        ("a ~<b", 0, 1, ((TreeToken.OPEN, 2, 4),), 5),
+        ("b>c", TreeToken.OPEN, 1, ((TreeToken.NAMED, 1, 2),), 3),
+        ("a~</b>~", 0, 2, ((TreeToken.CLOSE, 1, 4), (TreeToken.NAMED, 5, 6)), 6),
         ("a~", 0, 1, (), 1),
         ("~[", 0, 0, (), 0),
         ("~[", 0, 1, (), 2),
         ("a~</end>", 0, 1, (), 1),
-        (">~[stop]", Edge.OPEN, 0, ((Edge.NAMED, 0, 1),), 8),
+        (">~[stop]", TreeToken.OPEN, 0, ((TreeToken.NAMED, 0, 1),), 8),
     ],
 )
-def test_tags(text: str, in_tag: int, depth: int, edges: tuple[tuple[Edge, int, int], ...], read: int) -> None:
+def test_tags(text: str, in_tag: int, depth: int, edges: tuple[tuple[TreeToken, int, int], ...], read: int) -> None:
     """Markers and what they mean; half of one waits, but only of those that are live inside of so many elements."""
     assert tags_in(SCAN, text, in_tag, depth) == (edges, read)
 
@@ -42,7 +42,7 @@ def test_tags(text: str, in_tag: int, depth: int, edges: tuple[tuple[Edge, int, 
         ("~</end>~[stop]", 0, 1),
         ("~</end>x", 0, 1),
         ("~[stop]", 0, 0),
-        (">~[stop]", Edge.CLOSE, 1),
+        (">~[stop]", TreeToken.CLOSE, 1),
         ("x" * (TOKEN_CHARS + 1), 0, 1),
     ],
 )
@@ -185,7 +185,7 @@ def test_what_was_sent_of_an_open_element_is_not_taken_back() -> None:
 
 def test_text_is_sent_at_once() -> None:
     """Content passes with its chunk; only what may be a marker waits."""
-    parser = Parser.of(grammar(FORMAT, tools=[TOOL], content_arguments=["f.s"]), "identity")
+    parser = MessageParser.of(grammar(FORMAT, tools=[TOOL], content_arguments=["f.s"]), "identity")
     parser.feed("[calls][call f][s]")
     deltas = []
     for text in ("a", "[", "b]", "c", "[/b]", "[/"):

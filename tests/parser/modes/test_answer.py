@@ -8,7 +8,7 @@ from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, pa
 from tokenmill.events import TextDelta, ToolCall, ToolInputDelta
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import Limits
-from tokenmill.parser import Grammar, Options, Parser
+from tokenmill.parser import Grammar, MessageParser, Options
 
 
 def at_once(*names: str, **options: Any) -> Grammar:
@@ -21,7 +21,7 @@ ANSWER = '{"content": "say \\"hi\\" \\ud83d\\ude00 now", "toolCall": {"name": "f
 
 def test_text_grows_as_it_is_written() -> None:
     """Nothing is held but half an escape, and half a pair of them."""
-    parser = Parser.of(grammar("structured_output"), "identity")
+    parser = MessageParser.of(grammar("structured_output"), "identity")
     chunks = ('{"content": "ab', "c\\", "nd\\ud83d", "\\ude0", '0e"')
     sent = [text_of(parser.feed(chunk)) for chunk in chunks]
     assert sent == ["ab", "c", "\nd", "", "😀e"]
@@ -44,7 +44,7 @@ def test_every_character_is_accounted_for() -> None:
 @pytest.mark.parametrize("lead", ["{", "{ ", '{"', '{"con', ' \n{"toolCall"', '{"content" '])
 def test_only_the_first_key_is_waited_for(lead: str) -> None:
     """As long as it can still become one of the two."""
-    parser = Parser.of(grammar("structured_output"), "identity")
+    parser = MessageParser.of(grammar("structured_output"), "identity")
     assert text_of(parser.feed(lead)) == ""
     assert text_of(parser.feed("!")) == lead + "!"
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, reasoning_of, source_of, text_of
 from tokenmill.events import ReasoningStart, TextStart, ToolCall
 from tokenmill.limits import Limits
-from tokenmill.parser import Channels, Format, Grammar, Options, Parser, Route, Section
+from tokenmill.parser import Channels, Format, Grammar, MessageParser, Options, Route, Section
 from tokenmill.parser.bodies import JsonArguments, JsonCall
 from tokenmill.parser.markers import literal, marker
 from tokenmill.parser.modes.call import HEADER_CHARS
@@ -103,7 +103,7 @@ def test_layers_and_starts(options: dict[str, Any], out: str, reasoning: str, ca
 
 def test_nothing_is_held_that_can_be_no_header() -> None:
     """What can't be a header any more goes out with the character that shows it."""
-    parser = Parser.of(grammar(TOY), "identity")
+    parser = MessageParser.of(grammar(TOY), "identity")
     assert [text_of(parser.feed(chunk)) for chunk in ("hel", "lo", " ", "w", "<h", ">", "x", "!")] == [
         *("", "", "hello ", "w", "", "", "", "<h>x!")
     ]
@@ -111,7 +111,7 @@ def test_nothing_is_held_that_can_be_no_header() -> None:
 
 def test_a_header_is_bounded() -> None:
     """A word without end is no header, and is held no longer than one may be."""
-    parser = Parser.of(grammar(TOY), "identity")
+    parser = MessageParser.of(grammar(TOY), "identity")
     parser.feed("<h>" + "x" * (HEADER_CHARS - 3))
     assert parser.memory == HEADER_CHARS
     assert text_of(parser.feed("x")) == "<h>" + "x" * (HEADER_CHARS - 2)
@@ -150,7 +150,7 @@ def test_a_header_that_can_be_none_is_given_up_with_the_next_character() -> None
     """Also if that waits for what follows: else it would come out behind the reasoning that comes in between."""
     unfit = Channels(open=marker("<h>"), until=marker(":"), close=marker("</h>"), shape="[a-z]*", routes=())
     compiled = grammar(Format(name="toy", summary="", sample="", channels=unfit, start="header"))
-    parser = Parser.of(compiled, "identity")
+    parser = MessageParser.of(compiled, "identity")
     fed = [text_of(parser.feed(chunk)) for chunk in ("<h", ">", "<")]
     assert (fed, reasoning_of(parser.reasoning("why"))) == (["", "", "<h>"], "why")
 
@@ -190,7 +190,7 @@ def test_labels(text: str, reasoning: str, out: str) -> None:
 
 def test_nothing_waits_but_a_label() -> None:
     """The first character that does not fit sends what was held."""
-    parser = Parser.of(grammar(FORMAT), "identity")
+    parser = MessageParser.of(grammar(FORMAT), "identity")
     assert [reasoning_of(parser.feed(chunk)) for chunk in ("wh", "y", "s", "o")] == ["", "", "whys", "o"]
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.parsing import codes_of, grammar, named, reasoning_of, text_of
 from tokenmill.events import AnyEvent, ToolCall, ToolInputDelta, ToolInputEnd, ToolInputStart
 from tokenmill.limits import Limits
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 
 
 def delta(index: int | None = 0, id_: str | None = None, name: str | None = None, arguments: str | None = None) -> Any:
@@ -19,11 +19,11 @@ def delta(index: int | None = 0, id_: str | None = None, name: str | None = None
 
 def run(*deltas: Any, limits: Limits | None = None, **options: Any) -> list[AnyEvent]:
     """Events of a message with one delta a chunk."""
-    parser = Parser.of(grammar("plain", limits, **options), "identity")
+    parser = MessageParser.of(grammar("plain", limits, **options), "identity")
     events: list[AnyEvent] = []
     for item in deltas:
         events += parser.tool_calls([item])
-        parser = Parser.of_state(parser.grammar, parser.encode_state())
+        parser = MessageParser.of_state(parser.grammar, parser.encode_state())
     return events + parser.finish("tool_calls")
 
 
@@ -168,7 +168,7 @@ def test_a_name_that_is_text_makes_no_call() -> None:
 
 def test_a_limit_of_the_text_completes_no_call() -> None:
     """A call whose arguments would come behind the limit never had them: it is unfinished, not empty."""
-    parser = Parser.of(grammar("plain", Limits(message_chars=3)), "identity")
+    parser = MessageParser.of(grammar("plain", Limits(message_chars=3)), "identity")
     events = parser.tool_calls([delta(0, "c1", "f")]) + parser.feed("long text")
     events += parser.tool_calls([delta(0, arguments='{"a": 1}')]) + parser.finish()
     assert codes_of(events) == ["limit", "unfinished-call"]
@@ -177,7 +177,7 @@ def test_a_limit_of_the_text_completes_no_call() -> None:
 
 def test_a_limit_ends_what_is_open_in_the_text() -> None:
     """The text beside a call that is too long: its own open call fails, too, and all of it comes out."""
-    parser = Parser.of(grammar("hermes", Limits(call_chars=40)), "identity")
+    parser = MessageParser.of(grammar("hermes", Limits(call_chars=40)), "identity")
     source = '<tool_call>{"name": "g", "argu'
     events = parser.feed(source) + parser.tool_calls([delta(0, "c1", "f", '{"a": "' + "x" * 40)])
     events += parser.feed('ments": {}}</tool_call>') + parser.finish()
@@ -188,7 +188,7 @@ def test_a_limit_ends_what_is_open_in_the_text() -> None:
 
 def test_a_limit_gives_back_the_opening_of_a_section() -> None:
     """Framing that waits for its call is text when parsing stops."""
-    parser = Parser.of(grammar("hermes", Limits(call_chars=40)), "identity")
+    parser = MessageParser.of(grammar("hermes", Limits(call_chars=40)), "identity")
     events = parser.feed("<tool_call>") + parser.tool_calls([delta(0, "c1", "f", '{"a": "' + "x" * 40)])
     events += parser.feed("\n") + parser.finish()
     assert text_of(events) == "<tool_call>\n"
@@ -199,7 +199,7 @@ def test_a_limit_gives_back_the_opening_of_a_section() -> None:
 )
 def test_text_after_calls_is_dropped_from_an_open_block(name: str, options: dict[str, Any]) -> None:
     """A block that began while the call was open gets no more text once the call is complete."""
-    parser = Parser.of(grammar(name, **options), "identity")
+    parser = MessageParser.of(grammar(name, **options), "identity")
     events = parser.tool_calls([delta(0, "c1", "f")]) + parser.feed("before")
     events += parser.tool_calls([delta(0, arguments="{}")]) + parser.feed("after") + parser.feed("wards")
     assert text_of(events + parser.finish()) == "before"
@@ -207,14 +207,14 @@ def test_text_after_calls_is_dropped_from_an_open_block(name: str, options: dict
 
 def test_the_prompt_is_read_behind_a_call() -> None:
     """The first text has the prompt's end in front of it, also where a placeholder has opened a block before."""
-    parser = Parser.of(grammar("think_append", text_mode="placeholder", placeholder_text="[call]"), "identity")
+    parser = MessageParser.of(grammar("think_append", text_mode="placeholder", placeholder_text="[call]"), "identity")
     events = parser.tool_calls([delta(0, "c1", "f", "{}")]) + parser.feed("why</think>so") + parser.finish()
     assert (text_of(events), reasoning_of(events)) == ("[call]<think>why</think>so", "")
 
 
 def test_nothing_is_kept_of_a_call_that_ended() -> None:
     """Memory is for open calls: a complete one leaves its id, so that a repeat of it is known."""
-    parser = Parser.of(grammar("plain"), "identity")
+    parser = MessageParser.of(grammar("plain"), "identity")
     parser.tool_calls([delta(0, "c1", "f", '{"a": "' + "x" * 1000)])
     assert parser.memory > 1000
     assert named(parser.tool_calls([delta(0, "c1", arguments='"}')]), ToolCall)

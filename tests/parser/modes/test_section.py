@@ -12,7 +12,7 @@ from tokenmill.demo.samples import MALFORMED
 from tokenmill.events import TextDelta, TextStart, ToolCall
 from tokenmill.formats import FORMATS, find_format
 from tokenmill.formats.history import format_call
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 from tokenmill.parser.run.run import Span
 
 BROKEN = [
@@ -87,10 +87,10 @@ def test_a_call_behind_a_broken_one_is_read() -> None:
 def test_a_broken_call_can_be_gone_on_with_elsewhere() -> None:
     """What is known of its rest is part of the state."""
     compiled = grammar("hermes", on_broken="drop")
-    parser, events = Parser.of(compiled, "identity"), []
+    parser, events = MessageParser.of(compiled, "identity"), []
     for character in MALFORMED:
         events += parser.feed(character)
-        parser = Parser.of_state(compiled, parser.encode_state())
+        parser = MessageParser.of_state(compiled, parser.encode_state())
     assert merged(events + parser.finish()) == merged(parse(compiled, [MALFORMED]))
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of, traced
 from tokenmill.events import Error, Finish, ReasoningDelta, ToolCall, ToolInputStart
 from tokenmill.limits import RAW_CHARS, Limits
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 from tokenmill.parser.run.run import Span
 
 ANSWER = '{"name": "f", "arguments": {"a": "x"}}'
@@ -48,7 +48,7 @@ def test_the_source_is_that_of_the_call() -> None:
 
 def test_reasoning_beside_it_passes() -> None:
     """It comes before the call."""
-    parser = Parser.of(grammar("tool_choice"), "i")
+    parser = MessageParser.of(grammar("tool_choice"), "i")
     events = [*parser.feed(ANSWER[:9]), *parser.reasoning("hm"), *parser.feed(ANSWER[9:]), *parser.finish()]
     kinds = [type(event) for event in events]
     assert kinds.index(ReasoningDelta) < kinds.index(ToolInputStart)

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from tests.support.parsing import grammar, named, parse, text_of
 from tokenmill.events import Error, TextStart, ToolCall, ToolInputStart
 from tokenmill.limits import RAW_CHARS
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 from tokenmill.parser.run.calls import call_id
 
 TOOL = {"function": {"name": "f", "parameters": {"properties": {"a": {"type": "integer"}}}}}
@@ -71,7 +71,7 @@ def test_a_call_that_fails_before_its_name_is_known() -> None:
 
 def test_ids_that_are_made_here_have_the_prefix_of_the_message() -> None:
     """Ids that the provider gave stay as they are: it wants them back with the results."""
-    parser = Parser.of(grammar("hermes", id_prefix="turn_1:"), "identity")
+    parser = MessageParser.of(grammar("hermes", id_prefix="turn_1:"), "identity")
     events = parser.feed(CALL % ("f", "1")) + parser.tool_calls([{"index": 0, "id": "c1", "function": {"name": "f"}}])
     made, given = named(events, ToolInputStart)
     assert made.id.startswith("turn_1:call_")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.parsing import grammar, parse, traced
 from tokenmill.events import AnyEvent, ReasoningDelta, ReasoningEnd, ReasoningStart, TextDelta, TextEnd, TextStart
 from tokenmill.limits import Limits
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 from tokenmill.parser.run.run import Run, Span, up_to_boundary
 from tokenmill.parser.run.state import State
 
@@ -66,7 +66,7 @@ def test_a_call_sends_what_waits() -> None:
 
 def test_what_comes_beside_the_text_keeps_its_place() -> None:
     """Reasoning, other content and errors of the provider come behind the text that was there before them."""
-    parser = Parser.of(grammar("plain", text_mode="smart"), "identity")
+    parser = MessageParser.of(grammar("plain", text_mode="smart"), "identity")
     events: list[AnyEvent] = [*parser.feed("a"), *parser.reasoning("r"), *parser.feed("b"), *parser.reasoning("s")]
     events += [*parser.feed("c"), *parser.part("refusal", "no"), *parser.feed("d"), *parser.fail("boom")]
     order = [getattr(event, "delta", event.type) for event in events if not event.type.endswith(("-start", "-end"))]
@@ -75,7 +75,7 @@ def test_what_comes_beside_the_text_keeps_its_place() -> None:
 
 def test_reasoning_is_not_held() -> None:
     """It ends where text begins, also where that still waits."""
-    parser = Parser.of(grammar("plain", text_mode="smart"), "identity")
+    parser = MessageParser.of(grammar("plain", text_mode="smart"), "identity")
     assert [event.delta for event in parser.reasoning("rea") if isinstance(event, ReasoningDelta)] == ["rea"]
     assert [event.type for event in parser.feed("a")] == ["reasoning-end"]
     assert not any(isinstance(event, TextEnd) for event in parser.feed("b"))

@@ -9,7 +9,7 @@ from tokenmill.errors import BadOpen
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta, ToolInputStart
 from tokenmill.formats import compile_grammar
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS, Limits
-from tokenmill.parser import Parser, read_options
+from tokenmill.parser import MessageParser, read_options
 from tokenmill.parser.bodies.json_scan import Token
 from tokenmill.parser.markers import Scanner
 from tokenmill.parser.run.run import Span
@@ -86,7 +86,7 @@ def test_cuts_change_nothing(text: str, tools: list[Any]) -> None:
 
 def test_an_object_is_followed_as_it_arrives() -> None:
     """Its name, its source and its texts are sent before it ends."""
-    parser = Parser.of(grammar("json_mix", content_arguments=["*"]), "i")
+    parser = MessageParser.of(grammar("json_mix", content_arguments=["*"]), "i")
     events = parser.feed('<tool_call>{"name":"note","arguments":{"text":"He')
     assert [event.name for event in named(events, ToolInputStart)] == ["note"]
     assert [event.delta for event in named(events, ToolInputDelta)] == ['{"text":"He']
@@ -96,7 +96,7 @@ def test_an_object_is_followed_as_it_arrives() -> None:
 
 def test_text_passes_and_a_tag_is_held_exactly() -> None:
     """Only what can still become the opening tag waits."""
-    parser = Parser.of(grammar("json_mix"), "i")
+    parser = MessageParser.of(grammar("json_mix"), "i")
     assert text_of(parser.feed("a <tool")) == "a "
     assert text_of(parser.feed("box> <")) == "<toolbox> "
     assert text_of(parser.feed("<")) == "<"

@@ -9,7 +9,7 @@ from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, pa
 from tokenmill.errors import BadOpen
 from tokenmill.events import TextDelta, ToolCall, ToolInputDelta, ToolInputStart
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 from tokenmill.systems.autobyteus.autobyteus_json import HEAD_CHARS, PROFILES, any_call, object_of
 
 NESTED = '{"tool": {"function": "f", "parameters": {"a": 1}}}'
@@ -107,7 +107,7 @@ def test_all_of_it_is_source() -> None:
 
 def test_a_name_that_comes_last() -> None:
     """The source waits for it."""
-    parser = Parser.of(grammar("autobyteus_json"), "identity")
+    parser = MessageParser.of(grammar("autobyteus_json"), "identity")
     before = parser.feed('{"tool": {"parameters": {"s": "long"}, "function": "f"}')
     assert named(before, ToolInputStart) == []
     assert [event.delta for event in named(parser.feed("}"), ToolInputDelta)] == [
@@ -118,7 +118,7 @@ def test_a_name_that_comes_last() -> None:
 def test_the_beginning_is_bounded() -> None:
     """Behind it a name is not looked for before the end."""
     text = '{"tool": ' + " " * HEAD_CHARS + '{"function": "f", "parameters": {}}}'
-    parser = Parser.of(grammar("autobyteus_json"), "identity")
+    parser = MessageParser.of(grammar("autobyteus_json"), "identity")
     assert named(parser.feed(text[:-1]), ToolInputStart) == []
     assert [call.name for call in named(parser.feed(text[-1]), ToolCall)] == ["f"]
 
@@ -152,7 +152,7 @@ def test_a_tool_that_is_not_declared() -> None:
 
 def test_a_name_that_comes_first_is_not_waited_for() -> None:
     """The source of a long call comes as it is written."""
-    parser = Parser.of(grammar("autobyteus_json"), "identity")
+    parser = MessageParser.of(grammar("autobyteus_json"), "identity")
     chunks = ('{"tool": {"function": "f"', ', "parameters": {"s": "', "abc", '"}}}')
     sent = [[event.delta for event in named(parser.feed(chunk), ToolInputDelta)] for chunk in chunks]
     assert sent == [[], ['{"tool": {"function": "f", "parameters": {"s": "'], ["abc"], ['"}}}']]
@@ -160,7 +160,7 @@ def test_a_name_that_comes_first_is_not_waited_for() -> None:
 
 def test_brackets_of_prose_are_not_held() -> None:
     """A bracket waits for as long as a pattern can still follow."""
-    parser = Parser.of(grammar("autobyteus_json"), "identity")
+    parser = MessageParser.of(grammar("autobyteus_json"), "identity")
     assert [
         [event.delta for event in named(parser.feed(text), TextDelta)] for text in ("a [", "1", "] {", '"t', "i")
     ] == [

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import TextDelta, TextStart, ToolCall, ToolInputDelta, ToolInputStart
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 from tokenmill.systems.autobyteus.autobyteus_sentinel import HEADER_CHARS
 
 
@@ -65,7 +65,7 @@ def test_the_opening_is_the_header() -> None:
 
 def test_half_an_end_is_held() -> None:
     """Content comes as it is written, but for what may be the end."""
-    parser = Parser.of(grammar("autobyteus_sentinel"), "identity")
+    parser = MessageParser.of(grammar("autobyteus_sentinel"), "identity")
     parser.feed('[[SEG_START {"type":"run_bash"}]]')
     sent = [[event.delta for event in named(parser.feed(text), ToolInputDelta)] for text in ("ls [", "[SEG_", "x", "y")]
     assert sent == [["ls "], [], ["[[SEG_x"], ["y"]]

@@ -5,12 +5,12 @@ import pytest
 from tests.support.parsing import grammar, named, parse, text_of
 from tokenmill.events import ToolCall, ToolInputStart
 from tokenmill.formats import compile_grammar
-from tokenmill.parser import Options, Parser
+from tokenmill.parser import MessageParser, Options
 
 
 def test_a_tag_is_held_until_it_is_one_or_none() -> None:
     """Prose that begins like a tag is given up at the first sign that no tag has there."""
-    parser = Parser.of(grammar("autobyteus_xml"), "identity")
+    parser = MessageParser.of(grammar("autobyteus_xml"), "identity")
     chunks = ("a <to", "ol is", " not", "= x")
     assert [text_of(parser.feed(chunk)) for chunk in chunks] == ["a ", "", "", "<tool is not= x"]
 
@@ -18,7 +18,7 @@ def test_a_tag_is_held_until_it_is_one_or_none() -> None:
 @pytest.mark.parametrize("text", ["<toolbox ", "<tools", "<write_files ", "<run_bashed>", "< tool", "<tool>"])
 def test_what_is_no_tag_is_not_held(text: str) -> None:
     """The sign behind the tag's name tells."""
-    parser = Parser.of(grammar("autobyteus_xml"), "identity")
+    parser = MessageParser.of(grammar("autobyteus_xml"), "identity")
     assert text_of(parser.feed(f"{text}.")) == f"{text}."
 
 

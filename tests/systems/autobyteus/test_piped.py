@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse
 from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 from tokenmill.systems.autobyteus.tagged import TAG_CHARS
 
 OPTIONS: dict[str, Any] = {"content_arguments": ["*"]}
@@ -57,7 +57,7 @@ def test_other_arguments_are_passed_over() -> None:
 
 def test_content_comes_as_it_is_written() -> None:
     """White space at the end of guarded text waits, as it may be layout; else only what may be a marker."""
-    parser = Parser.of(grammar("autobyteus_xml", **OPTIONS), "identity")
+    parser = MessageParser.of(grammar("autobyteus_xml", **OPTIONS), "identity")
     parser.feed('<tool name="write_file"><arg name="content">')
     chunks = ("__START", "_CONTENT__\na", " \n", "b", " c_", "</a", "rg>", ".", "</tool>")
     deltas = [[event.delta for event in named(parser.feed(chunk), ArgumentDelta)] for chunk in chunks]

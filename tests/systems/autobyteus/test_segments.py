@@ -15,7 +15,7 @@ from tokenmill.dialects import Envelope
 from tokenmill.dialects.json_text import PIECE_CHARS
 from tokenmill.events import Error, Event, Finish, MessageStart, Part, ReasoningDelta, Request, ToolCall
 from tokenmill.formats import compile_grammar
-from tokenmill.parser import Grammar, Options, Parser, read_options
+from tokenmill.parser import Grammar, MessageParser, Options, read_options
 from tokenmill.systems.autobyteus.segments import SEGMENTS, SegmentsState, begin, content, end, start
 
 
@@ -59,7 +59,7 @@ FILE = 'Hi <tool name="write_file"><arguments><path>/a</path><arg name="content"
 
 
 def grammar_of(**options: Any) -> Grammar:
-    """A grammar under which arguments come as they grow, as the session sets it for this dialect."""
+    """A grammar under which arguments come as they grow, as the partition sets it for this dialect."""
     return compile_grammar(read_options({"format": FORMATS, "content_arguments": ["*"], **options}))
 
 
@@ -75,7 +75,7 @@ def rendered(events: Sequence[Event], options: Options) -> list[dict[str, Any]]:
 def segments(*chunks: str | Mapping[str, Any], reason: str = "stop", **options: Any) -> list[dict[str, Any]]:
     """The payloads of a stream: text, or tool-call deltas of a provider."""
     grammar = grammar_of(**options)
-    parser = Parser.of(grammar, "identity")
+    parser = MessageParser.of(grammar, "identity")
     events: list[Event] = []
     for chunk in chunks:
         events += parser.feed(chunk) if isinstance(chunk, str) else parser.tool_calls([chunk])
@@ -170,7 +170,7 @@ def test_ids() -> None:
     """A call's is the one that it has everywhere; the others count the starts. The prefix goes before both."""
     payloads = segments("a<run_bash>l</run_bash>b", id_prefix="turn_1:")
     starts = [payload["segment_id"] for payload in payloads if payload["type"] == "SEGMENT_START"]
-    parser = Parser.of(grammar_of(id_prefix="turn_1:"), "identity")
+    parser = MessageParser.of(grammar_of(id_prefix="turn_1:"), "identity")
     (call,) = (event for event in parser.feed("a<run_bash>l</run_bash>b") if isinstance(event, ToolCall))
     assert starts == ["turn_1:seg_1", call.id, "turn_1:seg_3"]
     assert call.id.startswith("turn_1:call_")

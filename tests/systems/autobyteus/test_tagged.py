@@ -4,13 +4,13 @@ import pytest
 
 from tests.support.parsing import grammar, named, parse, text_of
 from tokenmill.events import ArgumentDelta, ToolCall
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 from tokenmill.systems.autobyteus.tagged import TAG_CHARS, long_argument
 
 
 def test_what_may_be_the_closing_tag_is_held() -> None:
     """And nothing else."""
-    parser = Parser.of(grammar("autobyteus_xml", content_arguments=["*"]), "identity")
+    parser = MessageParser.of(grammar("autobyteus_xml", content_arguments=["*"]), "identity")
     parser.feed("<run_bash>")
     deltas = [
         [event.delta for event in named(parser.feed(text), ArgumentDelta)]
@@ -21,7 +21,7 @@ def test_what_may_be_the_closing_tag_is_held() -> None:
 
 def test_short_deltas_wait() -> None:
     """They are joined until there are as many characters as the message wants."""
-    parser = Parser.of(grammar("autobyteus_xml", content_arguments=["*"], min_delta_chars=3), "identity")
+    parser = MessageParser.of(grammar("autobyteus_xml", content_arguments=["*"], min_delta_chars=3), "identity")
     parser.feed("<run_bash>")
     deltas = [
         [event.delta for event in named(parser.feed(text), ArgumentDelta)] for text in ("a", "b", "c", "d</run_bash>")
@@ -31,7 +31,7 @@ def test_short_deltas_wait() -> None:
 
 def test_argument_deltas_are_only_for_those_who_ask() -> None:
     """The call has the text all the same."""
-    parser = Parser.of(grammar("autobyteus_xml"), "identity")
+    parser = MessageParser.of(grammar("autobyteus_xml"), "identity")
     events = parser.feed("<run_bash>ls") + parser.feed(" -l</run_bash>")
     assert named(events, ArgumentDelta) == []
     assert [call.arguments for call in named(events, ToolCall)] == [{"command": "ls -l"}]

@@ -7,7 +7,7 @@ import pytest
 from tests.support.parsing import grammar, named, parse
 from tokenmill.events import Error, ToolCall, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 from tokenmill.parser.values.schema import NO_SHAPE, Shape
 from tokenmill.systems.autobyteus.xml_tool import arguments_of
 
@@ -83,7 +83,7 @@ def test_broken(source: str, problem: str) -> None:
 
 def test_elements_are_passed_on() -> None:
     """As they stand, without the tag around them."""
-    parser = Parser.of(grammar("autobyteus_xml"), "identity")
+    parser = MessageParser.of(grammar("autobyteus_xml"), "identity")
     parser.feed('<tool name="f">')
     sent = [
         [event.delta for event in named(parser.feed(text), ToolInputDelta)]

@@ -5,7 +5,7 @@ import pytest
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import TextStart, ToolCall, ToolInputDelta, ToolInputStart
 from tokenmill.limits import Limits
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 from tokenmill.systems.gamecode.bare_json import OPEN_CHARS
 
 CALL = '{"tool": "f", "params": {"a": "}x\\"{"}, "id": 1}'
@@ -24,7 +24,7 @@ def test_the_source_of_a_call_is_all_of_it() -> None:
 
 def test_it_is_a_call_from_where_both_keys_are_known() -> None:
     """And is told of from then on."""
-    parser = Parser.of(grammar("bare_json"), "identity")
+    parser = MessageParser.of(grammar("bare_json"), "identity")
     assert named(parser.feed('{"tool": "f", "params"'), ToolInputStart) == []
     assert [event.type for event in parser.feed(': {"a": "x')] == ["tool-input-start", "tool-input-delta"]
     assert [event.delta for event in named(parser.feed("yz"), ToolInputDelta)] == ["yz"]
@@ -37,7 +37,7 @@ def test_it_is_a_call_from_where_both_keys_are_known() -> None:
 )
 def test_prose_is_let_go_at_the_first_character_that_does_not_fit(lead: str, released: str) -> None:
     """Until then it may become a call."""
-    parser = Parser.of(grammar("bare_json"), "identity")
+    parser = MessageParser.of(grammar("bare_json"), "identity")
     assert text_of(parser.feed(lead)) == ""
     assert text_of(parser.feed(released)) == lead + released
 
@@ -46,7 +46,7 @@ def test_prose_is_let_go_at_the_first_character_that_does_not_fit(lead: str, rel
 def test_an_object_is_not_held_back_for_ever(size: int) -> None:
     """Above a cap that only counts as long as it is no call; it falls on the same character whatever the chunks."""
     junk = '{"a": "' + "x" * 2 * OPEN_CHARS
-    parser = Parser.of(grammar("bare_json"), "identity")
+    parser = MessageParser.of(grammar("bare_json"), "identity")
     held = [len(text_of(parser.feed(junk[at : at + size]))) for at in range(0, len(junk), size)]
     assert sum(held) == len(junk)
     late = '{"params": "' + "x" * OPEN_CHARS + '", "tool": "f"}'

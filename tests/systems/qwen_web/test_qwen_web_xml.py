@@ -7,7 +7,7 @@ import pytest
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ArgumentDelta, TextDelta, ToolCall, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
-from tokenmill.parser import Call, Format, Header, Parser, Section
+from tokenmill.parser import Call, Format, Header, MessageParser, Section
 from tokenmill.parser.markers import ahead, marker
 from tokenmill.systems.qwen_web.qwen_web_xml import Children
 
@@ -105,7 +105,7 @@ def test_a_tag_with_a_long_name_is_none() -> None:
 
 def deltas(*chunks: str) -> list[list[str]]:
     """What grows with each chunk behind the beginning of a call."""
-    parser = Parser.of(grammar(FORMAT, tools=[TOOL], content_arguments=["*"]), "identity")
+    parser = MessageParser.of(grammar(FORMAT, tools=[TOOL], content_arguments=["*"]), "identity")
     parser.feed("<f><s>")
     return [[event.delta for event in named(parser.feed(chunk), ArgumentDelta)] for chunk in chunks]
 
@@ -141,7 +141,7 @@ def test_its_sample_is_a_call_where_the_tool_is_declared() -> None:
 
 def test_nothing_is_held_but_the_beginning_of_a_tools_tag() -> None:
     """Of other elements and of comparisons nothing waits."""
-    parser = Parser.of(grammar("qwen_web_xml", tools=[tool("read"), tool("real")]), "identity")
+    parser = MessageParser.of(grammar("qwen_web_xml", tools=[tool("read"), tool("real")]), "identity")
     chunks = ["a <", "b", " <re", "f", " <rea", "l", "ly", "<read", " x", "<real"]
     sent = ["".join(event.delta for event in named(parser.feed(chunk), TextDelta)) for chunk in chunks]
     assert sent == ["a ", "<b", " ", "<ref", " ", "", "<really", "", "<read x", ""]

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ToolCall, ToolInputDelta
-from tokenmill.parser import Parser
+from tokenmill.parser import MessageParser
 
 CALL = '<tool_call>{"name": "f", "parameters": {"a": 1}}'
 
@@ -21,7 +21,7 @@ def test_white_space_may_stand_before_the_close(between: str) -> None:
 
 def test_the_call_comes_with_the_last_character_of_the_close() -> None:
     """Not with the object's own bracket."""
-    parser = Parser.of(grammar("tool_call_json"), "identity")
+    parser = MessageParser.of(grammar("tool_call_json"), "identity")
     assert named(parser.feed(f"{CALL}</tool_call"), ToolCall) == []
     assert len(named(parser.feed(">"), ToolCall)) == 1
 

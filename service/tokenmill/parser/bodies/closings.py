@@ -102,7 +102,7 @@ class ChildrenState(ParamsState, array_like=True, gc=False):
 
 
 @plain_members
-class Edge(IntEnum):
+class ParamToken(IntEnum):
     """What a marker inside the body means."""
 
     OPEN = 0
@@ -208,74 +208,74 @@ class Closings:
         """The sign with which all begins that can be found in a value, if there is one."""
         return self._scanners[False].first
 
-    def scanner(self, call: OpenCall) -> Scanner[Edge]:
+    def scanner(self, call: OpenCall) -> Scanner[ParamToken]:
         """What is live in a value of this call."""
         return self._scanners[call.bare]
 
     def judged(
-        self, rules: Rules, call: OpenCall, state: ParamsState, hit: Hit[Edge], buffer: str, *, final: bool
-    ) -> Hit[Edge]:
+        self, rules: Rules, call: OpenCall, state: ParamsState, hit: Hit[ParamToken], buffer: str, *, final: bool
+    ) -> Hit[ParamToken]:
         """What a marker found in an open value means there, or that it must wait."""
         before = buffer[hit.start - 1] if hit.start else call.source.last
         regular = not state.lined or before == "\n"
         edge = hit.value
-        if edge is Edge.TO_NEXT:
+        if edge is ParamToken.TO_NEXT:
             tag = self._next.match(buffer, hit.end)
             sure = regular and not state.calls and not state.within
             if not (sure or tag or final) and len(buffer) - hit.end < _AHEAD_CHARS:
                 return Hit(hit.start, -1, None)  # which parameter it is counts
-            meaning = Edge.CLOSE if sure else self._to_next(rules, call, state, tag, regular=regular)
-        elif edge is Edge.TO_END and regular and not state.calls:
-            meaning = Edge.CLOSE
-        elif edge is Edge.LOOSE_OPEN:
+            meaning = ParamToken.CLOSE if sure else self._to_next(rules, call, state, tag, regular=regular)
+        elif edge is ParamToken.TO_END and regular and not state.calls:
+            meaning = ParamToken.CLOSE
+        elif edge is ParamToken.LOOSE_OPEN:
             tag = self._next.match(buffer, hit.start)
             meaning = self._to_parameter(rules, call, state, tag, regular=regular)
-        elif edge is Edge.LOOSE_CALL or edge is Edge.LOOSE_RAW:
-            meaning = Edge.CONTENT
-            state.led = edge is Edge.LOOSE_CALL
-            state.unclear = state.unclear or edge is Edge.LOOSE_RAW
+        elif edge is ParamToken.LOOSE_CALL or edge is ParamToken.LOOSE_RAW:
+            meaning = ParamToken.CONTENT
+            state.led = edge is ParamToken.LOOSE_CALL
+            state.unclear = state.unclear or edge is ParamToken.LOOSE_RAW
         else:
             last = None if state.calls else self._last.at(buffer, hit.start, final=final)
             if last is not None:
                 state.forgot = state.forgot or last.value is not None
                 return last
-            meaning = Edge.CONTENT
+            meaning = ParamToken.CONTENT
             _leave(state, edge, regular=regular)
         return Hit(hit.start, hit.end, meaning)
 
     def _to_next(
         self, rules: Rules, call: OpenCall, state: ParamsState, tag: re.Match[str] | None, *, regular: bool
-    ) -> Edge:
+    ) -> ParamToken:
         """A closing behind which a parameter begins, where it may be content."""
         if not state.calls:
             known = self._is_next(rules, call, state, tag)
             if known:
                 state.forgot = state.forgot or not regular
-                return Edge.CLOSE
+                return ParamToken.CLOSE
             lined = not state.lined or tag is None or tag["space"].endswith("\n")
             state.unclear = state.unclear or (known is None and lined)
-        _leave(state, Edge.LOOSE_CLOSE, regular=regular)
-        return Edge.CONTENT
+        _leave(state, ParamToken.LOOSE_CLOSE, regular=regular)
+        return ParamToken.CONTENT
 
     def _to_parameter(
         self, rules: Rules, call: OpenCall, state: ParamsState, tag: re.Match[str] | None, *, regular: bool
-    ) -> Edge:
+    ) -> ParamToken:
         """A parameter's tag without a closing in front of it."""
         led, state.led = state.led, False
         if not regular:
             state.quoted = True
-            return Edge.CONTENT
+            return ParamToken.CONTENT
         if led or state.calls:
             state.calls += led
         elif self._forgets != "never":
             known = self._is_next(rules, call, state, tag)
             if self._forgets != "unknown" and (known or (known is None and self._forgets == "always")):
                 state.forgot = True
-                return Edge.OPEN
+                return ParamToken.OPEN
             state.unclear = state.unclear or known is True
         state.within += 1
         state.quoted = True
-        return Edge.CONTENT
+        return ParamToken.CONTENT
 
     def _is_next(self, rules: Rules, call: OpenCall, state: ParamsState, tag: re.Match[str] | None) -> bool | None:
         """Whether a tag names a parameter that the tool has and that was not given; None if nothing is known of it."""
@@ -293,16 +293,16 @@ def unclear(state: ParamsState) -> bool:
     return state.unclear or (state.forgot and (state.quoted or state.repeats))
 
 
-def _leave(state: ParamsState, edge: Edge | None, *, regular: bool) -> None:
+def _leave(state: ParamsState, edge: ParamToken | None, *, regular: bool) -> None:
     """A closing in a value is content: it closes what content opened."""
     state.led, state.quoted = False, True
-    if edge is Edge.LOOSE_END:
+    if edge is ParamToken.LOOSE_END:
         state.calls = max(0, state.calls - 1)
     elif regular:
         state.within = max(0, state.within - 1)
 
 
-def _in_value(tags: Tags, behind: Sequence[Marker]) -> list[tuple[Marker, Edge]]:
+def _in_value(tags: Tags, behind: Sequence[Marker]) -> list[tuple[Marker, ParamToken]]:
     """The markers in a value. Behind the end of a call stands one of `behind`, if there are any, or nothing."""
     key = "[^<>]" if tags.tag_end.spellings[0] in _BRACKETS else r"(?s:.)"
     named = [(f"{key}{{0,{TAG_CHARS}}}", *atoms) for atoms in spelled(tags.tag_end)]
@@ -313,28 +313,28 @@ def _in_value(tags: Tags, behind: Sequence[Marker]) -> list[tuple[Marker, Edge]]
         around = [sequence for mark in behind for sequence in following(mark)]
         ends = [(*end, *after) for end in ends for after in (*around, OVER)] + (around if tags.open_ended else [])
     live = [
-        (before(tags.close, nexts), Edge.TO_NEXT),
-        (before(tags.close, ends), Edge.TO_END),
-        (tags.close, Edge.LOOSE_CLOSE),
-        (before(tags.open, named), Edge.LOOSE_OPEN),
-        (tags.end, Edge.LOOSE_END),
+        (before(tags.close, nexts), ParamToken.TO_NEXT),
+        (before(tags.close, ends), ParamToken.TO_END),
+        (tags.close, ParamToken.LOOSE_CLOSE),
+        (before(tags.open, named), ParamToken.LOOSE_OPEN),
+        (tags.end, ParamToken.LOOSE_END),
     ]
     if tags.calls:
-        live.append((tags.calls, Edge.LOOSE_CALL))
+        live.append((tags.calls, ParamToken.LOOSE_CALL))
     if tags.escapes:
-        live += [(marker(*tags.escapes.characters), Edge.ESCAPE), (tags.escapes.raw[0], Edge.RAW)]
-        live.append((tags.escapes.raw[1], Edge.LOOSE_RAW))
+        live += [(marker(*tags.escapes.characters), ParamToken.ESCAPE), (tags.escapes.raw[0], ParamToken.RAW)]
+        live.append((tags.escapes.raw[1], ParamToken.LOOSE_RAW))
     return live
 
 
-def _last(tags: Tags, behind: Sequence[Marker]) -> list[tuple[Marker, Edge]]:
+def _last(tags: Tags, behind: Sequence[Marker]) -> list[tuple[Marker, ParamToken]]:
     """What ends a value in spite of its closing, or that of its call, if the stream ends there, too."""
     ends = [(*after, *OVER) for mark in behind for after in following(mark)]
     if tags.framing:
         ends += [(*after, *OVER) for mark in behind for after in following(tags.framing, mark)]
     behind_end = [OVER, *ends]
     behind_value = [*ends, *((*end, *after) for end in following(tags.end) for after in behind_end)]
-    return [(before(tags.close, behind_value), Edge.CLOSE), (before(tags.end, behind_end), Edge.END)]
+    return [(before(tags.close, behind_value), ParamToken.CLOSE), (before(tags.end, behind_end), ParamToken.END)]
 
 
 def _spelling(mark: Marker) -> str:

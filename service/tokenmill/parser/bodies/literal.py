@@ -67,7 +67,7 @@ class LiteralState(msgspec.Struct, array_like=True, gc=False):
 
 
 @plain_members
-class Sign(Enum):
+class LiteralToken(Enum):
     """What has a meaning outside of strings."""
 
     QUOTE = "a string begins or ends"
@@ -108,18 +108,18 @@ class LiteralScan:
     def __init__(self, quote: Marker, stops: Sequence[Marker], around: Sequence[Marker] = (), *, loose: bool) -> None:
         self.loose = loose
         signs = [
-            (quote, Sign.QUOTE),
-            (marker("{", "["), Sign.OPEN),
-            (marker("}", "]"), Sign.CLOSE),
-            (marker(":"), Sign.COLON),
-            (marker(","), Sign.COMMA),
+            (quote, LiteralToken.QUOTE),
+            (marker("{", "["), LiteralToken.OPEN),
+            (marker("}", "]"), LiteralToken.CLOSE),
+            (marker(":"), LiteralToken.COLON),
+            (marker(","), LiteralToken.COMMA),
         ]
         self.string = _string(quote, _behind(quote, around, loose=loose))
         self._outer = _string(quote, _behind(quote, around, loose=loose, deep=False))
-        self._structure = Scanner([*signs, *((stop, Sign.STOP) for stop in stops)])
+        self._structure = Scanner([*signs, *((stop, LiteralToken.STOP) for stop in stops)])
         self._deep = re.compile(f"[{re.escape(self._structure.firsts.translate(_SEPARATORS))}]")
 
-    def find(self, text: str, at: int, *, quoted: bool, deep: bool, final: bool) -> Hit[Sign] | None:
+    def find(self, text: str, at: int, *, quoted: bool, deep: bool, final: bool) -> Hit[LiteralToken] | None:
         """The next sign, or what to hold; `deep` inside of brackets of a value."""
         scanner = self._structure if not quoted else self.string if deep else self._outer
         return scanner.find(text, at, final=final)
@@ -129,9 +129,9 @@ class LiteralScan:
         return len(stack) > 1 and self._deep.search(text) is None
 
 
-def _string(quote: Marker, behind: Sequence[tuple[str, ...]]) -> Scanner[Sign]:
+def _string(quote: Marker, behind: Sequence[tuple[str, ...]]) -> Scanner[LiteralToken]:
     """Where a string ends, and a quote that does not end it."""
-    return Scanner([(before(quote, behind), Sign.QUOTE), (quote, Sign.STRAY)])
+    return Scanner([(before(quote, behind), LiteralToken.QUOTE), (quote, LiteralToken.STRAY)])
 
 
 def _behind(quote: Marker, around: Sequence[Marker], *, loose: bool, deep: bool = True) -> list[tuple[str, ...]]:
@@ -170,19 +170,21 @@ def _remembered(scan: LiteralScan, text: str, stack: str, quoted: bool, naming: 
         if hit is None or hit.value is None:
             return Inside(quoted, naming, stack, stop, key, begins, strings)
         at = hit.end
-        if hit.value is Sign.QUOTE:
+        if hit.value is LiteralToken.QUOTE:
             quoted = not quoted
             outer = not naming and len(stack) == 1
             strings = strings or (quoted and outer)
             if scan.loose and outer and not quoted:
                 naming, key, begins = True, "", True
-        elif hit.value in (Sign.COLON, Sign.COMMA):
-            if len(stack) == 1 and hit.value is Sign.COMMA:
+        elif hit.value in (LiteralToken.COLON, LiteralToken.COMMA):
+            if len(stack) == 1 and hit.value is LiteralToken.COMMA:
                 naming, key, begins = True, "", True
             elif len(stack) == 1:
                 naming = False
         else:
-            inner = None if naming or hit.value in (Sign.STOP, Sign.STRAY) else nested(stack, text[stop])
+            inner = (
+                None if naming or hit.value in (LiteralToken.STOP, LiteralToken.STRAY) else nested(stack, text[stop])
+            )
             if inner is None:
                 return None
             stack = inner
@@ -281,7 +283,7 @@ class _LiteralReader:
             position = stop
             if hit is None or hit.value is None:
                 break
-            if hit.value is Sign.STOP:
+            if hit.value is LiteralToken.STOP:
                 verdict = Verdict.DONE if state.stack == "{" else Verdict.FAILED
                 state.end = base + stop
                 break
@@ -301,16 +303,16 @@ class _LiteralReader:
             _grow(run, call, state, text)
         return len(text)
 
-    def _sign(self, run: Run, call: OpenCall, state: LiteralState, sign: Sign, character: str) -> Verdict:
-        if sign is Sign.STRAY:
+    def _sign(self, run: Run, call: OpenCall, state: LiteralState, sign: LiteralToken, character: str) -> Verdict:
+        if sign is LiteralToken.STRAY:
             return Verdict.FAILED
-        if sign is Sign.QUOTE:
+        if sign is LiteralToken.QUOTE:
             self._turn(run, call, state)
-        elif sign is Sign.OPEN:
+        elif sign is LiteralToken.OPEN:
             if len(state.stack) == JSON_DEPTH or state.naming:
                 return Verdict.FAILED
             state.stack += character
-        elif sign is Sign.CLOSE:
+        elif sign is LiteralToken.CLOSE:
             if state.stack[-1] != OPENERS[character]:
                 return Verdict.FAILED
             state.stack = state.stack[:-1]
@@ -335,9 +337,9 @@ class _LiteralReader:
         text = is_text(types) if self._syntax.typed else True
         return Growth.YES if text else Growth.NO if text is False else Growth.UNDECIDED
 
-    def _separate(self, state: LiteralState, sign: Sign) -> None:
+    def _separate(self, state: LiteralState, sign: LiteralToken) -> None:
         """A colon or comma of the outermost level."""
-        if sign is Sign.COMMA:
+        if sign is LiteralToken.COMMA:
             state.naming, state.key = True, ""
         elif state.naming:
             state.naming, state.key = False, state.key.strip()

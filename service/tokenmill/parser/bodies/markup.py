@@ -10,7 +10,7 @@
    again behind text. Where the value can't be text and nothing stands between the two, models wrote the closing twice.
    A call that has such pairs and a closing too few or too many is broken, as nobody knows where its values end.
 4. A call without parameters may hold a JSON object of its arguments; any other text breaks it.
-5. Arguments are made to fit the tool's schema (see `fit`).
+5. Arguments are made to fit the tool's schema (see `conform`).
 """
 
 import re
@@ -21,7 +21,7 @@ import msgspec
 
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.closings import ChildrenState, Edge, ParamsState
+from tokenmill.parser.bodies.closings import ChildrenState, ParamsState, ParamToken
 from tokenmill.parser.bodies.param_values import XML, read_object
 from tokenmill.parser.bodies.params import Params, ParamsReader
 from tokenmill.parser.markers import Finder, Hit, Marker, marker
@@ -72,28 +72,28 @@ class _MarkupReader(ParamsReader):
     def begin(self, call: OpenCall) -> ChildrenState:
         return ChildrenState(begin=call.source.size, tool=call.name)
 
-    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[Edge]:  # noqa: ARG002 -- others ask the call
+    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[ParamToken]:  # noqa: ARG002 -- others ask the call
         assert isinstance(state, ChildrenState)
         return _InValue(state) if state.value >= 0 else _Between(state)
 
     def _takes(self, rules: Rules, tool: str, key: str) -> bool:
         return _is_raw(rules, tool, key)
 
-    def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: Edge, source: str, begin: int) -> bool:
+    def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: ParamToken, source: str, begin: int) -> bool:
         assert isinstance(state, ChildrenState)
         end = begin + len(source)
-        if edge is Edge.FAULT:
+        if edge is ParamToken.FAULT:
             return False
-        if edge is Edge.RAW:
+        if edge is ParamToken.RAW:
             state.raw = not state.raw
-        if edge in (Edge.RAW, Edge.ESCAPE):
+        if edge in (ParamToken.RAW, ParamToken.ESCAPE):
             _count(state, source)
             if state.growth:
                 self._grow(run, call, state, unescaped(source))
             return True
         tag = _TAG.fullmatch(source)
         assert tag is not None  # it was found as one
-        if edge is Edge.CLOSE:
+        if edge is ParamToken.CLOSE:
             if state.value < 0:
                 return state.blank and not state.quoted and not _may_be_text(run.rules, call.name, tag["closed"])
             self._close(run, call, state, begin)
@@ -115,7 +115,7 @@ class _MarkupReader(ParamsReader):
             if text and not text.startswith("{"):
                 raise ValueError("there is text where the arguments should be")
             arguments, repaired = read_object(text)
-        return run.rules.fitted(call.name, arguments), repaired
+        return run.rules.conformed(call.name, arguments), repaired
 
 
 def _arguments(rules: Rules, tool: str, state: ChildrenState, source: str) -> dict[str, Any]:
@@ -159,13 +159,13 @@ def _count(state: ChildrenState, source: str) -> None:
         state.outer += step
 
 
-class _InValue(Finder[Edge]):
+class _InValue(Finder[ParamToken]):
     """Finds the end of an open value, and what in it is counted or stands for something else."""
 
     def __init__(self, state: ChildrenState) -> None:
         self._state = state
 
-    def find(self, buffer: str, position: int, *, final: bool) -> Hit[Edge] | None:
+    def find(self, buffer: str, position: int, *, final: bool) -> Hit[ParamToken] | None:
         if self._state.raw:
             return _ending(buffer, position, _RAW_END, final=final)
         while (position := _first(buffer, position, entities=bool(self._state.growth))) >= 0:
@@ -175,30 +175,30 @@ class _InValue(Finder[Edge]):
             position += 1
         return None
 
-    def _at(self, buffer: str, position: int, *, final: bool) -> Hit[Edge] | None:
+    def _at(self, buffer: str, position: int, *, final: bool) -> Hit[ParamToken] | None:
         if buffer[position] == "&":
             if entity := ENTITY.match(buffer, position):
-                return Hit(position, entity.end(), Edge.ESCAPE)
+                return Hit(position, entity.end(), ParamToken.ESCAPE)
             return None if final or not _ENTITY_BEGUN.match(buffer, position) else Hit(position, -1, None)
         if buffer.startswith(_RAW, position):
-            return Hit(position, position + len(_RAW), Edge.RAW)
+            return Hit(position, position + len(_RAW), ParamToken.RAW)
         if tag := _TAG.match(buffer, position):
             meaning = self._meaning(tag)
             return None if meaning is None else Hit(position, tag.end(), meaning)
         return Hit(position, -1, None) if not final and self._may_become(buffer, position) else None
 
-    def _meaning(self, tag: re.Match[str]) -> Edge | None:
+    def _meaning(self, tag: re.Match[str]) -> ParamToken | None:
         state = self._state
         name = tag["closed"] or tag["opened"]
         if name not in (state.key, state.tool) or tag["empty"]:
             return None
         if not tag["close"]:
-            return Edge.ESCAPE
+            return ParamToken.ESCAPE
         if name == state.key:
-            return Edge.ESCAPE if state.inner else Edge.CLOSE
+            return ParamToken.ESCAPE if state.inner else ParamToken.CLOSE
         if state.outer:
-            return Edge.ESCAPE
-        return Edge.FAULT if state.quoted else Edge.END
+            return ParamToken.ESCAPE
+        return ParamToken.FAULT if state.quoted else ParamToken.END
 
     def _may_become(self, buffer: str, position: int) -> bool:
         """Whether what is left of the buffer can become something that counts."""
@@ -213,20 +213,20 @@ class _InValue(Finder[Edge]):
         return name in names if complete else any(wanted.startswith(name) for wanted in names)
 
 
-class _Between(Finder[Edge]):
+class _Between(Finder[ParamToken]):
     """Finds the next parameter, or the end of the call."""
 
     def __init__(self, state: ChildrenState) -> None:
         self._state = state
 
-    def find(self, buffer: str, position: int, *, final: bool) -> Hit[Edge] | None:
+    def find(self, buffer: str, position: int, *, final: bool) -> Hit[ParamToken] | None:
         state = self._state
         if state.raw:
             return _ending(buffer, position, _COMMENT_END, final=final)
         while (found := buffer.find("<", position)) >= 0:
             self._pass(buffer[position:found])
             if buffer.startswith(_COMMENT_BEGIN, found):
-                return Hit(found, found + len(_COMMENT_BEGIN), Edge.RAW)
+                return Hit(found, found + len(_COMMENT_BEGIN), ParamToken.RAW)
             if tag := _TAG.match(buffer, found):
                 if (meaning := self._meaning(tag)) is not None:
                     return Hit(found, tag.end(), meaning)
@@ -239,13 +239,13 @@ class _Between(Finder[Edge]):
         self._pass(buffer[position:])
         return None
 
-    def _meaning(self, tag: re.Match[str]) -> Edge | None:
+    def _meaning(self, tag: re.Match[str]) -> ParamToken | None:
         state = self._state
         if name := tag["opened"]:
-            return Edge.OPEN if state.blank or name not in state.given else Edge.FAULT
+            return ParamToken.OPEN if state.blank or name not in state.given else ParamToken.FAULT
         if tag["closed"] == state.tool:
-            return Edge.END
-        return Edge.CLOSE if tag["closed"] in state.given else None
+            return ParamToken.END
+        return ParamToken.CLOSE if tag["closed"] in state.given else None
 
     def _pass(self, text: str) -> None:
         self._state.blank = self._state.blank and not text.strip()
@@ -265,11 +265,11 @@ def _first(buffer: str, position: int, *, entities: bool) -> int:
     return entity if entity >= 0 else tag
 
 
-def _ending(buffer: str, position: int, end: str, *, final: bool) -> Hit[Edge] | None:
+def _ending(buffer: str, position: int, end: str, *, final: bool) -> Hit[ParamToken] | None:
     """The end of a section in which nothing else counts."""
     found = buffer.find(end, position)
     if found >= 0:
-        return Hit(found, found + len(end), Edge.RAW)
+        return Hit(found, found + len(end), ParamToken.RAW)
     for size in range(min(len(end) - 1, len(buffer) - position), 0, -1):
         if not final and end.startswith(buffer[len(buffer) - size :]):
             return Hit(len(buffer) - size, -1, None)

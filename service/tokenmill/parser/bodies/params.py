@@ -17,7 +17,7 @@ import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.closings import TAG_CHARS, Closings, Edge, Forgets, ParamsState, unclear
+from tokenmill.parser.bodies.closings import TAG_CHARS, Closings, Forgets, ParamsState, ParamToken, unclear
 from tokenmill.parser.bodies.param_values import LAYOUTS, Escapes, Trim, fitting, may_wrap, read_object, unwrapped
 from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import Finder, Hit, Marker, Scanner, before, marker
@@ -96,16 +96,16 @@ class ParamsReader:
         self._wire_types = {name: frozenset(kinds.split()) for name, kinds in params.wire_types.items()}
         self._untyped = frozenset({"json"}) if params.untyped == "json" else frozenset[str]()
         self._layout = LAYOUTS[params.trim]
-        inside = [(params.open, Edge.OPEN), (params.close, Edge.CLOSE), (params.end, Edge.END)]
-        outside = [(stop, Edge.STOP) for stop in stops]
+        inside = [(params.open, ParamToken.OPEN), (params.close, ParamToken.CLOSE), (params.end, ParamToken.END)]
+        outside = [(stop, ParamToken.STOP) for stop in stops]
         escapes, self._decode = params.escapes, params.escapes.decoder() if params.escapes else str
         self._closings = Closings(params, self._key, stops)
         self._first = self._closings.first
         self._dangling = re.compile(r"[^<]*</[^<]*" if params.forgets == "never" else r"(?!)")
-        self._raw = Scanner([(escapes.raw[1], Edge.RAW)] if escapes else [])
+        self._raw = Scanner([(escapes.raw[1], ParamToken.RAW)] if escapes else [])
         self._between = Scanner([*inside, *outside])
-        lined = [(before(params.tag_end, [("\n",)]), Edge.LINED)] if params.trim == "line" else []
-        self._tag = Scanner([*lined, (params.tag_end, Edge.NAMED), inside[0], inside[2], *outside])
+        lined = [(before(params.tag_end, [("\n",)]), ParamToken.LINED)] if params.trim == "line" else []
+        self._tag = Scanner([*lined, (params.tag_end, ParamToken.NAMED), inside[0], inside[2], *outside])
 
     def begin(self, call: OpenCall) -> ParamsState:
         return ParamsState(begin=call.source.size)
@@ -152,12 +152,12 @@ class ParamsReader:
             position = stop
             if hit is None or hit.value is None:
                 break
-            if hit.value in (Edge.END, Edge.STOP):
+            if hit.value in (ParamToken.END, ParamToken.STOP):
                 self._close(run, call, state, base + stop)
                 state.end = base + stop
                 send_source(run, call, buffer[first:stop])
                 broken = self._torn(state)
-                return hit.end if hit.value is Edge.END else stop, Verdict.FAILED if broken else Verdict.DONE
+                return hit.end if hit.value is ParamToken.END else stop, Verdict.FAILED if broken else Verdict.DONE
             position = hit.end
             if not self._follow(run, call, state, hit.value, buffer[stop:position], base + stop):
                 verdict = Verdict.FAILED
@@ -165,34 +165,34 @@ class ParamsReader:
         send_source(run, call, buffer[first:position])
         return position, verdict
 
-    def _find(self, run: Run, call: OpenCall, state: ParamsState, buffer: str, position: int) -> Hit[Edge] | None:
+    def _find(self, run: Run, call: OpenCall, state: ParamsState, buffer: str, position: int) -> Hit[ParamToken] | None:
         """The next marker and what it means, or what to hold."""
         hit = self._scanner(call, state).find(buffer, position, final=run.final)
-        if hit is None or hit.value is None or hit.value <= Edge.CONTENT:
+        if hit is None or hit.value is None or hit.value <= ParamToken.CONTENT:
             return hit
         return self._closings.judged(run.rules, call, state, hit, buffer, final=run.final)
 
-    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[Edge]:
+    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[ParamToken]:
         """What is live where the body stands."""
         if state.value >= 0:
             return self._raw if state.raw else self._closings.scanner(call)
         return self._tag if state.in_tag else self._between
 
-    def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: Edge, source: str, begin: int) -> bool:
+    def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: ParamToken, source: str, begin: int) -> bool:
         """A marker that goes on with the call; False if it breaks it."""
-        if edge in (Edge.NAMED, Edge.LINED):
-            state.lined = edge is Edge.LINED
+        if edge in (ParamToken.NAMED, ParamToken.LINED):
+            state.lined = edge is ParamToken.LINED
             return self._open(run, call, state, begin + len(source))
-        if edge is Edge.CONTENT:
+        if edge is ParamToken.CONTENT:
             if state.growth:
                 self._grow(run, call, state, source)
-        elif edge in (Edge.ESCAPE, Edge.RAW):
+        elif edge in (ParamToken.ESCAPE, ParamToken.RAW):
             self._escape(run, call, state, source)
         elif self._torn(state):
             return False
         else:
             self._close(run, call, state, begin)
-            state.in_tag, state.tag = edge is Edge.OPEN, ""
+            state.in_tag, state.tag = edge is ParamToken.OPEN, ""
         return True
 
     def _torn(self, state: ParamsState) -> bool:

@@ -55,7 +55,7 @@ class TreeState(msgspec.Struct, array_like=True, gc=False):
     tag: str = ""
     """Text of an open tag so far."""
     in_tag: int = 0
-    """Kind of the open tag, a `tree.Edge`; 0 outside of tags."""
+    """Kind of the open tag, a `tree.TreeToken`; 0 outside of tags."""
     token: int = 0
     """Where the open tag begins."""
     stack: list[str] = []
@@ -73,7 +73,7 @@ class TreeState(msgspec.Struct, array_like=True, gc=False):
 
 
 @plain_members
-class Edge(IntEnum):
+class TreeToken(IntEnum):
     """What a marker inside the body means."""
 
     NAMED = 0
@@ -93,25 +93,25 @@ class Edge(IntEnum):
 class Tags(NamedTuple):
     """The markers in a chunk, each with its begin and end, and how much of the chunk is read: the rest must wait."""
 
-    edges: tuple[tuple[Edge, int, int], ...]
+    edges: tuple[tuple[TreeToken, int, int], ...]
     read: int
 
 
 class TreeScan:
     """The markers of one kind of tags, and of what surrounds the call."""
 
-    def __init__(self, inside: Sequence[tuple[Marker, Edge]], tag_end: Marker, stops: Sequence[Marker]) -> None:
+    def __init__(self, inside: Sequence[tuple[Marker, TreeToken]], tag_end: Marker, stops: Sequence[Marker]) -> None:
         behind = [*(sequence for stop in stops for sequence in following(stop)), OVER]
-        loose = [(mark, Edge.LOOSE_END) for mark, edge in inside if edge is Edge.END]
+        loose = [(mark, TreeToken.LOOSE_END) for mark, edge in inside if edge is TreeToken.END]
         self._inside = Scanner(
-            [(before(mark, behind) if edge is Edge.END else mark, edge) for mark, edge in inside] + loose
+            [(before(mark, behind) if edge is TreeToken.END else mark, edge) for mark, edge in inside] + loose
         )
-        self._between = Scanner([*inside, *((stop, Edge.STOP) for stop in stops)])
-        self._tag = Scanner([(tag_end, Edge.NAMED)])
+        self._between = Scanner([*inside, *((stop, TreeToken.STOP) for stop in stops)])
+        self._tag = Scanner([(tag_end, TreeToken.NAMED)])
         self.firsts = re.compile(f"[{re.escape(self._inside.firsts)}]")
         """Where a tag may begin inside of an element."""
 
-    def live(self, in_tag: int, depth: int) -> Scanner[Edge]:
+    def live(self, in_tag: int, depth: int) -> Scanner[TreeToken]:
         """What is live in a tag, or inside of so many elements."""
         if in_tag:
             return self._tag
@@ -130,15 +130,15 @@ def tags_in(scan: TreeScan, text: str, in_tag: int, depth: int) -> Tags | None:
 @lru_cache(REMEMBERED)
 def _remembered(scan: TreeScan, text: str, in_tag: int, depth: int) -> Tags | None:
     at = 0
-    edges: list[tuple[Edge, int, int]] = []
+    edges: list[tuple[TreeToken, int, int]] = []
     while True:
-        hit: Hit[Edge] | None = scan.live(in_tag, depth).find(text, at, final=False)
+        hit: Hit[TreeToken] | None = scan.live(in_tag, depth).find(text, at, final=False)
         if hit is None or hit.value is None:
             return Tags(tuple(edges), len(text) if hit is None else hit.start)
-        if hit.value in (Edge.END, Edge.STOP, Edge.LOOSE_END):
+        if hit.value in (TreeToken.END, TreeToken.STOP, TreeToken.LOOSE_END):
             return None
-        if hit.value is Edge.NAMED:
-            depth += 1 if in_tag == Edge.OPEN else -1
+        if hit.value is TreeToken.NAMED:
+            depth += 1 if in_tag == TreeToken.OPEN else -1
         in_tag = hit.value
         edges.append((hit.value, hit.start, hit.end))
         at = hit.end
@@ -172,7 +172,7 @@ class _TreeReader:
 
     def __init__(self, tree: Tree, stops: Sequence[Marker]) -> None:
         self._end_name = tree.end_name
-        inside = ((tree.open, Edge.OPEN), (tree.close, Edge.CLOSE), (tree.end, Edge.END))
+        inside = ((tree.open, TreeToken.OPEN), (tree.close, TreeToken.CLOSE), (tree.end, TreeToken.END))
         self._scan = tree_scan(inside, tree.tag_end, tuple(stops))
 
     def begin(self, call: OpenCall) -> TreeState:
@@ -226,12 +226,12 @@ class _TreeReader:
             position = stop
             if hit is None or hit.value is None:
                 break
-            if hit.value is Edge.STOP or (hit.value is Edge.END and self._end_name not in state.stack[-1:]):
+            if hit.value is TreeToken.STOP or (hit.value is TreeToken.END and self._end_name not in state.stack[-1:]):
                 send_source(run, call, buffer[first:stop])
                 if _is_half(state):
                     return stop, Verdict.FAILED
                 self._close_text(run, call, state, base + stop)
-                return hit.end if hit.value is Edge.END else stop, Verdict.DONE
+                return hit.end if hit.value is TreeToken.END else stop, Verdict.DONE
             position = hit.end
             if not self._follow(run, call, state, hit.value, buffer[stop:position], base + stop):
                 verdict = Verdict.FAILED
@@ -247,14 +247,14 @@ class _TreeReader:
 
     def _leaves(self, state: TreeState) -> bool:
         """Whether the open tag closes the outermost element: it is no part of its text."""
-        return state.in_tag == Edge.CLOSE and len(state.stack) == 1
+        return state.in_tag == TreeToken.CLOSE and len(state.stack) == 1
 
-    def _follow(self, run: Run, call: OpenCall, state: TreeState, edge: Edge, source: str, begin: int) -> bool:
+    def _follow(self, run: Run, call: OpenCall, state: TreeState, edge: TreeToken, source: str, begin: int) -> bool:
         """A marker of an element was read; False if it breaks the call."""
         end = begin + len(source)
-        if edge is Edge.NAMED:
+        if edge is TreeToken.NAMED:
             return self._named(run, call, state, source, end)
-        if edge in (Edge.END, Edge.LOOSE_END):
+        if edge in (TreeToken.END, TreeToken.LOOSE_END):
             if _close(state, self._end_name, begin, end):
                 self._turn(run, call, state)
             else:
@@ -269,10 +269,10 @@ class _TreeReader:
 
     def _named(self, run: Run, call: OpenCall, state: TreeState, source: str, end: int) -> bool:
         """A tag was read to its end; False if it breaks the call."""
-        closes = state.in_tag == Edge.CLOSE
+        closes = state.in_tag == TreeToken.CLOSE
         if state.growing and not self._leaves(state):
             grow(run, call, state.stack[0], source)
-        if _move(state, Edge.NAMED, end - len(source), end):
+        if _move(state, TreeToken.NAMED, end - len(source), end):
             self._turn(run, call, state)
             return True
         if not (closes and state.complete and state.stack):
@@ -324,13 +324,13 @@ def _moved(state: TreeState, tags: Tags, text: str, base: int) -> bool:
     return True
 
 
-def _move(state: TreeState, edge: Edge, begin: int, end: int) -> bool:
+def _move(state: TreeState, edge: TreeToken, begin: int, end: int) -> bool:
     """Follow a marker that begins or ends a tag; False if it breaks the call."""
-    if edge is not Edge.NAMED:
+    if edge is not TreeToken.NAMED:
         state.in_tag, state.tag, state.token = edge, "", begin
         return True
-    kind, name, state.in_tag = state.in_tag, state.tag.strip(), Edge.NAMED
-    if kind == Edge.CLOSE:
+    kind, name, state.in_tag = state.in_tag, state.tag.strip(), TreeToken.NAMED
+    if kind == TreeToken.CLOSE:
         return _close(state, name, state.token, end)
     if not name or len(state.stack) == DEPTH:
         return False

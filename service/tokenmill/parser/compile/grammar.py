@@ -19,7 +19,7 @@ from tokenmill.parser.modes.call import CallMode
 from tokenmill.parser.modes.native import NATIVE_BODY
 from tokenmill.parser.modes.text import Mode
 from tokenmill.parser.options import Options
-from tokenmill.parser.run.rules import Rules, natural_chars
+from tokenmill.parser.run.rules import Rules, boundary_chars
 from tokenmill.parser.run.state import OpenCall
 from tokenmill.parser.spec import Format
 
@@ -35,7 +35,7 @@ class Grammar(Rules):
     def __init__(self, options: Options, formats: Sequence[Format], limits: Limits, *, traced: bool = False) -> None:
         configured = [format_.configured(format_, options) if format_.configured else format_ for format_ in formats]
         suffixed = [with_suffix(format_, options.markers_suffix) for format_ in configured]
-        careful = msgspec.structs.replace(limits, delta_chars=0) if natural_chars(options) else limits
+        careful = msgspec.structs.replace(limits, delta_chars=0) if boundary_chars(options) else limits
         parsed = _UNPARSED if options.text_mode == "passthrough" else {}
         compiled = compile_modes(msgspec.structs.replace(options, **parsed), suffixed, careful)
         super().__init__(

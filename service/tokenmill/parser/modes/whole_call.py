@@ -55,7 +55,7 @@ class WholeCallMode:
         try:
             value, repaired = _object(source)
             name = _name(value) or rules.only_tool or UNKNOWN
-            arguments = rules.fitted(name, _arguments(value))
+            arguments = rules.conformed(name, _arguments(value))
         except ValueError as error:
             problem = str(error)
             run.close_block()

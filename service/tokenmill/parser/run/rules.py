@@ -10,7 +10,7 @@ from tokenmill.limits import Limits
 from tokenmill.parser.options import Options, UnknownTool, chosen_tool
 from tokenmill.parser.run.tools import Tool, read_tools
 from tokenmill.parser.values.coerce import coerce
-from tokenmill.parser.values.fit import fit, kept
+from tokenmill.parser.values.conform import conform, kept
 from tokenmill.parser.values.schema import NO_SHAPE, Shape
 
 TEXT = 0
@@ -39,11 +39,11 @@ class Rules:
         "_content",
         "_reasoning_modes",
         "_tools",
+        "boundary_chars",
         "drops_text_after_calls",
         "first_call_only",
         "limits",
         "message_chars",
-        "natural_chars",
         "only_tool",
         "options",
         "streams_input",
@@ -73,7 +73,7 @@ class Rules:
         self.first_call_only = first_call_only
         self.streams_input = options.stream_tool_input is not False
         self.watches_arguments = bool(options.content_arguments)
-        self.natural_chars = natural_chars(options)
+        self.boundary_chars = boundary_chars(options)
         self._tools = read_tools(options.tools, options.original_schemas)
         self._content = frozenset(options.content_arguments)
         self._reasoning_modes = reasoning
@@ -126,7 +126,7 @@ class Rules:
         }
         return ({**arguments, **read}, True) if read else (arguments, False)
 
-    def fitted(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    def conformed(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments made to fit the tool's schema, without those that it does not know.
 
         Raises `ValueError` if it refuses all.
@@ -134,8 +134,8 @@ class Rules:
         shape = self.shape(name)
         if shape.schema is False:
             raise ValueError("the tool refuses all arguments")
-        fitted = kept(fit(arguments, shape), shape)
-        return fitted if isinstance(fitted, dict) else arguments
+        conformed = kept(conform(arguments, shape), shape)
+        return conformed if isinstance(conformed, dict) else arguments
 
     def required(self, name: str) -> frozenset[str]:
         """The parameters without which the tool can't be called."""
@@ -162,6 +162,6 @@ class Rules:
         return self._answer if mode in self._reasoning_modes else TEXT
 
 
-def natural_chars(options: Options) -> int:
+def boundary_chars(options: Options) -> int:
     """Text waits for a natural boundary, or until there are more characters of it; 0: it does not wait."""
     return max(1, options.max_buffer_chars) if options.text_mode == "smart" else 0

@@ -69,10 +69,10 @@ class Run(msgspec.Struct, gc=False):  # faster to make than other objects
             return
         if state.waiting and (reasoning or call is not UNSET):
             self.flush()
-        if self.rules.natural_chars and not reasoning and call is UNSET:
+        if self.rules.boundary_chars and not reasoning and call is UNSET:
             if state.block and state.reasoning:
                 self.close_block()
-            text, state.waiting = up_to_boundary(state.waiting, text, self.rules.natural_chars)
+            text, state.waiting = up_to_boundary(state.waiting, text, self.rules.boundary_chars)
         if text:
             self._send(text, reasoning=reasoning, call=call)
 

@@ -14,7 +14,7 @@ Calls as relaxed JSON between two tags, read as a whole once the closing tag is 
    of strings (see `quotes`). A list is as many calls. Without a name, with arguments that are no object, or with text
    around it the call is broken.
 4. Another opening tag ends a complete call to a declared tool, and breaks any other.
-5. Arguments are made to fit the tool's schema (see `fit`).
+5. Arguments are made to fit the tool's schema (see `conform`).
 """
 
 import re
@@ -37,7 +37,7 @@ from tokenmill.parser.run.calls import Verdict, begin, complete
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import JsonState, OpenCall, Source, State
 from tokenmill.parser.spec import Call, Format, Section
-from tokenmill.parser.values.fit import keeps_text
+from tokenmill.parser.values.conform import keeps_text
 from tokenmill.parser.values.relaxed import Spelling
 from tokenmill.parser.values.repair import decode_json, nested_too_deep
 from tokenmill.systems.ai_sdk.quotes import read_unescaped
@@ -192,7 +192,7 @@ class _TaggedReader(JsonReader):
         for name, arguments in entries[:-1]:
             sibling = OpenCall(Source())
             begin(run, sibling, name, "", self.encoding)
-            complete(run, sibling, rules.fitted(name, arguments), repaired=repaired)
+            complete(run, sibling, rules.conformed(name, arguments), repaired=repaired)
         verdict = begin(run, call, entries[-1][0], "", self.encoding)
         return Verdict.DONE if verdict is Verdict.MORE else verdict
 
@@ -204,8 +204,8 @@ class _TaggedReader(JsonReader):
         name, arguments = entries[-1]
         if name != call.name:
             raise ValueError("the call names two tools")
-        fitted = run.rules.fitted(name, arguments)
-        return fitted, repaired or fitted != arguments
+        conformed = run.rules.conformed(name, arguments)
+        return conformed, repaired or conformed != arguments
 
 
 def _let_go(state: TaggedJsonState) -> None:

@@ -52,7 +52,7 @@ class Phase(IntEnum):
 
 
 @plain_members
-class Edge(IntEnum):
+class PipedToken(IntEnum):
     """What a marker means."""
 
     END = 0
@@ -100,17 +100,17 @@ class _PipedReader:
         self._argument = piped.argument
         self._path = piped.path
         self._guarded = piped.guards is not None
-        names = [(PATH, Edge.PATH)] * piped.path + [(piped.argument, Edge.LONG)]
+        names = [(PATH, PipedToken.PATH)] * piped.path + [(piped.argument, PipedToken.LONG)]
         openings = [
             (marker(style.opening.format(name), spaces=True, any_case=True), (edge, at))
             for name, edge in names
             for at, style in enumerate(_STYLES)
         ]
-        self._between = Scanner([*openings, (piped.close, (Edge.END, 0))])
+        self._between = Scanner([*openings, (piped.close, (PipedToken.END, 0))])
         first, last = piped.guards or ("", "")
         self._lead = Scanner([(marker(first, f"{first}\n", f"{first}\r\n"), True)] if first else [], leading_space=True)
         self._closed = {
-            name: [Scanner([(_closing(style, name), Edge.CLOSE)]) for style in _STYLES] for name, _ in names
+            name: [Scanner([(_closing(style, name), PipedToken.CLOSE)]) for style in _STYLES] for name, _ in names
         }
         self._phases: Mapping[int, _Step] = {
             Phase.BETWEEN: self._seek,
@@ -161,10 +161,10 @@ class _PipedReader:
         if hit is None or hit.value is None:
             return len(buffer) if hit is None else hit.start, False
         edge, style = hit.value
-        if edge is Edge.END:
+        if edge is PipedToken.END:
             state.phase = Phase.OVER
             return hit.start, False
-        if edge is Edge.PATH:
+        if edge is PipedToken.PATH:
             state.phase, state.style, state.path = Phase.PATH, style, ""
         elif state.begin < 0:
             state.phase, state.style = Phase.LEAD, style
@@ -210,14 +210,14 @@ class _PipedReader:
         stop = position + len(text)
         closed = hit is not None and hit.value is not None
         if state.growing:
-            if guarded and (hit is None or hit.value is not Edge.CLOSE) and (closed or not run.final):
+            if guarded and (hit is None or hit.value is not PipedToken.CLOSE) and (closed or not run.final):
                 text = _LAYOUT.certain(text)  # what it leaves off may be layout, or is it
             grow(run, call, self._argument, text)
         if hit is None or hit.value is None:
             return position + len(text), False
         end_growth(run, call)
         state.phase, state.growing, state.end = Phase.BETWEEN, False, base + stop
-        state.trims = hit.value is Edge.LAST
+        state.trims = hit.value is PipedToken.LAST
         return hit.end, True
 
     def arguments(self, run: Run, call: OpenCall, state: TagState) -> tuple[dict[str, Any], bool]:  # noqa: ARG002 -- needs no tools
@@ -230,11 +230,11 @@ def _closing(style: _Style, name: str) -> Marker:
     return marker(style.closing.format(name), spaces=True, any_case=True)
 
 
-def _guarded_ends(style: _Style, name: str, guard: str) -> list[tuple[Marker, Edge]]:
+def _guarded_ends(style: _Style, name: str, guard: str) -> list[tuple[Marker, PipedToken]]:
     """What ends a guarded text: the last guard in front of the argument's closing, or that in front of a larger one."""
     closing = style.closing.format(name)
     behind = [(LEADING_SPACE, *literal(tag, any_case=True)) for tag in (closing, "</arguments>", "</tool>")]
     return [
-        (marker(guard, ahead=behind[:1]), Edge.CLOSE),
-        (marker(closing, any_case=True, ahead=behind[1:]), Edge.LAST),
+        (marker(guard, ahead=behind[:1]), PipedToken.CLOSE),
+        (marker(closing, any_case=True, ahead=behind[1:]), PipedToken.LAST),
     ]

@@ -171,7 +171,7 @@ class _Values:
 
 
 @plain_members
-class _Edge(Enum):
+class _XmlToken(Enum):
     END = "the call ends"
     RAW = "a section begins or ends in which nothing is a marker"
 
@@ -191,8 +191,8 @@ class _XmlToolReader:
     encoding: Encoding = "xml"
 
     def __init__(self, close: Marker) -> None:
-        self._markup = Scanner([(close, _Edge.END), (marker("<![CDATA["), _Edge.RAW)])
-        self._raw = Scanner([(marker("]]>"), _Edge.RAW)])
+        self._markup = Scanner([(close, _XmlToken.END), (marker("<![CDATA["), _XmlToken.RAW)])
+        self._raw = Scanner([(marker("]]>"), _XmlToken.RAW)])
 
     def begin(self, run: Run, call: OpenCall, state: TagState, offset: int) -> None:  # noqa: ARG002 -- others ask the tools
         state.begin = offset
@@ -212,7 +212,7 @@ class _XmlToolReader:
         while True:
             hit = (self._raw if state.raw else self._markup).find(buffer, position, final=run.final)
             stop = len(buffer) if hit is None else hit.start
-            if hit is None or hit.value is not _Edge.RAW:
+            if hit is None or hit.value is not _XmlToken.RAW:
                 break
             state.raw, position = not state.raw, hit.end
         send_source(run, call, buffer[first:stop])

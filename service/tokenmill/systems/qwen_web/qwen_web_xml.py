@@ -23,7 +23,7 @@ import msgspec
 from tokenmill.formats.notations import tags_history
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.closings import ChildrenState, Edge, ParamsState
+from tokenmill.parser.bodies.closings import ChildrenState, ParamsState, ParamToken
 from tokenmill.parser.bodies.param_values import Trim
 from tokenmill.parser.bodies.params import Params, ParamsReader
 from tokenmill.parser.markers import INNER_SPACE, Finder, Hit, Marker, ahead, marker
@@ -59,21 +59,21 @@ class _ChildrenReader(ParamsReader):
     def begin(self, call: OpenCall) -> ChildrenState:
         return ChildrenState(begin=call.source.size, tool=call.name)
 
-    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[Edge]:  # noqa: ARG002 -- others ask the call
+    def _scanner(self, call: OpenCall, state: ParamsState) -> Finder[ParamToken]:  # noqa: ARG002 -- others ask the call
         assert isinstance(state, ChildrenState)
         return _InValue(state) if state.value >= 0 else _Between(state)
 
-    def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: Edge, source: str, begin: int) -> bool:
+    def _follow(self, run: Run, call: OpenCall, state: ParamsState, edge: ParamToken, source: str, begin: int) -> bool:
         assert isinstance(state, ChildrenState)
-        if edge is Edge.FAULT:
+        if edge is ParamToken.FAULT:
             return False
         tag = _TAG.fullmatch(source)
-        if edge is Edge.ESCAPE:
+        if edge is ParamToken.ESCAPE:
             if tag is not None:
                 self._count(state, tag)
             if state.growth:
                 self._grow(run, call, state, source)
-        elif edge is Edge.OPEN and tag is not None:
+        elif edge is ParamToken.OPEN and tag is not None:
             state.tag, state.inner, state.outer = tag["name"], 0, 0
             return self._open(run, call, state, begin + len(source))
         else:
@@ -89,13 +89,13 @@ class _ChildrenReader(ParamsReader):
             state.outer += step
 
 
-class _InValue(Finder[Edge]):
+class _InValue(Finder[ParamToken]):
     """Finds the end of an open value, and the tags in it that are counted."""
 
     def __init__(self, state: ChildrenState) -> None:
         self._state = state
 
-    def find(self, buffer: str, position: int, *, final: bool) -> Hit[Edge] | None:
+    def find(self, buffer: str, position: int, *, final: bool) -> Hit[ParamToken] | None:
         state = self._state
         while (position := buffer.find("<", position)) >= 0:
             if tag := _TAG.match(buffer, position):
@@ -106,13 +106,13 @@ class _InValue(Finder[Edge]):
             position += 1
         return None
 
-    def _meaning(self, tag: re.Match[str]) -> Edge:
+    def _meaning(self, tag: re.Match[str]) -> ParamToken:
         state = self._state
         if not tag["close"]:
-            return Edge.ESCAPE
+            return ParamToken.ESCAPE
         if tag["name"] == state.key:
-            return Edge.ESCAPE if state.inner else Edge.CLOSE
-        return Edge.ESCAPE if state.outer else Edge.FAULT
+            return ParamToken.ESCAPE if state.inner else ParamToken.CLOSE
+        return ParamToken.ESCAPE if state.outer else ParamToken.FAULT
 
     def _may_count(self, begun: re.Match[str]) -> bool:
         """Whether the beginning of a tag can become one that is counted."""
@@ -121,24 +121,24 @@ class _InValue(Finder[Edge]):
         return name in names if begun["space"] else any(wanted.startswith(name) for wanted in names)
 
 
-class _Between(Finder[Edge]):
+class _Between(Finder[ParamToken]):
     """Finds the next parameter, or the end of the call."""
 
     def __init__(self, state: ChildrenState) -> None:
         self._state = state
 
-    def find(self, buffer: str, position: int, *, final: bool) -> Hit[Edge] | None:
+    def find(self, buffer: str, position: int, *, final: bool) -> Hit[ParamToken] | None:
         state = self._state
         while (found := buffer.find("<", position)) >= 0:
             self._pass(buffer[position:found])
             if tag := _TAG.match(buffer, found):
                 was_given = tag["name"] in state.given
                 if not tag["close"]:
-                    return Hit(found, tag.end(), Edge.OPEN if state.blank or not was_given else Edge.FAULT)
+                    return Hit(found, tag.end(), ParamToken.OPEN if state.blank or not was_given else ParamToken.FAULT)
                 if tag["name"] == state.tool:
-                    return Hit(found, tag.end(), Edge.END if state.values or state.blank else Edge.FAULT)
+                    return Hit(found, tag.end(), ParamToken.END if state.values or state.blank else ParamToken.FAULT)
                 if was_given:
-                    return Hit(found, tag.end(), Edge.FAULT)
+                    return Hit(found, tag.end(), ParamToken.FAULT)
             elif not final and _BEGUN.match(buffer, found):
                 return Hit(found, -1, None)
             self._pass("<")

@@ -1,0 +1,54 @@
+"""What the benchmark of latencies found, for people."""
+
+from collections.abc import Iterator
+
+from tokenmill.bench.latencies import Latencies
+from tokenmill.bench.summary import Finding, Summary, Table
+from tokenmill.bench.testbed import AT_LEAST_ONCE, COMMIT_INTERVAL_MS, EXACTLY_ONCE, PASS_THROUGH
+
+ABOUT = f"""\
+From an input record's timestamp until its output is at a reader of what is committed
+(`isolation.level=read_committed`), at steady rates, on a real Kafka with snapshots to a real Redis. Beside a worker
+with each kind of delivery runs a *pass-through*: aiokafka consumes and publishes one record of the mean event size for
+each input. Each is a process of its own; they run in turns, on topics of their own. Figures are medians of the rounds.
+
+The pass-through and at-least-once publish at once and commit every {COMMIT_INTERVAL_MS} ms. With exactly-once a record
+waits for the transaction before it, and for its own: five requests one after another, and the broker's markers."""
+
+P50_MS, P99_MS = 20, 60
+"""The budget of exactly-once, up to `SLOW` records a second."""
+
+SLOW = 1_000
+
+FAST_P99_MS = 150
+"""Of exactly-once above that."""
+
+TIMES = 1.5
+"""The budget of at-least-once: so many times the pass-through's p99."""
+
+
+def latencies_summary(report: Latencies) -> Summary:
+    """Tables and findings."""
+    rates = list(report.runs[PASS_THROUGH])
+    columns = ["ms from publish to reader, p50 / p99", *(f"{rate:,}/s" for rate in rates)]
+    rows = [(side, *(_cell(report, side, rate) for rate in rates)) for side in report.runs]
+    command = "tokenmill bench latency --write"
+    return Summary("How long a reader waits", command, ABOUT, [Table(columns, rows)], list(_findings(report)))
+
+
+def _cell(report: Latencies, side: str, rate: int) -> str:
+    return f"{report.p50_ms(side, rate):.0f} / {report.p99_ms(side, rate):.0f}"
+
+
+def _findings(report: Latencies) -> Iterator[Finding]:
+    for rate in report.runs[EXACTLY_ONCE]:
+        told = f"{EXACTLY_ONCE} at {rate:,} records a second: {_cell(report, EXACTLY_ONCE, rate)} ms"
+        yield Finding(told, f"at most {P50_MS} / {P99_MS}" if rate <= SLOW else f"p99 at most {FAST_P99_MS}")
+    for rate in report.runs[AT_LEAST_ONCE]:
+        times = report.p99_ms(AT_LEAST_ONCE, rate) / report.p99_ms(PASS_THROUGH, rate)
+        told = f"{AT_LEAST_ONCE} at {rate:,} records a second: {times:.2f} times the pass-through's p99"
+        yield Finding(told, f"at most {TIMES}")
+    rounds = len(next(iter(report.runs[PASS_THROUGH].values())))
+    yield Finding(f"{report.partitions} partitions, one worker; medians of {rounds} rounds")
+    if report.before:
+        yield Finding(f"*before* is commit {report.before}, in the same rounds")

@@ -1,0 +1,68 @@
+"""What all commands of `tokenmill bench` share: their options, and how they tell what they found."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import click
+import msgspec
+from rich.console import Console
+
+from tokenmill.bench.conditions import conditions
+from tokenmill.bench.summary import Summary
+from tokenmill.terminal.console import Terminal
+from tokenmill.terminal.tables import print_table
+
+Option = TypeVar("Option", bound=Callable[..., object])
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
+
+bootstrap = click.option(
+    "--bootstrap", metavar="HOST:PORT", help="A Kafka to use; else one is started (java and mvn needed)."
+)
+
+
+before = click.option(
+    "--before",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A checkout of another version, whose worker runs as well.",
+)
+
+
+def page_option(page: str) -> Callable[[Option], Option]:
+    """The option that writes a page of the documentation."""
+    return click.option(
+        "--write",
+        "target",
+        type=click.Path(dir_okay=False, writable=True, path_type=Path),
+        help=f"Also write the page of the documentation, here docs/topics/{page}.md.",
+    )
+
+
+def tell(
+    summary: Summary, report: msgspec.Struct, derived: Mapping[str, object], *, target: Path | None, as_json: bool
+) -> None:
+    """What was found, for people or as JSON; `target` is the page to write, if any."""
+    if target is not None:
+        target.write_text(summary.page(conditions()), encoding="utf-8")
+    print_json(report, **derived) if as_json else _print_summary(summary)
+
+
+def print_json(report: msgspec.Struct, **derived: object) -> None:
+    """All figures, the derived ones and what they depend on, as one object."""
+    results = {**msgspec.to_builtins(report), **derived, "conditions": conditions()}
+    click.echo(msgspec.json.format(msgspec.json.encode(results)))
+
+
+def print_conditions(console: Console) -> None:
+    """What the figures depend on."""
+    console.print("  ".join(f"{name} {value}" for name, value in conditions().items()), style="dim", soft_wrap=True)
+
+
+def _print_summary(summary: Summary) -> None:
+    console = Terminal()
+    for table in summary.tables:
+        print_table(console, table.columns, table.rows, right=len(table.columns) - table.texts)
+    for finding in summary.findings:
+        console.print(str(finding), style="bold" if finding.budget else "", soft_wrap=True)
+    print_conditions(console)

@@ -1,0 +1,237 @@
+"""Values made to fit a schema as far as they mean something that does: for formats in which models write them freely.
+
+Where the formats' own ladder (`coerce`) reads the text of one parameter, this takes any value: objects that markup or
+relaxed JSON gave, numbers in strings, lists in elements. A value that can't be made to fit stays as it is.
+
+1. Text becomes what its schema allows: a number or a boolean if it is written as one, an object or an array if it holds
+   JSON or elements, else an array of its lines or of what commas divide. Text that may be text stays, but for how an
+   `enum` spells it. The word null stays text.
+2. A number or a boolean becomes text where only text is allowed.
+3. An array is made of an object with the key `item`, of one with numbers for keys, of the list in an object of one key,
+   of lists beside each other, or of the one value there is. Positions have schemas of their own only if there are as
+   many.
+4. An object of one key becomes what is in it where no object is allowed; so does one with the text of an element that
+   has attributes, as readers of markup write it.
+5. A key becomes the one that the schema requires and misses, if they differ in how words are joined, or in a plural.
+
+`kept` then leaves out keys that the schema does not know.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tokenmill.limits import JSON_DEPTH
+from tokenmill.parser.values.markup import read_markup
+from tokenmill.parser.values.repair import decode_json
+from tokenmill.parser.values.schema import Shape, allows_key, item_shapes, kinds, lists_key, renamed, value_shapes
+
+_NUMBER = re.compile(r"-?\d{1,1000}(?:\.\d++)?(?:[eE][+-]?\d++)?\Z")
+_INTEGER = re.compile(r"-?\d+\Z")
+_DIVIDERS = re.compile(r"[,\n]")
+_SPELLING = re.compile(r"[\s\"']+")
+_PRIMITIVES = frozenset({"string", "number", "integer", "boolean", "null"})
+_EXACT = 2**53
+"""Below it every whole number is written alike as an integer and as a fraction."""
+TEXT = "#text"
+"""Key of the text beside attributes."""
+NUMBER_DIGITS = 9
+"""Digits of a key that is an element's number: more elements than a call has characters."""
+
+
+def conform(value: Any, shape: Shape, depth: int = 0) -> Any:
+    """The value as its schema wants it, or as it is."""
+    types = kinds(shape)
+    if types and depth < JSON_DEPTH:
+        for kind, make in _BY_KIND:
+            if isinstance(value, kind):
+                return make(value, types, shape, depth)
+    return value
+
+
+def kept(value: Any, shape: Shape, depth: int = 0) -> Any:
+    """The value without the keys that its schema does not know, if it lists any, and without those it refuses."""
+    if depth == JSON_DEPTH:
+        return value
+    if isinstance(value, list):
+        shapes = item_shapes(shape, len(value))
+        return [kept(item, inner, depth + 1) for item, inner in zip(value, shapes, strict=True)]
+    if not isinstance(value, dict):
+        return value
+    found = {}
+    for key, inner in value.items():
+        if lists_key(shape, key):
+            shapes = value_shapes(shape, key)
+            found[key] = kept(inner, shapes[0], depth + 1) if shapes else inner
+    return found
+
+
+def keeps_text(shape: Shape, key: str) -> bool:
+    """Whether any text stays as it is under this key of an object: what may be sent before the object is complete."""
+    shapes = value_shapes(shape, key)
+    return lists_key(shape, key) and all(_stays(inner) for inner in shapes)
+
+
+# What there is: text
+
+
+def _text(text: str, types: frozenset[str], shape: Shape, depth: int) -> Any:
+    if "string" in types:
+        return _spelled(text, shape)
+    trimmed = text.strip()
+    if types & {"number", "integer"} and _NUMBER.match(trimmed):
+        return _read_number(trimmed, types, text)
+    if "boolean" in types and trimmed.lower() in ("true", "false"):
+        return trimmed.lower() == "true"
+    if "object" in types and isinstance(value := _structure(trimmed, "{"), dict):
+        return conform(value, shape, depth + 1)
+    if "array" in types:
+        return _listed(trimmed, shape, depth)
+    return text
+
+
+def _read_number(text: str, types: frozenset[str], otherwise: str) -> Any:
+    if _INTEGER.match(text):
+        return int(text)
+    value = _number(float(text))
+    return otherwise if not math.isfinite(value) or ("number" not in types and isinstance(value, float)) else value
+
+
+def _number(value: float) -> int | float:
+    """Whole numbers as integers: what they are in JSON."""
+    return int(value) if abs(value) < _EXACT and value.is_integer() else value
+
+
+def _structure(text: str, bracket: str) -> Any:
+    """The JSON value or the elements that a text holds, if it begins like one."""
+    try:
+        if text.startswith((bracket, "{")):
+            return decode_json(text)[0]
+        return read_markup(text) if text.startswith("<") and text.endswith(">") else None
+    except ValueError:
+        return None
+
+
+def _listed(text: str, shape: Shape, depth: int) -> Any:
+    value = _structure(text, "[")
+    if value is not None and not isinstance(value, str):
+        return conform(value, shape, depth + 1)
+    if not text:
+        return []
+    first = item_shapes(shape, 1)[0]
+    divisible = not kinds(first) or kinds(first) & _PRIMITIVES
+    pieces = [piece.strip() for piece in _DIVIDERS.split(text)] if divisible else [text]
+    return _items([piece for piece in pieces if piece], shape, depth)
+
+
+def _spelled(text: str, shape: Shape) -> str:
+    """The one value of an `enum` that differs from the text in nothing but white space and quotes."""
+    schema = shape.schema if isinstance(shape.schema, Mapping) else {}
+    values = schema.get("enum")
+    if not isinstance(values, list) or text in values or not all(isinstance(value, str) for value in values):
+        return text
+    wanted = _SPELLING.sub("", text)
+    alike = [value for value in values if _SPELLING.sub("", value) == wanted]
+    return alike[0] if len(alike) == 1 else text
+
+
+def _stays(shape: Shape) -> bool:
+    """Whether a text stays as it is, whatever it says."""
+    types = kinds(shape)
+    spelled = isinstance(shape.schema, Mapping) and "enum" in shape.schema
+    return not spelled and (not types or "string" in types)
+
+
+def _written(value: Any) -> str:
+    """A number or a boolean as JSON has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(_number(value) if isinstance(value, float) else value)
+
+
+# What there is: lists and objects
+
+
+def _scalar(value: Any, types: frozenset[str], shape: Shape, depth: int) -> Any:
+    allowed = {"boolean"} if isinstance(value, bool) else {"number", "integer"}
+    if types & allowed:
+        return _number(value) if isinstance(value, float) else value
+    if "string" in types:
+        return _written(value)
+    return _items([value], shape, depth) if "array" in types else value
+
+
+def _list(values: list[Any], types: frozenset[str], shape: Shape, depth: int) -> list[Any]:
+    return _items(values, shape, depth) if "array" in types else values
+
+
+def _items(values: list[Any], shape: Shape, depth: int) -> list[Any]:
+    shapes = item_shapes(shape, len(values))
+    return [conform(value, inner, depth + 1) for value, inner in zip(values, shapes, strict=True)]
+
+
+def _object(value: dict[str, Any], types: frozenset[str], shape: Shape, depth: int) -> Any:
+    if "object" in types:
+        return _fields(value, shape, depth)
+    if "array" in types:
+        return _items(_as_list(value, shape, depth), shape, depth)
+    if TEXT in value or len(value) == 1:
+        inside = value.get(TEXT, next(iter(value.values())))
+        inner = conform(inside.strip() if TEXT in value and isinstance(inside, str) else inside, shape, depth + 1)
+        return value if isinstance(inner, dict | list) else inner
+    return value
+
+
+def _fields(value: dict[str, Any], shape: Shape, depth: int) -> dict[str, Any]:
+    found = {}
+    for key, inner in renamed(value, shape).items():
+        conformed = inner
+        for schema in value_shapes(shape, key):
+            conformed = conform(conformed, schema, depth + 1)
+        found[key] = conformed
+    return found
+
+
+def _as_list(value: dict[str, Any], shape: Shape, depth: int) -> list[Any]:
+    """The elements that an object stands for where an array is wanted."""
+    if "item" in value:
+        return value["item"] if isinstance(value["item"], list) else [value["item"]]
+    if value and all(key.isdecimal() and len(key) < NUMBER_DIGITS for key in value):
+        return [value[key] for key in sorted(value, key=int)]
+    inner, columns = item_shapes(shape, 1)[0], list(value.values())
+    if len(value) == 1:
+        return _only(value, columns[0], inner, depth)
+    if len(value) > 1 and _is_table(columns) and "object" in kinds(inner) and _is_strict(inner, value):
+        return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
+    return [value]
+
+
+def _only(value: dict[str, Any], inside: Any, inner: Shape, depth: int) -> list[Any]:
+    """The elements that an object of one key stands for: what is inside of it, or the object itself."""
+    if isinstance(inside, list):
+        return inside
+    types = kinds(inner)
+    if "object" in types:
+        return [value] if allows_key(inner, next(iter(value))) else [inside]
+    if "array" in types:
+        return [conform(inside, inner, depth + 1)]
+    return [inside] if types else [value]
+
+
+def _is_table(columns: list[Any]) -> bool:
+    """Whether these are lists of the same length."""
+    return all(isinstance(column, list) for column in columns) and len({len(column) for column in columns}) == 1
+
+
+def _is_strict(shape: Shape, value: dict[str, Any]) -> bool:
+    """Whether an element may have these keys and no others."""
+    return not allows_key(shape, "\0") and all(allows_key(shape, key) for key in value)
+
+
+_BY_KIND: tuple[tuple[Any, Callable[[Any, frozenset[str], Shape, int], Any]], ...] = (
+    (str, _text),
+    (list, _list),
+    (dict, _object),
+    (int | float, _scalar),
+)

@@ -1,0 +1,281 @@
+"""What a chunk does to its message: the rules of identity carried out, then its fields in the contract's order."""
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from tokenmill.codecs import Chunk
+from tokenmill.errors import BadKey, Orphan
+from tokenmill.events import Error
+from tokenmill.limits import DETAIL_BYTES
+from tokenmill.parser import MessageParser
+from tokenmill.partition.identity import Verdict, choice_index, has_content, judge, opens
+from tokenmill.partition.idle import condition_of
+from tokenmill.partition.low_water import LowWater, Root
+from tokenmill.partition.message import LOST, OPEN, Choice, Message
+from tokenmill.partition.messages import Messages
+from tokenmill.partition.opening import Opened, Opener, conversation_of, parser_of
+from tokenmill.partition.outputs import Outputs
+from tokenmill.partition.tally import Tally
+from tokenmill.records import Output, Record
+
+_DROPPED = {
+    Verdict.NO_MESSAGE: "no-message",
+    Verdict.DUPLICATE: "duplicate",
+    Verdict.LATE: "late",
+    Verdict.LOST: "lost",
+}
+
+
+class Chunks:
+    """Applies chunks to the messages of one partition."""
+
+    def __init__(self, opener: Opener, messages: Messages, low_water: LowWater, outputs: Outputs, tally: Tally) -> None:
+        self._opener = opener
+        self._messages = messages
+        self._low_water = low_water
+        self._outputs = outputs
+        self.tally = tally
+        self.unseen_until = 0
+        """Below this offset a message may have been opened by a record that the log no longer has."""
+        self.parser_of: Callable[[Choice], MessageParser] = parser_of
+        """Makes the parser of a choice that opens; who looks on puts one there that tells what it does."""
+
+    def apply(self, chunk: Chunk, record: Record, root: Root | None, out: list[Output]) -> None:
+        """Apply one chunk; `root` is that of its codec's state. Raises `RecordError` before anything is changed."""
+        key = record.key
+        assert key is not None  # the intake refuses records without
+        self._check(chunk, key)
+        message = self._messages.find(key, chunk.message_id)
+        if chunk.control is not None and not has_content(chunk):
+            self._control(message, chunk, record, out)
+            return
+        if message is not None:
+            self._see(message, record)
+        choice = message.choice(choice_index(chunk)) if message is not None else None
+        seq = chunk.seq
+        if (
+            message is None
+            or choice is None
+            or choice.status != OPEN
+            or chunk.open is not None
+            or (seq is not None and seq != choice.position + 1)
+        ):
+            admitted = self._admit(message, choice, chunk, record, root, out)
+            if admitted is None:
+                return
+            message, choice = admitted
+        if root is not None and root.offset < choice.root.offset:
+            self._messages.move_root(choice, root)
+        if seq is not None:
+            choice.position = seq
+        if seq is None and chunk.delta and chunk.open is None:
+            choice.opener = record.offset if root is None else root.offset
+        self._content(chunk, choice, record, out)
+        if chunk.end is True or chunk.control is not None:
+            self._end(message, choice, chunk, record, out)
+
+    def _check(self, chunk: Chunk, key: bytes) -> None:
+        """Raise for what is wrong with a chunk whatever its message is."""
+        if chunk.conversation_id is not None and chunk.conversation_id.encode() != key:
+            raise BadKey("the key and conversation_id are not the same")
+        if chunk.open is not None:
+            self._opener.check(chunk.open)
+
+    def _see(self, message: Message, record: Record) -> None:
+        """Whatever becomes of the record: it was for this message, so that one is not idle."""
+        message.last = record.offset
+        if not message.touched:
+            self._messages.touch(message)
+
+    def _content(self, chunk: Chunk, choice: Choice, record: Record, out: list[Output]) -> None:
+        parser, outputs, time = choice.parser, self._outputs, record.timestamp
+        assert parser is not None  # it is open
+        if chunk.reasoning:
+            outputs.emit(parser.reasoning(chunk.reasoning), choice, time, out)
+        if chunk.delta:
+            outputs.emit(parser.feed(chunk.delta), choice, time, out)
+        if chunk.tool_calls:
+            outputs.emit(parser.tool_calls(chunk.tool_calls), choice, time, out)
+        if chunk.part is not None:
+            outputs.emit(parser.part(chunk.part.kind, chunk.part.value, chunk.part.id), choice, time, out)
+        if chunk.usage is not None:
+            self._usage(chunk, choice, record, out)
+        if chunk.finish_reason is not None:
+            choice.reason = chunk.finish_reason[:DETAIL_BYTES]
+        if chunk.error is not None:
+            outputs.emit(parser.fail(chunk.error, *_answer_of(chunk)), choice, time, out)
+
+    def _usage(self, chunk: Chunk, choice: Choice, record: Record, out: list[Output]) -> None:
+        if len(str(chunk.usage)) <= DETAIL_BYTES:
+            choice.usage = chunk.usage
+        else:
+            error = Error(code="limit", message=f"usage is larger than {DETAIL_BYTES} bytes; it is left out")
+            self._outputs.emit([error], choice, record.timestamp, out)
+
+    # Who a chunk is for
+
+    def _admit(
+        self,
+        message: Message | None,
+        choice: Choice | None,
+        chunk: Chunk,
+        record: Record,
+        root: Root | None,
+        out: list[Output],
+    ) -> Opened | None:
+        """The open choice that the chunk goes to, opened if need be; None if it has no effect."""
+        unseen = record.offset < self.unseen_until
+        reserved = message is None and bool(chunk.message_id) and self._opener.reserved(chunk.message_id or "")
+        verdict = judge(message, choice, chunk, unseen=unseen, reserved=reserved)
+        if message is not None and choice is not None and verdict in (Verdict.APPLY, Verdict.GAP):
+            if verdict is Verdict.GAP and not chunk.resumes:
+                self._gap(choice, chunk, record, out)
+            return message, choice
+        if verdict in (Verdict.OPEN, Verdict.RENEW, Verdict.LOSE):
+            return self._open(verdict, message, chunk, record, root, out)
+        if message is None or verdict is Verdict.ORPHAN:
+            self._reject(verdict, chunk, record)
+        else:
+            self._drop(verdict, message, choice, chunk, record, out)
+        return None
+
+    def _open(
+        self,
+        verdict: Verdict,
+        message: Message | None,
+        chunk: Chunk,
+        record: Record,
+        root: Root | None,
+        out: list[Output],
+    ) -> Opened | None:
+        previous, message = (message, None) if verdict is Verdict.RENEW else (None, message)
+        grammar = self._opener.grammar(chunk, message, record)
+        message, choice = self._opener.choice(message, grammar, chunk, record, root)
+        if previous is not None:
+            if len(previous.choices) > 1:
+                self._keep_whole(previous, record.offset)
+            self._finish(previous, previous.going_on(), "error", record, out)
+        if not message.going_on():
+            self.tally.opened.append(record.timestamp)
+        message.closed = False
+        message.last = record.offset
+        if verdict is Verdict.LOSE:
+            choice.status, choice.trace_context = LOST, ()
+            self._messages.add(message, choice)
+            self._drop(Verdict.LOST, message, choice, chunk, record, out)
+            return None
+        choice.parser, choice.states = self.parser_of(choice), self._outputs.states()
+        self._messages.add(message, choice)
+        self._outputs.emit(choice.parser.start(), choice, record.timestamp, out)
+        return message, choice
+
+    def _gap(self, choice: Choice, chunk: Chunk, record: Record, out: list[Output]) -> None:
+        assert chunk.seq is not None  # it jumped
+        first, last = choice.position + 1, chunk.seq - 1
+        missing = f"chunk {first} is missing" if first == last else f"chunks {first} to {last} are missing"
+        self._outputs.emit([Error(code="gap", message=missing)], choice, record.timestamp, out)
+
+    def _reject(self, verdict: Verdict, chunk: Chunk, record: Record) -> None:
+        """Without a message: raise `Orphan`, or count what needs none."""
+        conversation_of(record.key or b"")
+        if verdict is Verdict.ORPHAN:
+            which = f"message {chunk.message_id!r}" if chunk.message_id else "the unnamed message"
+            raise Orphan(f"{which} is not open, and this chunk can't open it")
+        self.tally.dropped[_DROPPED[verdict]] += 1
+
+    def _drop(
+        self,
+        verdict: Verdict,
+        message: Message,
+        choice: Choice | None,
+        chunk: Chunk,
+        record: Record,
+        out: list[Output],
+    ) -> None:
+        """Count a chunk of a known message that has no effect on events."""
+        self.tally.dropped[_DROPPED[verdict]] += 1
+        if verdict is Verdict.LATE:
+            if opens(chunk):
+                self._keep_late(message, choice, record.offset)
+            return
+        if choice is not None and choice.status == LOST and (chunk.end is True or chunk.control is not None):
+            self._end(message, choice, chunk, record, out)
+
+    def _keep_late(self, message: Message, choice: Choice | None, offset: int) -> None:
+        """Replayed without the end of its message, this chunk would open it again: no replay may start between."""
+        if not message.named:
+            self._keep_whole(message, offset)
+        elif choice is not None:
+            self._low_water.forbid(choice.opener, offset)
+        else:
+            self._low_water.forbid(max(choice.opener for choice in message.choices), offset)
+
+    def _keep_whole(self, message: Message, offset: int) -> None:
+        """This record does to the message what it does only if that is replayed from its first record, or not at all.
+
+        Who ends an unnamed message by its id means one that has this id; who opens the next means all its choices.
+        """
+        self._low_water.forbid(min(choice.root.offset for choice in message.choices), offset)
+
+    # Ends
+
+    def _end(self, message: Message, choice: Choice, chunk: Chunk, record: Record, out: list[Output]) -> None:
+        if chunk.control is None:
+            self._finish(message, [choice], choice.reason, record, out)
+        else:
+            self._finish_early(message, _controlled(message, chunk), chunk, record, out)
+        if chunk.control is not None or (chunk.message_id and not message.named):
+            self._keep_whole(message, record.offset)
+
+    def _control(self, message: Message | None, chunk: Chunk, record: Record, out: list[Output]) -> None:
+        """A record that only ends a message."""
+        if message is None:
+            self._reject(Verdict.NO_MESSAGE, chunk, record)
+            return
+        condition = condition_of(record) if chunk.control == "timeout" else None
+        last, other = message.last, message.last < record.offset
+        stale = condition is not None and other and not condition.holds(message.opened, last)
+        if not stale:  # several may come at once, and none must make the others stale
+            self._see(message, record)
+        choices = _controlled(message, chunk)
+        if not choices:
+            self.tally.dropped["no-message" if message.going_on() else "late"] += 1
+        elif stale:
+            self.tally.dropped["stale-timeout"] += 1
+        else:
+            self._finish_early(message, choices, chunk, record, out)
+            cut = condition is not None and condition.cuts(last)
+            if cut or (chunk.message_id and not message.named):
+                self._keep_whole(message, record.offset)
+
+    def _finish_early(
+        self, message: Message, choices: list[Choice], chunk: Chunk, record: Record, out: list[Output]
+    ) -> None:
+        message.closed = message.closed or not isinstance(chunk.choice, int)
+        self._finish(message, choices, "timeout" if chunk.control == "timeout" else "cancelled", record, out)
+
+    def _finish(
+        self, message: Message, choices: list[Choice], reason: str | None, record: Record, out: list[Output]
+    ) -> None:
+        for choice in choices:
+            if choice.parser is not None:
+                events = choice.parser.finish(reason, choice.usage)
+                if left := len(message.going_on()) - 1:
+                    events[-1] = msgspec.structs.replace(events[-1], choices_left=left)
+                self._outputs.emit(events, choice, record.timestamp, out)
+            self._messages.end(message, choice, record.offset)
+
+
+def _answer_of(chunk: Chunk) -> tuple[int | UnsetType, str | UnsetType]:
+    """Status and body of the provider's answer, where a chunk that says that it failed has them."""
+    status, raw = chunk.error_status, chunk.error_raw
+    return UNSET if status is None else status, UNSET if raw is None else raw
+
+
+def _controlled(message: Message, chunk: Chunk) -> list[Choice]:
+    """The choices that a `control` ends: its own, or all."""
+    return [
+        choice for choice in message.going_on() if not isinstance(chunk.choice, int) or choice.index == chunk.choice
+    ]

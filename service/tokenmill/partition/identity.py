@@ -1,0 +1,102 @@
+"""The rules of identity: whether a chunk continues a message, opens one, or has no effect.
+
+    the choice is   chunk                                                   verdict
+    unknown         `seq` > 0, and not `resumes`                            ORPHAN
+                    `open`, `seq` 0 or content                              OPEN
+                    anything else                                           NO_MESSAGE
+    open            no `message_id`, `seq` 0 and `open`                     RENEW
+                    no `seq`, the next `seq`, or the first one given        APPLY
+                    a `seq` it has seen                                     DUPLICATE
+                    a later `seq`                                           GAP
+    ended or lost   `open`, no `seq` or 0                                   OPEN; without `message_id` RENEW
+                    anything else                                           LATE or LOST
+
+RENEW ends the conversation's unnamed message and opens another. An unknown choice of a message that was ended as a
+whole is like an ended one, one of a message that is lost like a lost one. While records are replayed of which the
+beginning is missing, an unknown choice that is not opened by `open` or `seq` 0 may have been opened before: LOSE. Ids
+that the service gave to unnamed messages open nothing: ORPHAN, and LATE after the end.
+"""
+
+from enum import Enum, auto
+
+from tokenmill.codecs import Chunk
+from tokenmill.partition.message import ENDED, LOST, Choice, Message, Status
+
+
+class Verdict(Enum):
+    """What to do with a chunk."""
+
+    APPLY = auto()
+    GAP = auto()
+    OPEN = auto()
+    RENEW = auto()
+    LOSE = auto()
+    ORPHAN = auto()
+    NO_MESSAGE = auto()
+    DUPLICATE = auto()
+    LATE = auto()
+    LOST = auto()
+
+
+def has_content(chunk: Chunk) -> bool:
+    """Whether the chunk brings anything that a message consists of."""
+    return bool(chunk.delta or chunk.reasoning or chunk.tool_calls or chunk.part is not None or chunk.error is not None)
+
+
+def opens(chunk: Chunk) -> bool:
+    """Whether the chunk would open an unknown message."""
+    if chunk.seq is not None:
+        return chunk.seq == 0 or _takes_over(chunk)
+    return chunk.open is not None or has_content(chunk)
+
+
+def _takes_over(chunk: Chunk) -> bool:
+    """Whether another writer goes on with the message, which opens it if the one before did not come so far."""
+    return chunk.resumes is True and chunk.open is not None
+
+
+def choice_index(chunk: Chunk) -> int:
+    """The choice that a chunk is about."""
+    return chunk.choice if isinstance(chunk.choice, int) else 0
+
+
+def judge(message: Message | None, choice: Choice | None, chunk: Chunk, *, unseen: bool, reserved: bool) -> Verdict:
+    """What to do with a chunk for `choice` of `message`.
+
+    `unseen`: openings may be missing from what is replayed; `reserved`: the id is of the form that the service gives.
+    """
+    unnamed = not chunk.message_id
+    again = chunk.open is not None and not chunk.seq and (message is None or message.named or unnamed)
+    if choice is None and unseen and chunk.open is None and chunk.seq != 0 and (chunk.seq or opens(chunk)):
+        return Verdict.LOSE
+    status = _status_of_unknown(message) if choice is None else choice.status
+    if status in (ENDED, LOST):
+        if again:
+            return Verdict.RENEW if unnamed else Verdict.OPEN
+        return Verdict.LATE if status == ENDED else Verdict.LOST
+    if choice is None:
+        return _judge_unknown(chunk, reserved=reserved)
+    if unnamed and again and chunk.seq == 0:
+        return Verdict.RENEW
+    return _judge_position(choice.position, chunk.seq)
+
+
+def _status_of_unknown(message: Message | None) -> Status | None:
+    """What an unknown choice is like, because of its message."""
+    if message is None:
+        return None
+    if message.closed or not (message.named or message.going_on()):
+        return ENDED
+    return LOST if any(choice.status == LOST for choice in message.choices) else None
+
+
+def _judge_unknown(chunk: Chunk, *, reserved: bool) -> Verdict:
+    if (chunk.seq and not _takes_over(chunk)) or (reserved and opens(chunk)):
+        return Verdict.ORPHAN
+    return Verdict.OPEN if opens(chunk) else Verdict.NO_MESSAGE
+
+
+def _judge_position(position: int, seq: int | None) -> Verdict:
+    if seq is None or seq == position + 1 or position < 0:
+        return Verdict.APPLY
+    return Verdict.DUPLICATE if seq <= position else Verdict.GAP

@@ -1,0 +1,194 @@
+"""`Messages`: the messages of a partition, found by id, or as the unnamed one of a conversation.
+
+Every change of what is open goes through here, so the low-water mark, the digest and the list of what a snapshot has to
+write can't miss one.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from tokenmill.parser import Grammar
+from tokenmill.partition.low_water import LowWater, Root
+from tokenmill.partition.message import ENDED, LOST, NEVER, Choice, Ident, Message, Status
+
+_MASK = (1 << 64) - 1
+
+
+class _Used:
+    """A grammar, and how many choices use it."""
+
+    __slots__ = ("choices", "grammar")
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        self.choices = 0
+
+
+class Messages:
+    """Index, counts and digest of the messages of one partition."""
+
+    def __init__(self, low_water: LowWater, ended_offsets: int) -> None:
+        self._low_water = low_water
+        self._ended_offsets = ended_offsets
+        self._by_id: dict[Ident, Message] = {}
+        self._unnamed: dict[bytes, Message] = {}
+        self._graves: deque[tuple[Message, Choice]] = deque()
+        self._touched: list[Message] = []
+        self._grammars: dict[str, _Used] = {}
+        self.count = 0
+        """Open and lost choices."""
+        self.forget_at = NEVER
+        """The first offset at which an ended choice is forgotten."""
+        self._digest = 0
+        self._held = 0
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._by_id.values())
+
+    # Finding
+
+    def find(self, key: bytes, message_id: str | None) -> Message | None:
+        """The message of that id, or the open unnamed one."""
+        return self._by_id.get((key, message_id)) if message_id else self._unnamed.get(key)
+
+    def get(self, ident: Ident) -> Message | None:
+        """The message at that place of the index."""
+        return self._by_id.get(ident)
+
+    # Changes
+
+    def touch(self, message: Message) -> None:
+        """Note that the message has changed."""
+        if not message.touched:
+            message.touched = True
+            self._touched.append(message)
+
+    def add(self, message: Message, choice: Choice) -> None:
+        """A choice of a new or known message opens; one of the same number that has ended or was lost is replaced."""
+        previous = message.choice(choice.index)
+        if previous is not None:
+            self._remove(message, previous)
+        message.choices.append(choice)
+        self._take(message, choice)
+        self.touch(message)
+
+    def restore(self, messages: Iterable[Message]) -> Iterator[Message]:
+        """Take over messages as a snapshot holds them: each that is asked for, until there are no more."""
+        ended = []
+        for message in messages:
+            for choice in message.choices:
+                self._take(message, choice)
+                if choice.status == ENDED:
+                    ended.append((message, choice))
+                else:
+                    self._weigh(choice)
+            yield message
+        self._graves.extend(sorted(ended, key=lambda pair: pair[1].ended))
+        self._set_alarm()
+
+    def _take(self, message: Message, choice: Choice) -> None:
+        self._by_id[message.key, message.id] = message
+        self._low_water.hold(choice.root)
+        grammar = choice.grammar
+        used = self._grammars.get(grammar.key)
+        if used is None:
+            used = self._grammars[grammar.key] = _Used(grammar)
+        used.choices += 1
+        if choice.status != ENDED:
+            self.count += 1
+            if not message.named:
+                self._unnamed[message.key] = message
+
+    def end(self, message: Message, choice: Choice, offset: int) -> None:
+        """A choice has ended with the record at `offset`; it is remembered for a while."""
+        self._uncount(choice)
+        choice.status, choice.ended = ENDED, offset
+        choice.parser, choice.states, choice.usage, choice.reason = None, (), None, None
+        if not message.named and not message.going_on():
+            del self._unnamed[message.key]
+        self._graves.append((message, choice))
+        self._set_alarm()
+        self.touch(message)
+
+    def lose(self, message: Message, choice: Choice) -> None:
+        """The state of an open choice can't be had: of how far it came nothing is kept."""
+        choice.status, choice.parser, choice.states = LOST, None, ()
+        choice.position, choice.seq, choice.opener = -1, 0, choice.first
+        choice.usage, choice.reason = None, None
+        self.touch(message)
+
+    def move_root(self, choice: Choice, root: Root) -> None:
+        """The choice has come to depend on an older part of the log."""
+        self._low_water.release(choice.root)
+        choice.root = self._low_water.hold(root)
+
+    def forget(self, offset: int) -> None:
+        """Forget what ended long enough before the record at `offset`."""
+        while self._graves and self._graves[0][1].ended + self._ended_offsets < offset:
+            message, choice = self._graves.popleft()
+            if choice in message.choices:
+                self._remove(message, choice)
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        self.forget_at = self._graves[0][1].ended + self._ended_offsets + 1 if self._graves else NEVER
+
+    def _remove(self, message: Message, choice: Choice) -> None:
+        if choice.status != ENDED:
+            self._uncount(choice)
+        message.choices.remove(choice)
+        self._low_water.release(choice.root)
+        used = self._grammars[choice.grammar.key]
+        used.choices -= 1
+        if not used.choices:
+            del self._grammars[choice.grammar.key]
+        if not message.choices:
+            del self._by_id[message.ident]
+        self.touch(message)
+
+    def _uncount(self, choice: Choice) -> None:
+        self.count -= 1
+        self._digest = self._digest - choice.counted & _MASK
+        self._held -= choice.held
+        choice.counted = choice.held = 0
+
+    @property
+    def grammars(self) -> dict[str, Grammar]:
+        """The grammars in use, by key."""
+        return {key: used.grammar for key, used in self._grammars.items()}
+
+    # What the changes add up to
+
+    def settle(self) -> Iterable[Message]:
+        """Bring `digest` and `held` up to date; returns the messages that have changed since the last call."""
+        touched, self._touched = self._touched, []
+        for message in touched:
+            message.touched = False
+            for choice in message.choices:
+                if choice.status != ENDED:
+                    self._weigh(choice)
+        return touched
+
+    def _weigh(self, choice: Choice) -> None:
+        weight = choice.weight()
+        held = choice.parser.memory if choice.parser is not None else 0
+        if choice.states:
+            held += sum(getattr(state, "memory", 0) for state in choice.states)  # of dialects that keep the answer
+        self._digest = self._digest + weight - choice.counted & _MASK
+        self._held += held - choice.held
+        choice.counted, choice.held = weight, held
+
+    @property
+    def digest(self) -> int:
+        """Hash of the open and lost choices and of how far each has come, as of the last `settle`."""
+        return self._digest
+
+    @property
+    def held(self) -> int:
+        """About how many bytes parsers and dialects hold, as of the last `settle`."""
+        return self._held
+
+    def with_status(self, status: Status) -> list[tuple[Message, Choice]]:
+        """The choices of that status, oldest first."""
+        found = [(message, choice) for message in self for choice in message.choices if choice.status == status]
+        return sorted(found, key=lambda pair: (pair[1].first, pair[1].index))

@@ -1,0 +1,166 @@
+"""How a choice opens: its message's id, its options, and from where the log must be read to open it again."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from tokenmill.codecs import Chunk
+from tokenmill.codecs.plain import check_plain, read_object
+from tokenmill.dialects import Envelope
+from tokenmill.errors import BadKey, BadOpen, Undecodable
+from tokenmill.formats import compile_grammar
+from tokenmill.limits import KEY_BYTES
+from tokenmill.parser import Grammar, MessageParser, Options, read_options
+from tokenmill.partition.identity import choice_index
+from tokenmill.partition.low_water import LowWater, Root
+from tokenmill.partition.message import Choice, Message
+from tokenmill.partition.settings import PartitionSettings
+from tokenmill.partition.trace_context import TraceContext, trace_context
+from tokenmill.records import Record, header
+
+OPEN = "tm-open"
+"""Header with options as JSON, for codecs whose protocol has no place for them: those of a message that the record
+opens. It opens none by itself, so it may be on every record of a stream."""
+
+HEADERS_KEPT = 256
+"""Values of that header that are not read again: one for each set of tools in use."""
+
+Opened: TypeAlias = tuple[Message, Choice]
+
+
+def conversation_of(key: bytes) -> str:
+    """The conversation id that a key is. Raises `BadKey`."""
+    try:
+        return key.decode()
+    except UnicodeDecodeError as problem:
+        raise BadKey("the key is not UTF-8") from problem
+
+
+class Opener:
+    """Makes messages and choices of one partition."""
+
+    def __init__(
+        self,
+        settings: PartitionSettings,
+        number: int,
+        low_water: LowWater,
+        oldest_stream: Callable[[bytes], Root | None],
+    ) -> None:
+        self._defaults = settings.defaults
+        self._resolved = settings.resolved
+        self._limits = settings.limits
+        self._traced = settings.traced
+        self._default_grammar = self._compiled(self._defaults)
+        self._id_prefix = f"o{number}-"
+        self._low_water = low_water
+        self._oldest_stream = oldest_stream
+        self._named_at = self._named = -1
+
+    def _compiled(self, options: Options) -> Grammar:
+        return compile_grammar(self._resolved(options), self._limits, traced=self._traced)
+
+    def reserved(self, message_id: str) -> bool:
+        """Whether the id is of the form that unnamed messages of this partition get."""
+        prefix = self._id_prefix
+        return message_id.startswith(prefix) and message_id[len(prefix) :].replace("-", "", 1).isdecimal()
+
+    def _generated(self, offset: int) -> str:
+        """The id of an unnamed message: that of the record, with a number for all but the first that it opens."""
+        self._named = self._named + 1 if self._named_at == offset else 0
+        self._named_at = offset
+        return f"{self._id_prefix}{offset}-{self._named}" if self._named else f"{self._id_prefix}{offset}"
+
+    def check(self, options: dict[str, Any]) -> None:
+        """Raise `BadOpen` for options that no message could have, also where they come too late to count."""
+        read_options(options, self._defaults)
+
+    def grammar(self, chunk: Chunk, message: Message | None, record: Record) -> Grammar:
+        """The chunk's options over those of the record's header over the defaults.
+
+        A choice without options of its own has those of the message's other choices. Raises `BadOpen`.
+        """
+        if chunk.open is None and message is not None:
+            return message.choices[-1].grammar
+        said = {"model": chunk.model} if chunk.model else {}
+        if (given := header(record.headers, OPEN)) is not None:
+            said |= _read_options(given)
+        if not said and chunk.open is None:
+            return self._default_grammar
+        return self._compiled(read_options(said | (chunk.open or {}), self._defaults))
+
+    def choice(
+        self, message: Message | None, grammar: Grammar, chunk: Chunk, record: Record, root: Root | None
+    ) -> Opened:
+        """A new choice, of a new message if there is none; `root` is that of the codec's state, if it kept any.
+
+        One that uses a remembered id again goes on counting events where that ended, or readers who drop repeats by
+        `seq` would drop it; so it depends on the log of that one, too.
+        """
+        if message is None:
+            message = self._message(chunk, record)
+        roots = [self._low_water.root(record.offset)]
+        roots += [each for each in (root, self._oldest_stream(message.key)) if each is not None]
+        previous = message.choice(choice_index(chunk))
+        own, shared = trace_context(record.headers), _shared_trace_context(message, chunk, previous)
+        if chunk.open is None or not message.named or (shared is not None and (own or shared)):
+            roots.extend(choice.root for choice in message.choices)
+        if previous is not None:
+            roots.append(previous.root)
+        envelope = Envelope(
+            message.conversation,
+            message.id,
+            choice_index(chunk),
+            record.timestamp,
+            grammar.message_start,
+        )
+        oldest = min(roots, key=lambda root: root.offset)
+        choice = Choice(message.key, oldest, record.offset, grammar, envelope)
+        choice.opener = record.offset if root is None else root.offset
+        choice.trace_context = own if shared is None else shared
+        if going_on := message.going_on():
+            choice.opened_header = going_on[0].opened_header
+        if previous is not None:
+            choice.seq = previous.seq
+        if chunk.open is None and message.choices:
+            choice.pinned = message.choices[-1].pinned
+        return message, choice
+
+    def _message(self, chunk: Chunk, record: Record) -> Message:
+        assert record.key is not None  # the intake refuses records without
+        conversation = conversation_of(record.key)
+        if not chunk.message_id:
+            return Message(record.key, conversation, self._generated(record.offset), named=False)
+        if len(chunk.message_id.encode()) > KEY_BYTES:
+            raise Undecodable(f"message_id is longer than {KEY_BYTES} bytes")
+        return Message(record.key, conversation, chunk.message_id, named=True)
+
+
+def _shared_trace_context(message: Message, chunk: Chunk, previous: Choice | None) -> TraceContext | None:
+    """The tracing headers of the choices that are there; None if this is the first, or the id is used again."""
+    again = chunk.open is not None and previous is not None and not message.going_on()
+    return None if again or not message.choices else message.choices[-1].trace_context
+
+
+@lru_cache(maxsize=HEADERS_KEPT)
+def _read_options(value: bytes) -> dict[str, Any]:
+    try:
+        options = read_object(value, "options")
+        check_plain(options, OPEN)
+    except Undecodable as problem:
+        raise BadOpen(f"the header {OPEN}: {problem}") from problem
+    return options
+
+
+def parser_of(choice: Choice) -> MessageParser:
+    """A parser at the beginning."""
+    return MessageParser.of(choice.grammar, identity_of(choice))
+
+
+def identity_of(choice: Choice) -> str:
+    """From which ids of calls are derived: conversation, message and choice.
+
+    Where the id is used again, also from the position: its calls are others.
+    """
+    envelope = choice.envelope
+    identity = f"{envelope.conversation_id}\n{envelope.message_id}\n{envelope.choice}"
+    return f"{identity}\n{choice.seq}" if choice.seq else identity

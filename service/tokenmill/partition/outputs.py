@@ -1,0 +1,252 @@
+"""From events to output records: routes, headers, and the cap of one record."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from msgspec import UNSET
+
+from tokenmill.dialects import Dialect, find_dialect
+from tokenmill.dialects.native import MADE_SEQS, NATIVE
+from tokenmill.dialects.rendering import DELTAS_OF_CALLS, fits, in_place
+from tokenmill.events import EVENT_TYPES, Error, Event, Finish, ToolCall
+from tokenmill.partition.cloud_events import BINDINGS, Binding, attributes
+from tokenmill.partition.message import Choice
+from tokenmill.partition.settings import OutputSpec, PartitionSettings
+from tokenmill.partition.tally import Tally
+from tokenmill.partition.trace_context import EndedMessage
+from tokenmill.partition.traces import traced
+from tokenmill.records import Output
+
+ERROR_STAGES = {
+    "malformed-call": "call",
+    "unfinished-call": "call",
+    "unknown-tool": "tools",
+    "schema-mismatch": "tools",
+    "gap": "input",
+    "upstream": "input",
+    "limit": "limit",
+    "state-lost": "recovery",
+    "reconfigured": "recovery",
+}
+"""Where each error comes from: a label of the metric."""
+
+FAILED_CALLS = frozenset({"malformed-call", "unfinished-call"})
+
+_TRUNCATED = ("tm-truncated", b"1")
+"""Of a payload that holds less than it should, as its dialect's state says by `truncated`."""
+
+_SEQS = [("tm-seq", b"%d" % seq) for seq in range(MADE_SEQS)]
+"""The header of most events, made once."""
+
+
+class Route(NamedTuple):
+    """One output as the hot path sees it."""
+
+    topic: str
+    dialect: Dialect
+    place: int
+    """Of the dialect's state in `Choice.states`."""
+    for_runners: bool
+    errors: bool
+    """Its readers ask for errors."""
+    by_choice: bool
+    """Its keys name the choice, not only the conversation."""
+    binding: Binding | None
+    """Its records are CloudEvents."""
+
+
+class _Kind(NamedTuple):
+    """What happens to events of one type."""
+
+    name: str
+    routes: tuple[Route, ...]
+    noted: bool
+    """It is counted under more than its type."""
+    only: Route | None
+    """The one route, if that is all there is to it."""
+
+
+class Outputs:
+    """Renders the events of one partition as records."""
+
+    def __init__(self, settings: PartitionSettings, tally: Tally) -> None:
+        self.tally = tally
+        self._room = settings.limits.payload_bytes
+        self._routes = [
+            Route(
+                spec.topic,
+                find_dialect(spec.dialect),
+                place,
+                spec.for_runners,
+                errors=spec.events is None or "error" in spec.events,
+                by_choice=spec.key == "choice",
+                binding=BINDINGS[spec.cloudevents] if spec.cloudevents else None,
+            )
+            for place, spec in enumerate(settings.outputs)
+        ]
+        self._keeps_state = bool(self.states())
+        self.silent = False
+        """Nothing is written: during a replay."""
+        self.unsent = 0
+        """Events that were made while it was so."""
+        self._kinds = {kind: self._kind(kind, settings.outputs, self._routes) for kind in EVENT_TYPES}
+        streaming = [route if route.dialect.streams_tool_input else None for route in self._routes]
+        self._unasked = self._kinds | {kind: self._kind(kind, settings.outputs, streaming) for kind in DELTAS_OF_CALLS}
+        """The same for messages that do not ask for `stream_tool_input`."""
+
+    def _kind(self, kind: type[Event], specs: Sequence[OutputSpec], among: Sequence[Route | None]) -> _Kind:
+        name = str(kind.__struct_config__.tag)
+        asked = [spec.events is None or name in spec.events for spec in specs]
+        routes = tuple(route for route, wanted in zip(among, asked, strict=True) if route and wanted)
+        noted = kind in (Error, ToolCall)
+        simple = len(routes) == 1 and not noted and routes[0].dialect.state_type is None and not routes[0].binding
+        return _Kind(name, routes, noted, routes[0] if simple else None)
+
+    def states(self) -> tuple[Any, ...]:
+        """New states of the dialects for one choice; empty if none keeps any."""
+        types = [route.dialect.state_type for route in self._routes]
+        return tuple(type_() if type_ else None for type_ in types) if any(types) else ()
+
+    def emit(self, events: Sequence[Event], choice: Choice, time: int, out: list[Output]) -> None:
+        """Number the events of a choice and write them; `time` is the record's, in milliseconds since the epoch."""
+        if choice.grammar.traced:
+            events, traces = traced(events, choice)
+            if not self.silent:
+                self.tally.traces += traces
+        if self.silent and self._passed_over(events, choice):
+            return
+        kinds = self._kinds if choice.grammar.options.stream_tool_input else self._unasked
+        counts = self.tally.events
+        seq, written = choice.seq, len(out)
+        for event in events:
+            kind = kinds[event.__class__]
+            counts[kind.name] += 1
+            if (only := kind.only) is not None:
+                payloads = only.dialect.encode(None, choice.envelope, event, seq, time)
+                if len(payloads) == 1 and len(payloads[0]) <= self._room:
+                    out.append(Output(only.topic, time, choice.key, payloads[0], _headers(choice, seq)))
+                    seq += 1
+                    continue
+            if kind.noted:
+                self._note(event, choice)
+            said = event
+            for route in kind.routes:
+                said = self._write(route, said, choice, seq, time, out)
+            seq += 1
+        choice.seq = seq
+        if choice.trace_context:
+            _trace(out[written:], choice)
+            self._note_end(events, choice, time)
+
+    def _passed_over(self, events: Sequence[Event], choice: Choice) -> bool:
+        """Whether events that are not written need nothing but their numbers."""
+        self.unsent += len(events)
+        if not self._keeps_state:
+            choice.seq += len(events)
+        return not self._keeps_state
+
+    def announce(self, events: Sequence[Event], choice: Choice, time: int, out: list[Output]) -> None:
+        """Write events of a choice whose state is gone: they have no `seq`."""
+        written = len(out)
+        for event in events:
+            kind = self._kinds[event.__class__]
+            self.tally.events[kind.name] += 1
+            if kind.noted:
+                self._note(event, choice)
+            for route in kind.routes:
+                self._write(route, event, choice, None, time, out)
+        _trace(out[written:], choice)
+
+    def _write(
+        self, route: Route, event: Event, choice: Choice, seq: int | None, time: int, out: list[Output]
+    ) -> Event:
+        """Write an event; returns what the routes behind this one are told: what readers of native events are."""
+        if isinstance(event, Error) and not route.errors:  # in the place of an event that this route asked for
+            return event
+        if route.for_runners and not _concerns_runners(event):
+            return event
+        state = choice.states[route.place] if choice.states else None
+        payloads = route.dialect.encode(state, choice.envelope, event, seq, time)
+        if len(payloads) == 1 and len(payloads[0]) <= self._room:
+            headers = _headers(choice, seq)
+            if state is not None and getattr(state, "truncated", False):
+                headers.append(_TRUNCATED)
+            out.append(_record(route, choice, event, seq, time, payloads[0], headers))
+            return event
+        shown = said = event
+        if not fits(payloads, self._room):
+            shown, payloads = in_place(
+                route.dialect, state, choice.envelope, event, seq, time, room=self._room, errors=route.errors
+            )
+            said = shown if route.dialect is NATIVE else event
+        for number, payload in enumerate(payloads, 1):
+            headers = _headers(choice, seq)
+            if len(payloads) > 1:
+                headers.append(("tm-part", b"%d/%d" % (number, len(payloads))))
+            out.append(_record(route, choice, shown, seq, time, payload, headers, number))
+        return said
+
+    def _note_end(self, events: Sequence[Event], choice: Choice, time: int) -> None:
+        """Keep what a trace says of a choice that has ended."""
+        if events and isinstance(finish := events[-1], Finish):
+            formats = tuple(choice.grammar.format_names)
+            self.tally.ended.append(
+                EndedMessage(choice.trace_context, choice.envelope, finish, formats, choice.seq, time)
+            )
+
+    def _note(self, event: Event, choice: Choice) -> None:
+        """Count errors and calls under the format that they came in."""
+        formats = choice.grammar.format_names
+        label = formats[0] if len(formats) == 1 else "several"
+        if isinstance(event, ToolCall):
+            outcome = "repaired" if event.repaired else "ok"
+            self.tally.tool_calls[label, outcome if event.problem is UNSET else event.problem] += 1
+            return
+        assert isinstance(event, Error)  # no other kind is noted
+        self.tally.parse_errors[label, ERROR_STAGES[event.code], event.code] += 1
+        if event.code in FAILED_CALLS:
+            self.tally.tool_calls[label, event.code] += 1
+
+
+def _concerns_runners(event: Event) -> bool:
+    if isinstance(event, ToolCall):
+        return event.problem is UNSET
+    return isinstance(event, Finish) and event.reason == "cancelled"
+
+
+def _headers(choice: Choice, seq: int | None) -> list[tuple[str, bytes]]:
+    """What every reader needs to know; each header costs a tenth of a microsecond, so what is as usual is not said."""
+    headers = [choice.id_header]
+    if seq is not None:
+        headers = [choice.id_header, _SEQS[seq] if seq < MADE_SEQS else ("tm-seq", b"%d" % seq), choice.opened_header]
+    if choice.index:
+        headers.append(("tm-choice", b"%d" % choice.index))
+    return headers
+
+
+def _record(
+    route: Route,
+    choice: Choice,
+    event: Event,
+    seq: int | None,
+    time: int,
+    payload: bytes,
+    headers: list[tuple[str, bytes]],
+    part: int = 1,
+) -> Output:
+    """The record of a payload, which may be a CloudEvent."""
+    if route.binding is not None:
+        payload, more = route.binding(attributes(event, choice, route.topic, seq, part, time), payload)
+        headers += more
+    return Output(route.topic, time, _key(route, choice), payload, headers)
+
+
+def _key(route: Route, choice: Choice) -> bytes:
+    """The record's key: `conversation`, or `conversation/message/choice`."""
+    return b"%b/%b/%d" % (choice.key, choice.id_header[1], choice.index) if route.by_choice else choice.key
+
+
+def _trace(written: Sequence[Output], choice: Choice) -> None:
+    """Give records the tracing headers of their message."""
+    for output in written:
+        output.headers.extend(choice.trace_context)

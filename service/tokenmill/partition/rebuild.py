@@ -1,0 +1,163 @@
+"""From a snapshot back to what it was made of, in steps.
+
+A partition may have a hundred thousand messages, which take a second. It is not for a thread to do: where two
+threads meet a type for the first time, the library that decodes both crashes the process (msgspec 0.22).
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import msgspec
+
+from tokenmill.dialects import Envelope, find_dialect
+from tokenmill.errors import BadOpen, SnapshotError
+from tokenmill.formats import compile_grammar
+from tokenmill.parser import MessageParser, Options
+from tokenmill.partition.intake import Kept
+from tokenmill.partition.log_id import LogId
+from tokenmill.partition.low_water import LowWater, Root
+from tokenmill.partition.mark import Mark
+from tokenmill.partition.message import LOST, OPEN, Choice, Message
+from tokenmill.partition.settings import PartitionSettings
+from tokenmill.partition.snapshot import SCHEMA, ChoiceState, KeptState, MessageState, Meta
+
+T = TypeVar("T")
+
+STEP = 500
+"""Messages of one step: some milliseconds, then others have their turn."""
+
+_decode_meta = msgspec.msgpack.Decoder(Meta).decode
+_decode_message = msgspec.msgpack.Decoder(MessageState).decode
+_decode_kept = msgspec.msgpack.Decoder(KeptState).decode
+_decode_options = msgspec.msgpack.Decoder(Options).decode
+
+
+def in_steps(things: Iterable[object]) -> Iterator[None]:
+    """Go through things that take their time to be had, with a pause after each step."""
+    for number, _ in enumerate(things, 1):
+        if not number % STEP:
+            yield
+
+
+def at_once(steps: Generator[None, None, T]) -> T:
+    """Go through all steps where nobody wants a turn meanwhile; returns what they come to."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except (msgspec.DecodeError, UnicodeDecodeError, BadOpen, KeyError, IndexError) as problem:
+        raise SnapshotError(f"the snapshot can't be read: {problem!r}") from problem
+
+
+class Restored:
+    """The content of a snapshot. Everything raises `SnapshotError` if it can't be had."""
+
+    def __init__(self, settings: PartitionSettings, meta: bytes, fields: Mapping[bytes, bytes]) -> None:
+        with _readable():
+            self.meta = _read_meta(meta)
+            self._states = _places_of_states(settings, self.meta)
+            kinds: dict[bytes, list[bytes]] = {b"g": [], b"m": [], b"k": []}
+            for name, value in fields.items():
+                kinds[name[:1]].append(value)
+            self._encoded = kinds[b"m"]
+            options = [_decode_options(value) for value in kinds[b"g"]]
+            grammars = [compile_grammar(each, settings.limits, traced=settings.traced) for each in options]
+            self._grammars = {grammar.key: grammar for grammar in grammars}
+            self.low_water = LowWater(self.meta.spans)
+            self._roots: dict[int, Root] = {}
+            self.kept = [self._kept(_decode_kept(value)) for value in kinds[b"k"]]
+
+    def check(self, place: tuple[str, int], mark: Mark) -> None:
+        """Whether it is of this topic and partition, and a replay leads from it to `mark`."""
+        meta = self.meta
+        if (meta.topic, meta.partition) != place:
+            raise SnapshotError(f"the snapshot is of {meta.topic}-{meta.partition}, not of {place[0]}-{place[1]}")
+        if meta.log.has_gone_on_otherwise(mark.log):
+            raise SnapshotError(f"the snapshot is of another log, {meta.log}, not of {mark.log}")
+        if not mark.unseen_until <= meta.offset <= mark.offset:
+            raise SnapshotError(f"the snapshot is of offset {meta.offset}, which does not lead to {mark.offset}")
+
+    def messages(self) -> Iterator[Message]:
+        """Its messages, each made as it is asked for. Once there are no more, `low_water` has the roots of all."""
+        with _readable():
+            for value in self._encoded:
+                yield self._message(_decode_message(value))
+        self.low_water.restore(self._roots.values())
+
+    def _root(self, offset: int) -> Root:
+        root = self._roots.get(offset)
+        if root is None:
+            root = self._roots[offset] = Root(offset)
+        return root
+
+    def _message(self, state: MessageState) -> Message:
+        message = Message(state.key, state.key.decode(), state.id, named=state.named)
+        message.closed, message.last = state.closed, state.last
+        message.choices = [self._choice(message, choice) for choice in state.choices]
+        return message
+
+    def _choice(self, message: Message, state: ChoiceState) -> Choice:
+        grammar = self._grammars[state.grammar]
+        envelope = Envelope(
+            message.conversation,
+            message.id,
+            state.index,
+            state.created,
+            grammar.message_start,
+        )
+        choice = Choice(message.key, self._root(state.root), state.first, grammar, envelope)
+        if state.opened != state.created:
+            choice.opened_header = ("tm-opened", b"%d" % state.opened)
+        choice.status, choice.announced = state.status, state.status == LOST
+        choice.opener, choice.pinned, choice.ended = state.opener, state.pinned, state.ended
+        choice.position, choice.seq = state.position, state.seq
+        choice.reason, choice.usage = state.reason, state.usage
+        choice.trace_context = state.trace_context
+        if state.status == OPEN:
+            choice.parser = MessageParser.of_state(grammar, state.parser)
+            if self._states:
+                choice.states = self._dialect_states(state.states)
+        return choice
+
+    def _dialect_states(self, encoded: list[bytes]) -> tuple[Any, ...]:
+        """The states of today's outputs; an output that is new since the snapshot begins in the middle."""
+        return tuple(
+            None if type_ is None else type_() if place is None else msgspec.msgpack.decode(encoded[place], type=type_)
+            for type_, place in self._states
+        )
+
+    def _kept(self, state: KeptState) -> Kept:
+        place = (state.codec, state.key, state.stream)
+        return Kept(place, state.state, self._root(state.root), state.last, state.message_id)
+
+
+def log_of(meta: bytes) -> LogId:
+    """Of which log a snapshot is. Raises `SnapshotError` if it can't be read."""
+    with _readable():
+        return _read_meta(meta).log
+
+
+def _read_meta(data: bytes) -> Meta:
+    meta = _decode_meta(data)
+    if meta.schema != SCHEMA:
+        raise SnapshotError(f"the snapshot has schema version {meta.schema}, this program {SCHEMA}")
+    return meta
+
+
+def _places_of_states(settings: PartitionSettings, meta: Meta) -> list[tuple[type[msgspec.Struct] | None, int | None]]:
+    """For each output the type of its dialect's state and where the snapshot has it; empty if no dialect keeps any."""
+    types = [find_dialect(spec.dialect).state_type for spec in settings.outputs]
+    if not any(types):
+        return []
+    places = {output: place for place, output in enumerate(meta.outputs)}
+    wanted = [(spec.topic, spec.dialect) for spec in settings.outputs]
+    return [(type_, places.get(output)) for type_, output in zip(types, wanted, strict=True)]

@@ -1,0 +1,170 @@
+"""What a replay can't rebuild, and what is said of it.
+
+A replay from the low-water mark gives the state that was, with two exceptions. A message whose opening the topic no
+longer holds is *unseen*. A message that was opened under another configuration is *foreign*: its options are in a
+snapshot or nowhere. Both are announced once: with an `error` and a `finish`, without `seq`. Commits carry what was
+announced, so that a later replay does not announce it again and does not take such a message for a sound one.
+"""
+
+from typing import TypeAlias
+
+import msgspec
+
+from tokenmill.events import Error, ErrorCode, Event, Finish
+from tokenmill.partition.mark import Mark
+from tokenmill.partition.message import LOST, OPEN, Choice
+from tokenmill.partition.messages import Messages
+from tokenmill.partition.skipped import Moved
+
+ANNOUNCED_SPANS = 16
+"""Of changes of the configuration that hit a partition without its snapshot, while what they ended is remembered; they
+are in every commit. Should there be more, the oldest are forgotten: something may be said twice then, and nothing is
+passed over."""
+
+Spans: TypeAlias = tuple[tuple[int, int], ...]
+"""Offsets: from, and until, exclusive."""
+
+
+class Gaps(msgspec.Struct, array_like=True):
+    """What of the log below can't be replayed as it was. Offsets; 0 where there is nothing."""
+
+    unseen_until: int = 0
+    """Messages first seen below it without their opening were announced as lost."""
+    foreign_until: int = 0
+    """Messages opened below it were opened under another configuration."""
+    announced: Spans = ()
+    """Of those, the ones opened in these spans, exactly, were announced as lost."""
+    skipped: Spans = ()
+    """Here records were never processed; what made events there was announced as lost."""
+
+    def prune(self, low_water: int) -> None:
+        """Forget what no replay reaches any more."""
+        if low_water >= self.unseen_until:
+            self.unseen_until = 0
+        if low_water >= self.foreign_until:
+            self.foreign_until = 0
+        self.announced = tuple(span for span in self.announced if span[1] > low_water)
+        self.skipped = tuple(span for span in self.skipped if span[1] > low_water)
+
+    def skip(self, span: tuple[int, int]) -> None:
+        """Remember a span in which records were skipped."""
+        self.skipped = (*self.skipped, span)[-ANNOUNCED_SPANS:]
+
+
+class Replay(msgspec.Struct, frozen=True):
+    """A replay that is going on."""
+
+    mark: Mark
+    start: int
+    """Where it began: what is older came from a snapshot, or is unseen."""
+    lossy: bool
+
+    @property
+    def unseen_until(self) -> int:
+        """Below this offset, openings may be missing."""
+        return self.mark.offset if self.lossy else self.mark.unseen_until
+
+    def foreign_until(self, fingerprint: str) -> int:
+        """Below this offset, messages were opened under another configuration than `fingerprint`."""
+        return self.mark.offset if fingerprint != self.mark.fingerprint else self.mark.foreign_until
+
+    def gaps(self, fingerprint: str) -> Gaps:
+        """What no later replay can rebuild."""
+        foreign_until = self.foreign_until(fingerprint)
+        announced = self.mark.announced
+        if self.start < foreign_until:
+            announced = with_span(announced, self.start, foreign_until)
+        return Gaps(self.unseen_until, foreign_until, announced, self.mark.skipped)
+
+    def has_foreign(self, fingerprint: str) -> bool:
+        """Whether there can be any choice that `is_foreign`."""
+        return self.start < self.foreign_until(fingerprint)
+
+    def announces(self, offset: int, until: int) -> bool:
+        """Whether something was announced as lost from `offset` up to `until`."""
+        return any(offset <= end <= until for _, end in self.mark.announced)
+
+    def is_announced(self, choice: Choice, until: int) -> bool:
+        """Whether a foreign choice was announced as lost, up to `until`, when the configuration changed."""
+        spans = self.mark.announced
+        return choice.status == OPEN and any(start <= choice.pinned < end <= until for start, end in spans)
+
+    def is_foreign(self, choice: Choice, fingerprint: str) -> bool:
+        """Whether a choice that the replay opened had other options in truth."""
+        return choice.status == OPEN and self.start <= choice.pinned < self.foreign_until(fingerprint)
+
+
+def with_span(spans: Spans, start: int, end: int) -> Spans:
+    """One more span. What was announced at the same offset before is one with it."""
+    start = min([start, *(first for first, last in spans if last == end)])
+    return tuple(sorted([*(span for span in spans if span[1] != end), (start, end)], key=_end))[-ANNOUNCED_SPANS:]
+
+
+def _end(span: tuple[int, int]) -> int:
+    return span[1]
+
+
+def lose_announced(messages: Messages, replay: Replay, until: int) -> None:
+    """Mark as lost what was announced so up to the offset `until`."""
+    if not replay.mark.announced:
+        return  # as nearly always, and there may be a million messages to look through
+    for message, choice in messages.with_status(OPEN):
+        if replay.is_announced(choice, until):
+            messages.lose(message, choice)
+            choice.announced = True
+
+
+def lose(messages: Messages, replay: Replay, fingerprint: str) -> list[tuple[ErrorCode, Choice]]:
+    """Mark what the replay, which is over, could not rebuild; returns what has to be announced, and why."""
+    lost: list[tuple[ErrorCode, Choice]] = []
+    lose_announced(messages, replay, replay.mark.offset)
+    for _, choice in messages.with_status(LOST):
+        if not choice.announced and choice.first >= replay.mark.unseen_until:
+            lost.append(("state-lost", choice))
+        choice.announced = True
+    for message, choice in messages.with_status(OPEN) if replay.has_foreign(fingerprint) else ():
+        if replay.is_foreign(choice, fingerprint):
+            messages.lose(message, choice)
+            choice.announced = True
+            lost.append(("reconfigured", choice))
+    return lost
+
+
+def disown(messages: Messages, gaps: Gaps, offset: int, opened_from: int) -> list[Choice]:
+    """Mark what was opened at `opened_from` or later, and is open at `offset`, as lost, and remember it so."""
+    lost = [(message, choice) for message, choice in messages.with_status(OPEN) if choice.first >= opened_from]
+    for message, choice in lost:
+        messages.lose(message, choice)
+        choice.announced = True
+    if lost:
+        gaps.announced = with_span(gaps.announced, opened_from, offset)
+    return [choice for _, choice in lost]
+
+
+class ReplayEnd(msgspec.Struct, frozen=True):
+    """How a replay ended."""
+
+    lost: int
+    """Messages that were announced as lost."""
+    agrees: bool
+    """The state is the one that the mark describes. False is a defect, of the log or of this program."""
+    moved: Moved | None = None
+    """What became of an offset that was not committed by a worker."""
+
+
+SKIPPED = "records of this message were skipped: the group's offset was set behind them"
+"""Why a message is lost though the log has all of it."""
+
+OTHER_LOG = "the topic that had this message is gone, and another one has its name"
+
+DISAGREES = "what was read again of this message is not what was published of it"
+
+_WHY: dict[ErrorCode, str] = {
+    "state-lost": "the beginning of this message is no longer in the topic, and there is no snapshot of its state",
+    "reconfigured": "the configuration changed, and there is no snapshot of this message's state",
+}
+
+
+def announcement(code: ErrorCode, why: str = "") -> list[Event]:
+    """What is published of a message whose state can't be had."""
+    return [Error(code=code, message=why or _WHY[code]), Finish(reason="error")]

@@ -1,0 +1,161 @@
+"""What of a partition is kept outside: small structs, one field for each message, set of options and codec state."""
+
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tokenmill.parser import Grammar
+from tokenmill.partition.idle import Place
+from tokenmill.partition.intake import Kept
+from tokenmill.partition.log_id import LogId
+from tokenmill.partition.message import Choice, Ident, Message
+from tokenmill.partition.recovery import Gaps
+from tokenmill.partition.trace_context import TraceContext
+
+SCHEMA = 8
+"""Raised whenever one of these structs, or the state of a parser, changes its meaning. Other versions are not read."""
+
+
+class SnapshotWrite(NamedTuple):
+    """What a store has to hold so that the partition can be restored as it was at `offset`."""
+
+    offset: int
+    """All records below it are in."""
+    meta: bytes
+    """Always whole."""
+    changed: dict[bytes, bytes]
+    removed: list[bytes]
+    full: bool
+    """The fields are all there are; otherwise they are changes on top of the write before."""
+
+
+class Meta(msgspec.Struct, array_like=True, frozen=True):
+    """What is kept of the partition itself."""
+
+    schema: int
+    topic: str
+    partition: int
+    offset: int
+    time: int
+    spans: dict[int, int]
+    gaps: Gaps
+    outputs: list[tuple[str, str]]
+    """Topic and dialect of each output: whose the dialects' states are."""
+    log: LogId
+    epoch: int
+    """As in a `Mark`."""
+
+
+class ChoiceState(msgspec.Struct, array_like=True, frozen=True):
+    """What is kept of a choice; the names are those of `Choice`."""
+
+    index: int
+    status: int
+    root: int
+    first: int
+    opener: int
+    pinned: int
+    created: int
+    opened: int
+    grammar: str
+    position: int
+    seq: int
+    ended: int
+    parser: bytes
+    reason: str | None
+    usage: dict[str, Any] | None
+    states: list[bytes]
+    trace_context: TraceContext
+
+
+class MessageState(msgspec.Struct, array_like=True, frozen=True):
+    """What is kept of a message; the names are those of `Message`."""
+
+    key: bytes
+    id: str
+    named: bool
+    closed: bool
+    last: int
+    choices: list[ChoiceState]
+
+
+class KeptState(msgspec.Struct, array_like=True, frozen=True):
+    """What is kept of a codec's state."""
+
+    codec: str
+    key: bytes
+    stream: bytes
+    state: bytes
+    root: int
+    last: int
+    message_id: bytes
+
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+# Names of fields: a letter for the kind, and a hash; the content says who it is.
+
+
+def message_field(ident: Ident) -> bytes:
+    """The field of a message."""
+    key, message_id = ident
+    return b"m" + blake2b(b"%d:%b%b" % (len(key), key, message_id.encode()), digest_size=12).digest()
+
+
+def kept_field(place: Place) -> bytes:
+    """The field of a codec's state."""
+    codec, key, stream = place
+    return b"k" + blake2b(b"%b:%d:%b%b" % (codec.encode(), len(key), key, stream), digest_size=12).digest()
+
+
+def grammar_field(key: str) -> bytes:
+    """The field of a set of options."""
+    return b"g" + key.encode()
+
+
+# Their content.
+
+
+def encode_meta(meta: Meta) -> bytes:
+    """The partition itself."""
+    return _encode(meta)
+
+
+def encode_message(message: Message) -> bytes:
+    """A message with all its choices."""
+    choices = [_choice_state(choice) for choice in message.choices]
+    return _encode(MessageState(message.key, message.id, message.named, message.closed, message.last, choices))
+
+
+def encode_kept(kept: Kept) -> bytes:
+    """What a codec remembers."""
+    return _encode(KeptState(*kept.place, kept.state, kept.root.offset, kept.last, kept.message_id))
+
+
+def encode_grammar(grammar: Grammar) -> bytes:
+    """The options that make the grammar; all messages with the same share them."""
+    return _encode(grammar.options)
+
+
+def _choice_state(choice: Choice) -> ChoiceState:
+    return ChoiceState(
+        index=choice.index,
+        status=choice.status,
+        root=choice.root.offset,
+        first=choice.first,
+        opener=choice.opener,
+        pinned=choice.pinned,
+        created=choice.envelope.created,
+        opened=int(choice.opened_header[1]),
+        grammar=choice.grammar.key,
+        position=choice.position,
+        seq=choice.seq,
+        ended=choice.ended,
+        parser=choice.parser.encode_state() if choice.parser is not None else b"",
+        reason=choice.reason,
+        usage=choice.usage,
+        states=[_encode(state) if state is not None else b"" for state in choice.states],
+        trace_context=choice.trace_context,
+    )

@@ -1,0 +1,81 @@
+"""What of a partition changed since its last snapshot."""
+
+from collections.abc import Iterable
+
+from tokenmill.partition.intake import Intake
+from tokenmill.partition.message import Ident, Message
+from tokenmill.partition.messages import Messages
+from tokenmill.partition.snapshot import (
+    encode_grammar,
+    encode_kept,
+    encode_message,
+    grammar_field,
+    kept_field,
+    message_field,
+)
+
+
+class Fields:
+    """Fields of a snapshot to write, and fields to remove."""
+
+    __slots__ = ("changed", "removed")
+
+    def __init__(self) -> None:
+        self.changed: dict[bytes, bytes] = {}
+        self.removed: list[bytes] = []
+
+    def put(self, name: bytes, value: bytes | None) -> None:
+        """Write a field, or remove it if there is nothing to say."""
+        if value is None:
+            self.removed.append(name)
+        else:
+            self.changed[name] = value
+
+
+class Unsaved:
+    """Notes what changes, from the first snapshot on."""
+
+    def __init__(self, messages: Messages, intake: Intake) -> None:
+        self._messages = messages
+        self._intake = intake
+        self._idents: dict[Ident, None] = {}
+        self._grammars: set[str] = set()
+        self.base = False
+        """There is a snapshot that a delta can build on."""
+
+    def note(self, messages: Iterable[Message]) -> None:
+        """These have changed."""
+        if self.base:
+            self._idents.update((message.ident, None) for message in messages)
+
+    def reset(self) -> None:
+        """What there is now has been saved."""
+        self.base = True
+        self._idents.clear()
+        self._intake.changed.clear()
+        self._grammars = set(self._messages.grammars)
+
+    def everything(self) -> Fields:
+        """All fields of a full snapshot."""
+        fields = Fields()
+        for message in self._messages:
+            fields.put(message_field(message.ident), encode_message(message))
+        for kept in self._intake:
+            fields.put(kept_field(kept.place), encode_kept(kept))
+        for key, grammar in self._messages.grammars.items():
+            fields.put(grammar_field(key), encode_grammar(grammar))
+        return fields
+
+    def changes(self) -> Fields:
+        """The fields that are not as the last snapshot has them."""
+        fields = Fields()
+        for ident in self._idents:
+            message = self._messages.get(ident)
+            fields.put(message_field(ident), encode_message(message) if message is not None else None)
+        for place in self._intake.changed:
+            kept = self._intake.get(place)
+            fields.put(kept_field(place), encode_kept(kept) if kept is not None else None)
+        grammars = self._messages.grammars
+        for key in sorted(grammars.keys() ^ self._grammars):
+            fields.put(grammar_field(key), encode_grammar(grammars[key]) if key in grammars else None)
+        return fields

@@ -1,0 +1,298 @@
+"""One partition of `tool-calls`: takes its calls, has them run, and writes what came of each.
+
+    seen ─ waiting ─┬─ running ─ done    `tool-state` says where each call is, in one transaction with
+                    └─ asking ──┘        the offset behind it, and in the end with its result
+
+1. A call is sent to its server when its claim is committed, not before. It has one final record, with its result.
+2. Offsets go on once a call is in `tool-state`: one that takes minutes holds nobody up.
+3. Of what the owner before left, calls that only waited are run. What was claimed is run again if its tool may be, and
+   is in doubt otherwise.
+4. A call that a person has to approve of is checked first: nobody is asked about what can't be run. It is run as it was
+   approved of, or not at all.
+5. Whatever goes wrong with a transaction ends the process: nothing of it was seen, and the next owner knows as much.
+"""
+
+import asyncio
+import logging
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+
+from aiokafka import TopicPartition
+
+from tokenmill.config import Config
+from tokenmill.records import Record
+from tokenmill.tools.asking import Asked
+from tokenmill.tools.book import Book
+from tokenmill.tools.call import Call, read_calls
+from tokenmill.tools.catalogue import server_of
+from tokenmill.tools.control import Orders
+from tokenmill.tools.outcome import LOST, Outcome, Progress
+from tokenmill.tools.places import Places
+from tokenmill.tools.policy import fits
+from tokenmill.tools.state_log import StateLog
+from tokenmill.tools.underway import Servers, Underway
+from tokenmill.tools.waiting import Step, Waiting
+from tokenmill.worker.transaction import Transaction
+
+log = logging.getLogger(__name__)
+
+AGAIN_MS = 3_600_000
+"""For how long beyond `tools.expire_s` a call that is done is known. What comes again later has expired."""
+
+Ended = Callable[[Outcome], None]
+"""Hears what came of a call, when all can read it."""
+
+
+class CallQueue:
+    """The calls of one partition."""
+
+    def __init__(
+        self,
+        place: TopicPartition,
+        config: Config,
+        transaction: Transaction,
+        places: Places,
+        servers: Servers,
+        orders: Orders,
+        ended: Ended,
+    ) -> None:
+        self.place = place
+        self.transaction = transaction
+        self._settings = config.tools
+        self._places = places
+        self._orders = orders
+        self._ended = ended
+        self._book = Book(int(self._settings.expire_s * 1000) + AGAIN_MS)
+        self._log = StateLog(place, transaction, config.topics, self._book)
+        self._inbox: deque[Record] = deque()
+        self._waiting = Waiting(config.tools, orders, self._book)
+        self._lost: deque[Call] = deque()
+        self._taken = self._committed = self._writing = 0
+        self._end, self._hold_until = 0, 0.0
+        self._paused = False
+        self._heard = True
+        """There are orders that nobody has looked at."""
+        self._news = asyncio.Event()
+        self._underway = Underway(servers, places, self._news.set)
+        self._unwatch = places.watch(self._news.set)
+
+    @property
+    def _caught_up(self) -> bool:
+        """Whether all was read that was there at the take-over, but for marks of transactions, which nobody sees."""
+        return self._taken >= self._end or time.monotonic() >= self._hold_until
+
+    @property
+    def unfinished(self) -> int:
+        """Calls that were given, and whose results are not written; but for those about which somebody is asked."""
+        return len(self._inbox) + self.waiting + self.running
+
+    @property
+    def running(self) -> int:
+        """Calls that are at their servers, or whose results are not written yet."""
+        return self._underway.running + len(self._underway.over) + len(self._lost) + self._writing
+
+    @property
+    def leaving(self) -> int:
+        """Calls of which it is still to be written that they are in doubt."""
+        return len(self._lost) + self._writing
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for a place."""
+        return len(self._waiting) + self._underway.looking
+
+    @property
+    def asking(self) -> int:
+        """Calls that wait for a person."""
+        return len(self._waiting.asking)
+
+    @property
+    def taken(self) -> int:
+        """The offset behind the last call that is in `tool-state`, or is none."""
+        return self._committed
+
+    # What comes
+
+    def read(self, key: bytes, value: bytes | None, offset: int) -> None:
+        """A record of `tool-state`, in order, before anything else."""
+        self._book.read(key, value, offset)
+
+    def begin_at(self, offset: int, end: int = 0) -> None:
+        """Behind what the owner before took; what it left unfinished is taken up.
+
+        `end` is that of the topic: what lies before may be the end of messages whose calls wait.
+        """
+        self._taken = self._committed = offset
+        self._end, self._hold_until = end, time.monotonic() + HOLD_S
+        asyncio.get_running_loop().call_later(HOLD_S, self._news.set)
+        for call, _ in self._book.at("waiting"):
+            self._waiting.put(call)
+        for call, written in self._book.at("asking"):
+            self._waiting.asking.put(Asked(call, written.fingerprint, written.until))
+        for call, written in self._book.at("running"):
+            if self._may_repeat(call):
+                granted = Asked(call, written.fingerprint, written.until) if written.until else None
+                self._waiting.put(call, granted, claimed=True)
+            else:
+                self._lose(call)
+        self._news.set()
+
+    def _may_repeat(self, call: Call) -> bool:
+        return any(fits(call.name, pattern) for pattern in self._settings.repeat)
+
+    def _lose(self, call: Call) -> None:
+        log.warning("a call of %s is in doubt: %s of the conversation %s", call.name, call.id, call.conversation)
+        self._lost.append(call)
+
+    def leave(self) -> None:
+        """Say of calls that still run what the next owner would say; their servers are told."""
+        for call in self._underway.calls:
+            if not self._may_repeat(call):
+                self._underway.let_go(call.key)
+                self._lose(call)
+        self._news.set()
+
+    def give(self, records: Sequence[Record]) -> None:
+        """Records of the topic, in order."""
+        self._inbox += records
+        self._news.set()
+
+    def hear(self) -> None:
+        """There are new orders."""
+        self._heard = True
+        self._news.set()
+
+    def pause(self) -> None:
+        """Begin no call for now."""
+        self._paused = True
+
+    def go_on(self) -> None:
+        """Begin those that wait."""
+        self._paused = False
+        self._news.set()
+
+    def again(self) -> int:
+        """The offset from which on records are to be given again: what was not taken is forgotten."""
+        self._inbox.clear()
+        return self._committed
+
+    # What is done about it
+
+    async def work(self) -> None:
+        """Until cancelled. Raises `FatalError` for a transaction that failed."""
+        written_at = 0.0
+        while True:
+            await self._anything_new()
+            await asyncio.sleep(max(0, written_at + PACE_S - time.monotonic()))
+            steps = self._steps(_now())
+            self._writing, progress = len(steps), list(self._underway.progress.values())
+            self._underway.progress.clear()
+            if steps or progress or self._taken != self._committed:
+                try:
+                    await self._write(steps, progress)
+                except BaseException:
+                    self._give_back(steps)
+                    raise
+                written_at = time.monotonic()
+            self._writing = 0
+
+    async def _anything_new(self) -> None:
+        """Wait for news, or until something is too old."""
+        left_s = max(0.0, self._waiting.until - _now()) / 1000 + LATER_S
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None if math.isinf(left_s) else left_s):
+                await self._news.wait()
+        self._news.clear()
+
+    def _steps(self, now: int) -> list[Step]:
+        """What came, what is over, what was said, and what begins: of each call the last of it."""
+        kinds = self._arrivals(now), self._over(), self._looked_at(now), self._settled(now), self._begun(now)
+        return list({step.call.key: step for step in chain(*kinds)}.values())
+
+    def _arrivals(self, now: int) -> Iterator[Step]:
+        while self._inbox:
+            record = self._inbox.popleft()
+            self._taken = record.offset + 1
+            said = read_calls(record)
+            if isinstance(said, bytes):
+                yield from self._stopped(said)
+            elif said is not None and said.key not in self._book:
+                yield self._waiting.arrived(said, now)
+
+    def _stopped(self, answer: bytes) -> Iterator[Step]:
+        """Its message was cancelled: no call of it is wanted. Their end is written with the offset of that record."""
+        for call in self._book.unfinished(answer) if self._settings.cancel_with_message else ():
+            self._underway.let_go(call.key)
+            yield Step(call, "done", self._waiting.cancel(call.key))
+
+    def _over(self) -> Iterator[Step]:
+        while self._lost:
+            yield Step(self._lost.popleft(), "done", LOST)
+        while self._underway.over:
+            call, outcome = self._underway.over.popleft()
+            yield Step(call, "done", outcome)
+
+    def _settled(self, now: int) -> Iterator[Step]:
+        """What people have said, and what is too old. Most of the time there is neither."""
+        heard, self._heard = self._heard, False
+        if heard:
+            self._underway.cancel(self._orders)
+        if heard or now > self._waiting.until:
+            yield from self._waiting.said(now)
+            yield from self._waiting.given_up(now)
+
+    def _begun(self, now: int) -> Iterator[Step]:
+        if not self._paused and self._caught_up:
+            for call in self._waiting.unasked():
+                self._underway.look(call)
+            yield from self._waiting.beginning(now, self._places)
+
+    def _looked_at(self, now: int) -> Iterator[Step]:
+        while self._underway.looked_at:
+            call, fingerprint = self._underway.looked_at.popleft()
+            self._heard = True  # the word may be there already: the call was asked about before
+            yield self._waiting.ask(call, fingerprint, now)
+
+    def _give_back(self, steps: Sequence[Step]) -> None:
+        """The places of calls that do not begin after all."""
+        for step in steps:
+            if step.stage == "running":
+                self._places.give_back(server_of(step.call.name))
+
+    async def _write(self, steps: Sequence[Step], progress: Sequence[tuple[Call, Progress]]) -> None:
+        """What is claimed begins behind the transaction."""
+        taken = self._taken
+        await self._log.write(steps, progress, taken, _now())
+        self._committed = taken
+        for step in steps:
+            if step.stage == "running":
+                self._underway.begin(step.call, step.asked.fingerprint if step.asked else "")
+            if step.outcome is not None:
+                self._ended(step.outcome)
+
+    async def close(self) -> None:
+        """Let go of the partition; calls that run are cancelled, and the next owner says what becomes of them."""
+        self._unwatch()
+        await self._underway.close()
+        await self.transaction.close(CLOSE_S)
+
+
+CLOSE_S = 5.0
+"""For letting go of a producer."""
+
+HOLD_S = 1.0
+"""For how long nothing begins, at most, before that was read."""
+
+PACE_S = 0.005
+"""From one transaction to the next: what comes meanwhile shares it, since each costs five requests."""
+
+LATER_S = 0.001
+"""Beyond the last moment, which is part of the time."""
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,121 @@
+"""What a chunk does to its message."""
+
+import msgspec
+import pytest
+
+from tests.partition.logs import events, log, partition, record, run, types
+from tokenmill.events import Error, Finish, Part, TextDelta
+from tokenmill.limits import DETAIL_BYTES
+from tokenmill.partition import Partition
+
+
+def test_fields_apply_in_the_order_of_the_contract() -> None:
+    """Whatever order they stand in."""
+    chunk = {
+        "end": True,
+        "finish_reason": "length",
+        "usage": {"n": 1},
+        "part": {"kind": "signature", "value": "s"},
+        "tool_calls": [{"index": 0, "id": "k", "function": {"name": "f", "arguments": "{}"}}],
+        "delta": "text",
+        "reasoning": "why",
+        "error": "overloaded",
+        "open": {"format": "hermes"},
+    }
+    assert types(run(partition(), log(chunk))) == [
+        "message-start",
+        "reasoning-start",
+        "reasoning-delta",
+        "reasoning-end",
+        "text-start",
+        "text-delta",
+        "text-end",
+        "tool-input-start",
+        "tool-input-delta",
+        "tool-input-end",
+        "tool-call",
+        "part",
+        "error",
+        "finish",
+    ]
+
+
+def test_usage_above_its_cap_is_left_out_and_that_is_said() -> None:
+    """It is kept in memory and in snapshots until the end."""
+    out = run(partition(), log({"delta": "a", "usage": {"n": "x" * DETAIL_BYTES}}, {"end": True}))
+    (error,) = [event for event in events(out) if isinstance(event, Error)]
+    (finish,) = [event for event in events(out) if isinstance(event, Finish)]
+    assert (error.code, finish.usage) == ("limit", msgspec.UNSET)
+
+
+def test_a_late_chunk_moves_the_start_of_replays() -> None:
+    """Who starts after the message's end would take the late chunk for a new message."""
+    state = partition(
+        {"message_id": "m", "delta": "a"},
+        {"message_id": "m", "control": "cancel"},
+        {"message_id": "other", "seq": 0},
+        {"message_id": "m", "delta": "late"},
+    )
+    run(state, log({"message_id": "x", "usage": {}}, start=150))
+    assert state.mark().low_water == 0
+    run(state, log({"message_id": "other", "end": True}, {"message_id": "other2", "seq": 0}, start=151))
+    run(state, log({"message_id": "x", "usage": {}}, start=400))
+    assert state.mark().low_water == 152
+
+
+@pytest.mark.parametrize("last", [{"message_id": "m", "seq": 2}, {"message_id": "m", "end": True}])
+def test_late_chunks_that_would_open_nothing_do_not(last: dict[str, object]) -> None:
+    """Most producers number their chunks; those cost nothing."""
+    state = partition(
+        {"message_id": "m", "seq": 0}, {"message_id": "m", "seq": 1, "end": True}, {"message_id": "n", "seq": 0}, last
+    )
+    run(state, log({"message_id": "x", "usage": {}}, start=150))
+    assert state.mark().low_water == 2
+
+
+def test_an_end_by_the_given_id_moves_the_start_of_replays() -> None:
+    """Only who sees the first record knows the id."""
+    state = partition({"delta": "a"}, {"message_id": "n", "seq": 0}, {"message_id": "o0-0", "control": "cancel"})
+    run(state, log({"message_id": "x", "usage": {}}, start=150))
+    assert state.mark().low_water == 0
+
+
+def test_events_have_the_time_of_their_record() -> None:
+    """P3: no clock is read."""
+    out = run(partition(), log({"delta": "a"}, {"delta": "b"}))
+    assert [event.time for event in events(out)] == [1_000, 1_000, 1_000, 1_001]
+    assert [output.timestamp for output in out] == [1_000, 1_000, 1_000, 1_001]
+
+
+def test_positions_of_events_are_contiguous_for_each_choice() -> None:
+    """P1: from 0, through chunks, gaps and the end."""
+    chunks = [
+        {"message_id": "m", "choice": choice, "seq": seq, "delta": "a", "end": seq == 5}
+        for seq in (0, 1, 3, 5)
+        for choice in (0, 1)
+    ]
+    out = events(run(partition(), log(*chunks)))
+    for choice in (0, 1):
+        seqs = [event.seq for event in out if event.choice == choice]
+        assert seqs == list(range(len(seqs)))
+
+
+def test_a_part_of_the_provider_comes_out_as_it_is() -> None:
+    """With its id, if it has one."""
+    chunk = {"part": {"kind": "citation", "value": {"url": "x", "n": [1, None]}, "id": "p"}}
+    (part,) = [event for event in events(run(partition(), log(chunk))) if isinstance(event, Part)]
+    assert (part.kind, part.value, part.id) == ("citation", {"url": "x", "n": [1, None]}, "p")
+
+
+def test_text_and_native_records_reach_the_same_message() -> None:
+    """The codec is a matter of the record, not of the message."""
+    state = Partition(partition().settings, "tokens", 0)
+    out = run(
+        state,
+        [
+            record(0, b"a\xc3", tm_codec="text", tm_message_id="m"),
+            record(1, {"message_id": "m", "delta": "b"}),
+            record(2, b"\xa9", tm_codec="text", tm_message_id="m"),
+        ],
+    )
+    assert [event.delta for event in events(out) if isinstance(event, TextDelta)] == ["a", "b", "é"]

@@ -1,0 +1,79 @@
+"""The index of a partition's messages."""
+
+from tests.partition.logs import log, partition, run
+from tokenmill.partition import Partition
+
+
+def counts(state: Partition) -> tuple[int, int, int]:
+    """Open messages, remembered ones included, and grammars."""
+    messages = state._messages
+    return messages.count, len(list(messages)), len(messages.grammars)
+
+
+def test_ended_messages_are_remembered_for_a_while() -> None:
+    """For as many offsets as the settings say, gaps included."""
+    state = partition({"message_id": "m", "delta": "a", "end": True})
+    assert counts(state) == (0, 1, 1)
+    run(state, log({"message_id": "x", "usage": {}}, start=100))
+    assert counts(state) == (0, 1, 1)
+    run(state, log({"message_id": "x", "usage": {}}, start=101))
+    assert counts(state) == (0, 0, 0)
+
+
+def test_an_id_in_use_again_is_not_forgotten_with_its_first_use() -> None:
+    """The memory of the first end goes, the message stays."""
+    state = partition({"message_id": "m", "delta": "a", "end": True}, {"message_id": "m", "open": {}})
+    run(state, log({"message_id": "x", "usage": {}}, start=500))
+    assert counts(state) == (1, 1, 1)
+
+
+def test_grammars_are_there_as_long_as_a_choice_uses_them() -> None:
+    """Messages with the same options share one."""
+    state = partition(
+        {"message_id": "a", "open": {"format": "hermes"}},
+        {"message_id": "b", "open": {"format": "hermes"}},
+        {"message_id": "c", "open": {"format": "qwen3_xml"}},
+        {"message_id": "c", "end": True},
+    )
+    assert counts(state) == (2, 3, 2)
+    run(state, log({"message_id": "x", "usage": {}}, start=200))
+    assert counts(state) == (2, 2, 1)
+
+
+def test_the_digest_is_of_what_is_open_alone() -> None:
+    """However it came about, and back to nothing when all have ended."""
+    state = partition({"message_id": "a", "delta": "x"})
+    alone = state.mark().digest
+    run(state, log({"message_id": "b", "delta": "x"}, start=1))
+    both = state.mark().digest
+    assert len({alone, both, 0}) == 3
+    run(state, log({"message_id": "b", "end": True}, start=2))
+    assert state.mark().digest == alone
+    run(state, log({"message_id": "a", "end": True}, start=3))
+    assert state.mark().digest == 0
+
+
+def test_what_came_and_went_between_two_looks_leaves_nothing() -> None:
+    """A message that opened, was looked at, ended, and was opened again before the next look."""
+    state = partition({"message_id": "m", "delta": "x"})
+    state.mark()
+    run(
+        state,
+        log(
+            {"message_id": "m", "end": True}, {"message_id": "m", "open": {}}, {"message_id": "m", "end": True}, start=1
+        ),
+    )
+    assert (state.mark().count, state.mark().digest, state.size) == (0, 0, 0)
+
+
+def test_held_text_is_part_of_the_size() -> None:
+    """While a call is open its source is kept."""
+    state = partition({"message_id": "m", "open": {"format": "hermes"}, "delta": '<tool_call>{"name": "f"'})
+    state.mark()
+    small = state.size
+    run(state, log({"message_id": "m", "delta": ', "arguments": {"a": "' + "x" * 10_000}, start=1))
+    state.mark()
+    assert state.size >= small + 10_000
+    run(state, log({"message_id": "m", "end": True}, start=2))
+    state.mark()
+    assert state.size == 0

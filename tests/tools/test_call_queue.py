@@ -1,0 +1,185 @@
+"""One partition of calls on a real Kafka: claimed before they are made, answered once, fenced when it is another's."""
+
+import asyncio
+
+import pytest
+
+from tests.support.call_queues import FUTURE_MS, config_of, desk_of, progress, record, results, states
+from tests.support.pipes import soon
+from tests.support.stage import until
+from tokenmill.config import Config
+from tokenmill.errors import FatalError
+from tokenmill.records import InputRecord
+from tokenmill.tools.call import Call
+from tokenmill.tools.outcome import Outcome
+from tokenmill.tools.places import Places
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+async def config(kafka: str, unique: str) -> Config:
+    return await config_of(kafka, unique, repeat=("w__again*",))
+
+
+async def test_a_call_is_made_when_it_is_claimed(config: Config) -> None:
+    """What is committed can be read a moment later, while the call is still made; so can its end with its result."""
+    seen = list[list[tuple[str, str]]]()
+
+    async def run(_: Call) -> Outcome:
+        seen.append(await until(lambda: states(config), "the claim"))
+        return Outcome(result={"n": 1}, elapsed_ms=3)
+
+    async with desk_of(config, run) as queue:
+        queue.begin_at(0)
+        queue.give([record(0, "one")])
+        working = asyncio.create_task(queue.work())
+        await until(lambda: results(config), "a result")
+        assert queue.taken == 1
+        working.cancel()
+    assert seen == [[("one", "running")]]
+    assert await states(config) == [("one", "running"), ("one", "done")]
+    (result,) = await results(config)
+    assert (result.id, result.result, result.elapsed_ms, result.conversation_id) == ("one", {"n": 1}, 3, "c")
+
+
+async def test_where_there_is_no_place_a_call_waits(config: Config) -> None:
+    """Known to all, so that its record is not needed any more; and it is made when there is one."""
+    go = asyncio.Event()
+
+    async def run(call: Call) -> Outcome:
+        if call.id == "one":
+            await go.wait()
+        return Outcome(result=call.id)
+
+    async with desk_of(config, run, Places(1, 1)) as queue:
+        queue.begin_at(0)
+        queue.give([record(0, "one"), record(1, "two"), record(2, "two")])
+        working = asyncio.create_task(queue.work())
+        await until(lambda: queue.taken == 3, "all are taken")
+        assert await states(config) == [("one", "running"), ("two", "waiting")]
+        assert (queue.running, queue.unfinished) == (1, 2)
+        go.set()
+        await until(lambda: queue.unfinished == 0, "all are over")
+        working.cancel()
+    assert [result.result for result in await results(config)] == ["one", "two"]
+
+
+async def test_who_takes_over_shuts_out_the_owner_before(config: Config) -> None:
+    """Which can't answer any more; what it had claimed is in doubt, run again, or run for the first time."""
+    go, made = asyncio.Event(), list[str]()
+
+    async def slow(call: Call) -> Outcome:
+        await go.wait()
+        return Outcome(result=call.id)
+
+    async def quick(call: Call) -> Outcome:
+        made.append(call.id)
+        return Outcome(result="made again")
+
+    async with desk_of(config, slow, Places(2, 2)) as old:
+        old.begin_at(0)
+        old.give([record(0, "one"), record(1, "two", "again"), record(2, "three")])
+        working = asyncio.create_task(old.work())
+        await until(lambda: old.taken == 3, "all are taken")
+        async with desk_of(config, quick) as new:
+            new.begin_at(3)
+            go.set()
+            with pytest.raises(FatalError, match=r"fenced|failed"):
+                await working
+            taking = asyncio.create_task(new.work())
+            await until(lambda: new.unfinished == 0, "all are over")
+            taking.cancel()
+    assert sorted(made) == ["three", "two"]
+    assert {result.id: result.code or result.result for result in await results(config)} == {
+        "one": "in-doubt",
+        "two": "made again",
+        "three": "made again",
+    }
+
+
+async def test_a_call_that_can_not_even_be_made_is_answered(config: Config) -> None:
+    """Nothing that goes wrong with one stops the others."""
+
+    async def run(call: Call) -> Outcome:
+        if call.id == "one":
+            raise RuntimeError("out of luck")
+        return Outcome(result=1)
+
+    async with desk_of(config, run) as queue:
+        queue.begin_at(0)
+        queue.give([record(0, "one"), InputRecord("tool-calls", 0, 1, FUTURE_MS, b"c", b"junk"), record(2, "two")])
+        working = asyncio.create_task(queue.work())
+        await until(lambda: queue.taken == 3 and not queue.unfinished, "all are over")
+        working.cancel()
+    assert {result.id: str(result.error or "") for result in await results(config)} == {
+        "one": "RuntimeError('out of luck')",
+        "two": "",
+    }
+
+
+async def test_what_is_paused_begins_when_it_may_go_on(config: Config) -> None:
+    """What runs is answered meanwhile."""
+    go = asyncio.Event()
+
+    async def run(call: Call) -> Outcome:
+        await go.wait()
+        return Outcome(result=call.id)
+
+    async with desk_of(config, run, Places(1, 1)) as queue:
+        queue.begin_at(0)
+        queue.give([record(0, "one"), record(1, "two")])
+        working = asyncio.create_task(queue.work())
+        await until(lambda: queue.taken == 2, "both are taken")
+        queue.pause()
+        go.set()
+        await until(lambda: not queue.running, "the first one is answered")
+        assert queue.unfinished == 1
+        queue.go_on()
+        await until(lambda: not queue.unfinished, "the second one is over")
+        working.cancel()
+    assert [result.result for result in await results(config)] == ["one", "two"]
+
+
+async def test_what_is_given_up_leaves_no_place_taken(config: Config) -> None:
+    """Whether its calls run, or their claims are just being written."""
+    places = Places(2, 2)
+
+    async def run(_: Call) -> Outcome:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
+
+    async with desk_of(config, run, places) as queue:
+        queue.begin_at(0)
+        working = asyncio.create_task(queue.work())
+        queue.give([record(0, "one")])
+        await until(lambda: queue.taken == 1, "one runs")
+        queue.give([record(1, "two")])
+        await soon()
+        assert queue.running == 2
+        assert not places.take("w")
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+    assert places.take("w")
+    assert places.take("w")
+
+
+async def test_how_far_a_call_is_can_be_read(config: Config) -> None:
+    """Beside the results, while it runs."""
+    go = asyncio.Event()
+
+    async def run(_: Call) -> Outcome:
+        await go.wait()
+        return Outcome(result=1)
+
+    async with desk_of(config, run) as queue:
+        queue.begin_at(0)
+        queue.give([record(0, "one")])
+        working = asyncio.create_task(queue.work())
+        (how_far,) = await until(lambda: progress(config), "its progress")
+        assert (how_far.id, how_far.progress, how_far.total, how_far.message) == ("one", 1, 2, "half-way")
+        assert (how_far.conversation_id, how_far.message_id) == ("c", "m")
+        go.set()
+        await until(lambda: not queue.unfinished, "it is over")
+        working.cancel()
+    assert len(await progress(config)) == 1
