@@ -142,7 +142,7 @@ async def test_what_the_prompt_ends_with_is_not_begun_again(tmp_path: Path, rend
     ],
 )
 def test_a_beginning_goes_on_where_the_prompt_ends(text: str, begins: str, left: str) -> None:
-    """One sign alone is an accident."""
+    """One character alone is an accident."""
     assert unsaid(text, begins) == left
 
 

@@ -50,7 +50,7 @@ def test_any_other_pattern_is_refused(pattern: str) -> None:
 
 
 def test_a_group_stands_between_texts() -> None:
-    """What may follow it is any sign again and again, or nothing."""
+    """What may follow it is any character again and again, or nothing."""
     assert named(r"<f=(?P<name>\w+)>", "name") == Named(("<f=",), r"\w+", "", (">",))
     assert named(r"to=(?P<name>[\w.]+?).*?<m>", "name") == Named(("to=",), r"[\w.]+?", ".*?", ("<m>",))
     assert named(r"call:(?P<name>.+)", "name") == Named(("call:",), ".+", "", ())

@@ -15,5 +15,5 @@ def test_reasoning_is_a_layer_of_its_own() -> None:
 
 
 def test_prose_is_not_held() -> None:
-    """Signs of other languages pass at once."""
+    """Characters of other languages pass at once."""
     assert text_of(parse(grammar("hermes"), ["a < b && {c} [d]"])) == "a < b && {c} [d]"

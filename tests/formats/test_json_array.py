@@ -5,7 +5,7 @@ from tokenmill.parser import MessageParser
 
 
 def test_an_input_starts_with_its_arguments() -> None:
-    """What is held is released or becomes a call at the first sign of the arguments."""
+    """What is held is released or becomes a call at the first character of the arguments."""
     parser = MessageParser.of(grammar("json_array"), "identity")
     assert [event.type for event in parser.feed('[{"name": "f", "parameters": {')] == ["message-start"]
     assert [event.type for event in parser.feed('"')] == ["tool-input-start", "tool-input-delta"]

@@ -13,7 +13,7 @@ def test_names_of_other_servers() -> None:
 
 
 def test_half_an_escape_waits() -> None:
-    """A sign is sent when it is known which it is."""
+    """A character is sent when it is known which it is."""
     parser = MessageParser.of(grammar("minicpm5_xml", content_arguments=["*"]), "identity")
     parser.feed('<function name="f"><param name="a">')
     deltas = [[event.delta for event in named(parser.feed(text), ArgumentDelta)] for text in ("a&", "l", "t;", "&x")]

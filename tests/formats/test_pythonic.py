@@ -18,7 +18,7 @@ def test_brackets_in_prose_are_text(prose: str) -> None:
 
 
 def test_nothing_is_held_but_what_can_be_a_call() -> None:
-    """A bracket waits for what tells; the first sign that does not fit lets all go."""
+    """A bracket waits for what tells; the first character that does not fit lets all go."""
     parser = MessageParser.of(grammar("pythonic", tools=[TOOL]), "identity")
     sent = [[event.delta for event in named(parser.feed(chunk), TextDelta)] for chunk in ("a", "[f", "(x", ",", "b")]
     assert sent == [["a"], [], [], ["[f(x,"], ["b"]]

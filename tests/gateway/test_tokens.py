@@ -132,7 +132,7 @@ async def test_a_token_can_not_do_without_a_signature(by_secret: Tokens, by_set:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 async def test_a_public_key_is_no_secret(by_set: Tokens, algorithm: str) -> None:
-    """Whoever has fetched the set could sign with it otherwise, in any form that it has."""
+    """Whoever has fetched the set could character with it otherwise, in any form that it has."""
     key = private(algorithm).public_key()
     pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
@@ -228,7 +228,7 @@ async def test_only_a_bearer_is_looked_at(by_secret: Tokens) -> None:
 
 
 async def test_a_token_with_a_decoration_is_none(by_secret: Tokens) -> None:
-    """Decoders pass over signs that base64 does not have: one token could come under many names."""
+    """Decoders pass over characters that base64 does not have: one token could come under many names."""
     token = shared()
     for changed in (f"{token}=", f"{token}!", token.replace(".", "!.", 1), token.replace(".", "=.")):
         await refusal(by_secret, changed)
@@ -246,7 +246,7 @@ async def test_what_is_no_token_is_refused(by_secret: Tokens, by_set: Tokens, to
 
 @given(cut=st.integers(min_value=0), put=st.text(st.characters(), max_size=3))
 async def test_a_token_that_was_changed_anywhere_is_refused(cut: int, put: str) -> None:
-    """Only bits of the last sign may differ, which base64 has no use for."""
+    """Only bits of the last character may differ, which base64 has no use for."""
     token = shared()
     at = cut % (len(token) - 1)
     changed = token[:at] + put + token[at + 1 :]

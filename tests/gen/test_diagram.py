@@ -69,6 +69,6 @@ def test_headers_of_channels_have_the_numbers_of_their_routes() -> None:
 
 
 def test_labels_hold_nothing_that_mermaid_would_read() -> None:
-    """Signs become entities."""
+    """Characters become entities."""
     assert escaped('a;b:c "{}"') == "a#59;b#58;c #34;#123;#125;#34;"
     assert escaped("<a>↵ or b …") == "#60;a#62;#8629; or b …"

@@ -55,7 +55,7 @@ def test_a_document_is_read_out() -> None:
 
 
 def test_texts_are_escaped() -> None:
-    """Whatever signs they hold."""
+    """Whatever characters they hold."""
     root = drawn(document(ODD, ODD, 100, [text(0, 0, ODD), *legend([ODD], ODD)]))
     assert texts(root) == [ODD] * 4
     assert (root.findtext(f"{SVG}title"), root.findtext(f"{SVG}desc")) == (ODD, ODD)

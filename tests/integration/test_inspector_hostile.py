@@ -23,8 +23,8 @@ HIDDEN_TEXTS = tuple(f"{at}{''.join(HIDDEN[at : at + 50])}." for at in range(0, 
 
 COLLECT = """(hidden) => {
   [window.made, window.naked, window.named] = [new Set(), new Set(), new Set()];
-  const signs = new RegExp(`[${hidden.join("")}]`, "gu");
-  const says = (text) => text.match(signs)?.forEach((sign) => naked.add(sign));
+  const characters = new RegExp(`[${hidden.join("")}]`, "gu");
+  const says = (text) => text.match(characters)?.forEach((character) => naked.add(character));
   const add = (element) => {
     made.add(element.localName);
     for (const { name, value } of element.attributes) made.add(`${element.localName} ${name}`), says(value);
@@ -37,8 +37,8 @@ COLLECT = """(hidden) => {
     for (const { addedNodes, target } of records) add(target), addedNodes.forEach(all);
   }).observe(document, { subtree: true, childList: true, attributes: true });
 }"""
-"""Writes down every element that there ever is, with the names of its attributes; the signs that stay hidden in it, and
-those that the source strip names."""
+"""Writes down every element that there ever is, with the names of its attributes; the characters that stay hidden in
+it, and those that the source strip names."""
 
 MADE = "[...made].sort()"
 

@@ -65,7 +65,7 @@ def test_a_tool_loop_ends_as_with_the_library(stack: SdkStack, library: str, way
 
 
 def test_the_judge_sees_another_answer(stack: SdkStack, library: str) -> None:
-    """A sign more in an argument is not what the library gives, nor what the model said."""
+    """A character more in an argument is not what the library gives, nor what the model said."""
     asked = question("another answer")
     turns = LOOPS["chat, whole"](stack.url, "hermes", asked)
     other = LOOPS["chat, whole"](library, "hermes", asked)

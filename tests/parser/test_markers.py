@@ -35,7 +35,7 @@ def test_letters_of_either_case(text: str, end: int | None) -> None:
 
 
 def test_a_letter_in_front_may_be_of_either_case() -> None:
-    """The first sign is looked for in both."""
+    """The first character is looked for in both."""
     scanner = Scanner([(marker("end", any_case=True), None)])
     assert scanner.find("the End", 0, final=False) == Hit(4, 7, None)
 
@@ -99,7 +99,7 @@ def test_a_sign_of_prose_with_enough_behind_it(text: str, expected: Hit[str] | N
 
 
 def test_what_must_follow_does_not_at_the_end() -> None:
-    """A sign with half of it behind is text when nothing comes any more."""
+    """A character with half of it behind is text when nothing comes any more."""
     assert CALL.find('x{"f":', 0, final=True) is None
 
 

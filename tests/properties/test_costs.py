@@ -99,7 +99,7 @@ def _patterns(node: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda format_: format_.name)
 def test_a_pattern_of_a_header_bears_any_header(format_: Format) -> None:
-    """The same signs again and again, between a beginning and an end that fit, or do not."""
+    """The same characters again and again, between a beginning and an end that fit, or do not."""
     for pattern in set(_patterns(format_)):
         match = re.compile(pattern, re.DOTALL).fullmatch
         for sign in (" ", "\n", "a", "a ", '"', "' ", "=", " string", ":", ".", "0", ' key="a"'):

@@ -54,7 +54,7 @@ values = st.recursive(
 @settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(several=st.lists(st.dictionaries(names, values, max_size=4), min_size=BATCH, max_size=BATCH))
 def test_whatever_a_template_renders_is_read_back(name: str, several: list[dict[str, Any]]) -> None:
-    """Arguments of any kind, nested, with signs of every grammar."""
+    """Arguments of any kind, nested, with characters of every grammar."""
     shape = next(shape for shape in SHAPES if shape.content == "" or name == "deepseek_v3")
     if name == "deepseek_v3":
         shape = next(one for one in SHAPES if (one.arguments, one.content) == ("text", None))

@@ -17,7 +17,7 @@ from tokenmill.terminal.visible import one_line, visible
     ],
 )
 def test_what_can_not_be_seen_is_named(text: str, shown: str) -> None:
-    """Signs that move, colour or reverse what is shown; but not what letters and words need."""
+    """Characters that move, colour or reverse what is shown; but not what letters and words need."""
     assert visible(text) == shown
 
 

@@ -46,7 +46,7 @@ def text(outcome: Outcome) -> str:
 
 
 async def test_what_is_no_message_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
-    """It is said once, without the signs that do something to a terminal."""
+    """It is said once, without the characters that do something to a terminal."""
     caplog.set_level(logging.WARNING)
     async with odd() as client:
         assert text(await call(client, "junk", lines=20)) == "clean"

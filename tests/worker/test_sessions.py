@@ -121,7 +121,7 @@ async def test_the_last_records_are_written_on_the_way_out() -> None:
 
 
 async def test_only_what_is_acknowledged_is_taken() -> None:
-    """And found by the ids in its headers, whatever signs they have."""
+    """And found by the ids in its headers, whatever characters they have."""
     store, told = Store(), list[int]()
     writer = writer_of(store)
     producer: Any = _Producer()

@@ -21,13 +21,13 @@ CHUNK_CHARS = 4
 PLAIN = "The quick brown fox jumps over the lazy dog, again and again. "
 
 RICH = "If a < b and <b>c</b> < d, then [1] {x} is a `<tool>`, as f(x) says. "
-"""Signs with which markers begin, but no marker."""
+"""Characters with which markers begin, but no marker."""
 
 FILE = "def area(r):\n    return 3.14 * r * r  # of a circle\n"
 """What agents write most is files."""
 
 CODE = "if (a < b[0]) { printf(\"<p>%s</p>\\n\", 'x'); }\n"
-"""Text with every sign that bodies look for: quotes, brackets, escapes, tags."""
+"""Text with every character that bodies look for: quotes, brackets, escapes, tags."""
 
 RUNNING = {"plain text": PLAIN, "text with signs": RICH}
 """Text without a call, by name."""

@@ -4,7 +4,7 @@
    the channel, before or behind it; of several channels the last counts.
 2. A recipient other than the assistant itself is a tool, whatever the channel; without one, `analysis` is reasoning and
    everything else is text.
-3. Headers of these models are often a little wrong: doubled markers, filler words and signs are passed over.
+3. Headers of these models are often a little wrong: doubled markers, filler words and characters are passed over.
 """
 
 from tokenmill.formats.notations import json_history

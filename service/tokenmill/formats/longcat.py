@@ -1,7 +1,7 @@
 """As hermes, with tags of its own; newer models write a name and pairs of tags for keys and values there.
 
-Which of them a call is, its first sign says. Values of the pairs get their types from the tool's schema, else they are
-the JSON that they are, if any.
+Which of them a call is, its first character says. Values of the pairs get their types from the tool's schema, else they
+are the JSON that they are, if any.
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history

@@ -1,6 +1,6 @@
 """`<function name=…>` with `<param name=…>` values as XML; a call must fit its tool, else it is text.
 
-Tokenizers of this family leave signs of their own where a space was, or nothing.
+Tokenizers of this family leave characters of their own where a space was, or nothing.
 """
 
 from tokenmill.formats.notations import TOOL_RESPONSE, tags_history

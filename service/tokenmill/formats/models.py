@@ -1,6 +1,6 @@
 """Which format a model writes in, by the name of its repository.
 
-1. Names are compared by their words and numbers: signs between them, and large letters, mean nothing. `Qwen3-8B`,
+1. Names are compared by their words and numbers: characters between them, and large letters, mean nothing. `Qwen3-8B`,
    `qwen3:8b` and `Qwen_Qwen3-8B-GGUF` are one model.
 2. A number counts as a whole: `Qwen3` is not in `Qwen3.5-27B`.
 3. Of the names of models in a repository's the first counts, for a model is named before the one that it was made of;

@@ -72,7 +72,7 @@ class Elements(msgspec.Struct, frozen=True):
     token: str = ""
     """In front of every tag."""
     escapes: bool = False
-    """Signs of tags in text are entities."""
+    """Characters of tags in text are entities."""
 
     def write(self, arguments: Mapping[str, Any]) -> str:
         """All elements."""

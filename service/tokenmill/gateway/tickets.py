@@ -21,7 +21,7 @@ from tokenmill.gateway.grant import Action, Grant, forbidden, unauthenticated
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
 
 _PURPOSE: Final = b"tokenmill ticket 1"
-"""Derives the key that signs: a secret that is used elsewhere, too, makes no tickets there."""
+"""Derives the key that characters: a secret that is used elsewhere, too, makes no tickets there."""
 
 
 _NEVER: Final = ("write", "approve")

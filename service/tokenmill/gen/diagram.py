@@ -4,7 +4,7 @@ from tokenmill.inspector import diagram as drawn
 from tokenmill.parser.spec import Format
 
 _PLAIN = frozenset(" _./=-|…")
-"""Signs that mean nothing to Mermaid; the others are written as entities."""
+"""Characters that mean nothing to Mermaid; the others are written as entities."""
 
 
 def diagram(format_: Format) -> str:
@@ -19,5 +19,5 @@ def diagram(format_: Format) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text without signs that mean something to Mermaid."""
+    """Text without characters that mean something to Mermaid."""
     return "".join(sign if sign.isalnum() or sign in _PLAIN else f"#{ord(sign)};" for sign in text)

@@ -35,7 +35,7 @@ TOP = 72
 """Where what is drawn begins, below the title and the legend."""
 
 FOOT = 28
-"""For the signs of the axis."""
+"""For the characters of the axis."""
 
 SWATCH = 12
 

@@ -5,8 +5,8 @@
    marker. A complete marker waits too while a longer one can still follow.
 3. White space inside and before a marker is bounded, and so is what must follow it: what is held is bounded. More white
    space behind some is not looked at (`Scanner.room`).
-4. A sign of everyday prose is a marker only where enough follows it (`ahead`): so a call without markers is found, and
-   nothing is held but what can still become one.
+4. A character of everyday prose is a marker only where enough follows it (`ahead`): so a call without markers is found,
+   and nothing is held but what can still become one.
 """
 
 import re
@@ -32,7 +32,7 @@ OVER = (LEADING_SPACE, r"\Z")
 """Nothing else follows in the stream: a sequence for `Marker.ahead`."""
 
 _JSON = frozenset("{}[]:,")
-"""Signs beside which white space means nothing."""
+"""Characters beside which white space means nothing."""
 
 _WORD_OR_SIGN = re.compile(r"\w+|\W")
 
@@ -40,16 +40,16 @@ TOKEN_CHARS = 32
 """A chunk that may come again; longer ones do not."""
 
 REMEMBERED = 4096
-"""Chunks with a sign of a marker that are remembered, about a megabyte in all."""
+"""Chunks with a character of a marker that are remembered, about a megabyte in all."""
 
 SCANS = 1024
 """Sets of markers whose patterns are kept, more than all formats have: a message with tools of its own costs little."""
 
 NO_SIGN = "\uffff"
-"""Where nothing can be found, all that can begins with any sign that texts do not have."""
+"""Where nothing can be found, all that can begins with any character that texts do not have."""
 
 INNER_CHARS = 256
-"""Signs that vary inside a marker, as the numbers in a citation's closing do: more is no marker."""
+"""Characters that vary inside a marker, as the numbers in a citation's closing do: more is no marker."""
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -60,11 +60,11 @@ class Marker(msgspec.Struct, frozen=True):
 
     spellings: tuple[str, ...]
     spaces: bool = False
-    """White space is tolerated between its words and signs."""
+    """White space is tolerated between its words and characters."""
     any_case: bool = False
     """Letters may be of either case."""
     inner: str = ""
-    """Pattern of signs that may stand in front of the last character, `INNER_CHARS` of them at most."""
+    """Pattern of characters that may stand in front of the last character, `INNER_CHARS` of them at most."""
     ahead: tuple[tuple[str, ...], ...] = ()
     """What must follow for it to be one, and is not part of it: alternatives, each a sequence of patterns. A pattern is
     one character, or a bounded repetition of one, so that its beginnings match it, too; or `\\Z`, the stream's end. See
@@ -79,7 +79,7 @@ def marker(
 
 
 def has_only(mark: Marker, signs: str) -> bool:
-    """Whether a marker is written with these signs alone. Where content has them, too, such a one can't end it."""
+    """Whether a marker is written with these characters alone. Where content has them, too, such a one can't end it."""
     return set("".join(mark.spellings)) <= set(signs)
 
 
@@ -126,7 +126,7 @@ class Finder(Protocol[T_co]):
     """Finds what is live at some place of a stream."""
 
     first: str = ""
-    """The sign with which all begins that can be found, if there is one. A text without it holds nothing."""
+    """The character with which all begins that can be found, if there is one. A text without it holds nothing."""
 
     def find(self, buffer: str, position: int, *, final: bool) -> "Hit[T_co] | None":
         """The first from `position` on, or what to hold; `final` says that nothing follows the buffer."""
@@ -154,7 +154,7 @@ class Scanner(Generic[T]):
         self.doubt = patterns.doubt
         """Where a text or the rest of it first is a marker or can become one, if anywhere."""
         self.firsts = patterns.firsts
-        """The signs that markers begin with, white space in front of them aside."""
+        """The characters that markers begin with, white space in front of them aside."""
         single = self.firsts if len(self.firsts) == 1 and not leading_space else ""
         self.first = single if live else NO_SIGN
         """As any finder has it."""

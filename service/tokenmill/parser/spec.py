@@ -75,7 +75,7 @@ class Call(msgspec.Struct, frozen=True):
     tag: bool = False
     """Without a header, too, the opening is a marker of its own, behind which the body begins."""
     short: Marker | None = None
-    """Begins it, too, but only where nothing but a call can stand: in the text of a broken section it is a sign."""
+    """Begins it, too, but only where nothing but a call can stand: in the text of a broken section it is content."""
     inside: bool = False
     """It stands only inside of its section, whatever `Section.bare` says of the others."""
 
@@ -107,8 +107,8 @@ class Section(msgspec.Struct, frozen=True):
     block: Marker | None = None
     """Ends a block of text that a call turned out to open (`Verdict.BLOCK`)."""
     again: Literal["nothing", "close", "body"] = "close"
-    """What models write once more behind its end, where it means nothing: its close, if that is more than a sign; or
-    what stood in it, too, and then the close."""
+    """What models write once more behind its end, where it means nothing: its close, if that is more than a character;
+    or what stood in it, too, and then the close."""
     listed: bool = False
     """The first of the framing, the bracket of a list, must stand in front of the first call."""
 

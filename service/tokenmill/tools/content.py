@@ -50,7 +50,7 @@ def error_of(content: Sequence[Mapping[str, Any]]) -> str:
 
 
 def plain(text: str, most: int = ERROR_CHARACTERS) -> str:
-    """A server's words for a terminal or a log: one line, without signs that do something there."""
+    """A server's words for a terminal or a log: one line, without characters that do something there."""
     return "".join(sign if sign.isprintable() else " " for sign in text[:most]).strip()
 
 

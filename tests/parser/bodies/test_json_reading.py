@@ -72,7 +72,7 @@ NAMED = '"name": "f", "arguments": {'
     ],
 )
 def test_calls(text: str, found: str) -> None:
-    """A name, then the arguments: at the first sign inside them it is certain, and before that it is held."""
+    """A name, then the arguments: at the first character inside them it is certain, and before that it is held."""
     hit = SCANNER.find(text, 0, final=False)
     assert hit is not None
     assert (hit.start, hit.end, hit.value) == (0, 1, found)

@@ -60,7 +60,7 @@ def test_leading() -> None:
     ],
 )
 def test_decoding(text: str, expected: str) -> None:
-    """Each sign once; a raw section as it stands; what is no escape stays."""
+    """Each character once; a raw section as it stands; what is no escape stays."""
     assert XML.decoder()(text) == expected
 
 

@@ -93,7 +93,7 @@ def test_what_each_chunk_asks_for_is_kept() -> None:
 
 @pytest.mark.parametrize("suffix", [":7f", "7f"])
 def test_every_tag_has_it(suffix: str) -> None:
-    """A colon goes between, if the suffix has no sign of its own."""
+    """A colon goes between, if the suffix has no character of its own."""
     format_ = with_suffix(GLM_KV, suffix)
     assert format_.regions[0].close.spellings == ("</think:7f>",)
     spellings = set(format_.sections[0].calls[0].open.spellings)

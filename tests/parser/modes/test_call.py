@@ -13,7 +13,7 @@ from tokenmill.parser.modes.call import HEADER_CHARS
     [("f>", "f"), (" f >", "f"), ("a.b-c_1>", "a.b-c_1"), ("f\n", "f"), ("f<parameter=a>1</parameter>", "f")],
 )
 def test_header(header: str, name: str) -> None:
-    """A name ends at its sign or in front of what can't belong to it."""
+    """A name ends at its character or in front of what can't belong to it."""
     text = f"<tool_call><function={header}</function></tool_call>"
     assert [call.name for call in named(parse(grammar("qwen3_xml"), [text]), ToolCall)] == [name]
 

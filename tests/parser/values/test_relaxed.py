@@ -75,7 +75,7 @@ def test_what_python_does_not_print(text: str) -> None:
     ],
 )
 def test_nothing_is_guessed(text: str) -> None:
-    """A missing value, quote, sign or bracket stays an error."""
+    """A missing value, quote, character or bracket stays an error."""
     with pytest.raises(ValueError, match=r".+"):
         json.loads(to_json(text), strict=False)
 

@@ -14,7 +14,7 @@ def calls(names: list[str], text: str) -> tuple[list[str], str]:
 
 
 def test_the_earliest_tag_of_a_tool_wins() -> None:
-    """Exactly the name, also where one begins with another or has signs of patterns."""
+    """Exactly the name, also where one begins with another or has characters of patterns."""
     text = "<get_all></get_all><get></get><a.b/><aXb/> <get_a>"
     assert calls(["get", "get_all", "a.b"], text) == (["get_all", "get", "a.b"], "<aXb/> <get_a>")
 

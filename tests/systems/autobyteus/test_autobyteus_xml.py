@@ -9,7 +9,7 @@ from tokenmill.parser import MessageParser, Options
 
 
 def test_a_tag_is_held_until_it_is_one_or_none() -> None:
-    """Prose that begins like a tag is given up at the first sign that no tag has there."""
+    """Prose that begins like a tag is given up at the first character that no tag has there."""
     parser = MessageParser.of(grammar("autobyteus_xml"), "identity")
     chunks = ("a <to", "ol is", " not", "= x")
     assert [text_of(parser.feed(chunk)) for chunk in chunks] == ["a ", "", "", "<tool is not= x"]
@@ -17,7 +17,7 @@ def test_a_tag_is_held_until_it_is_one_or_none() -> None:
 
 @pytest.mark.parametrize("text", ["<toolbox ", "<tools", "<write_files ", "<run_bashed>", "< tool", "<tool>"])
 def test_what_is_no_tag_is_not_held(text: str) -> None:
-    """The sign behind the tag's name tells."""
+    """The character behind the tag's name tells."""
     parser = MessageParser.of(grammar("autobyteus_xml"), "identity")
     assert text_of(parser.feed(f"{text}.")) == f"{text}."
 

@@ -67,7 +67,7 @@ def test_a_tag_is_bounded() -> None:
 
 
 def test_entities_in_a_tag() -> None:
-    """An attribute's value is what its signs stand for."""
+    """An attribute's value is what its characters stand for."""
     assert calls_of('<write_file path="a&amp;b">x</write_file>') == [("write_file", {"path": "a&b", "content": "x"})]
 
 

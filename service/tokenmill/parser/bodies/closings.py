@@ -205,7 +205,7 @@ class Closings:
 
     @property
     def first(self) -> str:
-        """The sign with which all begins that can be found in a value, if there is one."""
+        """The character with which all begins that can be found in a value, if there is one."""
         return self._scanners[False].first
 
     def scanner(self, call: OpenCall) -> Scanner[ParamToken]:

@@ -23,7 +23,7 @@ from tokenmill.parser.run.state import JsonState, OpenCall, State
 from tokenmill.parser.values.repair import decode_json, decode_string
 
 _JSON = "[]{},: \n"
-"""Signs that JSON has, too: a marker of nothing else can't end it."""
+"""Characters that JSON has, too: a marker of nothing else can't end it."""
 
 
 class JsonCall(msgspec.Struct, frozen=True):

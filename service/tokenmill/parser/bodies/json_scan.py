@@ -104,7 +104,7 @@ def _nested(stack: str, character: str) -> str:
 
 
 def nested(stack: str, signs: Iterable[str]) -> str | None:
-    """The open brackets after these signs; None if one is no bracket, closes the outermost or does not match."""
+    """The open brackets after these characters; None if one is no bracket, closes the outermost or does not match."""
     for sign in signs:
         if sign in "([{" and len(stack) < JSON_DEPTH - 1:
             stack += sign
@@ -120,7 +120,7 @@ CONTENT = {
     "'": re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL),
 }
 COMMENTS = "/\n*"
-"""What `quote` is inside a comment: the slash that may begin one, then the kind's end or its first sign."""
+"""What `quote` is inside a comment: the slash that may begin one, then the kind's end or its first character."""
 
 _NOT_SPACE = re.compile(r"\S")
 _LINE_END = re.compile(r"[\n\r]")
@@ -246,7 +246,7 @@ class JsonScan:
         return end + 1, Token.END
 
     def _find(self, signs: re.Pattern[str], state: JsonState, buffer: str, position: int) -> re.Match[str] | None:  # noqa: ARG002 -- a scanner of words needs it
-        """The next sign that means something outside of strings."""
+        """The next character that means something outside of strings."""
         return signs.search(buffer, position)
 
     def _nested(self, state: JsonState, buffer: str, position: int, passed: int) -> tuple[int, int | None]:

@@ -1,7 +1,7 @@
 """Calls with bare keys and quotes of the model's own: `{city:<|"|>Paris<|"|>,days:3,where:{lat:48.9}}`.
 
-1. A string is raw text between two quote markers: there is no escape, and signs inside it mean nothing. A quote behind
-   which the call can't go on breaks it.
+1. A string is raw text between two quote markers: there is no escape, and characters inside it mean nothing. A quote
+   behind which the call can't go on breaks it.
 2. Brackets nest outside of strings; the bracket that closes the outermost ends the call. A marker of what surrounds the
    call ends it too, if nothing else is open.
 3. What stands without quotes gets its type from the tool's schema, else `untyped` says. A bare `None` is null unless
@@ -39,7 +39,7 @@ TOKEN_CHARS = 32
 """A chunk that may come again; longer ones do not."""
 
 REMEMBERED = 4096
-"""Chunks whose effect is remembered, about a megabyte in all: the signs between values make a few hundred."""
+"""Chunks whose effect is remembered, about a megabyte in all: the characters between values make a few hundred."""
 
 SCANS = 64
 """Kinds of marks in use at a time: one for each format, and for each suffix that its markers have."""
@@ -99,7 +99,7 @@ _SEPARATORS = str.maketrans("", "", ":,")
 
 
 class LiteralScan:
-    """The signs of one kind of marks, and of what surrounds the call.
+    """The characters of one kind of marks, and of what surrounds the call.
 
     `around` is all that may stand behind the call. Where it is `loose`, a string ends its value: the comma in front of
     the next key may be missing.
@@ -120,7 +120,7 @@ class LiteralScan:
         self._deep = re.compile(f"[{re.escape(self._structure.firsts.translate(_SEPARATORS))}]")
 
     def find(self, text: str, at: int, *, quoted: bool, deep: bool, final: bool) -> Hit[LiteralToken] | None:
-        """The next sign, or what to hold; `deep` inside of brackets of a value."""
+        """The next character, or what to hold; `deep` inside of brackets of a value."""
         scanner = self._structure if not quoted else self.string if deep else self._outer
         return scanner.find(text, at, final=final)
 
@@ -295,7 +295,7 @@ class _LiteralReader:
         return position, verdict
 
     def _take(self, run: Run, call: OpenCall, state: LiteralState, text: str) -> int:
-        """Take the text before a sign: how much of it; a key has a bound."""
+        """Take the text before a character: how much of it; a key has a bound."""
         if state.naming:
             text = text[: NAME_CHARS - len(state.key)]
             state.key += text

@@ -259,7 +259,7 @@ def _may_begin(buffer: str, position: int) -> bool:
 
 
 def _first(buffer: str, position: int, *, entities: bool) -> int:
-    """The next sign that may mean something; -1 if there is none."""
+    """The next character that may mean something; -1 if there is none."""
     tag = buffer.find("<", position)
     entity = buffer.find("&", position, tag if tag >= 0 else len(buffer)) if entities else -1
     return entity if entity >= 0 else tag

@@ -56,7 +56,7 @@ LAYOUTS: dict[Trim, Layout] = {
 }
 
 
-# Escapes inside of a value: signs that stand for others, and sections in which nothing stands for anything else.
+# Escapes inside of a value: characters that stand for others, and sections in which nothing stands for anything else.
 
 
 class Escapes(msgspec.Struct, frozen=True):

@@ -200,7 +200,7 @@ class ParamsReader:
         return state.in_tag and (self._params.paired or not self._dangling.fullmatch(state.tag))
 
     def _escape(self, run: Run, call: OpenCall, state: ParamsState, source: str) -> None:
-        """Signs that stand for another, or a side of a raw section."""
+        """Characters that stand for another, or a side of a raw section."""
         escapes = self._params.escapes
         assert escapes is not None
         if source not in escapes.characters:

@@ -30,7 +30,7 @@ _KEY = re.compile(rf"\w{{0,{NAME_CHARS + 1}}}+")
 _SPACE = re.compile(r"\s*+")
 _PREFIXES = ("", "r", "R", "u", "U")
 _PYTHON = "()[]{},"
-"""Signs that Python has, too: a marker of nothing else can't end a call."""
+"""Characters that Python has, too: a marker of nothing else can't end a call."""
 _LEAD_CHARS = max(len(prefix) for prefix in _PREFIXES) + 1
 """Text in front of a string that is kept: one character more than can be a prefix."""
 

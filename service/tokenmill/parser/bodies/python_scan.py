@@ -12,7 +12,7 @@ from tokenmill.parser.bodies.json_scan import nested
 from tokenmill.parser.values.python import CONTENT, Endings
 
 REMEMBERED = 4096
-"""Chunks whose effect is remembered, about a megabyte in all: the signs between values make a few hundred."""
+"""Chunks whose effect is remembered, about a megabyte in all: the characters between values make a few hundred."""
 
 TOKEN_CHARS = 32
 """A chunk that is worth remembering; longer ones do not come again."""
@@ -72,7 +72,7 @@ _remembered = lru_cache(REMEMBERED)(_follow)
 
 
 def opening_quote(text: str, at: int, *, final: bool) -> str | None:
-    """The quote that opens a string at this quote sign, which may be three of them; None if that can't be told yet."""
+    """The quote that opens a string at this character, which may be three of them; None if that can't be told yet."""
     sign, quotes = text[at], text[at : at + 3]
     if quotes == sign * 3:
         return quotes
@@ -80,8 +80,8 @@ def opening_quote(text: str, at: int, *, final: bool) -> str | None:
 
 
 def content_end(quote: str, text: str, at: int, *, escaped: bool) -> tuple[int, bool]:
-    """Where a string's content stops, at a quote sign that may end it or at the end of the text; and whether that is
-    behind an escaping backslash. `escaped`: the content begins behind one.
+    """Where a string's content stops, at a quote character that may end it or at the end of the text; and whether that
+    is behind an escaping backslash. `escaped`: the content begins behind one.
     """
     content = CONTENT[quote].match(text, at + escaped)
     assert content is not None  # the pattern matches the empty string, too

@@ -84,7 +84,7 @@ _TAG_END = re.compile(r"(?<=\w)(?=\|?>)")
 
 
 def with_suffix(format_: Format, suffix: str) -> Format:
-    """The format with `suffix` at the end of every tag's name; a colon goes between, if it has no sign of its own."""
+    """The format with `suffix` at the end of every tag's name, behind a colon if it begins with a letter or a digit."""
     if not suffix:
         return format_
     changed: Format = _suffixed(format_, suffix if not suffix[0].isalnum() else f":{suffix}")

@@ -239,7 +239,7 @@ def _section_mode(layout: _Layout, number: int, section: Section, outside: Live)
 def _rest(layout: _Layout, number: int, section: Section, outside: Live) -> Live:
     """What ends the source of a call that failed: what closes it or its section, another call, or what is none of it.
 
-    Signs that calls are made of are none of these, as the source may hold them.
+    Characters that calls are made of are none of these, as the source may hold them.
     """
     live = [(mark, Move(To.ENDED)) for mark in section.framing]
     live += [(mark, Move(To.FRAMING)) for mark in section.leads]

@@ -19,7 +19,7 @@ DEPTH = 128
 NAME = rf"[^\s<>/=!?\"']{{1,{NAME_CHARS}}}"
 """Any name; numbers are some."""
 ATTRIBUTES = r"(?:\s(?:[^<>\"'/]|/(?!>)|\"[^\"<]*+\"|'[^'<]*+')*+)?+"
-"""What may follow a name: quoted values may have signs of tags, but no `<`, so that each is looked at once."""
+"""What may follow a name: quoted values may have characters of tags, but no `<`, so that each is looked at once."""
 
 _TOKEN = re.compile(
     rf"""

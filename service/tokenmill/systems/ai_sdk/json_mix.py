@@ -84,7 +84,7 @@ _KEYS = JsonCall(arguments=("arguments",))
 
 
 class _Tags(NamedTuple):
-    """Tags that are looked for, with whether they close, and the signs that may begin one, a string or a comment."""
+    """Tags that are looked for, with whether they close, and the characters that begin one, a string or a comment."""
 
     scanner: Scanner[bool]
     signs: re.Pattern[str]

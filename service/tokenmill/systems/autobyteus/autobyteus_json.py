@@ -41,7 +41,7 @@ _NAME = rf'"(?P<name>[^"\\]{{1,{NAME_CHARS}}})"\s*+[,}}]'
 
 
 def _head(pattern: str) -> re.Pattern[str]:
-    """A head: white space is tolerated between its signs, `NAME` is the name in quotes."""
+    """A head: white space is tolerated between its characters, `NAME` is the name in quotes."""
     words = [_NAME if word == "NAME" else word for word in pattern.split()]
     return re.compile(r"\s*+".join(words), re.DOTALL)
 
@@ -257,7 +257,7 @@ def _section(patterns: Sequence[str]) -> Section:
 
 
 def _signs(text: str) -> list[str]:
-    """Signs with any white space between them: nothing, if a bracket alone is the pattern."""
+    """Characters with any white space between them: nothing, if a bracket alone is the pattern."""
     return [piece for sign in text for piece in (LEADING_SPACE, *literal(sign))]
 
 

@@ -111,7 +111,7 @@ class _SentinelReader:
     ) -> tuple[int, Verdict]:
         """Read on in the header."""
         first = position
-        if not state.json.root:  # the last sign of the opening
+        if not state.json.root:  # the last character of the opening
             position += 1
             state.json.root = base + position
         while True:
