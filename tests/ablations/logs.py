@@ -63,6 +63,6 @@ LOGS = (
         "commits remember what ended because the state disagreed",
         "with each restore such messages are open again, and are said to be lost again",
         "integration/test_wrong_states.py::test_a_state_that_disagrees_by_replay_too_is_said_to_be_lost",
-        (Change("partition/recovery.py", "with_span(history.announced, opened_from, offset)", "()"),),
+        (Change("partition/recovery.py", "with_span(gaps.announced, opened_from, offset)", "()"),),
     ),
 )

@@ -25,7 +25,7 @@ OFFSETS = (
         "commits remember what was skipped",
         "a later replay takes what was announced as lost for sound",
         "partition/test_skipped.py::test_it_is_said_once",
-        (Change("partition/partition.py", "skipped=history.skipped", "skipped=()"),),
+        (Change("partition/partition.py", "skipped=gaps.skipped", "skipped=()"),),
     ),
     Ablation(
         "the last event on the output says what was done",

@@ -10,6 +10,9 @@ from tests.ablations.callers import CALLERS
 from tests.ablations.logs import LOGS
 from tests.ablations.offsets import OFFSETS
 
+TAKEN_OVER = "            await self._patiently(lambda: worker.delivery.take_over(list(lanes.values()), generation))\n"
+COMMITS_READ = "            committed = await self._patiently(lambda: commits(consumer, partitions))\n"
+
 ABLATIONS = (
     Ablation(
         "all owners of a partition have one transactional id",
@@ -30,12 +33,8 @@ ABLATIONS = (
         (
             Change(
                 "worker/ownership.py",
-                """            await self._patiently(lambda: desk.delivery.take_over(list(lanes.values()), generation))
-            committed = await self._patiently(lambda: commits(consumer, partitions))
-""",
-                """            committed = await self._patiently(lambda: commits(consumer, partitions))
-            await self._patiently(lambda: desk.delivery.take_over(list(lanes.values()), generation))
-""",
+                TAKEN_OVER + COMMITS_READ,
+                COMMITS_READ + TAKEN_OVER,
             ),
         ),
     ),
@@ -225,7 +224,7 @@ ABLATIONS = (
         "partitions are paused again at each assignment",
         "records come before the state that they need: they are fetched for nothing, or end the replay too soon",
         "integration/test_restores.py::test_nothing_is_read_before_the_state_is_there",
-        (Change("worker/ownership.py", "        desk.consumer.pause(*assigned)\n", ""),),
+        (Change("worker/ownership.py", "        worker.consumer.pause(*assigned)\n", ""),),
     ),
     Ablation(
         "parked state is used if the broker has exactly its commit",
@@ -270,7 +269,7 @@ ABLATIONS = (
         "commits remember what was announced as lost",
         "with each restore clients hear again that messages are lost",
         "partition/test_recovery.py::TestUnseen::test_a_later_replay_does_not_announce_them_again",
-        (Change("partition/partition.py", "unseen_until=history.unseen_until", "unseen_until=0"),),
+        (Change("partition/partition.py", "unseen_until=gaps.unseen_until", "unseen_until=0"),),
     ),
     Ablation(
         "a commit names the configuration of its state",

@@ -10,7 +10,7 @@ from aiokafka.errors import RequestTimedOutError
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage
 from tokenmill.errors import FatalError
-from tokenmill.worker.exactly_once import TransactionalLane, TransactionCommitter
+from tokenmill.worker.exactly_once import TransactionCommitter, in_transactions
 from tokenmill.worker.lane import Lane, Phase
 
 pytestmark = pytest.mark.integration
@@ -25,10 +25,8 @@ async def _said(stage: Stage, rig: Rig, first: int, last: int) -> None:
     await rig.parsed(last)
 
 
-def _lane(rig: Rig) -> TransactionalLane:
-    lane = rig.lane()
-    assert isinstance(lane, TransactionalLane)
-    return lane
+def _lane(rig: Rig) -> Lane:
+    return rig.lane()
 
 
 def _committer(rig: Rig) -> TransactionCommitter:
@@ -43,7 +41,7 @@ async def test_a_transaction_that_is_not_over_is_made_again(stage: Stage) -> Non
         await rig.live()
         await _said(stage, rig, 0, 3)
         lanes = dict(rig.engine.lanes)
-        _lane(rig).transaction._seconds = 0
+        in_transactions(_lane(rig)).transaction._seconds = 0
         await rig.commit()
         assert (rig.lane().phase, await stage.found()) == (Phase.FAILED, {})
         await rig.turn()
@@ -62,7 +60,7 @@ async def test_a_send_that_fails_is_enough(stage: Stage) -> None:
     async with rigged_once(stage) as rig:
         await rig.live()
         lane = _lane(rig)
-        lane.transaction.failed(RequestTimedOutError())
+        in_transactions(lane).transaction.failed(RequestTimedOutError())
         assert lane.phase is Phase.FAILED
         await rig.turn()
         await rig.live()
@@ -83,7 +81,7 @@ async def test_without_a_commit_for_too_long_it_can_not_go_on(stage: Stage) -> N
         for seq, (began, last, too_long) in enumerate([(0.0, 0.0, False), (2 * long, long, False), (long, 0.0, True)]):
             await _said(stage, rig, seq, seq + 1)
             committer._failing = {tp: (committer._clock() - began, committer._clock() - last)}
-            _lane(rig).transaction._seconds = 0
+            in_transactions(_lane(rig)).transaction._seconds = 0
             with pytest.raises(FatalError, match="no commit came through for") if too_long else nullcontext():
                 await rig.commit()
             await rig.turn()
@@ -103,7 +101,7 @@ async def test_who_is_no_member_any_more_fences_nobody(stage: Stage, monkeypatch
 
         monkeypatch.setattr(rig.engine.delivery, "take_over", take_over)
         await rig.forget()
-        _lane(rig).transaction.failed(RequestTimedOutError())
+        in_transactions(_lane(rig)).transaction.failed(RequestTimedOutError())
         rig.engine.balance()
         assert rig.lane().phase is Phase.RESTORING
         await rig.live()

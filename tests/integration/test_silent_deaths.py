@@ -18,7 +18,7 @@ from tests.support.stage import Stage, until
 from tokenmill.observe import Numbers
 from tokenmill.partition import Partition
 from tokenmill.worker.engine import Engine
-from tokenmill.worker.exactly_once import TransactionalLane
+from tokenmill.worker.exactly_once import in_transactions
 from tokenmill.worker.lane import Lane
 from tokenmill.worker.service import WorkerService
 from tokenmill.worker.transaction import Transaction
@@ -120,8 +120,7 @@ def _transaction(engine: Engine) -> None:
 
     def make_lane(partition: Partition) -> Lane:
         lane = makes(partition)
-        assert isinstance(lane, TransactionalLane)
-        never_ends(lane.transaction)
+        never_ends(in_transactions(lane).transaction)
         return lane
 
     makes, engine.delivery.make_lane = engine.delivery.make_lane, make_lane  # type: ignore[method-assign] # likewise

@@ -9,7 +9,7 @@ from tests.support.gate import Gate
 from tests.support.rig import Rig, redis_of, rigged, said, words
 from tests.support.stage import Stage
 from tokenmill.errors import FatalError
-from tokenmill.worker.exactly_once import TransactionalLane
+from tokenmill.worker.exactly_once import in_transactions
 
 pytestmark = pytest.mark.integration
 
@@ -20,8 +20,7 @@ EXACTLY_ONCE: dict[str, Any] = {"delivery": "exactly-once", "transaction_timeout
 async def _ending(rig: Rig, end: Gate) -> "asyncio.Task[None]":
     """A transaction that holds everything, the offset too, and is about to end."""
     lane = rig.lane()
-    assert isinstance(lane, TransactionalLane)
-    end.before(lane.transaction.producer, "commit_transaction")
+    end.before(in_transactions(lane).transaction.producer, "commit_transaction")
     ending = asyncio.create_task(rig.commit())
     await end.reached()
     return ending

@@ -14,22 +14,21 @@ from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
 from tokenmill.partition import Mark
 from tokenmill.worker import exactly_once
-from tokenmill.worker.exactly_once import CATCHING_UP, TransactionalLane, TransactionCommitter
+from tokenmill.worker.exactly_once import CATCHING_UP, TransactionCommitter, in_transactions
+from tokenmill.worker.lane import Lane
 
 pytestmark = pytest.mark.integration
 
 DELIVERY = "exactly-once"
 
 
-async def _live(rig: Rig) -> TransactionalLane:
+async def _live(rig: Rig) -> Lane:
     async def live() -> bool:
         await rig.turn()
         return rig.engine.ready
 
     await until(live, "every partition is live")
-    lane = next(lane for tp, lane in rig.engine.lanes.items() if tp.partition == 0)
-    assert isinstance(lane, TransactionalLane)
-    return lane
+    return next(lane for tp, lane in rig.engine.lanes.items() if tp.partition == 0)
 
 
 async def _parsed(stage: Stage, rig: Rig, first: int = 0, count: int = 3) -> None:
@@ -84,7 +83,7 @@ async def test_what_is_parsed_during_a_transaction_is_in_the_next(stage: Stage) 
         await _parsed(stage, rig, 2, 2)
         mark = lane.committable()
         assert mark is not None
-        await lane.commit(mark)
+        await in_transactions(lane).commit(lane, mark)
         assert (await stage.committed())[0][0] == 2
         events = [record.timestamp for record in await stage.read(stage.topics.events)]
         inputs = [record.timestamp for record in await stage.read(stage.topics.tokens)]
@@ -149,7 +148,7 @@ async def test_a_fenced_worker_commits_nothing_and_ends(stage: Stage) -> None:
         await _parsed(stage, zombie)
         other = zombie.engine.delivery.make_lane(lane.partition)
         await zombie.engine.delivery.take_over([other], 0)
-        lane.transaction._seconds = 2  # for the acknowledgement that does not come
+        in_transactions(lane).transaction._seconds = 2  # for the acknowledgement that does not come
         await zombie.commit()
         assert "is fenced" in str(zombie.failures[0])
         assert await stage.found() == {}
@@ -168,7 +167,7 @@ async def test_a_lane_that_is_closed_may_fail(stage: Stage) -> None:
         under_way = asyncio.create_task(rig.engine.committer.commit({lane: mark}))
         await asyncio.sleep(0)
         lane.close()
-        lane.transaction._seconds = 0.1
+        in_transactions(lane).transaction._seconds = 0.1
         await asyncio.wait_for(under_way, 20)
         assert rig.failures == []
         assert lane.committable() is None
@@ -204,13 +203,13 @@ async def test_lanes_wait_for_their_own_transactions_alone(stage: Stage, monkeyp
     async with rigged(stage, delivery=DELIVERY) as rig:
         lane = await _live(rig)
         await rig.commit()
-        commit, go_on = lane.transaction.commit, asyncio.Event()
+        commit, go_on = in_transactions(lane).transaction.commit, asyncio.Event()
 
         async def slow(*args: Any) -> None:
             await go_on.wait()
             await commit(*args)
 
-        monkeypatch.setattr(lane.transaction, "commit", slow)
+        monkeypatch.setattr(in_transactions(lane).transaction, "commit", slow)
         async with _committing(rig, monkeypatch):
             await _parsed(stage, rig)
             await stage.send("d", {"message_id": "m", "seq": 0, "delta": "x"}, partition=1)
@@ -231,7 +230,7 @@ async def test_a_lane_has_one_transaction_at_a_time(stage: Stage, monkeypatch: p
     async with rigged(stage, delivery=DELIVERY) as rig:
         lane = await _live(rig)
         await _parsed(stage, rig)
-        commit, go_on, under_way = lane.transaction.commit, asyncio.Event(), list[int]()
+        commit, go_on, under_way = in_transactions(lane).transaction.commit, asyncio.Event(), list[int]()
 
         async def slow(place: TopicPartition, offset: Any, *more: Any) -> None:
             under_way.append(offset.offset)
@@ -239,12 +238,12 @@ async def test_a_lane_has_one_transaction_at_a_time(stage: Stage, monkeypatch: p
             await commit(place, offset, *more)
             under_way.remove(offset.offset)
 
-        monkeypatch.setattr(lane.transaction, "commit", slow)
+        monkeypatch.setattr(in_transactions(lane).transaction, "commit", slow)
         tick = asyncio.create_task(rig.engine.committer.tick([lane]))
         await until(lambda: under_way, "it is being committed")
         await _parsed(stage, rig, 3)
         flush = asyncio.create_task(rig.engine.committer.flush([lane], 20))
-        await until(lambda: len(under_way) > 1 or lane.one_at_a_time._waiters, "its flush waits")
+        await until(lambda: len(under_way) > 1 or in_transactions(lane).one_at_a_time._waiters, "its flush waits")
         assert under_way == [3]
         go_on.set()
         await tick

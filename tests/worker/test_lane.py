@@ -9,7 +9,7 @@ from tokenmill.observe import Numbers
 from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.partition.tally import REJECTED_KEPT
 from tokenmill.records import Headers, InputRecord
-from tokenmill.worker.lane import Lane, Phase
+from tokenmill.worker.lane import AtOnce, Lane, Phase
 from tokenmill.worker.snapshots import SnapshotLine
 
 SETTINGS = PartitionSettings()
@@ -43,11 +43,11 @@ class Box:
 def _lane(settings: PartitionSettings = SETTINGS) -> Lane:
     partition = Partition(settings, "tokens", 0)
     lane = Lane(
-        partition,
         SnapshotLine(partition, 0),
         ["events", "tokens.dlq"],
         lambda _topic, _settle: Box(),  # type: ignore[arg-type, return-value] # what a lane sees of one
         Numbers(),
+        AtOnce(),
         wall=lambda: NOW_S,
     )
     lane.go_live()

@@ -19,11 +19,11 @@ from tokenmill.partition import Partition, PartitionSettings
 from tokenmill.store import GuardedStore
 from tokenmill.worker.commit import Committer, OffsetCommitter
 from tokenmill.worker.connect import find_partitions
-from tokenmill.worker.lane import Lane
+from tokenmill.worker.lane import AtOnce, Lane, Publication
 from tokenmill.worker.outbox import Outbox, Publisher
 from tokenmill.worker.room import Room
 from tokenmill.worker.sessions import SessionOutbox, SessionWriter
-from tokenmill.worker.snapshots import SnapshotLine, SnapshotWriter
+from tokenmill.worker.snapshots import SnapshotWriter
 
 STOP_S = 5.0
 """For stopping each client; a broken one hangs."""
@@ -69,10 +69,6 @@ class Route(NamedTuple):
     failed: Callable[[Exception], None]
 
 
-NewOutbox = Callable[[str, Callable[[], None]], Outbox]
-"""Makes the way to a topic, given what to call after each acknowledgement."""
-
-
 class Delivery:
     """What both kinds have in common."""
 
@@ -103,10 +99,8 @@ class Delivery:
         """Let go of all producers."""
         await stopped(self.parts.producer, STOP_S)
 
-    def lane_parts(
-        self, partition: Partition, route: Callable[[str], Route]
-    ) -> tuple[Partition, SnapshotLine, tuple[str, ...], NewOutbox, Numbers, Telemetry]:
-        """The arguments of a lane; `route` says for each topic how records come there."""
+    def lane(self, partition: Partition, route: Callable[[str], Route], publication: Publication) -> Lane:
+        """A lane; `route` says for each topic how records come there."""
         parts = self.parts
         if parts.sessions is not None:
             parts.sessions.missed()  # the owner before may not have come to write all it published
@@ -124,7 +118,8 @@ class Delivery:
                 )
             return Outbox(publisher, topic, number, acknowledged=acknowledged, failed=failed)
 
-        return partition, self._writer.line(partition), self._topics, outbox, parts.numbers, parts.telemetry
+        line = self._writer.line(partition)
+        return Lane(line, self._topics, outbox, parts.numbers, publication, parts.telemetry)
 
 
 class AtLeastOnce(Delivery):
@@ -142,7 +137,7 @@ class AtLeastOnce(Delivery):
     def make_lane(self, partition: Partition) -> Lane:
         """Its outputs go out at once."""
         route = Route(self.parts.producer, self.parts.fail)
-        return Lane(*self.lane_parts(partition, lambda _: route))
+        return self.lane(partition, lambda _: route, AtOnce())
 
     async def take_over(self, lanes: Collection[Lane], generation: int) -> None:
         """Nobody is fenced: an owner before may publish something again, as this one may."""

@@ -48,21 +48,14 @@ CLOSE_S = 5.0
 """For letting go of a producer."""
 
 
-class TransactionalLane(Lane):
-    """A lane whose outputs wait for a transaction; they are done when that is committed."""
-
-    transaction: Transaction
+class InTransactions:
+    """Outputs wait for their lane's next transaction, and are done when it is committed."""
 
     def __init__(
-        self,
-        *args: object,
-        transaction: Transaction,
-        published: Callable[["TransactionalLane"], None],
-        retire: Callable[[Transaction], None],
+        self, transaction: Transaction, wake: Callable[[Lane], None], retire: Callable[[Transaction], None]
     ) -> None:
-        """As `Lane`; `published` is told that there is something to commit, `retire` that the lane is closed."""
+        """`wake` is told that a lane has something to commit, `retire` that it is closed."""
         self._news = asyncio.Event()
-        super().__init__(*args)  # type: ignore[arg-type] # -- those of `Lane`
         self.transaction = transaction
         self.one_at_a_time = asyncio.Lock()
         """Held while it is marked and committed."""
@@ -70,65 +63,58 @@ class TransactionalLane(Lane):
         """When its next transaction may begin, on the committer's clock."""
         self.soon: asyncio.Task[None] | None = None
         """Its next transaction, or the one under way."""
-        self._published = published
+        self._wake = wake
         self._retire = retire
 
-    def _pass_on(self) -> None:
-        """Not yet: which records belong to a transaction is known when its mark is taken, which is asked for."""
-        self._published(self)
+    def appended(self, lane: Lane) -> None:
+        """Nothing leaves yet: which records belong to a transaction is known when its mark is taken."""
+        self._wake(lane)
 
-    def mark(self) -> None:
-        """Step 5: the mark that the next transaction ends with. What was published up to here goes out."""
-        super().mark()
-        for box in self.outboxes.values():
+    def marked(self, lane: Lane) -> None:
+        """The next transaction ends with this mark. What was published up to here leaves."""
+        for box in lane.outboxes.values():
             box.cut()
 
-    def settle(self) -> None:
-        """Something was acknowledged. Nothing is done before it is committed."""
+    def acknowledged(self, lane: Lane) -> None:  # noqa: ARG002 -- nothing is done before it is committed
         self._news.set()
 
-    async def drained(self) -> None:
+    async def drained(self, lane: Lane) -> None:
         """A commit covers everything at any time, as it waits for the acknowledgements itself."""
 
-    @property
-    def behind(self) -> bool:
-        """Whether a commit would say anything new."""
-        return self.partition.offset != self._marked or self.committable() is not None
+    def committable(self, lane: Lane) -> Mark | None:
+        return next((each.mark for each in lane.slices if each.mark is not None), None)
 
-    def committable(self) -> Mark | None:
-        """The mark that is not committed yet."""
-        if self.phase is not Phase.LIVE:
-            return None
-        return next((each.mark for each in self._slices if each.mark is not None), None)
-
-    async def commit(self, mark: Mark, committing: Callable[[], None] = lambda: None) -> None:
+    async def commit(self, lane: Lane, mark: Mark, committing: Callable[[], None] = lambda: None) -> None:
         """Steps 4 and 6: once all is acknowledged, which `committing` is told, outputs and offset are one commit."""
-        needs = next(each.needs for each in self._slices if each.mark is mark)
+        needs = next(each.needs for each in lane.slices if each.mark is mark)
         offset = OffsetAndMetadata(mark.offset, mark.encode())
 
         async def acknowledged() -> None:
             await self._acknowledged(needs)
             committing()
 
-        await self.transaction.commit(self.topic_partition, offset, acknowledged)
-        self.commit_done(mark)
+        await self.transaction.commit(lane.topic_partition, offset, acknowledged)
+        lane.commit_done(mark)
 
-    def commit_done(self, mark: Mark) -> None:
+    def committed(self, lane: Lane, mark: Mark) -> None:
         """Everything up to this mark can be read now."""
-        now = self._wall() * 1000
-        while self._ready is not mark:
-            self._done(now)
-        super().commit_done(mark)
+        now = lane.now_ms()
+        while lane.done(now) is not mark:
+            pass
 
     def close(self) -> None:
-        """As `Lane.close`; the next owner's producer aborts what is not committed."""
-        super().close()
+        """The next owner's producer aborts what is not committed."""
         self._retire(self.transaction)
 
     async def _acknowledged(self, needs: Iterable[tuple[Outbox, int]]) -> None:
         while any(box.acked < needed for box, needed in needs):
             self._news.clear()
             await self._news.wait()
+
+
+def in_transactions(lane: Lane) -> InTransactions:
+    """How a lane of this delivery publishes."""
+    return cast(InTransactions, lane.publication)
 
 
 class TransactionCommitter(Committer):
@@ -148,30 +134,34 @@ class TransactionCommitter(Committer):
         try:
             while not self._failed.done():
                 for lane in lanes():
-                    self.wake(cast(TransactionalLane, lane))
+                    self.wake(lane)
                 await asyncio.wait([self._failed], timeout=self._interval_s)
             self._failed.result()
         finally:
             self._failed = None
             for lane in lanes():
-                if soon := cast(TransactionalLane, lane).soon:
+                if soon := in_transactions(lane).soon:
                     soon.cancel()
 
-    def wake(self, lane: TransactionalLane) -> None:
+    def wake(self, lane: Lane) -> None:
         """Commit what the lane has, as soon as it may; while that is under way it is looked at afterwards anyway."""
-        if self._failed is not None and lane.soon is None and lane.phase is Phase.LIVE and lane.behind:
-            lane.soon = asyncio.create_task(self._soon(lane))
-            lane.soon.add_done_callback(partial(self._over, lane))
+        own = in_transactions(lane)
+        if self._failed is None or own.soon is not None or lane.phase is not Phase.LIVE:
+            return
+        if lane.unmarked or lane.committable() is not None:
+            own.soon = asyncio.create_task(self._soon(lane))
+            own.soon.add_done_callback(partial(self._over, lane))
 
-    async def _soon(self, lane: TransactionalLane) -> None:
-        await asyncio.sleep(max(lane.due - self._clock(), 0))
+    async def _soon(self, lane: Lane) -> None:
+        own = in_transactions(lane)
+        await asyncio.sleep(max(own.due - self._clock(), 0))
         begun = self._clock()
         at = lane.partition.offset
         await self.tick([lane])
-        lane.due = begun + self._interval_s if lane.partition.offset - at >= CATCHING_UP else begun
+        own.due = begun + self._interval_s if lane.partition.offset - at >= CATCHING_UP else begun
 
-    def _over(self, lane: TransactionalLane, task: "asyncio.Task[None]") -> None:
-        lane.soon = None
+    def _over(self, lane: Lane, task: "asyncio.Task[None]") -> None:
+        in_transactions(lane).soon = None
         if task.cancelled():
             return
         problem = task.exception()
@@ -181,11 +171,11 @@ class TransactionCommitter(Committer):
             self._failed.set_exception(problem)
 
     async def _exclusively(self, work: Callable[[Iterable[Lane]], Awaitable[None]], lanes: Iterable[Lane]) -> None:
-        async def alone(lane: TransactionalLane) -> None:
-            async with lane.one_at_a_time:
+        async def alone(lane: Lane) -> None:
+            async with in_transactions(lane).one_at_a_time:
                 await work([lane])
 
-        await asyncio.gather(*(alone(cast(TransactionalLane, lane)) for lane in lanes))
+        await asyncio.gather(*(alone(lane) for lane in lanes))
 
     async def commit(self, marks: dict[Lane, Mark]) -> None:
         """Commit these, each lane for itself. Raises what goes wrong with a lane that is still ours."""
@@ -194,7 +184,7 @@ class TransactionCommitter(Committer):
     async def _commit(self, lane: Lane, mark: Mark) -> None:
         offsets = offsets_of({lane: mark})
         try:
-            await cast(TransactionalLane, lane).commit(mark, lambda: self._hooks.committing(offsets))
+            await in_transactions(lane).commit(lane, mark, lambda: self._hooks.committing(offsets))
         except (FatalError, Unavailable) as problem:
             self._numbers.add("tokenmill_commits_total", "failed")
             if isinstance(problem, Unavailable):
@@ -247,8 +237,7 @@ class ExactlyOnce(Delivery):
                 return Route(self.parts.producer, self.parts.fail)
             return Route(transaction, transaction.failed)
 
-        own = self.lane_parts(partition, route)
-        lane = TransactionalLane(*own, transaction=transaction, published=self._wake, retire=self._retire)
+        lane = self.lane(partition, route, InTransactions(transaction, self._wake, self._retire))
         return lane
 
     async def take_over(self, lanes: Collection[Lane], generation: int) -> None:  # noqa: ARG002 -- no fence by it
@@ -256,7 +245,7 @@ class ExactlyOnce(Delivery):
         places = asyncio.Semaphore(OPENINGS)
 
         async def one(lane: Lane) -> None:
-            transaction = cast(TransactionalLane, lane).transaction
+            transaction = in_transactions(lane).transaction
             async with places:
                 lane.line.epoch = await transaction.open()
                 await find_partitions(transaction.client, self._topics, [lane.partition.number])

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from aiokafka import TopicPartition
 
@@ -55,22 +55,86 @@ class Slice(NamedTuple):
     mark: Mark | None
 
 
+class Publication(Protocol):
+    """When what a lane says leaves, and when it is done. Each kind of delivery has its own."""
+
+    def appended(self, lane: "Lane") -> None:
+        """There is more in the lane's outboxes."""
+
+    def marked(self, lane: "Lane") -> None:
+        """A mark stands behind all that was appended."""
+
+    def acknowledged(self, lane: "Lane") -> None:
+        """Something may be done now."""
+
+    def committable(self, lane: "Lane") -> Mark | None:
+        """The mark that a commit may say, if it is not committed yet."""
+
+    def committed(self, lane: "Lane", mark: Mark) -> None:
+        """The broker has this mark."""
+
+    async def drained(self, lane: "Lane") -> None:
+        """Wait until a commit would cover everything that was processed."""
+
+    def close(self) -> None:
+        """The lane is given up."""
+
+
+class AtOnce:
+    """Outputs leave at once and are done when they are acknowledged, in order; the newest mark behind them is ready."""
+
+    def __init__(self) -> None:
+        self._ready: Mark | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def appended(self, lane: "Lane") -> None:
+        for box in lane.outboxes.values():
+            box.flush()
+
+    def marked(self, lane: "Lane") -> None:
+        pass
+
+    def acknowledged(self, lane: "Lane") -> None:
+        slices, now = lane.slices, lane.now_ms()
+        while slices and all(box.acked >= needed for box, needed in slices[0].needs):
+            self._ready = lane.done(now) or self._ready
+        if slices:
+            self._idle.clear()
+        else:
+            self._idle.set()
+
+    def committable(self, lane: "Lane") -> Mark | None:  # noqa: ARG002 -- other deliveries look at its slices
+        return self._ready
+
+    def committed(self, lane: "Lane", mark: Mark) -> None:  # noqa: ARG002 -- as above
+        if self._ready is mark:
+            self._ready = None
+
+    async def drained(self, lane: "Lane") -> None:  # noqa: ARG002 -- as above
+        await self._idle.wait()
+
+    def close(self) -> None:
+        pass
+
+
 class Lane:
     """The state of one owned partition and everything that is in flight for it."""
 
     def __init__(
         self,
-        partition: Partition,
         line: SnapshotLine,
         topics: Iterable[str],
         outbox: Callable[[str, Callable[[], None]], Outbox],
         numbers: Numbers,
+        publication: Publication,
         telemetry: Telemetry = NO_TELEMETRY,
         wall: Callable[[], float] = time.time,
     ) -> None:
         """`outbox` makes the way to a topic, given what to call after each acknowledgement; `wall` is in seconds."""
-        self.partition = partition
+        self.partition = partition = line.partition
         self.line = line
+        self.publication = publication
         self.outboxes = {topic: outbox(topic, self.settle) for topic in topics}
         self._appends = {topic: box.append for topic, box in self.outboxes.items()}
         self.inbox = outbox(partition.topic, lambda: None)
@@ -82,11 +146,9 @@ class Lane:
         self.paused = False
         self.hold = 0
         """How many batches the inbox must have acknowledged before a paused lane goes on."""
-        self._ready: Mark | None = None
-        self._slices: deque[Slice] = deque()
+        self.slices: deque[Slice] = deque()
+        """What is on its way, the oldest first."""
         self._marked = -1
-        self._idle = asyncio.Event()
-        self._idle.set()
         self._numbers = numbers
         self._telemetry = telemetry
         self._wall = wall
@@ -106,7 +168,12 @@ class Lane:
     @property
     def in_flight(self) -> bool:
         """Whether anything waits for an acknowledgement."""
-        return bool(self._slices)
+        return bool(self.slices)
+
+    @property
+    def unmarked(self) -> bool:
+        """Whether anything was processed behind the last mark."""
+        return self.partition.offset != self._marked
 
     def adopt(self, partition: Partition, line: SnapshotLine | None = None) -> None:
         """Take over a state that was had elsewhere: parked, from the store, or empty at another offset."""
@@ -131,8 +198,8 @@ class Lane:
         appends = self._appends
         for output in out:
             appends[output.topic](output.timestamp, output.key, output.value, output.headers)
-        self._pass_on()
-        self._slices.append(Slice(self._needs(), timestamps, self._count(), None))
+        self.publication.appended(self)
+        self.slices.append(Slice(self._needs(), timestamps, self._count(), None))
         self.settle()
 
     def write_controls(self, controls: Sequence[TimeoutControl]) -> None:
@@ -145,39 +212,40 @@ class Lane:
 
     def mark(self) -> None:
         """Step 5: note what a commit of the present offset would say, if there is anything new to commit."""
-        if self.partition.offset == self._marked:
-            return
-        mark = self.partition.mark()
-        self._marked = mark.offset
-        self._slices.append(Slice(self._needs(), [], [], mark))
-        self.settle()
+        if self.unmarked:
+            mark = self.partition.mark()
+            self._marked = mark.offset
+            self.slices.append(Slice(self._needs(), [], [], mark))
+            self.settle()
+        self.publication.marked(self)
 
     def settle(self) -> None:
-        """Step 4: slices whose batches are all acknowledged are done, in order."""
-        slices = self._slices
-        now = self._wall() * 1000
-        while slices and all(box.acked >= needed for box, needed in slices[0].needs):
-            self._done(now)
-        if slices:
-            self._idle.clear()
-        else:
-            self._idle.set()
+        """Step 4: something was acknowledged."""
+        self.publication.acknowledged(self)
 
     def committable(self) -> Mark | None:
-        """The newest mark whose outputs are all acknowledged, if it is not committed yet."""
-        if self._ready is None or self.phase is not Phase.LIVE:
-            return None
-        return self._ready
+        """The mark that a commit may say, if the lane is live and the broker does not have it yet."""
+        return self.publication.committable(self) if self.phase is Phase.LIVE else None
 
     def commit_done(self, mark: Mark) -> None:
         """The broker has this mark."""
         self.committed = mark
-        if self._ready is mark:
-            self._ready = None
+        self.publication.committed(self, mark)
 
     async def drained(self) -> None:
         """Wait until a commit would cover everything that was processed."""
-        await self._idle.wait()
+        await self.publication.drained(self)
+
+    def done(self, now: float) -> Mark | None:
+        """The oldest slice is done, at `now` in milliseconds: its mark, if it is one."""
+        done = self.slices.popleft()
+        self._latency.observe_since(done.timestamps, now)
+        self._first_event.observe_since(done.opened, now)
+        return done.mark
+
+    def now_ms(self) -> float:
+        """The time that records' timestamps are compared with."""
+        return self._wall() * 1000
 
     def fail(self, problem: Unavailable) -> None:
         """What it said may not have come to the broker: nothing more of this state is sent or committed."""
@@ -190,18 +258,7 @@ class Lane:
         self.phase = Phase.CLOSED
         for box in (*self.outboxes.values(), self.inbox):
             box.close()
-
-    def _pass_on(self) -> None:
-        """What was appended to the outboxes is on its way at once."""
-        for box in self.outboxes.values():
-            box.flush()
-
-    def _done(self, now: float) -> None:
-        """The oldest slice is done; `now` is in milliseconds."""
-        done = self._slices.popleft()
-        self._latency.observe_since(done.timestamps, now)
-        self._first_event.observe_since(done.opened, now)
-        self._ready = done.mark or self._ready
+        self.publication.close()
 
     def _needs(self) -> list[tuple[Outbox, int]]:
         return [(box, box.begun) for box in self.outboxes.values() if box.acked < box.begun]

@@ -43,7 +43,7 @@ REVOKE_S = 15.0
 """At most, for finishing what is in flight on revocation; the others of the group wait for it."""
 
 
-class Surroundings(Protocol):
+class Worker(Protocol):
     """What the ownership needs of the worker around it."""
 
     config: Config
@@ -61,19 +61,19 @@ class Surroundings(Protocol):
 class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base class
     """The lanes of this worker, by partition."""
 
-    def __init__(self, around: Surroundings, kafka: Kafka, *, patience: float, clock: Callable[[], float]) -> None:
+    def __init__(self, worker: Worker, kafka: Kafka, *, patience: float, clock: Callable[[], float]) -> None:
         self.lanes: dict[TopicPartition, Lane] = {}
         self.assignments = 0
         """How often the group gave us partitions, be it none."""
         self.outside = True
         """Between a revocation, or the start, and the next assignment."""
-        self._around = around
+        self._worker = worker
         self._membership = Membership(kafka, clock)
         self._revoke_seconds = min(kafka.rebalance_timeout_ms / 2000, REVOKE_S)
         self._patiently = partial(until_available, seconds=patience)
         self._clock = clock
-        self._extents = Extents(around.consumer, clock)
-        self._farewells = Farewells(around.settings, around.numbers)
+        self._extents = Extents(worker.consumer, clock)
+        self._farewells = Farewells(worker.settings, worker.numbers)
         self._distrusted: set[TopicPartition] = set()
         self._parked: dict[TopicPartition, Lane] = {}
         self._marks: dict[TopicPartition, Plan] = {}
@@ -91,10 +91,10 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         """Finish what is in flight, commit, snapshot, park."""
         self.outside = True
         try:
-            self._around.hooks.revoked(len(self.lanes))
+            self._worker.hooks.revoked(len(self.lanes))
             await self.give_up(self._revoke_seconds)
         except Exception as problem:  # noqa: BLE001 -- the client would swallow it
-            self._around.fail(problem)
+            self._worker.fail(problem)
 
     async def give_up(self, seconds: float) -> None:
         """Flush and close all lanes; those that are fully committed are parked."""
@@ -103,7 +103,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         if self._restoring:
             await asyncio.wait(self._restoring)
         lanes = list(self.lanes.values())
-        done = await self._around.delivery.committer.flush(lanes, seconds)
+        done = await self._worker.delivery.committer.flush(lanes, seconds)
         for lane in lanes:
             self._close(lane)
         self._parked = {lane.topic_partition: lane for lane in done}
@@ -119,25 +119,25 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         try:
             self._take(sorted(assigned))
         except Exception as problem:  # noqa: BLE001 -- the client would swallow it
-            self._around.fail(problem)
+            self._worker.fail(problem)
 
     def _take(self, assigned: Sequence[TopicPartition]) -> None:
-        around = self._around
-        around.consumer.pause(*assigned)
-        generation = generation_of(around.consumer)
-        self._membership.joined(member_id_of(around.consumer), generation)
+        worker = self._worker
+        worker.consumer.pause(*assigned)
+        generation = generation_of(worker.consumer)
+        self._membership.joined(member_id_of(worker.consumer), generation)
         self._assigned_at = self._clock()
         self.lanes = {
-            tp: around.delivery.make_lane(Partition(around.settings, tp.topic, tp.partition)) for tp in assigned
+            tp: worker.delivery.make_lane(Partition(worker.settings, tp.topic, tp.partition)) for tp in assigned
         }
         self._farewells.keep(self.lanes)
         self.assignments += 1
         self.outside = False
-        around.numbers.add("tokenmill_rebalances_total")
-        around.hooks.assigned(len(assigned))
+        worker.numbers.add("tokenmill_rebalances_total")
+        worker.hooks.assigned(len(assigned))
         partitions = [tp.partition for tp in assigned]
         log.info("generation %d: %d partitions", generation, len(assigned), extra={"partitions": partitions})
-        held = around.room.hold(self.lanes.values(), around.consumer)
+        held = worker.room.hold(self.lanes.values(), worker.consumer)
         self._begin({tp: lane for tp, lane in self.lanes.items() if tp not in held}, generation)
 
     def let_go(self, lanes: dict[TopicPartition, Lane]) -> None:
@@ -146,7 +146,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         for lane in ours.values():
             lane.phase = Phase.RESTORING
         self._assigned_at = self._clock()
-        self._begin(ours, generation_of(self._around.consumer))
+        self._begin(ours, generation_of(self._worker.consumer))
 
     def _begin(self, lanes: dict[TopicPartition, Lane], generation: int) -> None:
         task = asyncio.create_task(self._restore_all(lanes, generation))
@@ -156,14 +156,14 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     # From assigned to live
 
     async def _restore_all(self, lanes: dict[TopicPartition, Lane], generation: int) -> None:
-        around, consumer, partitions = self._around, self._around.consumer, list(lanes)
+        worker, consumer, partitions = self._worker, self._worker.consumer, list(lanes)
         try:
             await self._patiently(lambda: still_a_member(consumer))
             # First keep the owner before from committing, then ask what it committed: never the other way round.
-            await self._patiently(lambda: around.delivery.take_over(list(lanes.values()), generation))
+            await self._patiently(lambda: worker.delivery.take_over(list(lanes.values()), generation))
             committed = await self._patiently(lambda: commits(consumer, partitions))
             ends = await self._patiently(lambda: self._extents.of(partitions, committed))
-            committed |= await self._patiently(lambda: understand(around.config, around.settings, committed, ends))
+            committed |= await self._patiently(lambda: understand(worker.config, worker.settings, committed, ends))
             places = asyncio.Semaphore(RESTORES)
 
             async def one(tp: TopicPartition) -> None:
@@ -175,14 +175,14 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
                     for tp in partitions:
                         group.create_task(one(tp))
         except Exception as problem:  # noqa: BLE001 -- whatever it is, these partitions would stay unread
-            self._around.fail(problem)
+            self._worker.fail(problem)
         self._parked = {}
 
     async def begin_again(self, places: Collection[TopicPartition]) -> None:
         """The topic does not hold what these lanes were to read next: finish what they have read, then decide anew."""
         lanes = [lane for tp in places if (lane := self.lanes.get(tp))]
-        self._around.consumer.pause(*(lane.topic_partition for lane in lanes))
-        await self._around.delivery.committer.flush(lanes, self._revoke_seconds)
+        self._worker.consumer.pause(*(lane.topic_partition for lane in lanes))
+        await self._worker.delivery.committer.flush(lanes, self._revoke_seconds)
         for lane in lanes:
             self.restore_again(lane)
 
@@ -191,8 +191,8 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         tp = lane.topic_partition
         if self.lanes.get(tp) is lane:
             self._close(lane)
-            self._around.consumer.pause(tp)
-            self.lanes[tp] = self._around.delivery.make_lane(Partition(self._around.settings, tp.topic, tp.partition))
+            self._worker.consumer.pause(tp)
+            self.lanes[tp] = self._worker.delivery.make_lane(Partition(self._worker.settings, tp.topic, tp.partition))
             self._begin({tp: self.lanes[tp]}, lane.line.epoch)
 
     async def _restore(self, lane: Lane, committed: Committed | None, extent: Extent) -> None:
@@ -208,7 +208,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             return
         chosen = await self._rebuild(lane, committed, extent)
         if chosen.lost:
-            self._around.numbers.add("tokenmill_records_lost_total", by=chosen.lost)
+            self._worker.numbers.add("tokenmill_records_lost_total", by=chosen.lost)
             log.error("%s/%d: %d records were gone before they were processed", *tp, chosen.lost)
         lane.partition.begin_replay(chosen.mark, lossy=chosen.lossy, move=chosen.move)
         self._marks[tp] = chosen
@@ -217,14 +217,14 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             self.finish_replay(lane, extent)
         else:
             log.info("%s/%d: replaying %d to %d", *tp, chosen.start, chosen.mark.offset)
-            self._around.consumer.seek(tp, chosen.start)
-            self._around.consumer.resume(tp)
+            self._worker.consumer.seek(tp, chosen.start)
+            self._worker.consumer.resume(tp)
 
     async def _rebuild(self, lane: Lane, committed: Committed | None, extent: Extent) -> Plan:
         """The partition as the store has it, or an empty one, at the offset where the replay starts."""
         topic, number = lane.topic_partition
         snapshot = await self._load(lane)
-        found = await rebuild(self._around.settings, (topic, number), committed, extent, snapshot)
+        found = await rebuild(self._worker.settings, (topic, number), committed, extent, snapshot)
         if found.refused:
             log.warning("%s/%d: the snapshot can't be used: %s", topic, number, found.refused)
         chosen = await self._farewells.consider(lane.topic_partition, committed, extent, found.plan, snapshot)
@@ -236,8 +236,8 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     async def _load(self, lane: Lane) -> Snapshot | None:
         tp, line = lane.topic_partition, lane.line
         try:
-            snapshot = None if tp in self._distrusted else await self._around.store.load(*tp)
-            line.head = snapshot.head if snapshot else await self._around.store.head(*tp)
+            snapshot = None if tp in self._distrusted else await self._worker.store.load(*tp)
+            line.head = snapshot.head if snapshot else await self._worker.store.head(*tp)
             line.known = True
         except Unavailable as problem:
             log.warning("%s/%d: restored without a snapshot: %s", *lane.topic_partition, problem)
@@ -251,8 +251,8 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         until = self._marks[lane.topic_partition].mark.offset
         old = [record for record in records if record.offset < until]
         lane.partition.process(old, [])
-        self._around.numbers.add("tokenmill_records_replayed_total", by=len(old))
-        self._around.hooks.replayed(lane.partition.topic, lane.partition.number, len(old))
+        self._worker.numbers.add("tokenmill_records_replayed_total", by=len(old))
+        self._worker.hooks.replayed(lane.partition.topic, lane.partition.number, len(old))
         if lane.partition.offset >= until or len(old) < len(records):
             self.finish_replay(lane)
         return records[len(old) :]
@@ -267,10 +267,10 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         chosen = self._marks.pop(lane.topic_partition)
         out: list[Output] = []
         end = lane.partition.end_replay(out)
-        tell(self._around.numbers, lane.topic_partition, chosen.mark.offset, end.moved)
+        tell(self._worker.numbers, lane.topic_partition, chosen.mark.offset, end.moved)
         found = lane.partition.mark()
         if chosen.check and not end.agrees:
-            self._around.numbers.add("tokenmill_replay_mismatches_total")
+            self._worker.numbers.add("tokenmill_replay_mismatches_total")
             log.error("%s/%d: replay gave %r, committed was %r", *lane.topic_partition, found, chosen.mark)
             if chosen.source == "redis":
                 log.error("%s/%d: the snapshot is thrown away, all is read again", *lane.topic_partition)
@@ -289,14 +289,14 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             lane.publish(out, [])
 
     def _go_live(self, lane: Lane, source: str, extent: Extent | None) -> None:
-        around, tp = self._around, lane.topic_partition
+        worker, tp = self._worker, lane.topic_partition
         lane.go_live()
         seconds = self._clock() - self._assigned_at
-        around.numbers.add("tokenmill_restores_total", source)
-        around.numbers.add("tokenmill_messages_restored_total", source, by=lane.partition.open_messages)
-        around.numbers.histograms["tokenmill_restore_seconds"].observe(seconds)
-        around.hooks.restored(tp.topic, tp.partition, source, lane.partition.offset)
+        worker.numbers.add("tokenmill_restores_total", source)
+        worker.numbers.add("tokenmill_messages_restored_total", source, by=lane.partition.open_messages)
+        worker.numbers.histograms["tokenmill_restore_seconds"].observe(seconds)
+        worker.hooks.restored(tp.topic, tp.partition, source, lane.partition.offset)
         log.info("%s/%d: live at %d after %.3f s, from %s", *tp, lane.partition.offset, seconds, source)
         if extent is not None:  # nothing was replayed, so the consumer has to be told where to begin
-            around.consumer.seek(tp, max(lane.partition.offset, extent.first))
-            around.consumer.resume(tp)
+            worker.consumer.seek(tp, max(lane.partition.offset, extent.first))
+            worker.consumer.resume(tp)
