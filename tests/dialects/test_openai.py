@@ -10,6 +10,7 @@ import pytest
 from tests.support.scenarios import SCENARIOS, WEATHER, Scenario, lost, rendered
 from tokenmill.dialects.openai import OPENAI, OpenAIState
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
+from tokenmill.partition.message import Open
 from tokenmill.records import InputRecord, Output
 
 GROWING = {"stream_tool_input": True}
@@ -209,7 +210,9 @@ def test_the_state_is_plain() -> None:
     value = msgspec.json.encode({"open": opening, "delta": "a " + CALL[:60]})
     partition.process([InputRecord("tokens", 0, 0, 0, b"c", value)], out)
     (message,) = partition._messages
-    (state,) = message.choices[0].states
+    going = message.choices[0].state
+    assert isinstance(going, Open)
+    (state,) = going.states
     assert isinstance(state, OpenAIState)
     assert state.open
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(state), type=OPENAI.state_type) == state

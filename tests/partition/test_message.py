@@ -6,7 +6,7 @@ import msgspec
 
 from tests.partition.logs import log, partition
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
-from tokenmill.partition.message import ENDED, LOST, OPEN
+from tokenmill.partition.message import Ended, Lost, Open
 
 OPEN_MESSAGE_BYTES = 2 * 1024
 SNAPSHOT_BYTES = 512
@@ -59,10 +59,10 @@ def test_the_weight_says_who_it_is_and_how_far_it_has_come() -> None:
     weights = {first.weight(), second.weight()}
     first.seq += 1
     weights.add(first.weight())
-    first.status = LOST
+    first.state = Lost()
     weights.add(first.weight())
     assert len(weights) == 4
-    first.status = ENDED
+    first.state = Ended(1)
     assert first.weight() == 0
 
 
@@ -78,5 +78,5 @@ def test_choices_are_found_by_number() -> None:
     assert [choice.index for choice in message.going_on()] == [3]
     third = message.choice(3)
     assert third is not None
-    assert third.status == OPEN
+    assert isinstance(third.state, Open)
     assert message.choice(1) is None

@@ -13,7 +13,7 @@ from tokenmill.parser import MessageParser
 from tokenmill.partition.identity import Verdict, choice_index, has_content, judge, opens
 from tokenmill.partition.idle import condition_of
 from tokenmill.partition.low_water import LowWater, Root
-from tokenmill.partition.message import LOST, OPEN, Choice, Message
+from tokenmill.partition.message import Choice, Lost, Message, Open
 from tokenmill.partition.messages import Messages
 from tokenmill.partition.opening import Opened, Opener, conversation_of, parser_of
 from tokenmill.partition.outputs import Outputs
@@ -58,7 +58,7 @@ class Chunks:
         if (
             message is None
             or choice is None
-            or choice.status != OPEN
+            or not isinstance(choice.state, Open)
             or chunk.open is not None
             or (seq is not None and seq != choice.position + 1)
         ):
@@ -90,8 +90,9 @@ class Chunks:
             self._messages.touch(message)
 
     def _content(self, chunk: Chunk, choice: Choice, record: Record, out: list[Output]) -> None:
-        parser, outputs, time = choice.parser, self._outputs, record.timestamp
-        assert parser is not None  # it is open
+        going, outputs, time = choice.state, self._outputs, record.timestamp
+        assert isinstance(going, Open)  # it was admitted
+        parser = going.parser
         if chunk.reasoning:
             outputs.emit(parser.reasoning(chunk.reasoning), choice, time, out)
         if chunk.delta:
@@ -101,15 +102,15 @@ class Chunks:
         if chunk.part is not None:
             outputs.emit(parser.part(chunk.part.kind, chunk.part.value, chunk.part.id), choice, time, out)
         if chunk.usage is not None:
-            self._usage(chunk, choice, record, out)
+            self._usage(chunk, choice, going, record, out)
         if chunk.finish_reason is not None:
-            choice.reason = chunk.finish_reason[:DETAIL_BYTES]
+            going.reason = chunk.finish_reason[:DETAIL_BYTES]
         if chunk.error is not None:
             outputs.emit(parser.fail(chunk.error, *_answer_of(chunk)), choice, time, out)
 
-    def _usage(self, chunk: Chunk, choice: Choice, record: Record, out: list[Output]) -> None:
+    def _usage(self, chunk: Chunk, choice: Choice, going: Open, record: Record, out: list[Output]) -> None:
         if len(str(chunk.usage)) <= DETAIL_BYTES:
-            choice.usage = chunk.usage
+            going.usage = chunk.usage
         else:
             error = Error(code="limit", message=f"usage is larger than {DETAIL_BYTES} bytes; it is left out")
             self._outputs.emit([error], choice, record.timestamp, out)
@@ -162,13 +163,14 @@ class Chunks:
         message.closed = False
         message.last = record.offset
         if verdict is Verdict.LOSE:
-            choice.status, choice.trace_context = LOST, ()
+            choice.state, choice.trace_context = Lost(), ()
             self._messages.add(message, choice)
             self._drop(Verdict.LOST, message, choice, chunk, record, out)
             return None
-        choice.parser, choice.states = self.parser_of(choice), self._outputs.states()
+        parser = self.parser_of(choice)
+        choice.state = Open(parser, self._outputs.states())
         self._messages.add(message, choice)
-        self._outputs.emit(choice.parser.start(), choice, record.timestamp, out)
+        self._outputs.emit(parser.start(), choice, record.timestamp, out)
         return message, choice
 
     def _gap(self, choice: Choice, chunk: Chunk, record: Record, out: list[Output]) -> None:
@@ -200,7 +202,7 @@ class Chunks:
             if opens(chunk):
                 self._keep_late(message, choice, record.offset)
             return
-        if choice is not None and choice.status == LOST and (chunk.end is True or chunk.control is not None):
+        if choice is not None and isinstance(choice.state, Lost) and (chunk.end is True or chunk.control is not None):
             self._end(message, choice, chunk, record, out)
 
     def _keep_late(self, message: Message, choice: Choice | None, offset: int) -> None:
@@ -223,7 +225,8 @@ class Chunks:
 
     def _end(self, message: Message, choice: Choice, chunk: Chunk, record: Record, out: list[Output]) -> None:
         if chunk.control is None:
-            self._finish(message, [choice], choice.reason, record, out)
+            reason = choice.state.reason if isinstance(choice.state, Open) else None
+            self._finish(message, [choice], reason, record, out)
         else:
             self._finish_early(message, _controlled(message, chunk), chunk, record, out)
         if chunk.control is not None or (chunk.message_id and not message.named):
@@ -260,8 +263,8 @@ class Chunks:
         self, message: Message, choices: list[Choice], reason: str | None, record: Record, out: list[Output]
     ) -> None:
         for choice in choices:
-            if choice.parser is not None:
-                events = choice.parser.finish(reason, choice.usage)
+            if isinstance(choice.state, Open):
+                events = choice.state.parser.finish(reason, choice.state.usage)
                 if left := len(message.going_on()) - 1:
                     events[-1] = msgspec.structs.replace(events[-1], choices_left=left)
                 self._outputs.emit(events, choice, record.timestamp, out)

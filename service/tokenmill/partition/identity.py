@@ -20,7 +20,7 @@ that the service gave to unnamed messages open nothing: ORPHAN, and LATE after t
 from enum import Enum, auto
 
 from tokenmill.codecs import Chunk
-from tokenmill.partition.message import ENDED, LOST, Choice, Message, Status
+from tokenmill.partition.message import Choice, Ended, Lost, Message, Open
 
 
 class Verdict(Enum):
@@ -69,11 +69,11 @@ def judge(message: Message | None, choice: Choice | None, chunk: Chunk, *, unsee
     again = chunk.open is not None and not chunk.seq and (message is None or message.named or unnamed)
     if choice is None and unseen and chunk.open is None and chunk.seq != 0 and (chunk.seq or opens(chunk)):
         return Verdict.LOSE
-    status = _status_of_unknown(message) if choice is None else choice.status
-    if status in (ENDED, LOST):
+    kind = _kind_of_unknown(message) if choice is None else type(choice.state)
+    if kind in (Ended, Lost):
         if again:
             return Verdict.RENEW if unnamed else Verdict.OPEN
-        return Verdict.LATE if status == ENDED else Verdict.LOST
+        return Verdict.LATE if kind is Ended else Verdict.LOST
     if choice is None:
         return _judge_unknown(chunk, reserved=reserved)
     if unnamed and again and chunk.seq == 0:
@@ -81,13 +81,13 @@ def judge(message: Message | None, choice: Choice | None, chunk: Chunk, *, unsee
     return _judge_position(choice.position, chunk.seq)
 
 
-def _status_of_unknown(message: Message | None) -> Status | None:
+def _kind_of_unknown(message: Message | None) -> type[Open | Ended | Lost] | None:
     """What an unknown choice is like, because of its message."""
     if message is None:
         return None
     if message.closed or not (message.named or message.going_on()):
-        return ENDED
-    return LOST if any(choice.status == LOST for choice in message.choices) else None
+        return Ended
+    return Lost if any(isinstance(choice.state, Lost) for choice in message.choices) else None
 
 
 def _judge_unknown(chunk: Chunk, *, reserved: bool) -> Verdict:

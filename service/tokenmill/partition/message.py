@@ -8,13 +8,6 @@ from tokenmill.parser import Grammar, MessageParser
 from tokenmill.partition.low_water import Root
 from tokenmill.partition.trace_context import TraceContext
 
-Status: TypeAlias = int
-OPEN: Final = 0
-ENDED: Final = 1
-"""Remembered for a while, so that late chunks do not open it again."""
-LOST: Final = 2
-"""Open, but its state can't be had: its chunks are counted until its end."""
-
 NEVER: Final = 1 << 63
 """No offset comes that far."""
 
@@ -24,14 +17,46 @@ Ident: TypeAlias = tuple[bytes, str]
 _MASK = (1 << 64) - 1
 
 
+class Open:
+    """A choice that goes on."""
+
+    __slots__ = ("parser", "reason", "states", "usage")
+
+    def __init__(self, parser: MessageParser, states: tuple[Any, ...]) -> None:
+        self.parser = parser
+        self.states = states
+        """State of each output's dialect; empty where no dialect keeps any."""
+        self.usage: dict[str, Any] | None = None
+        self.reason: str | None = None
+        """The provider's finish reason, once it came."""
+
+
+class Ended:
+    """A choice that is remembered for a while, so that late chunks do not open it again."""
+
+    __slots__ = ("offset",)
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+        """Of the record that ended it."""
+
+
+class Lost:
+    """A choice that goes on without its state, which can't be had: its chunks are counted until its end."""
+
+    __slots__ = ("announced",)
+
+    def __init__(self, *, announced: bool = False) -> None:
+        self.announced = announced
+        """Its loss has been published."""
+
+
 class Choice:
-    """One of the alternative answers of a message, and the state of its parser."""
+    """One of the alternative answers of a message, as far as it has come. `state` is given by who makes it."""
 
     __slots__ = (
-        "announced",
         "base",
         "counted",
-        "ended",
         "envelope",
         "first",
         "grammar",
@@ -41,17 +66,15 @@ class Choice:
         "key",
         "opened_header",
         "opener",
-        "parser",
         "pinned",
         "position",
-        "reason",
         "root",
         "seq",
-        "states",
-        "status",
+        "state",
         "trace_context",
-        "usage",
     )
+
+    state: Open | Ended | Lost
 
     def __init__(self, key: bytes, root: Root, first: int, grammar: Grammar, envelope: Envelope) -> None:
         self.key = key
@@ -73,20 +96,10 @@ class Choice:
         self.opened_header = ("tm-opened", b"%d" % envelope.created)
         """When its message began, by the first record's time in milliseconds: the first offset of an output that is not
         older lies at or before the message's first event."""
-        self.status: Status = OPEN
-        self.parser: MessageParser | None = None
-        self.states: tuple[Any, ...] = ()
-        """State of each output's dialect; empty where no dialect keeps any."""
         self.position = -1
         """`seq` of its last chunk that had one."""
         self.seq = 0
         """`seq` of its next event."""
-        self.usage: dict[str, Any] | None = None
-        self.reason: str | None = None
-        self.ended = 0
-        """Offset of the record that ended it."""
-        self.announced = False
-        """Its loss has been published."""
         self.base = 0
         self.counted = 0
         """Its part in the partition's digest."""
@@ -95,12 +108,12 @@ class Choice:
 
     def weight(self) -> int:
         """Its part in the digest: who it is and how far it has come; 0 once it has ended."""
-        if self.status == ENDED:
+        if isinstance(self.state, Ended):
             return 0
         if not self.base:
             who = b"%b\n%b\n%d\n%d" % (self.key, self.id_header[1], self.index, self.first)
             self.base = int.from_bytes(blake2b(who, digest_size=8).digest(), "big")
-        return self.base * (1 if self.status == LOST else 2 * self.seq + 3) & _MASK
+        return self.base * (1 if isinstance(self.state, Lost) else 2 * self.seq + 3) & _MASK
 
 
 class Message:
@@ -144,4 +157,4 @@ class Message:
 
     def going_on(self) -> list[Choice]:
         """The choices that have not ended."""
-        return [choice for choice in self.choices if choice.status != ENDED]
+        return [choice for choice in self.choices if not isinstance(choice.state, Ended)]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from tokenmill.parser import Grammar
 from tokenmill.partition.low_water import LowWater, Root
-from tokenmill.partition.message import ENDED, LOST, NEVER, Choice, Ident, Message, Status
+from tokenmill.partition.message import NEVER, Choice, Ended, Ident, Lost, Message, Open
 
 _MASK = (1 << 64) - 1
 
@@ -32,7 +32,7 @@ class Messages:
         self._ended_offsets = ended_offsets
         self._by_id: dict[Ident, Message] = {}
         self._unnamed: dict[bytes, Message] = {}
-        self._graves: deque[tuple[Message, Choice]] = deque()
+        self._graves: deque[tuple[int, Message, Choice]] = deque()
         self._touched: list[Message] = []
         self._grammars: dict[str, _Used] = {}
         self.count = 0
@@ -78,12 +78,12 @@ class Messages:
         for message in messages:
             for choice in message.choices:
                 self._take(message, choice)
-                if choice.status == ENDED:
-                    ended.append((message, choice))
+                if isinstance(choice.state, Ended):
+                    ended.append((choice.state.offset, message, choice))
                 else:
                     self._weigh(choice)
             yield message
-        self._graves.extend(sorted(ended, key=lambda pair: pair[1].ended))
+        self._graves.extend(sorted(ended, key=lambda grave: grave[0]))
         self._set_alarm()
 
     def _take(self, message: Message, choice: Choice) -> None:
@@ -94,7 +94,7 @@ class Messages:
         if used is None:
             used = self._grammars[grammar.key] = _Used(grammar)
         used.choices += 1
-        if choice.status != ENDED:
+        if not isinstance(choice.state, Ended):
             self.count += 1
             if not message.named:
                 self._unnamed[message.key] = message
@@ -102,19 +102,17 @@ class Messages:
     def end(self, message: Message, choice: Choice, offset: int) -> None:
         """A choice has ended with the record at `offset`; it is remembered for a while."""
         self._uncount(choice)
-        choice.status, choice.ended = ENDED, offset
-        choice.parser, choice.states, choice.usage, choice.reason = None, (), None, None
+        choice.state = Ended(offset)
         if not message.named and not message.going_on():
             del self._unnamed[message.key]
-        self._graves.append((message, choice))
+        self._graves.append((offset, message, choice))
         self._set_alarm()
         self.touch(message)
 
-    def lose(self, message: Message, choice: Choice) -> None:
+    def lose(self, message: Message, choice: Choice, *, announced: bool = False) -> None:
         """The state of an open choice can't be had: of how far it came nothing is kept."""
-        choice.status, choice.parser, choice.states = LOST, None, ()
+        choice.state = Lost(announced=announced)
         choice.position, choice.seq, choice.opener = -1, 0, choice.first
-        choice.usage, choice.reason = None, None
         self.touch(message)
 
     def move_root(self, choice: Choice, root: Root) -> None:
@@ -124,17 +122,17 @@ class Messages:
 
     def forget(self, offset: int) -> None:
         """Forget what ended long enough before the record at `offset`."""
-        while self._graves and self._graves[0][1].ended + self._ended_offsets < offset:
-            message, choice = self._graves.popleft()
+        while self._graves and self._graves[0][0] + self._ended_offsets < offset:
+            _, message, choice = self._graves.popleft()
             if choice in message.choices:
                 self._remove(message, choice)
         self._set_alarm()
 
     def _set_alarm(self) -> None:
-        self.forget_at = self._graves[0][1].ended + self._ended_offsets + 1 if self._graves else NEVER
+        self.forget_at = self._graves[0][0] + self._ended_offsets + 1 if self._graves else NEVER
 
     def _remove(self, message: Message, choice: Choice) -> None:
-        if choice.status != ENDED:
+        if not isinstance(choice.state, Ended):
             self._uncount(choice)
         message.choices.remove(choice)
         self._low_water.release(choice.root)
@@ -165,15 +163,17 @@ class Messages:
         for message in touched:
             message.touched = False
             for choice in message.choices:
-                if choice.status != ENDED:
+                if not isinstance(choice.state, Ended):
                     self._weigh(choice)
         return touched
 
     def _weigh(self, choice: Choice) -> None:
         weight = choice.weight()
-        held = choice.parser.memory if choice.parser is not None else 0
-        if choice.states:
-            held += sum(getattr(state, "memory", 0) for state in choice.states)  # of dialects that keep the answer
+        held = 0
+        if isinstance(choice.state, Open):
+            held = choice.state.parser.memory
+            if choice.state.states:  # of dialects that keep the answer
+                held += sum(getattr(state, "memory", 0) for state in choice.state.states)
         self._digest = self._digest + weight - choice.counted & _MASK
         self._held += held - choice.held
         choice.counted, choice.held = weight, held
@@ -188,7 +188,7 @@ class Messages:
         """About how many bytes parsers and dialects hold, as of the last `settle`."""
         return self._held
 
-    def with_status(self, status: Status) -> list[tuple[Message, Choice]]:
-        """The choices of that status, oldest first."""
-        found = [(message, choice) for message in self for choice in message.choices if choice.status == status]
+    def in_state(self, kind: type[Open | Ended | Lost]) -> list[tuple[Message, Choice]]:
+        """The choices in such a state, oldest first."""
+        found = [(message, choice) for message in self for choice in message.choices if isinstance(choice.state, kind)]
         return sorted(found, key=lambda pair: (pair[1].first, pair[1].index))

@@ -10,7 +10,7 @@ from tokenmill.dialects.native import MADE_SEQS, NATIVE
 from tokenmill.dialects.rendering import DELTAS_OF_CALLS, fits, in_place
 from tokenmill.events import EVENT_TYPES, Error, Event, Finish, ToolCall
 from tokenmill.partition.cloud_events import BINDINGS, Binding, attributes
-from tokenmill.partition.message import Choice
+from tokenmill.partition.message import Choice, Open
 from tokenmill.partition.settings import OutputSpec, PartitionSettings
 from tokenmill.partition.tally import Tally
 from tokenmill.partition.trace_context import EndedMessage
@@ -165,7 +165,8 @@ class Outputs:
             return event
         if route.for_runners and not _concerns_runners(event):
             return event
-        state = choice.states[route.place] if choice.states else None
+        going = choice.state
+        state = going.states[route.place] if isinstance(going, Open) and going.states else None
         payloads = route.dialect.encode(state, choice.envelope, event, seq, time)
         if len(payloads) == 1 and len(payloads[0]) <= self._room:
             headers = _headers(choice, seq)

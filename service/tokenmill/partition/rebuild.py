@@ -13,14 +13,23 @@ import msgspec
 from tokenmill.dialects import Envelope, find_dialect
 from tokenmill.errors import BadOpen, SnapshotError
 from tokenmill.formats import compile_grammar
-from tokenmill.parser import MessageParser, Options
+from tokenmill.parser import Grammar, MessageParser, Options
 from tokenmill.partition.intake import Kept
 from tokenmill.partition.log_id import LogId
 from tokenmill.partition.low_water import LowWater, Root
 from tokenmill.partition.mark import Mark
-from tokenmill.partition.message import LOST, OPEN, Choice, Message
+from tokenmill.partition.message import Choice, Ended, Lost, Message, Open
 from tokenmill.partition.settings import PartitionSettings
-from tokenmill.partition.snapshot import SCHEMA, ChoiceState, KeptState, MessageState, Meta
+from tokenmill.partition.snapshot import (
+    SCHEMA,
+    ChoiceState,
+    EndedState,
+    KeptState,
+    LostState,
+    MessageState,
+    Meta,
+    OpenState,
+)
 
 T = TypeVar("T")
 
@@ -117,16 +126,21 @@ class Restored:
         choice = Choice(message.key, self._root(state.root), state.first, grammar, envelope)
         if state.opened != state.created:
             choice.opened_header = ("tm-opened", b"%d" % state.opened)
-        choice.status, choice.announced = state.status, state.status == LOST
-        choice.opener, choice.pinned, choice.ended = state.opener, state.pinned, state.ended
+        choice.opener, choice.pinned = state.opener, state.pinned
         choice.position, choice.seq = state.position, state.seq
-        choice.reason, choice.usage = state.reason, state.usage
         choice.trace_context = state.trace_context
-        if state.status == OPEN:
-            choice.parser = MessageParser.of_state(grammar, state.parser)
-            if self._states:
-                choice.states = self._dialect_states(state.states)
+        choice.state = self._state(state.state, grammar)
         return choice
+
+    def _state(self, state: OpenState | EndedState | LostState, grammar: Grammar) -> Open | Ended | Lost:
+        if isinstance(state, EndedState):
+            return Ended(state.offset)
+        if isinstance(state, LostState):
+            return Lost(announced=True)
+        states = self._dialect_states(state.states) if self._states else ()
+        opened = Open(MessageParser.of_state(grammar, state.parser), states)
+        opened.reason, opened.usage = state.reason, state.usage
+        return opened
 
     def _dialect_states(self, encoded: list[bytes]) -> tuple[Any, ...]:
         """The states of today's outputs; an output that is new since the snapshot begins in the middle."""

@@ -12,7 +12,7 @@ import msgspec
 
 from tokenmill.events import Error, ErrorCode, Event, Finish
 from tokenmill.partition.mark import Mark
-from tokenmill.partition.message import LOST, OPEN, Choice
+from tokenmill.partition.message import Choice, Lost, Open
 from tokenmill.partition.messages import Messages
 from tokenmill.partition.skipped import Moved
 
@@ -87,11 +87,11 @@ class Replay(msgspec.Struct, frozen=True):
     def is_announced(self, choice: Choice, until: int) -> bool:
         """Whether a foreign choice was announced as lost, up to `until`, when the configuration changed."""
         spans = self.mark.announced
-        return choice.status == OPEN and any(start <= choice.pinned < end <= until for start, end in spans)
+        return isinstance(choice.state, Open) and any(start <= choice.pinned < end <= until for start, end in spans)
 
     def is_foreign(self, choice: Choice, fingerprint: str) -> bool:
         """Whether a choice that the replay opened had other options in truth."""
-        return choice.status == OPEN and self.start <= choice.pinned < self.foreign_until(fingerprint)
+        return isinstance(choice.state, Open) and self.start <= choice.pinned < self.foreign_until(fingerprint)
 
 
 def with_span(spans: Spans, start: int, end: int) -> Spans:
@@ -108,34 +108,32 @@ def lose_announced(messages: Messages, replay: Replay, until: int) -> None:
     """Mark as lost what was announced so up to the offset `until`."""
     if not replay.mark.announced:
         return  # as nearly always, and there may be a million messages to look through
-    for message, choice in messages.with_status(OPEN):
+    for message, choice in messages.in_state(Open):
         if replay.is_announced(choice, until):
-            messages.lose(message, choice)
-            choice.announced = True
+            messages.lose(message, choice, announced=True)
 
 
 def lose(messages: Messages, replay: Replay, fingerprint: str) -> list[tuple[ErrorCode, Choice]]:
     """Mark what the replay, which is over, could not rebuild; returns what has to be announced, and why."""
     lost: list[tuple[ErrorCode, Choice]] = []
     lose_announced(messages, replay, replay.mark.offset)
-    for _, choice in messages.with_status(LOST):
-        if not choice.announced and choice.first >= replay.mark.unseen_until:
+    for _, choice in messages.in_state(Lost):
+        assert isinstance(choice.state, Lost)  # it was asked for
+        if not choice.state.announced and choice.first >= replay.mark.unseen_until:
             lost.append(("state-lost", choice))
-        choice.announced = True
-    for message, choice in messages.with_status(OPEN) if replay.has_foreign(fingerprint) else ():
+        choice.state.announced = True
+    for message, choice in messages.in_state(Open) if replay.has_foreign(fingerprint) else ():
         if replay.is_foreign(choice, fingerprint):
-            messages.lose(message, choice)
-            choice.announced = True
+            messages.lose(message, choice, announced=True)
             lost.append(("reconfigured", choice))
     return lost
 
 
 def disown(messages: Messages, gaps: Gaps, offset: int, opened_from: int) -> list[Choice]:
     """Mark what was opened at `opened_from` or later, and is open at `offset`, as lost, and remember it so."""
-    lost = [(message, choice) for message, choice in messages.with_status(OPEN) if choice.first >= opened_from]
+    lost = [(message, choice) for message, choice in messages.in_state(Open) if choice.first >= opened_from]
     for message, choice in lost:
-        messages.lose(message, choice)
-        choice.announced = True
+        messages.lose(message, choice, announced=True)
     if lost:
         gaps.announced = with_span(gaps.announced, opened_from, offset)
     return [choice for _, choice in lost]

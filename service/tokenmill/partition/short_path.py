@@ -17,7 +17,7 @@ import msgspec
 from tokenmill.codecs.native import NATIVE
 from tokenmill.limits import KEY_BYTES
 from tokenmill.partition.intake import Intake
-from tokenmill.partition.message import OPEN
+from tokenmill.partition.message import Open
 from tokenmill.partition.messages import Messages
 from tokenmill.partition.outputs import Outputs
 from tokenmill.records import Output, Record
@@ -71,9 +71,10 @@ class ShortPath:
             if message is None or len(message.choices) != 1 or not place.offset <= offset < messages.forget_at:
                 break
             choice = message.choices[0]
+            going = choice.state
             if (
                 not delta
-                or choice.status != OPEN
+                or not isinstance(going, Open)
                 or choice.index != chunk.choice
                 or (seq is not None and seq != choice.position + 1)
                 or (chunk.conversation_id is not None and chunk.conversation_id != message.conversation)
@@ -86,10 +87,8 @@ class ShortPath:
                 choice.opener = offset
             else:
                 choice.position = seq
-            parser = choice.parser
-            assert parser is not None  # it is open
             time = record.timestamp
-            outputs.emit(parser.feed(delta), choice, time, out)
+            outputs.emit(going.parser.feed(delta), choice, time, out)
             place.offset, place.time = offset + 1, time
             taken += 1
         else:

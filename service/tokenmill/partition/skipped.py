@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from tokenmill.partition.message import ENDED, NEVER, OPEN, Choice
+from tokenmill.partition.message import NEVER, Choice, Ended, Open
 from tokenmill.partition.messages import Messages
 from tokenmill.records import Record
 
@@ -61,15 +61,14 @@ class Noted:
     def __init__(self, span: Span, messages: Messages, unsent: int) -> None:
         self.span = span
         self.unsent = unsent
-        self._seqs = {choice: choice.seq for _, choice in messages.with_status(OPEN)}
+        self._seqs = {choice: choice.seq for _, choice in messages.in_state(Open)}
 
     def lose(self, messages: Messages) -> tuple[Choice, ...]:
         """The span is over, and what made events in it is lost. Answers that, and what was open and has ended in it."""
-        lost = [choice for choice, seq in self._seqs.items() if choice.status == ENDED and choice.seq > seq]
-        for message, choice in messages.with_status(OPEN):
+        lost = [choice for choice, seq in self._seqs.items() if isinstance(choice.state, Ended) and choice.seq > seq]
+        for message, choice in messages.in_state(Open):
             if choice.seq > self._seqs.get(choice, 0):
-                messages.lose(message, choice)
-                choice.announced = True
+                messages.lose(message, choice, announced=True)
                 lost.append(choice)
         return tuple(sorted(lost, key=lambda choice: (choice.first, choice.index)))
 

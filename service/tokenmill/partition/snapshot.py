@@ -9,7 +9,7 @@ from tokenmill.parser import Grammar
 from tokenmill.partition.idle import Place
 from tokenmill.partition.intake import Kept
 from tokenmill.partition.log_id import LogId
-from tokenmill.partition.message import Choice, Ident, Message
+from tokenmill.partition.message import Choice, Ended, Ident, Lost, Message, Open
 from tokenmill.partition.recovery import Gaps
 from tokenmill.partition.trace_context import TraceContext
 
@@ -47,11 +47,30 @@ class Meta(msgspec.Struct, array_like=True, frozen=True):
     """As in a `Mark`."""
 
 
+class OpenState(msgspec.Struct, array_like=True, frozen=True, tag="open"):
+    """What is kept of an open choice; the names are those of `Open`."""
+
+    parser: bytes
+    reason: str | None
+    usage: dict[str, Any] | None
+    states: list[bytes]
+
+
+class EndedState(msgspec.Struct, array_like=True, frozen=True, tag="ended"):
+    """What is kept of one that has ended."""
+
+    offset: int
+
+
+class LostState(msgspec.Struct, array_like=True, frozen=True, tag="lost"):
+    """What is kept of one that is lost: by the time of a snapshot its loss has been published."""
+
+
 class ChoiceState(msgspec.Struct, array_like=True, frozen=True):
     """What is kept of a choice; the names are those of `Choice`."""
 
     index: int
-    status: int
+    state: OpenState | EndedState | LostState
     root: int
     first: int
     opener: int
@@ -61,11 +80,6 @@ class ChoiceState(msgspec.Struct, array_like=True, frozen=True):
     grammar: str
     position: int
     seq: int
-    ended: int
-    parser: bytes
-    reason: str | None
-    usage: dict[str, Any] | None
-    states: list[bytes]
     trace_context: TraceContext
 
 
@@ -142,7 +156,7 @@ def encode_grammar(grammar: Grammar) -> bytes:
 def _choice_state(choice: Choice) -> ChoiceState:
     return ChoiceState(
         index=choice.index,
-        status=choice.status,
+        state=_state(choice.state),
         root=choice.root.offset,
         first=choice.first,
         opener=choice.opener,
@@ -152,10 +166,14 @@ def _choice_state(choice: Choice) -> ChoiceState:
         grammar=choice.grammar.key,
         position=choice.position,
         seq=choice.seq,
-        ended=choice.ended,
-        parser=choice.parser.encode_state() if choice.parser is not None else b"",
-        reason=choice.reason,
-        usage=choice.usage,
-        states=[_encode(state) if state is not None else b"" for state in choice.states],
         trace_context=choice.trace_context,
     )
+
+
+def _state(state: Open | Ended | Lost) -> OpenState | EndedState | LostState:
+    if isinstance(state, Ended):
+        return EndedState(state.offset)
+    if isinstance(state, Lost):
+        return LostState()
+    states = [_encode(each) if each is not None else b"" for each in state.states]
+    return OpenState(state.parser.encode_state(), state.reason, state.usage, states)
