@@ -6,7 +6,7 @@ import pytest
 from tokenmill.dialects import DIALECTS, Dialect, Envelope, find_dialect
 from tokenmill.dialects.dialect import Handlers, failure_text, handled, voids, warns
 from tokenmill.errors import ConfigError
-from tokenmill.events import Error, Finish, MessageStart, TextDelta
+from tokenmill.events import Error, Finish, MessageStart, Request, TextDelta
 
 EACH = pytest.mark.parametrize("dialect", DIALECTS, ids=[dialect.name for dialect in DIALECTS])
 EVENTS = [MessageStart("", "plain"), TextDelta(id="t0", delta="a"), Finish(reason="stop")]
@@ -80,3 +80,13 @@ def test_a_failure_without_words_is_told_by_its_reason() -> None:
     """A provider may fail without saying why."""
     assert failure_text("timeout", "") == "the answer ended early: timeout"
     assert failure_text("error", "overloaded") == "overloaded"
+
+
+@pytest.mark.parametrize(
+    ("asked", "by_itself", "expected"),
+    [(None, True, True), (None, False, False), (True, False, True), (False, True, False)],
+)
+def test_the_message_says_whether_tool_input_streams(asked: bool | None, by_itself: bool, expected: bool) -> None:
+    """And where it says nothing, the dialect."""
+    envelope = Envelope("c", "m", 0, 0, MessageStart("", "plain", Request(stream_tool_input=asked)))
+    assert envelope.streams_input(by_itself=by_itself) is expected

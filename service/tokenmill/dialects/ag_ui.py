@@ -171,7 +171,7 @@ def _reasoning_end(state: AgUiState, _envelope: Envelope, _event: ReasoningEnd, 
 
 
 def _begin(state: AgUiState, envelope: Envelope, event: ToolInputStart, writer: Writer) -> None:
-    if envelope.request.stream_tool_input is not False:
+    if envelope.streams_input(by_itself=True):
         state.calls[event.id] = GrowingArguments(event.name, event.encoding == "json")
         _start_call(state, event.id, event.name, writer)
 

@@ -136,7 +136,7 @@ def _kind(envelope: Envelope, name: str) -> dict[str, Any]:
 
 
 def _begin(state: AiSdkUiState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
-    if envelope.request.stream_tool_input is not False:
+    if envelope.streams_input(by_itself=True):
         state.calls[event.id] = GrowingArguments(event.name, event.encoding == "json")
         _say(out, "tool-input-start", **_tool(envelope, event.id, event.name))
 

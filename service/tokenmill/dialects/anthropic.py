@@ -171,7 +171,7 @@ def _end_block(state: AnthropicState, out: Payloads) -> None:
 
 
 def _begin_call(state: AnthropicState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
-    if state.call is None and envelope.request.stream_tool_input:
+    if state.call is None and envelope.streams_input(by_itself=False):
         index = _begin_use(state, event.id, event.name, out)
         state.call = GrowingCall(event.id, index, GrowingArguments(event.name, event.encoding == "json"))
 

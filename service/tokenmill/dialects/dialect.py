@@ -70,6 +70,11 @@ class Envelope:
         """Of this choice, where each is an answer of its own: the first one's is that of the message."""
         return f"{self.message_id}-{self.choice}" if self.choice else self.message_id
 
+    def streams_input(self, *, by_itself: bool) -> bool:
+        """Whether a client is told of tool input as it arrives: what the message says, else what its dialect does."""
+        asked = self.request.stream_tool_input
+        return by_itself if asked is None else asked
+
     def constant(self, name: str, make: Callable[["Envelope"], bytes]) -> bytes:
         """Bytes of this name that depend on nothing but the envelope, made once."""
         made = self._made

@@ -126,7 +126,7 @@ def _part(state: OpenAIState, envelope: Envelope, event: Part, out: Payloads) ->
 
 
 def _begin_call(state: OpenAIState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
-    if envelope.request.stream_tool_input:
+    if envelope.streams_input(by_itself=False):
         index = _begin(state, envelope, event.id, event.name, out)
         state.open[event.id] = OpenCall(index, GrowingArguments(event.name, event.encoding == "json"))
 

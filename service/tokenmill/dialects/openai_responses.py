@@ -191,7 +191,7 @@ def _end_item(state: ResponsesState, index: int, item: Json, out: Payloads) -> N
 
 
 def _begin_call(state: ResponsesState, envelope: Envelope, event: ToolInputStart, out: Payloads) -> None:
-    if envelope.request.stream_tool_input is not False:
+    if envelope.streams_input(by_itself=True):
         _open_call(state, event.id, event.name, json=event.encoding == "json", out=out)
 
 

@@ -82,7 +82,7 @@ class Renderer:
         return self._fitting(state, envelope, _bare(event), event.seq, time)
 
     def _streams(self, envelope: Envelope) -> bool:
-        return self._dialect.streams_tool_input or bool(envelope.request.stream_tool_input)
+        return envelope.streams_input(by_itself=self._dialect.streams_tool_input)
 
     def _fitting(self, state: Any, envelope: Envelope, event: Event, seq: int, time: int) -> Sequence[bytes]:
         room = envelope.payload_bytes

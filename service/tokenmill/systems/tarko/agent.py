@@ -209,14 +209,15 @@ def _started(rows: Rows, event: ToolInputStart) -> None:
 
 
 def _grown(rows: Rows, event: ToolInputDelta) -> None:
-    request, call = rows.envelope.request, rows.state.call(event.id)
-    if call is None or request.stream_tool_input is not True:
+    call = rows.state.call(event.id)
+    if call is None or not _streams(rows):
         return
-    if not call.waiting.size and len(event.delta) >= request.min_delta_chars:
+    least = rows.envelope.request.min_delta_chars
+    if not call.waiting.size and len(event.delta) >= least:
         _piece(rows, call, event.delta)
         return
     call.waiting.add(event.delta)
-    if call.waiting.size >= min(request.min_delta_chars, WAITING_CHARS):
+    if call.waiting.size >= min(least, WAITING_CHARS):
         _flush(rows, call)
 
 
@@ -251,7 +252,7 @@ def _called(rows: Rows, event: ToolCall) -> None:
 
 
 def _streams(rows: Rows) -> bool:
-    return rows.envelope.request.stream_tool_input is True
+    return rows.envelope.streams_input(by_itself=False)
 
 
 def _piece(rows: Rows, call: Called, delta: str) -> None:
