@@ -88,6 +88,20 @@ def test_the_library_finds_them(tmp_path: Path) -> None:
     assert run.stdout == "['Recipe']\n"
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from tokenmill.formats import find_format; print(find_format('json_mix').name)",
+        "from tokenmill.codecs import find_codec; print(find_codec('sse+ai_sdk_parts').name)",
+        "from tokenmill import sse; print(sse(b'{}', 'agent'))",
+    ],
+)
+def test_what_exists_for_one_system_is_there_in_any_program(program: str) -> None:
+    """Without a command, which would load it first."""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
 def test_a_body_of_ones_own() -> None:
     """It gives the same at every cut, with a snapshot at every boundary."""
     grammar = Grammar(Options(format="Recipe"), [RECIPE], Limits())

@@ -54,3 +54,18 @@ def test_a_name_that_is_taken(thing: Thing) -> None:
     with pytest.raises(ValueError, match="is taken"):
         registry.add(thing)
     assert list(registry) == [A]
+
+
+def test_an_unknown_name_asks_for_what_others_bring_once() -> None:
+    """Programs that start no command have the components of other packages, too."""
+    asked: list[Thing] = []
+
+    def others() -> None:
+        asked.append(Thing("Late"))
+        registry.add(asked[-1])
+
+    registry = Registry([Thing("early")], others=others)
+    assert registry.find("early") is not None
+    assert asked == []
+    assert [registry.find(name) for name in ("LATE", "never", "late")] == [asked[0], None, asked[0]]
+    assert len(asked) == 1

@@ -20,7 +20,6 @@ from tokenmill.events import Event
 from tokenmill.formats import compile_grammar
 from tokenmill.parser.options import MessageOptions, read_options
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
-from tokenmill.plugins import load_plugins
 from tokenmill.records import InputRecord, Output, header
 
 Raw: TypeAlias = bytes | str | Mapping[str, Any]
@@ -55,7 +54,6 @@ class Conversion:
         message_id: str | None = None,
         **options: Unpack[MessageOptions],
     ) -> None:
-        load_plugins()
         names = format if isinstance(format, str) else list(format)
         read = read_options({"format": names, "tools": list(tools), **options})
         compile_grammar(read)

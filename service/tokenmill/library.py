@@ -7,7 +7,6 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any, Unpack
 
 import msgspec
@@ -63,7 +62,7 @@ class Parser(parser.MessageParser):
         if isinstance(format, Format):
             grammar = Grammar(read, [format], limits or Limits())
         else:
-            grammar = _grammar(read, limits or Limits())
+            grammar = compile_grammar(read, limits or Limits())
         known = secrets.token_hex(IDENTITY_BYTES) if identity is None else identity
         self.grammar, self.state, self.chars = grammar, State(known, grammar.start), 0
 
@@ -111,17 +110,8 @@ class Parser(parser.MessageParser):
             grammar = (
                 Grammar(snapshot.options, [format], snapshot.limits)
                 if format
-                else _grammar(snapshot.options, snapshot.limits)
+                else compile_grammar(snapshot.options, snapshot.limits)
             )
         except (msgspec.DecodeError, BadOpen) as problem:
             raise SnapshotError(f"the snapshot can't be read: {problem}") from problem
         return cls.of_state(grammar, snapshot.state)
-
-
-def _grammar(options: Options, limits: Limits) -> Grammar:
-    """The grammar of these options; formats of other packages are looked for when a name is not one of ours."""
-    try:
-        return compile_grammar(options, limits)
-    except BadOpen:
-        import_module("tokenmill.plugins").load_plugins()  # looks through all that is installed
-        return compile_grammar(options, limits)

@@ -1,11 +1,13 @@
 """Components by name: those of this package, and those that other packages bring (see `plugins`).
 
 1. A name or alias leads to one component, in any case of its letters.
-2. What is there is fixed when the process has started: looking a name up never changes anything.
+2. Commands load what other packages bring when they start. In other programs the first name that is not one of this
+   package's does, so what a name leads to never depends on what was looked up before.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Protocol, TypeVar, overload
 
 
@@ -33,10 +35,22 @@ def known_names(name: str, known: Collection[str], aliases: Collection[str] = ()
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
 
+def load_others() -> None:
+    """Load the components of other packages and of systems. Raises `ConfigError`."""
+    import_module("tokenmill.plugins").load_plugins()  # looks through all that is installed
+
+
 class Registry(Sequence[T]):
     """The codecs, the formats or the dialects: those of this package in their order, then those of others."""
 
-    def __init__(self, built_in: Iterable[T], reserved: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        built_in: Iterable[T],
+        reserved: Collection[str] = (),
+        others: Callable[[], None] | None = load_others,
+    ) -> None:
+        """`reserved` are names that no component may have; `others` adds more, once a name is not known."""
+        self._others = others
         self._components: list[T] = []
         self._by_name: dict[str, T] = {}
         self._reserved = reserved
@@ -74,4 +88,9 @@ class Registry(Sequence[T]):
 
     def find(self, name: str) -> T | None:
         """The component of this name or alias."""
-        return self._by_name.get(name) or self._by_name.get(name.lower())
+        found = self._by_name.get(name) or self._by_name.get(name.lower())
+        if found is None and self._others is not None:
+            others, self._others = self._others, None
+            others()
+            found = self._by_name.get(name.lower())
+        return found
