@@ -8,7 +8,8 @@ A package says in its metadata where its component is, under the component's own
 1. The groups are `tokenmill.codecs`, `tokenmill.formats` and `tokenmill.dialects`; a component is an object as those of
    this package are.
 2. They are loaded once, when a command starts, ordered by group and name: before the first record, never because of
-   one. In other programs the first unknown name loads them (see `registry`). What comes of a record depends on which packages are installed, as it does on the version of this one.
+   one. In other programs the first unknown name loads them (see `registry`). What comes of a record depends on which
+   packages are installed, as it does on the version of this one.
 3. A component that can't be used stops the process, and all that are wrong are said at once: a worker without a format
    that its messages name would send them to the dead letters.
 """
