@@ -1,4 +1,4 @@
-"""What a format is: plain data that `grammar` compiles and `machine` runs.
+"""What a format is: plain data that `compile` makes tables of, which `parser` runs.
 
 A format names its markers and how they nest; it holds no code. The nesting is always the same:
 
@@ -85,7 +85,10 @@ Layer: TypeAlias = Literal["tools", "always"]
 
 
 class Section(msgspec.Struct, frozen=True):
-    """The wrapper around calls, or calls that stand together without one."""
+    """The wrapper around calls, or calls that stand together without one.
+
+    Of calls with the same opening the first wins that fits what follows (`Marker.ahead`).
+    """
 
     open: Marker | None
     """Begins it; a call must follow. None: the call's own opening does."""

@@ -12,7 +12,10 @@ from tokenmill.demo.samples import MALFORMED
 from tokenmill.events import TextDelta, TextStart, ToolCall
 from tokenmill.formats import FORMATS, find_format
 from tokenmill.formats.history import format_call
-from tokenmill.parser import MessageParser
+from tokenmill.limits import Limits
+from tokenmill.parser import Call, Format, Grammar, Header, MessageParser, Options, Section
+from tokenmill.parser.bodies import JsonArguments, Params
+from tokenmill.parser.markers import LEADING_SPACE, literal, marker
 from tokenmill.parser.run.run import Span
 
 BROKEN = [
@@ -234,3 +237,41 @@ def test_prose_is_no_part_of_a_broken_call(name: str) -> None:
                     "a prose" + "." * bool(end),
                     called + more,
                 )
+
+
+BRACES = Format(
+    name="braces",
+    summary="",
+    sample="",
+    sections=(
+        Section(
+            open=marker("{{calls}}"),
+            close=marker("{{/calls}}"),
+            calls=(
+                Call(
+                    marker("{{call ", ahead=[(r"\w{1,16}", *literal("}}"), LEADING_SPACE, r"\{", r"[^{]")]),
+                    JsonArguments(),
+                    Header(until=marker("}}")),
+                ),
+                Call(
+                    marker("{{call "),
+                    Params(
+                        open=marker("{{arg "), tag_end=marker("}}"), close=marker("{{/arg}}"), end=marker("{{/call}}")
+                    ),
+                    Header(until=marker("}}")),
+                ),
+            ),
+            framing=(marker("{{/call}}"),),
+        ),
+    ),
+)
+
+
+def test_of_calls_with_one_opening_the_first_that_fits_wins() -> None:
+    """So a section mixes two bodies, however it is cut."""
+    compiled = Grammar(Options(format="braces"), [BRACES], Limits())
+    text = '{{calls}}{{call f}} {"a": "{{/call}}"}{{/call}}\n{{call g}}{{arg b}}{1}{{/arg}}{{/call}}{{/calls}} done'
+    for chunks in all_cuts(text):
+        calls = named(events := parse(compiled, chunks), ToolCall)
+        assert [(call.name, call.arguments) for call in calls] == [("f", {"a": "{{/call}}"}), ("g", {"b": "{1}"})]
+        assert text_of(events) == " done"

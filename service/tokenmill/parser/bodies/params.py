@@ -42,7 +42,7 @@ class Growth(IntEnum):
 
 
 class Params(msgspec.Struct, frozen=True):
-    """Tagged parameters."""
+    """Tagged parameters; where there are none, one JSON object with all arguments."""
 
     open: Marker
     """Begins a parameter's tag, which holds its key."""
