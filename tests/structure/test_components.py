@@ -11,6 +11,7 @@ from tokenmill.codecs import CODECS, Codec
 from tokenmill.dialects import DIALECTS, Dialect
 from tokenmill.formats import FORMATS, find_format
 from tokenmill.parser import Format
+from tokenmill.plugins import KINDS, OWN, Kind
 
 LISTS: dict[str, Sequence[Codec | Dialect | Format]] = {"codecs": CODECS, "dialects": DIALECTS, "formats": FORMATS}
 COMPONENTS = [(folder, component.name) for folder, components in LISTS.items() for component in components]
@@ -64,3 +65,11 @@ def test_aliases_lead_to_their_format() -> None:
     """An alias is nobody else's name or alias."""
     for format_ in FORMATS:
         assert {find_format(alias).name for alias in (format_.name, *format_.aliases)} == {format_.name}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.group)
+def test_nothing_is_wrong_with_what_this_package_brings(kind: Kind) -> None:
+    """As it would be said of another package's at each start."""
+    found = [entry for entry in entry_points(group=kind.group) if entry.dist and entry.dist.name == OWN]
+    assert found != []
+    assert [kind.wrong(entry.load()) for entry in found] == [""] * len(found)
