@@ -73,7 +73,7 @@ gen-check: $(INSTALLED) ## Generated files are up to date
 
 .PHONY: pytest
 pytest: $(INSTALLED) $(JUDGES_INSTALLED) $(KAFKA_CLASSES) $(CHECKERS) ## The tests alone, in processes, or some: make pytest PYTEST_ARGS="tests/parser -x"
-	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 .PHONY: quick
 quick: $(INSTALLED) ## The tests that need no server and try no thousands of cases, for the time between two edits

@@ -28,8 +28,8 @@ from tokenmill.bench.guarded import Guarded
 from tokenmill.bench.load import Load, Shape
 from tokenmill.bench.parser import reference_loop
 from tokenmill.bench.pipeline import Pipeline
-from tokenmill.bench.testbed import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH
 from tokenmill.bench.throughput import Run
+from tokenmill.bench.workbench import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH
 from tokenmill.errors import FatalError
 
 ROUNDS = 15

@@ -4,7 +4,7 @@ import pytest
 
 from tokenmill.bench import latency
 from tokenmill.bench.latencies import PARTITIONS, run_latencies
-from tokenmill.bench.testbed import SIDES
+from tokenmill.bench.workbench import SIDES
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 

@@ -3,7 +3,7 @@
 from tokenmill.bench.latencies import Latencies
 from tokenmill.bench.latencies_summary import latencies_summary
 from tokenmill.bench.latency import Latency
-from tokenmill.bench.testbed import AT_LEAST_ONCE, BEFORE, EXACTLY_ONCE, PASS_THROUGH
+from tokenmill.bench.workbench import AT_LEAST_ONCE, BEFORE, EXACTLY_ONCE, PASS_THROUGH
 
 
 def runs(p50: float, p99: float) -> dict[int, list[Latency]]:

@@ -7,8 +7,8 @@ from tokenmill.bench import latency
 from tokenmill.bench.latency import Latency
 from tokenmill.bench.load import Load, Shape
 from tokenmill.bench.pipeline import Pipeline, run_pipeline
-from tokenmill.bench.testbed import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH, RE_ENCODING, SIDES
 from tokenmill.bench.throughput import Run
+from tokenmill.bench.workbench import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH, RE_ENCODING, SIDES
 
 
 def report(runs: dict[str, list[Run]]) -> Pipeline:

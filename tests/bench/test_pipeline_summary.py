@@ -5,8 +5,8 @@ import msgspec
 from tests.bench.test_pipeline import report
 from tokenmill.bench.latency import Latency
 from tokenmill.bench.pipeline_summary import pipeline_summary
-from tokenmill.bench.testbed import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH, RE_ENCODING
 from tokenmill.bench.throughput import Run
+from tokenmill.bench.workbench import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH, RE_ENCODING
 
 REPORT = report(
     {

@@ -18,8 +18,8 @@ from tokenmill.bench.pipeline import Pipeline
 from tokenmill.bench.recovery import Recovery, Replayed
 from tokenmill.bench.scale import Cell, Cost, Scale, name_of
 from tokenmill.bench.scale import Run as Measured
-from tokenmill.bench.testbed import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH
 from tokenmill.bench.throughput import Run
+from tokenmill.bench.workbench import AT_LEAST_ONCE, EXACTLY_ONCE, PASS_THROUGH
 from tokenmill.commands import bench
 from tokenmill.commands.bench import command
 

@@ -39,9 +39,10 @@ def environment() -> list[str]:
 
 @SERVER.tool()
 async def wait(seconds: float, ledger: str) -> str:
-    """Wait, and write into a file what came of it."""
+    """Wait, and write into a file what came of it; another one says that it has begun."""
     came = "cancelled"
     try:
+        _write(f"{ledger}.begun", "")
         await asyncio.sleep(seconds)
         came = "done"
     finally:

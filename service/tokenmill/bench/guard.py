@@ -19,7 +19,7 @@ from tokenmill.bench.clock import in_turns, median_ratio
 from tokenmill.bench.conditions import processor
 from tokenmill.bench.guarded import Guarded, guarded
 from tokenmill.bench.pipeline import run_pipeline
-from tokenmill.bench.testbed import PASS_THROUGH, SIDES, Progress
+from tokenmill.bench.workbench import PASS_THROUGH, SIDES, Progress
 from tokenmill.errors import FatalError
 
 KEPT = Path(__file__).with_name("guard.json")

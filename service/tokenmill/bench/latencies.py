@@ -13,7 +13,7 @@ import msgspec
 from tokenmill.bench.conditions import commit_of
 from tokenmill.bench.kafka import created
 from tokenmill.bench.latency import Latency, latency_of
-from tokenmill.bench.testbed import BEFORE, SIDES, Ground, Progress, ground
+from tokenmill.bench.workbench import BEFORE, SIDES, Ground, Progress, ground
 
 PARTITIONS = 8
 """Twice those of the pipeline: transactions are one for each."""
@@ -71,9 +71,9 @@ async def _measure(
         for rate in rates:
             for side in sides:
                 # Each run has topics of its own: a fresh group would first read what is there.
-                testbed = servers.testbed(PARTITIONS, before)
-                async with created(testbed.bootstrap, testbed.topics, testbed.partitions) as admin:
-                    run = await latency_of(testbed, side, float(rate), admin)
+                workbench = servers.workbench(PARTITIONS, before)
+                async with created(workbench.bootstrap, workbench.topics, workbench.partitions) as admin:
+                    run = await latency_of(workbench, side, float(rate), admin)
                 runs[side][rate].append(run)
                 told = f"p50 {run.p50_ms:.0f} ms, p99 {run.p99_ms:.0f} ms"
                 progress(f"{side} at {rate:,}/s, run {number + 1} of {rounds}: {told}")

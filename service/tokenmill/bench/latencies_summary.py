@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tokenmill.bench.latencies import Latencies
 from tokenmill.bench.summary import Finding, Summary, Table
-from tokenmill.bench.testbed import AT_LEAST_ONCE, COMMIT_INTERVAL_MS, EXACTLY_ONCE, PASS_THROUGH
+from tokenmill.bench.workbench import AT_LEAST_ONCE, COMMIT_INTERVAL_MS, EXACTLY_ONCE, PASS_THROUGH
 
 ABOUT = f"""\
 From an input record's timestamp until its output is at a reader of what is committed

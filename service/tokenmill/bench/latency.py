@@ -18,7 +18,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from tokenmill.bench.kafka import BATCH_BYTES, filled, reached
 from tokenmill.bench.load import Load, Record
 from tokenmill.bench.processes import queued_seconds
-from tokenmill.bench.testbed import Testbed, new_group
+from tokenmill.bench.workbench import Workbench, new_group
 from tokenmill.errors import FatalError
 from tokenmill.servers.process import Server
 
@@ -52,26 +52,26 @@ class Latency(msgspec.Struct, frozen=True):
     """Seconds per second in which the process could have worked, and another one had the processor."""
 
 
-async def latency_of(testbed: Testbed, side: str, records_per_s: float, admin: AIOKafkaAdminClient) -> Latency:
+async def latency_of(workbench: Workbench, side: str, records_per_s: float, admin: AIOKafkaAdminClient) -> Latency:
     """Feed one side at this rate and follow what it writes. Raises `FatalError` if it does not keep up."""
     group = new_group()
-    process = testbed.process(side, group)
-    count = min(testbed.partitions, max(1, int(WATCHED_PER_S * testbed.partitions / records_per_s)))
-    watched = [TopicPartition(testbed.outputs(side)[0], number) for number in range(count)]
-    load = Load(round(records_per_s * (WARM_UP_S + MEASURED_S)), testbed.partitions)
+    process = workbench.process(side, group)
+    count = min(workbench.partitions, max(1, int(WATCHED_PER_S * workbench.partitions / records_per_s)))
+    watched = [TopicPartition(workbench.outputs(side)[0], number) for number in range(count)]
+    load = Load(round(records_per_s * (WARM_UP_S + MEASURED_S)), workbench.partitions)
     warm_up = round(records_per_s * WARM_UP_S)
     first = min(FIRST, warm_up)
-    async with following(testbed.bootstrap, watched) as (consumer, seen), feeding(testbed) as producer:
+    async with following(workbench.bootstrap, watched) as (consumer, seen), feeding(workbench) as producer:
         try:
             await asyncio.to_thread(process.start)
             records = iter(load)
-            await _send(producer, testbed, list(islice(records, first)))
-            await _through(admin, group, testbed, first, process, f"{side} is not at work")
-            await feed(producer, testbed, records, warm_up - first, records_per_s)
+            await _send(producer, workbench, list(islice(records, first)))
+            await _through(admin, group, workbench, first, process, f"{side} is not at work")
+            await feed(producer, workbench, records, warm_up - first, records_per_s)
             start_ms, queued = time.time() * 1_000, queued_seconds(process.pid)
-            await feed(producer, testbed, records, load.records - warm_up, records_per_s)
+            await feed(producer, workbench, records, load.records - warm_up, records_per_s)
             queued_later, took = queued_seconds(process.pid), time.time() - start_ms / 1_000
-            await all_seen(admin, group, testbed, load.records, process, consumer, f"{side} does not keep up")
+            await all_seen(admin, group, workbench, load.records, process, consumer, f"{side} does not keep up")
         finally:
             await asyncio.to_thread(process.stop)
     percentiles = quantiles([arrived - sent for arrived, sent in seen if sent >= start_ms], n=100)
@@ -100,9 +100,9 @@ async def following(
 
 
 @asynccontextmanager
-async def feeding(testbed: Testbed) -> AsyncIterator[AIOKafkaProducer]:
+async def feeding(workbench: Workbench) -> AsyncIterator[AIOKafkaProducer]:
     """A producer of input."""
-    producer = AIOKafkaProducer(bootstrap_servers=testbed.bootstrap, max_batch_size=BATCH_BYTES)
+    producer = AIOKafkaProducer(bootstrap_servers=workbench.bootstrap, max_batch_size=BATCH_BYTES)
     await producer.start()
     try:
         yield producer
@@ -111,13 +111,13 @@ async def feeding(testbed: Testbed) -> AsyncIterator[AIOKafkaProducer]:
 
 
 async def feed(
-    producer: AIOKafkaProducer, testbed: Testbed, records: Iterator[Record], count: int, records_per_s: float
+    producer: AIOKafkaProducer, workbench: Workbench, records: Iterator[Record], count: int, records_per_s: float
 ) -> None:
     """So many records at a steady rate, each with the time at which it is sent."""
     started, sent = time.monotonic(), 0
     while sent < count:
         due = min(round((time.monotonic() - started) * records_per_s), count) - sent
-        await _send(producer, testbed, list(islice(records, due)))
+        await _send(producer, workbench, list(islice(records, due)))
         sent += due
         await asyncio.sleep(TICK_S)
 
@@ -125,34 +125,34 @@ async def feed(
 async def all_seen(
     admin: AIOKafkaAdminClient,
     group: str,
-    testbed: Testbed,
+    workbench: Workbench,
     records: int,
     process: Server,
     consumer: AIOKafkaConsumer,
     late: str,
 ) -> None:
     """Wait until so many are committed, and the reader has what came of them. Raises `FatalError` if that is late."""
-    await _through(admin, group, testbed, records, process, late)
+    await _through(admin, group, workbench, records, process, late)
     ends = await consumer.end_offsets(consumer.assignment())
     while any([await consumer.position(place) < end for place, end in ends.items()]):  # noqa: ASYNC110 -- the client's own task moves it
         await asyncio.sleep(POLL_S)
 
 
 async def _through(
-    admin: AIOKafkaAdminClient, group: str, testbed: Testbed, records: int, process: Server, late: str
+    admin: AIOKafkaAdminClient, group: str, workbench: Workbench, records: int, process: Server, late: str
 ) -> None:
     """Wait until so many are committed: what does not arrive would be missing in the figures."""
     try:
         async with asyncio.timeout(BEHIND_S):
-            await reached(admin, group, testbed.tokens, records, process, testbed.partitions)
+            await reached(admin, group, workbench.tokens, records, process, workbench.partitions)
     except TimeoutError as problem:
         raise FatalError(f"{late} within {BEHIND_S:.0f} s") from problem
 
 
-async def _send(producer: AIOKafkaProducer, testbed: Testbed, records: Sequence[Record]) -> None:
+async def _send(producer: AIOKafkaProducer, workbench: Workbench, records: Sequence[Record]) -> None:
     now_ms = int(time.time() * 1_000)
-    for partition, batch in filled(producer, records, now_ms, testbed.partitions):
-        await producer.send_batch(batch, testbed.tokens, partition=partition)
+    for partition, batch in filled(producer, records, now_ms, workbench.partitions):
+        await producer.send_batch(batch, workbench.tokens, partition=partition)
 
 
 async def _follow(consumer: AIOKafkaConsumer, seen: list[tuple[float, int]]) -> None:

@@ -17,7 +17,8 @@ from tokenmill.bench.conditions import commit_of
 from tokenmill.bench.kafka import created, preload
 from tokenmill.bench.latency import Latency, latency_of
 from tokenmill.bench.load import PARTITIONS, Load, Shape
-from tokenmill.bench.testbed import (
+from tokenmill.bench.throughput import Run, run_side
+from tokenmill.bench.workbench import (
     AT_LEAST_ONCE,
     BEFORE,
     EXACTLY_ONCE,
@@ -27,11 +28,10 @@ from tokenmill.bench.testbed import (
     STREAMS,
     Ground,
     Progress,
-    Testbed,
+    Workbench,
     ground,
     new_group,
 )
-from tokenmill.bench.throughput import Run, run_side
 
 HALF_LOAD = 0.5
 """Of the rate of the slowest side: at which the latency is measured."""
@@ -116,22 +116,22 @@ def run_pipeline(
     sides = sides_of(streams=streams, before=before)
     with ground(bootstrap, progress) as servers:
         load = Load(records)
-        runs = asyncio.run(_throughput(servers, servers.testbed(before=before), load, rounds, sides, progress))
+        runs = asyncio.run(_throughput(servers, servers.workbench(before=before), load, rounds, sides, progress))
         slowest = min(median(run.records_per_s for run in runs[side]) for side in SIDES)
         latencies = asyncio.run(_latencies(servers, slowest * HALF_LOAD, rounds, progress)) if latency else {}
     return Pipeline(load, servers.shape, PARTITIONS, runs, latencies, before=commit_of(before) if before else "")
 
 
 async def _throughput(
-    servers: Ground, testbed: Testbed, load: Load, rounds: int, sides: Sequence[str], progress: Progress
+    servers: Ground, workbench: Workbench, load: Load, rounds: int, sides: Sequence[str], progress: Progress
 ) -> dict[str, list[Run]]:
-    async with created(testbed.bootstrap, testbed.topics) as admin:
+    async with created(workbench.bootstrap, workbench.topics) as admin:
         progress(f"putting {load.records:,} records on the topic")
-        await preload(testbed.bootstrap, testbed.tokens, load)
+        await preload(workbench.bootstrap, workbench.tokens, load)
         runs: dict[str, list[Run]] = {side: [] for side in sides}
         for number in range(rounds):
             for side in sides:
-                runs[side].append(await run_side(testbed, side, load, admin, servers.broker, new_group()))
+                runs[side].append(await run_side(workbench, side, load, admin, servers.broker, new_group()))
                 progress(f"{side}, run {number + 1} of {rounds}: {runs[side][-1].records_per_s:,.0f} records/s")
         return runs
 
@@ -140,8 +140,10 @@ async def _latencies(servers: Ground, rate: float, rounds: int, progress: Progre
     latencies: dict[str, list[Latency]] = {side: [] for side in SIDES}
     for number in range(rounds):
         for side in SIDES:
-            testbed = servers.testbed()  # each run on topics of its own: a fresh group would first read what is there
-            async with created(testbed.bootstrap, testbed.topics) as admin:
-                latencies[side].append(await latency_of(testbed, side, rate, admin))
+            workbench = (
+                servers.workbench()
+            )  # each run on topics of its own: a fresh group would first read what is there
+            async with created(workbench.bootstrap, workbench.topics) as admin:
+                latencies[side].append(await latency_of(workbench, side, rate, admin))
             progress(f"{side}, latency {number + 1} of {rounds}: p99 {latencies[side][-1].p99_ms:.0f} ms")
     return latencies

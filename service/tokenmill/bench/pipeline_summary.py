@@ -6,7 +6,8 @@ from statistics import median
 from tokenmill.bench.latency import Latency
 from tokenmill.bench.pipeline import Pipeline
 from tokenmill.bench.summary import Finding, Summary, Table
-from tokenmill.bench.testbed import (
+from tokenmill.bench.throughput import Run
+from tokenmill.bench.workbench import (
     AT_LEAST_ONCE,
     BEFORE,
     COMMIT_INTERVAL_MS,
@@ -18,7 +19,6 @@ from tokenmill.bench.testbed import (
     TRANSACTION_INTERVAL_MS,
     WORKERS,
 )
-from tokenmill.bench.throughput import Run
 
 BUSY = 0.9
 """A process that uses more than this of one processor has nothing left to give."""

@@ -16,9 +16,9 @@ import redis
 from tokenmill.bench.clock import median_ratio
 from tokenmill.bench.kafka import created, ends, preload, reached
 from tokenmill.bench.load import PARTITIONS, Load, Record
-from tokenmill.bench.testbed import AT_LEAST_ONCE, Progress, Testbed, ground, new_group
 from tokenmill.bench.texts import PLAIN, TOOLS, chunks_of
 from tokenmill.bench.throughput import run_side
+from tokenmill.bench.workbench import AT_LEAST_ONCE, Progress, Workbench, ground, new_group
 from tokenmill.config import Kafka
 from tokenmill.errors import FatalError
 from tokenmill.servers import RedisServer
@@ -111,45 +111,47 @@ class Recovery(msgspec.Struct, frozen=True):
 def run_recovery(*, bootstrap: str | None, messages: int, records: int, rounds: int, progress: Progress) -> Recovery:
     """Measure on the Kafka at `bootstrap`, or on one started for it. Raises `FatalError` if a restore goes wrong."""
     with ground(bootstrap, progress) as servers:
-        restored, size = asyncio.run(_restores(servers.testbed(), OpenMessages.of(messages), rounds, progress))
-        replays = asyncio.run(_replays(servers.testbed(), Unforgotten(records), servers.redis, rounds, progress))
+        restored, size = asyncio.run(_restores(servers.workbench(), OpenMessages.of(messages), rounds, progress))
+        replays = asyncio.run(_replays(servers.workbench(), Unforgotten(records), servers.redis, rounds, progress))
     return Recovery(PARTITIONS, messages, size, restored, records, replays)
 
 
 # From Redis
 
 
-async def _restores(testbed: Testbed, load: OpenMessages, rounds: int, progress: Progress) -> tuple[list[float], float]:
-    async with created(testbed.bootstrap, testbed.topics) as admin:
+async def _restores(
+    workbench: Workbench, load: OpenMessages, rounds: int, progress: Progress
+) -> tuple[list[float], float]:
+    async with created(workbench.bootstrap, workbench.topics) as admin:
         progress(f"opening {load.messages:,} messages")
-        await preload(testbed.bootstrap, testbed.tokens, load)
+        await preload(workbench.bootstrap, workbench.tokens, load)
         group = new_group()
-        async with _worker(testbed, group) as worker:
+        async with _worker(workbench, group) as worker:
             async with asyncio.timeout(OPENED_S):
-                await reached(admin, group, testbed.tokens, load.records, worker)
-            size = await _snapshot_bytes(testbed, group) / load.messages
+                await reached(admin, group, workbench.tokens, load.records, worker)
+            size = await _snapshot_bytes(workbench, group) / load.messages
         rates = []
         for number in range(rounds):
-            async with _worker(testbed, group) as worker:
+            async with _worker(workbench, group) as worker:
                 rates.append(load.messages / _recovered(worker, "redis"))
             progress(f"from Redis, run {number + 1} of {rounds}: {rates[-1]:,.0f} messages/s")
         return rates, size
 
 
-async def _snapshot_bytes(testbed: Testbed, group: str) -> int:
+async def _snapshot_bytes(workbench: Workbench, group: str) -> int:
     """Wait until all that is committed is in Redis; returns what it takes there."""
-    cluster = await cluster_id(Kafka(bootstrap_servers=testbed.bootstrap))
-    store = RedisStore(testbed.redis_url, group=group, cluster=cluster, prefix=group, timeout=STORE_S)
+    cluster = await cluster_id(Kafka(bootstrap_servers=workbench.bootstrap))
+    store = RedisStore(workbench.redis_url, group=group, cluster=cluster, prefix=group, timeout=STORE_S)
     try:
         async with asyncio.timeout(OPENED_S):
-            wanted = {tp.partition: end for tp, end in (await ends(testbed.bootstrap, [testbed.tokens])).items()}
+            wanted = {tp.partition: end for tp, end in (await ends(workbench.bootstrap, [workbench.tokens])).items()}
             for number, end in wanted.items():
                 while True:
-                    head = await store.head(testbed.tokens, number)
+                    head = await store.head(workbench.tokens, number)
                     if head is not None and head.offset == end:
                         break
                     await asyncio.sleep(POLL_S)
-        snapshots = [await store.load(testbed.tokens, number) for number in wanted]
+        snapshots = [await store.load(workbench.tokens, number) for number in wanted]
         fields = (item for each in snapshots if each is not None for item in each.fields.items())
         return sum(len(name) + len(value) for name, value in fields)
     finally:
@@ -160,18 +162,18 @@ async def _snapshot_bytes(testbed: Testbed, group: str) -> int:
 
 
 async def _replays(
-    testbed: Testbed, load: Unforgotten, cache: RedisServer, rounds: int, progress: Progress
+    workbench: Workbench, load: Unforgotten, cache: RedisServer, rounds: int, progress: Progress
 ) -> list[Replayed]:
-    async with created(testbed.bootstrap, testbed.topics) as admin:
+    async with created(workbench.bootstrap, workbench.topics) as admin:
         progress(f"putting {load.records:,} records on the topic")
-        await preload(testbed.bootstrap, testbed.tokens, load)
+        await preload(workbench.bootstrap, workbench.tokens, load)
         found = []
         for number in range(rounds):
             group = new_group()
-            live = await run_side(testbed, AT_LEAST_ONCE, load, admin, None, group)
+            live = await run_side(workbench, AT_LEAST_ONCE, load, admin, None, group)
             with redis.Redis(port=cache.port) as client:
                 client.flushall()
-            async with _worker(testbed, group) as worker:
+            async with _worker(workbench, group) as worker:
                 found.append(Replayed(live.records_per_s, load.records / _recovered(worker, "replay")))
             told = f"{found[-1].live_per_s:,.0f} records/s live, {found[-1].silent_per_s:,.0f} silently"
             progress(f"run {number + 1} of {rounds}: {told}")
@@ -182,9 +184,9 @@ async def _replays(
 
 
 @asynccontextmanager
-async def _worker(testbed: Testbed, group: str) -> AsyncIterator[Server]:
+async def _worker(workbench: Workbench, group: str) -> AsyncIterator[Server]:
     """A worker of the group that has all partitions, live."""
-    worker = testbed.process(AT_LEAST_ONCE, group)
+    worker = workbench.process(AT_LEAST_ONCE, group)
     await asyncio.to_thread(worker.start)
     try:
         yield worker

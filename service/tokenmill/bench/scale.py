@@ -20,8 +20,8 @@ from tokenmill.bench.kafka import created, preload, reached, written
 from tokenmill.bench.latency import all_seen, feed, feeding, following
 from tokenmill.bench.load import Load
 from tokenmill.bench.processes import processor_seconds
-from tokenmill.bench.testbed import AT_LEAST_ONCE, Ground, Progress, Testbed, ground, new_group
 from tokenmill.bench.throughput import COMPLETE, timed
+from tokenmill.bench.workbench import AT_LEAST_ONCE, Ground, Progress, Workbench, ground, new_group
 from tokenmill.errors import FatalError
 from tokenmill.servers.process import Server
 from tokenmill.servers.worker import WorkerProcess
@@ -127,13 +127,13 @@ async def _measure(
 
 
 @asynccontextmanager
-async def _workers(testbed: Testbed, group: str, count: int) -> AsyncIterator[list[WorkerProcess]]:
+async def _workers(workbench: Workbench, group: str, count: int) -> AsyncIterator[list[WorkerProcess]]:
     """So many, among which the partitions are shared."""
-    workers = [testbed.process(AT_LEAST_ONCE, group, number) for number in range(count)]
+    workers = [workbench.process(AT_LEAST_ONCE, group, number) for number in range(count)]
     ours = [worker for worker in workers if isinstance(worker, WorkerProcess)]
     try:
         await asyncio.gather(*(asyncio.to_thread(worker.start) for worker in ours))
-        await _shared(ours, testbed.partitions)
+        await _shared(ours, workbench.partitions)
         yield ours
     finally:
         for worker in ours:
@@ -157,20 +157,24 @@ def _owned(worker: WorkerProcess) -> int:
 
 
 async def _cell(servers: Ground, cell: Cell, records: int) -> Run:
-    testbed, group, load = servers.testbed(cell.partitions), new_group(), Load(records, cell.partitions, cell.tokens)
+    workbench, group, load = (
+        servers.workbench(cell.partitions),
+        new_group(),
+        Load(records, cell.partitions, cell.tokens),
+    )
     try:
         async with (
             asyncio.timeout(CELL_S),
-            created(testbed.bootstrap, testbed.topics, cell.partitions) as admin,
-            _workers(testbed, group, cell.workers) as workers,
+            created(workbench.bootstrap, workbench.topics, cell.partitions) as admin,
+            _workers(workbench, group, cell.workers) as workers,
         ):
             for worker in workers:
                 worker.freeze()  # for less than its session: all begin at the same time, on all of the load
-            await preload(testbed.bootstrap, testbed.tokens, load)
+            await preload(workbench.bootstrap, workbench.tokens, load)
             for worker in workers:
                 worker.thaw()
-            run = await _timed(servers, admin, group, testbed, load, workers)
-            await _complete(testbed, load)
+            run = await _timed(servers, admin, group, workbench, load, workers)
+            await _complete(workbench, load)
     except TimeoutError as late:
         raise FatalError(f"{name_of(cell)}: not through within {CELL_S:.0f} s") from late
     return run
@@ -180,12 +184,12 @@ async def _timed(
     servers: Ground,
     admin: AIOKafkaAdminClient,
     group: str,
-    testbed: Testbed,
+    workbench: Workbench,
     load: Load,
     workers: Sequence[WorkerProcess],
 ) -> Run:
     async def reach(records: int) -> int:
-        return await reached(admin, group, testbed.tokens, records, workers[0], testbed.partitions)
+        return await reached(admin, group, workbench.tokens, records, workers[0], workbench.partitions)
 
     def used() -> Sequence[float]:
         return sum(map(_seconds, workers)), _seconds(servers.broker), _seconds(servers.redis)
@@ -198,40 +202,40 @@ def _seconds(process: Server | None) -> float:
     return (processor_seconds(process.pid) if process is not None else None) or 0.0
 
 
-async def _complete(testbed: Testbed, load: Load) -> None:
+async def _complete(workbench: Workbench, load: Load) -> None:
     places = [
         TopicPartition(topic, number)
-        for topic in testbed.outputs(AT_LEAST_ONCE)
-        for number in range(testbed.partitions)
+        for topic in workbench.outputs(AT_LEAST_ONCE)
+        for number in range(workbench.partitions)
     ]
-    wrote = await written(testbed.bootstrap, dict.fromkeys(places, 0))
-    if load.tokens == 1 and wrote < load.records * testbed.outputs_per_record(AT_LEAST_ONCE) * COMPLETE:
+    wrote = await written(workbench.bootstrap, dict.fromkeys(places, 0))
+    if load.tokens == 1 and wrote < load.records * workbench.outputs_per_record(AT_LEAST_ONCE) * COMPLETE:
         raise FatalError(f"only {wrote:,} records were written; the rate means nothing")
 
 
 async def _moves(servers: Ground) -> dict[str, float]:
     """What a record waits at most while a worker leaves, and while it comes back."""
-    testbed, group = servers.testbed(MOVES_PARTITIONS), new_group()
-    events = [TopicPartition(testbed.outputs(AT_LEAST_ONCE)[0], number) for number in range(MOVES_PARTITIONS)]
+    workbench, group = servers.workbench(MOVES_PARTITIONS), new_group()
+    events = [TopicPartition(workbench.outputs(AT_LEAST_ONCE)[0], number) for number in range(MOVES_PARTITIONS)]
     records = iter(Load(1 << 40, MOVES_PARTITIONS))
     waits, sent = {}, 0
     async with (
-        created(testbed.bootstrap, testbed.topics, MOVES_PARTITIONS) as admin,
-        _workers(testbed, group, MOVES_WORKERS) as workers,
-        following(testbed.bootstrap, events) as (consumer, seen),
-        feeding(testbed) as producer,
+        created(workbench.bootstrap, workbench.topics, MOVES_PARTITIONS) as admin,
+        _workers(workbench, group, MOVES_WORKERS) as workers,
+        following(workbench.bootstrap, events) as (consumer, seen),
+        feeding(workbench) as producer,
     ):
         for what, move in (("leaves", workers[-1].stop), ("comes back", workers[-1].start)):
             steady, moved = round(MOVES_RATE * STEADY_S), round(MOVES_RATE * MOVES_S)
-            await feed(producer, testbed, records, steady, MOVES_RATE)
+            await feed(producer, workbench, records, steady, MOVES_RATE)
             since_ms = time.time() * 1_000
             moving = asyncio.create_task(asyncio.to_thread(move))
-            await feed(producer, testbed, records, moved, MOVES_RATE)
+            await feed(producer, workbench, records, moved, MOVES_RATE)
             await moving
             await _shared(workers, MOVES_PARTITIONS)
             sent += steady + moved
             await all_seen(
-                admin, group, testbed, sent, workers[0], consumer, f"what was sent when one {what} is not there"
+                admin, group, workbench, sent, workers[0], consumer, f"what was sent when one {what} is not there"
             )
             waits[what] = max(came - at for came, at in seen if at >= since_ms) / 1_000
     return waits

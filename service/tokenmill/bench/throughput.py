@@ -14,7 +14,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from tokenmill.bench.kafka import ends, reached, written
 from tokenmill.bench.load import Load
 from tokenmill.bench.processes import processor_seconds, queued_seconds
-from tokenmill.bench.testbed import Testbed
+from tokenmill.bench.workbench import Workbench
 from tokenmill.errors import FatalError
 from tokenmill.servers.process import Server
 
@@ -45,21 +45,21 @@ class Run(msgspec.Struct, frozen=True):
 
 
 async def run_side(
-    testbed: Testbed, side: str, load: Load, admin: AIOKafkaAdminClient, broker: Server | None, group: str
+    workbench: Workbench, side: str, load: Load, admin: AIOKafkaAdminClient, broker: Server | None, group: str
 ) -> Run:
     """Run one side as a fresh group over the load on its topic. Raises `FatalError` if it does not get through."""
-    process = testbed.process(side, group)
-    before = await ends(testbed.bootstrap, testbed.outputs(side))
+    process = workbench.process(side, group)
+    before = await ends(workbench.bootstrap, workbench.outputs(side))
     try:
         await asyncio.to_thread(process.start)  # in a thread: this loop has connections to keep alive
         async with asyncio.timeout(RUN_DEADLINE_S):
-            run = await _Watch(admin, group, testbed.tokens, process, broker).time(load.records)
+            run = await _Watch(admin, group, workbench.tokens, process, broker).time(load.records)
     except TimeoutError as late:
         raise FatalError(f"the {side} did not get through the load within {RUN_DEADLINE_S:.0f} s") from late
     finally:
         await asyncio.to_thread(process.stop)
-    wrote = await written(testbed.bootstrap, before)
-    if wrote < load.records * testbed.outputs_per_record(side) * COMPLETE:
+    wrote = await written(workbench.bootstrap, before)
+    if wrote < load.records * workbench.outputs_per_record(side) * COMPLETE:
         raise FatalError(f"the {side} wrote only {wrote:,} records; its rate means nothing")
     return run
 

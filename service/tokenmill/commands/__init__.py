@@ -60,8 +60,8 @@ class LazyGroup(click.Group):
         """The command of this name, or None if there is none. Raises `MissingExtra` if its packages are missing."""
         if cmd_name not in COMMANDS:
             return None
-        import_module("tokenmill.plugins").load_plugins()  # first: a command may make tables of what there is
         try:
+            import_module("tokenmill.plugins").load_plugins()  # first: a command may make tables of what there is
             command: click.Command = import_module(f"tokenmill.commands.{cmd_name}").command
         except ModuleNotFoundError as missing:
             raise MissingExtra(f"`tokenmill {cmd_name}`", missing, EXTRAS.get(cmd_name, "cli")) from missing

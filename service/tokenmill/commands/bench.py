@@ -20,7 +20,7 @@ from tokenmill.bench.recovery import run_recovery
 from tokenmill.bench.recovery_summary import recovery_summary
 from tokenmill.bench.scale import CELLS, name_of, run_scale
 from tokenmill.bench.scale_summary import scale_summary
-from tokenmill.bench.testbed import SIDES
+from tokenmill.bench.workbench import SIDES
 from tokenmill.commands.bench_guard import guard
 from tokenmill.commands.bench_parser import parser
 from tokenmill.commands.bench_summary import as_json, before, bootstrap, page_option, tell

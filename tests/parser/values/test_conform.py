@@ -20,7 +20,7 @@ def shape(schema: Any) -> Shape:
 
 
 @pytest.mark.parametrize(
-    ("value", "schema", "fitted"),
+    ("value", "schema", "conformed"),
     [
         (" 3 ", NUMBER, 3),
         ("-1.50", NUMBER, -1.5),
@@ -47,7 +47,7 @@ def test_text_becomes_what_it_is_written_as(value: str, schema: Any, conformed: 
 
 
 @pytest.mark.parametrize(
-    ("value", "fitted"),
+    ("value", "conformed"),
     [
         (5, "5"),
         (1.0, "1"),
@@ -64,7 +64,7 @@ def test_a_single_value_becomes_text(value: Any, conformed: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "schema", "fitted"),
+    ("value", "schema", "conformed"),
     [
         ("1, 2,3", NUMBERS, [1, 2, 3]),
         ("1\n2\n", NUMBERS, [1, 2]),
@@ -100,7 +100,7 @@ def test_arrays_are_made_of_what_stands_for_them(value: Any, schema: Any, confor
 
 
 @pytest.mark.parametrize(
-    ("value", "schema", "fitted"),
+    ("value", "schema", "conformed"),
     [
         ('{"x": "1"}', POINT, {"x": 1}),
         ("{'x': '1', 'y': None,}", POINT, {"x": 1, "y": None}),
@@ -125,7 +125,7 @@ def test_objects(value: Any, schema: Any, conformed: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "enum", "fitted"),
+    ("value", "enum", "conformed"),
     [
         ("1 d", ["1d", "2d"], "1d"),
         ('"1d"', ["1d"], "1d"),

@@ -41,7 +41,7 @@ TRANSACTION_INTERVAL_MS = 50
 Progress = Callable[[str], None]
 
 
-class Testbed:
+class Workbench:
     """A set of topics, and the processes that work on them. The Kafka may be one that is used for other things."""
 
     def __init__(
@@ -118,9 +118,9 @@ class Ground(NamedTuple):
     redis: RedisServer
     shape: Shape
 
-    def testbed(self, partitions: int = PARTITIONS, before: Path | None = None) -> Testbed:
+    def workbench(self, partitions: int = PARTITIONS, before: Path | None = None) -> Workbench:
         """One with topics of its own."""
-        return Testbed(self.folder, self.bootstrap, self.redis.url, self.shape, partitions, before)
+        return Workbench(self.folder, self.bootstrap, self.redis.url, self.shape, partitions, before)
 
 
 @contextmanager
