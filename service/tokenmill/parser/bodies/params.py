@@ -42,7 +42,10 @@ class Growth(IntEnum):
 
 
 class Params(msgspec.Struct, frozen=True):
-    """Tagged parameters; where there are none, one JSON object with all arguments."""
+    """Tagged parameters.
+
+    Where there are none, one JSON object with all arguments may stand in their place.
+    """
 
     open: Marker
     """Begins a parameter's tag, which holds its key."""
