@@ -23,7 +23,7 @@ def _message(node: Node) -> Json:
     role = node.need("role")
     check = _ROLES.get(role.text())
     if check is None:
-        instead = "; returns of tools have the role tool" if role.value == "function" else ""
+        instead = "; answers of tools have the role tool" if role.value == "function" else ""
         raise role.bad(f"can't be {shown(role.text())}{instead}; known are {', '.join(_ROLES)}.")
     node.maybe("name", Node.text)
     check(node)

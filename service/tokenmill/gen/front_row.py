@@ -60,7 +60,7 @@ FRONT = Row(
         ),
         Panel(
             title="Attached, abandoned",
-            text="Requests that got an answer which was there, by how it was found; returns that nobody read.",
+            text="Requests that got an answer which was there, by how it was found; answers that nobody read.",
             queries=(
                 Query(rate("tokenmill_front_attached_total", "how"), "{{how}}"),
                 Query(rate("tokenmill_front_abandoned_total"), "abandoned"),

@@ -1,7 +1,7 @@
-"""What people call the modes of a grammar: the states of the formats' diagrams.
+"""Compiles the channels of a format to modes: its header, and a mode or two for each route.
 
-`text`, `unparsed`, `reasoning0`, `section0`, `section0_call1`, `header`, `text_block`, `channel2`, …; where several
-formats live at once, each with its format's name in front: `think.reasoning0`.
+Layers that `parse` leaves out are still channels: reasoning and calls that are not parsed are text, and so are their
+markers, unless the format says that those of reasoning are framing even then.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,6 +17,11 @@ from tokenmill.parser.modes.text import DropMode, Live, Mode, Move, TextMode, To
 from tokenmill.parser.options import Options
 from tokenmill.parser.run.rules import TEXT
 from tokenmill.parser.spec import BlockKind, Channels, Format, Section
+
+# What people call the modes of a grammar: the states of the formats' diagrams.
+#
+# `text`, `unparsed`, `reasoning0`, `section0`, `section0_call1`, `header`, `text_block`, `channel2`, …; where several
+# formats live at once, each with its format's name in front: `think.reasoning0`.
 
 
 def prefixes(formats: Sequence[Format]) -> dict[str, str]:
@@ -43,11 +48,6 @@ def route_names(number: int, to: BlockKind | Section | Body, modes: int) -> list
     calls = [f"channel{number}_call{at}" for at in range(modes - 1)]
     return [f"channel{number}", *(calls if isinstance(to, Section) else [f"channel{number}"])]
 
-
-# Compiles the channels of a format to modes: its header, and a mode or two for each route.
-#
-# Layers that `parse` leaves out are still channels: reasoning and calls that are not parsed are text, and so are their
-# markers, unless the format says that those of reasoning are framing even then.
 
 WHOLE = 1 << 20
 """`Move.kept` of a marker that belongs to the mode it leads to, all of it."""
