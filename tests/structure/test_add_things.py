@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance import shared_cases
 from tests.conformance.test_formats import FEWEST
 from tests.structure.test_add_a_format import block
 from tests.structure.tree import CHECKOUT, TESTS
@@ -53,10 +54,12 @@ def add(checkout: Path, kind: str, name: str, source: str) -> None:
 def run(checkout: Path, *arguments: str) -> str:
     """What a program of that checkout prints."""
     path = os.pathsep.join([str(checkout / "service"), str(checkout)])
+    cases = shared_cases.folder()
+    named = {"TOKENMILL_CASES": str(cases.parent)} if cases else {}
     done = subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=checkout,
-        env={**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": ""},
+        env={**os.environ, **named, "PYTHONPATH": path, "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
         check=False,
