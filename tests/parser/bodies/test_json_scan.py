@@ -13,7 +13,7 @@ from tokenmill.parser.bodies.json_scan import (
     Token,
     content_move,
     move_from,
-    nested,
+    turned,
 )
 from tokenmill.parser.markers import Scanner, marker
 from tokenmill.parser.run.state import JsonState
@@ -264,17 +264,17 @@ def _member(name: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("stack", "signs", "expected"),
+    ("stack", "bracket", "expected"),
     [
-        ("[", "", "["),
-        ("[", "{(", "[{("),
-        ("[{", "}[]", "["),
-        ("[", "]", None),
+        ("[", "{", "[{"),
+        ("[{", "}", "["),
+        ("(", ")", ""),
         ("[{", "]", None),
-        ("[", "'", None),
-        ("[" * (JSON_DEPTH - 1), "[", None),
+        ("", "]", None),
+        ("[" * (JSON_DEPTH - 1), "[", "[" * JSON_DEPTH),
+        ("[" * JSON_DEPTH, "[", None),
     ],
 )
-def test_nesting(stack: str, signs: str, expected: str | None) -> None:
-    """What closes the outermost bracket, does not match or is no bracket is not for the short path."""
-    assert nested(stack, signs) == expected
+def test_turning(stack: str, bracket: str, expected: str | None) -> None:
+    """A bracket opens, or closes one of its kind; there are so many at most."""
+    assert turned(stack, bracket) == expected

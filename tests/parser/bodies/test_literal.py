@@ -7,8 +7,9 @@ import pytest
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ArgumentDelta, ToolCall
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser.bodies.literal import TOKEN_CHARS, LiteralScan, follow, literal_scan
+from tokenmill.parser.bodies.literal import Action, Advance, LiteralScan, advance, literal_scan
 from tokenmill.parser.markers import marker
+from tokenmill.parser.run.calls import Verdict
 
 SCAN = LiteralScan(marker("<q>"), (marker("<end>"),), loose=False)
 LOOSE = LiteralScan(marker("<q>"), (marker("<end>"),), loose=True)
@@ -16,49 +17,82 @@ LOOSE = LiteralScan(marker("<q>"), (marker("<end>"),), loose=True)
 VALUE, KEY, STRING = (False, False), (False, True), (True, False)
 
 
+def said(text: str, done: Advance) -> list[tuple[Action, str]]:
+    """Each action with its stretch of the text."""
+    return [(action, text[begin:end]) for action, begin, end in done.actions]
+
+
 @pytest.mark.parametrize(
-    ("text", "before", "after"),
+    ("text", "before", "after", "actions"),
     [
-        ("1,k", (*VALUE, "{"), (*KEY, "{", 3, "k", True, False)),
-        ("ey:1", (*KEY, "{"), (*VALUE, "{", 4, "ey", False, False)),
-        ("<q>x", (*VALUE, "{"), (*STRING, "{", 4, "", False, True)),
-        ("<q>x", (*VALUE, "{["), (*STRING, "{[", 4, "", False, False)),
-        ("x}<q>,<", (*STRING, "{["), (*VALUE, "{[", 6, "", False, False)),
-        ("1],2", (*VALUE, "{["), (*KEY, "{", 4, "2", True, False)),
-        ("[{a:1", (*VALUE, "{"), (*VALUE, "{[{", 5, "", False, False)),
+        ("1,k", ("{", *VALUE), ("{", *KEY, 3), [(Action.KEY, ","), (Action.NAME, "k")]),
+        ("ey:1", ("{", *KEY), ("{", *VALUE, 4), [(Action.NAME, "ey"), (Action.NAMED, ":")]),
+        ("<q>x", ("{", *VALUE), ("{", *STRING, 4), [(Action.BEGIN, "<q>"), (Action.TEXT, "x")]),
+        ("<q>x", ("{[", *VALUE), ("{[", *STRING, 4), []),
+        ("x}<q>,<", ("{[", *STRING), ("{[", *VALUE, 6), []),
+        ("1],2", ("{[", *VALUE), ("{", *KEY, 4), [(Action.KEY, ","), (Action.NAME, "2")]),
+        ("[{a:1", ("{", *VALUE), ("{[{", *VALUE, 5), []),
     ],
 )
-def test_what_is_open(text: str, before: tuple[bool, bool, str], after: tuple[object, ...]) -> None:
+def test_what_is_open(
+    text: str, before: tuple[str, bool, bool], after: tuple[str, bool, bool, int], actions: list[tuple[Action, str]]
+) -> None:
     """Brackets nest outside of strings; keys and commas count in the outermost brackets; half a mark waits."""
-    quoted, naming, stack = before
-    assert follow(SCAN, text, stack, quoted=quoted, naming=naming) == after
+    done = advance(SCAN, text, *before)
+    assert (done.stack, done.quoted, done.naming, done.read) == after
+    assert (said(text, done), done.verdict, done.end) == (actions, Verdict.MORE, -1)
 
 
 @pytest.mark.parametrize(
-    ("text", "before", "after"),
+    ("text", "before", "after", "actions"),
     [
-        ("x<q>k:1", (*STRING, "{"), (*VALUE, "{", 7, "k", True, False)),
-        ("x<q>k", (*STRING, "{"), (*STRING, "{", 1, "", False, False)),
-        ("x<q>,k", (*STRING, "{"), (*KEY, "{", 6, "k", True, False)),
-        ("<q>x<q>,", (*VALUE, "{["), (*VALUE, "{[", 8, "", False, False)),
-        ("k<q>:", (True, True, "{"), (*VALUE, "{", 5, "k", False, False)),
+        (
+            "x<q>k:1",
+            ("{", *STRING),
+            ("{", *VALUE, 7),
+            [
+                (Action.TEXT, "x"),
+                (Action.END, "<q>"),
+                (Action.KEY, "<q>"),
+                (Action.NAME, "k"),
+                (Action.NAMED, ":"),
+            ],
+        ),
+        ("x<q>k", ("{", *STRING), ("{", *STRING, 1), [(Action.TEXT, "x")]),
+        (
+            "<q>,k",
+            ("{", *STRING),
+            ("{", *KEY, 5),
+            [(Action.END, "<q>"), (Action.KEY, "<q>"), (Action.KEY, ","), (Action.NAME, "k")],
+        ),
+        ("<q>x<q>,", ("{[", *VALUE), ("{[", *VALUE, 8), []),
+        ("k<q>:", ("{", True, True), ("{", *VALUE, 5), [(Action.NAME, "k"), (Action.NAMED, ":")]),
     ],
 )
-def test_a_string_may_end_its_value(text: str, before: tuple[bool, bool, str], after: tuple[object, ...]) -> None:
+def test_a_string_may_end_its_value(
+    text: str, before: tuple[str, bool, bool], after: tuple[str, bool, bool, int], actions: list[tuple[Action, str]]
+) -> None:
     """Where commas may be missing, a key is next behind a value of the outermost brackets."""
-    quoted, naming, stack = before
-    assert follow(LOOSE, text, stack, quoted=quoted, naming=naming) == after
+    done = advance(LOOSE, text, *before)
+    assert (done.stack, done.quoted, done.naming, done.read) == after
+    assert said(text, done) == actions
 
 
 @pytest.mark.parametrize(
-    ("text", "before"),
-    [("}", (*VALUE, "{")), ("]", (*VALUE, "{")), ("<end>", (*VALUE, "{")), ("{", (*KEY, "{"))],
+    ("text", "before", "verdict", "read", "end"),
+    [
+        ("1}x", ("{", *VALUE), Verdict.DONE, 2, 1),
+        ("]", ("{", *VALUE), Verdict.FAILED, 1, -1),
+        ("<end>", ("{", *VALUE), Verdict.DONE, 0, 0),
+        ("<end>", ("{[", *VALUE), Verdict.FAILED, 0, 0),
+        ("{", ("{", *KEY), Verdict.FAILED, 1, -1),
+        ("<q>x", ("{", *STRING), Verdict.FAILED, 3, -1),
+    ],
 )
-def test_what_must_be_read_with_care(text: str, before: tuple[bool, bool, str]) -> None:
-    """The end of the call, a bracket that does not match, one in a key; and a chunk that will not come again."""
-    quoted, naming, stack = before
-    assert follow(SCAN, text, stack, quoted=quoted, naming=naming) is None
-    assert follow(SCAN, "x" * (TOKEN_CHARS + 1), "{", quoted=False, naming=False) is None
+def test_what_ends_a_call(text: str, before: tuple[str, bool, bool], verdict: Verdict, read: int, end: int) -> None:
+    """Its bracket and what surrounds it, where nothing else is open; what can't stand here breaks it."""
+    done = advance(SCAN, text, *before)
+    assert (done.verdict, done.read, done.end) == (verdict, read, end)
 
 
 def test_one_scan_for_all_messages() -> None:

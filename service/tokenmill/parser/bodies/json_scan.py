@@ -12,7 +12,6 @@
 """
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -103,16 +102,11 @@ def _nested(stack: str, character: str) -> str:
     return stack if character != "/" else ""
 
 
-def nested(stack: str, signs: Iterable[str]) -> str | None:
-    """The open brackets after these characters; None if one is no bracket, closes the outermost or does not match."""
-    for sign in signs:
-        if sign in "([{" and len(stack) < JSON_DEPTH - 1:
-            stack += sign
-        elif len(stack) > 1 and stack[-1] == OPENERS.get(sign):
-            stack = stack[:-1]
-        else:
-            return None
-    return stack
+def turned(stack: str, bracket: str, most: int = JSON_DEPTH) -> str | None:
+    """The open brackets behind this one; None if it closes another kind, or if there are more than `most`."""
+    if bracket in "([{":
+        return stack + bracket if len(stack) < most else None
+    return stack[:-1] if stack[-1:] == OPENERS.get(bracket) else None
 
 
 CONTENT = {

@@ -18,9 +18,9 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
-from tokenmill.limits import JSON_DEPTH, NAME_CHARS
+from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.json_scan import OPENERS, nested
+from tokenmill.parser.bodies.json_scan import turned
 from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import LEADING_SPACE, Hit, Marker, Scanner, before, following, literal, marker
 from tokenmill.parser.run.calls import Verdict, end_growth, grow, send_source, wants
@@ -33,7 +33,7 @@ from tokenmill.parser.values.literal import Syntax, read_arguments
 # Follows bare keys and marked strings as they arrive, without building a value.
 #
 # What a chunk does depends only on the chunk and on what is open in front of it. Chunks are tokens, which repeat: so
-# `follow` remembers what it found.
+# what they do is remembered.
 
 TOKEN_CHARS = 32
 """A chunk that may come again; longer ones do not."""
@@ -79,20 +79,39 @@ class LiteralToken(Enum):
     STRAY = "a string has a quote that does not end it"
 
 
-class Inside(NamedTuple):
-    """What is open behind a chunk, and what the chunk says of the outermost level."""
+@plain_members
+class Action(Enum):
+    """What a stretch of a chunk is in the outermost brackets."""
 
+    KEY = "a key begins"
+    NAME = "text of the key"
+    NAMED = "the key is complete"
+    BEGIN = "a string begins that is a value"
+    TEXT = "text of it"
+    END = "it ends"
+
+
+class Advance(NamedTuple):
+    """What a chunk does: it depends on the chunk, and on what is open in front of it, alone."""
+
+    stack: str
     quoted: bool
     naming: bool
-    stack: str
+    actions: Sequence[tuple[Action, int, int]]
+    """Each with the begin and end of its stretch."""
     read: int
-    """Characters of the chunk that are read: the rest must wait."""
-    key: str
-    """Text of the outermost key: of that which the chunk begins, or more of that which it begins in."""
-    begins: bool
-    strings: bool
-    """Whether a string begins that is a value of the outermost level."""
+    """Characters that are read. The others must wait, or are not the call's."""
+    verdict: Verdict = Verdict.MORE
+    end: int = -1
+    """Where the argument region ends, if it does."""
 
+    @property
+    def strings(self) -> bool:
+        """Whether a string that is a value begins or ends."""
+        return any(action is Action.BEGIN or action is Action.END for action, _, _ in self.actions)
+
+
+_BEGIN, _END, _KEY, _NAMED = (Action.BEGIN,), (Action.END,), (Action.KEY,), (Action.NAMED,)
 
 _SEPARATORS = str.maketrans("", "", ":,")
 """They mean something in the outermost brackets only."""
@@ -124,6 +143,14 @@ class LiteralScan:
         scanner = self._structure if not quoted else self.string if deep else self._outer
         return scanner.find(text, at, final=final)
 
+    def actions(self, token: LiteralToken, *, quoted: bool, naming: bool) -> tuple[Action, ...]:
+        """What a token does in the outermost brackets."""
+        if naming:
+            return {LiteralToken.COLON: _NAMED, LiteralToken.COMMA: _KEY}.get(token, ())
+        if token is LiteralToken.QUOTE:
+            return (_END + _KEY if self.loose else _END) if quoted else _BEGIN
+        return _KEY if token is LiteralToken.COMMA else ()
+
     def passes(self, text: str, stack: str) -> bool:
         """Whether nothing in the text has a meaning inside of these brackets, outside of strings."""
         return len(stack) > 1 and self._deep.search(text) is None
@@ -154,41 +181,38 @@ literal_scan = lru_cache(SCANS)(LiteralScan)
 """The scan for these marks: one for all messages, so that they share what is remembered."""
 
 
-def follow(scan: LiteralScan, text: str, stack: str, *, quoted: bool, naming: bool) -> Inside | None:
-    """Read a chunk inside of the outermost brackets; None if it ends the call, or must be read with care."""
-    return _remembered(scan, text, stack, quoted, naming) if len(text) <= TOKEN_CHARS else None
-
-
-@lru_cache(REMEMBERED)
-def _remembered(scan: LiteralScan, text: str, stack: str, quoted: bool, naming: bool) -> Inside | None:  # noqa: FBT001 -- keys of the cache
-    at, key, begins, strings = 0, "", False, False
+def advance(scan: LiteralScan, text: str, stack: str, quoted: bool, naming: bool, final: bool = False) -> Advance:  # noqa: FBT001, FBT002 -- keys of the cache
+    """Read on in `text`. What is open in front of it is as in the state; `final` says that nothing follows it."""
+    actions: list[tuple[Action, int, int]] = []
+    at = 0
     while True:
-        hit = scan.find(text, at, quoted=quoted, deep=len(stack) > 1, final=False)
+        outer = len(stack) == 1
+        hit = scan.find(text, at, quoted=quoted, deep=not outer, final=final)
         stop = len(text) if hit is None else hit.start
-        if naming:
-            key += text[at:stop]
+        if at < stop and (naming or (quoted and outer)):
+            actions.append((Action.NAME if naming else Action.TEXT, at, stop))
         if hit is None or hit.value is None:
-            return Inside(quoted, naming, stack, stop, key, begins, strings)
-        at = hit.end
-        if hit.value is LiteralToken.QUOTE:
-            quoted = not quoted
-            outer = not naming and len(stack) == 1
-            strings = strings or (quoted and outer)
-            if scan.loose and outer and not quoted:
-                naming, key, begins = True, "", True
-        elif hit.value in (LiteralToken.COLON, LiteralToken.COMMA):
-            if len(stack) == 1 and hit.value is LiteralToken.COMMA:
-                naming, key, begins = True, "", True
-            elif len(stack) == 1:
-                naming = False
-        else:
-            inner = (
-                None if naming or hit.value in (LiteralToken.STOP, LiteralToken.STRAY) else nested(stack, text[stop])
-            )
+            return Advance(stack, quoted, naming, actions, stop)
+        token, at = hit.value, hit.end
+        if token is LiteralToken.STOP:
+            verdict = Verdict.DONE if stack == "{" else Verdict.FAILED
+            return Advance(stack, quoted, naming, actions, stop, verdict, stop)
+        if token is LiteralToken.STRAY or (naming and token is LiteralToken.OPEN):
+            return Advance(stack, quoted, naming, actions, at, Verdict.FAILED)
+        if token in (LiteralToken.OPEN, LiteralToken.CLOSE):
+            inner = turned(stack, text[stop])
             if inner is None:
-                return None
+                return Advance(stack, quoted, naming, actions, at, Verdict.FAILED)
+            if not inner:
+                return Advance(inner, quoted, naming, actions, at, Verdict.DONE, stop)
             stack = inner
+        for action in scan.actions(token, quoted=quoted, naming=naming) if outer else ():
+            actions.append((action, stop, at))
+            naming = action is Action.KEY or (naming and action is not Action.NAMED)
+        quoted ^= token is LiteralToken.QUOTE
 
+
+_known = lru_cache(REMEMBERED)(advance)
 
 _TEXT: AbstractSet[str] = frozenset()
 _JSON: AbstractSet[str] = frozenset({"json"})
@@ -237,112 +261,69 @@ class _LiteralReader:
 
     def quick(self, rules: Rules, parser: State, call: OpenCall, text: str) -> list[AnyEvent] | None:
         state: LiteralState = call.body
-        if not state.quoted or state.naming:
-            return self._quick_structure(rules, parser, call, state, text)
         if state.growth and (state.growth == Growth.UNDECIDED or rules.options.min_delta_chars):
             return None
-        if self._first in text and (settled := self._settled(text)) < len(text):
-            if settled < 0:
-                return None if state.growth else self._quick_structure(rules, parser, call, state, text)
-            text, parser.held = text[:settled], text[settled:]
-        events = _passed(rules, call, text)
+        if not state.quoted:
+            read = len(text) if self._scan.passes(text, state.stack) else -1
+        else:
+            read = -1 if state.naming else self._settled(text) if self._first in text else len(text)
+        if read < 0 and (read := self._follow(rules, state, text)) < 0:
+            return None
+        if read < len(text):
+            text, parser.held = text[:read], text[read:]
+        sends = text and rules.streams_input and not call.dropped
+        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
         if state.growth and text:
             events.append(ArgumentDelta(call.id, state.key, text))
         return events
 
-    def _quick_structure(
-        self, rules: Rules, parser: State, call: OpenCall, state: LiteralState, text: str
-    ) -> list[AnyEvent] | None:
-        """The same for a chunk with keys, brackets or the ends of strings in it."""
-        if state.quoted or state.naming or not self._scan.passes(text, state.stack):
-            inside = follow(self._scan, text, state.stack, quoted=state.quoted, naming=state.naming)
-            if inside is None or (inside.strings and rules.watches_arguments):
-                return None
-            if state.naming and len(state.key) + len(text) > NAME_CHARS:
-                return None
-            state.quoted, state.naming, state.stack, read, key, begins, _ = inside
-            key = key if begins else state.key + key
-            state.key = key if state.naming else key.strip()
-            if read < len(text):
-                text, parser.held = text[:read], text[read:]
-        return _passed(rules, call, text)
+    def _follow(self, rules: Rules, state: LiteralState, text: str) -> int:
+        """How much of a chunk is read in which something has a meaning; -1 if none of it is."""
+        if len(text) > TOKEN_CHARS or (state.naming and len(state.key) + len(text) > NAME_CHARS):
+            return -1
+        did = _known(self._scan, text, state.stack, state.quoted, state.naming)
+        if did.verdict is not Verdict.MORE or (rules.watches_arguments and did.strings):
+            return -1
+        for action, begin, end in did.actions:
+            _name(state, action, text[begin:end])
+        state.stack, state.quoted, state.naming = did.stack, did.quoted, did.naming
+        return did.read
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         state = call.body
         assert isinstance(state, LiteralState)
-        first, base = position, call.source.size - position
-        verdict = Verdict.MORE
-        while verdict is Verdict.MORE:
-            deep = len(state.stack) > 1
-            hit = self._scan.find(buffer, position, quoted=state.quoted, deep=deep, final=run.final)
-            stop = len(buffer) if hit is None else hit.start
-            taken = self._take(run, call, state, buffer[position:stop])
-            if taken < stop - position:
-                position, verdict = position + taken, Verdict.FAILED
+        text = buffer[position:]
+        did = advance(self._scan, text, state.stack, state.quoted, state.naming, run.final)
+        read, verdict, end = did.read, did.verdict, did.end
+        for action, begin, stop in did.actions:
+            taken = self._act(run, call, state, action, text[begin:stop])
+            if taken < stop - begin:
+                read, verdict, end = begin + taken, Verdict.FAILED, -1
                 break
-            position = stop
-            if hit is None or hit.value is None:
-                break
-            if hit.value is LiteralToken.STOP:
-                verdict = Verdict.DONE if state.stack == "{" else Verdict.FAILED
-                state.end = base + stop
-                break
-            verdict = self._sign(run, call, state, hit.value, buffer[stop])
-            position = hit.end
-            if verdict is Verdict.DONE:
-                state.end = base + stop
-        send_source(run, call, buffer[first : state.end - base if state.end >= 0 else position])
-        return position, verdict
+        state.stack, state.quoted, state.naming = did.stack, did.quoted, did.naming
+        if end >= 0:
+            state.end = call.source.size + end
+        send_source(run, call, text[: read if end < 0 else end])
+        return position + read, verdict
 
-    def _take(self, run: Run, call: OpenCall, state: LiteralState, text: str) -> int:
-        """Take the text before a character: how much of it; a key has a bound."""
-        if state.naming:
+    def _act(self, run: Run, call: OpenCall, state: LiteralState, action: Action, text: str) -> int:
+        """One action with its stretch of text: how much of that is taken, for a key has a bound."""
+        if action is Action.NAME:
             text = text[: NAME_CHARS - len(state.key)]
-            state.key += text
-        elif state.growth:
-            _grow(run, call, state, text)
-        return len(text)
-
-    def _sign(self, run: Run, call: OpenCall, state: LiteralState, sign: LiteralToken, character: str) -> Verdict:
-        if sign is LiteralToken.STRAY:
-            return Verdict.FAILED
-        if sign is LiteralToken.QUOTE:
-            self._turn(run, call, state)
-        elif sign is LiteralToken.OPEN:
-            if len(state.stack) == JSON_DEPTH or state.naming:
-                return Verdict.FAILED
-            state.stack += character
-        elif sign is LiteralToken.CLOSE:
-            if state.stack[-1] != OPENERS[character]:
-                return Verdict.FAILED
-            state.stack = state.stack[:-1]
-            return Verdict.MORE if state.stack else Verdict.DONE
-        elif len(state.stack) == 1:
-            self._separate(state, sign)
-        return Verdict.MORE
-
-    def _turn(self, run: Run, call: OpenCall, state: LiteralState) -> None:
-        """A string begins or ends."""
-        state.quoted = not state.quoted
-        if not state.quoted:
-            _end_growth(run, call, state)
-            if self._scan.loose and len(state.stack) == 1 and not state.naming:
-                state.naming, state.key = True, ""
-        elif len(state.stack) == 1 and not state.naming and wants(run, call, state.key):
+        _name(state, action, text)
+        if action is Action.BEGIN and wants(run, call, state.key):
             state.growth = self._growth(run.rules.types(call.name, state.key) or self._untyped)
             if state.growth == Growth.YES:
                 grow(run, call, state.key, "")
+        elif action is Action.TEXT and state.growth:
+            _grow(run, call, state, text)
+        elif action is Action.END:
+            _end_growth(run, call, state)
+        return len(text)
 
     def _growth(self, types: AbstractSet[str]) -> Growth:
         text = is_text(types) if self._syntax.typed else True
         return Growth.YES if text else Growth.NO if text is False else Growth.UNDECIDED
-
-    def _separate(self, state: LiteralState, sign: LiteralToken) -> None:
-        """A colon or comma of the outermost level."""
-        if sign is LiteralToken.COMMA:
-            state.naming, state.key = True, ""
-        elif state.naming:
-            state.naming, state.key = False, state.key.strip()
 
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state = call.body
@@ -356,11 +337,14 @@ def _is_key(stop: Marker) -> bool:
     return any(spelling.endswith(":") for spelling in stop.spellings)
 
 
-def _passed(rules: Rules, call: OpenCall, text: str) -> list[AnyEvent]:
-    """What is sent of a chunk of source."""
-    if not text:
-        return []
-    return [ToolInputDelta(call.id, text)] if rules.streams_input and not call.dropped else []
+def _name(state: LiteralState, action: Action, text: str) -> None:
+    """Follow the open key."""
+    if action is Action.NAME:
+        state.key += text
+    elif action is Action.KEY:
+        state.key = ""
+    elif action is Action.NAMED:
+        state.key = state.key.strip()
 
 
 def _grow(run: Run, call: OpenCall, state: LiteralState, text: str) -> None:

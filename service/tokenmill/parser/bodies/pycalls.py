@@ -15,7 +15,7 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.json_scan import OPENERS, QUICK_CHARS, content_move
+from tokenmill.parser.bodies.json_scan import QUICK_CHARS, content_move, turned
 from tokenmill.parser.bodies.python_scan import content_end, follow, opening_quote, string_closes
 from tokenmill.parser.markers import Marker, Scanner, has_only
 from tokenmill.parser.run.calls import Verdict, begin, end_growth, grow, send_source, wants
@@ -250,14 +250,11 @@ class _Reading(msgspec.Struct, gc=False):  # faster to make than other objects
 
     def _nest(self, sign: str) -> Verdict:
         """A bracket inside of a value, or a comma there, which means nothing."""
-        state = self.state
-        if sign in "([{":
-            state.stack += sign
-            return Verdict.MORE if len(state.stack) < JSON_DEPTH else Verdict.FAILED
         if sign != ",":
-            if state.stack[-1:] != OPENERS[sign]:
+            stack = turned(self.state.stack, sign, JSON_DEPTH - 1)
+            if stack is None:
                 return Verdict.FAILED
-            state.stack = state.stack[:-1]
+            self.state.stack = stack
         return Verdict.MORE
 
     def _end_value(self, at: int, sign: str) -> tuple[int, Verdict]:

@@ -8,7 +8,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from tokenmill.parser.bodies.json_scan import nested
+from tokenmill.limits import JSON_DEPTH
+from tokenmill.parser.bodies.json_scan import turned
 from tokenmill.parser.values.python import CONTENT, Endings
 
 REMEMBERED = 4096
@@ -61,8 +62,8 @@ def _follow(signs: re.Pattern[str], text: str, quote: str, stack: str, escaped: 
             quote = opened
             at += len(quote)
         else:
-            inner = nested(stack, found.group())
-            if inner is None:
+            inner = turned(stack, found.group(), JSON_DEPTH - 1)
+            if not inner:
                 return None
             at, stack = found.end(), inner
     return Inside(quote, escaped, stack, at)
