@@ -4,9 +4,10 @@ import pytest
 
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.events import ToolCall
-from tokenmill.formats.shapes import bare_json_list, bare_json_object, json_calls, json_list
+from tokenmill.formats.shapes import CALL_AHEAD, CALLS_AHEAD, bare_json_list, bare_json_object, json_calls, json_list
+from tokenmill.limits import NAME_CHARS
 from tokenmill.parser import Format, Section
-from tokenmill.parser.markers import marker
+from tokenmill.parser.markers import Scanner, marker
 
 CALL = '{"name": "f", "arguments": {"a": [1]}}'
 
@@ -29,3 +30,54 @@ def test_calls_in_text(section: Section, text: str, calls: int, out: str) -> Non
     assert (len(named(whole, ToolCall)), text_of(whole), codes_of(whole)) == (calls, out, [])
     for chunks in all_cuts(text):
         assert merged(parse(compiled, chunks)) == whole
+
+
+AHEAD = Scanner([(marker("{", ahead=CALL_AHEAD), "call"), (marker("[", ahead=CALLS_AHEAD), "calls")])
+NAMED = '"name": "f", "arguments": {'
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{" + NAMED + '"', "call"),
+        ("{" + NAMED + "}", "call"),
+        ('{\n  "name" : "f",\n  "parameters" : {\n    "', "call"),
+        ("{'name': 'f', 'parameters': {'", "call"),
+        ('{"type": "function", ' + NAMED + "}", "call"),
+        (r'{"name": "t\u00e9\\t", "arguments": {"', "call"),
+        ("[{" + NAMED + "}", "calls"),
+        ('[\n  {"type":"function",' + NAMED + "}", "calls"),
+    ],
+)
+def test_a_call_ahead(text: str, found: str) -> None:
+    """A name, then the arguments: at the first character inside them it is certain, and before that it is held."""
+    hit = AHEAD.find(text, 0, final=False)
+    assert hit is not None
+    assert (hit.start, hit.end, hit.value) == (0, 1, found)
+    for size in range(1, len(text)):
+        held = AHEAD.find(text[:size], 0, final=False)
+        assert held is not None
+        assert (held.start, held.end) == (0, -1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "Bob", "age"',
+        '{"name": ""',
+        r'{"name": "a\", "arguments"',
+        '{"name": 1',
+        '{"name": "f"}',
+        '{"name": "f", "arguments": "',
+        '{"name": "f", "arguments": null',
+        '{"name": "f", "arguments": {1',
+        '{"type": "object"',
+        "{ code }",
+        "[1]",
+        "[ {1",
+        '{"name": "' + "x" * (NAME_CHARS + 1),
+    ],
+)
+def test_prose_and_data(text: str) -> None:
+    """Anything else is released as soon as it can't be a call."""
+    assert AHEAD.find(text, 0, final=False) is None

@@ -4,8 +4,7 @@ In a fence and without any wrapping a list is one of calls only if a name and ar
 """
 
 from tokenmill.formats.notations import NAME_ARGUMENTS, json_history
-from tokenmill.formats.shapes import THINK, bare_json_list, json_calls
-from tokenmill.parser.bodies.json_reading import FENCED_AHEAD
+from tokenmill.formats.shapes import FENCED_AHEAD, THINK, bare_json_list, json_calls
 from tokenmill.parser.markers import marker
 from tokenmill.parser.spec import Format
 

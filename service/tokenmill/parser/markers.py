@@ -40,7 +40,8 @@ TOKEN_CHARS = 32
 """A chunk that may come again; longer ones do not."""
 
 REMEMBERED = 4096
-"""Chunks with a character of a marker that are remembered, about a megabyte in all."""
+"""Chunks that are remembered by what they do, for each who follows them: about a megabyte. What a chunk does depends on
+it and on what is open in front of it alone; and those with a marker's character in them, or a bracket, are few."""
 
 SCANS = 1024
 """Sets of markers whose patterns are kept, more than all formats have: a message with tools of its own costs little."""

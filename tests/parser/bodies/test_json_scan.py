@@ -6,23 +6,27 @@ from tests.support.parsing import all_cuts
 from tokenmill.limits import JSON_DEPTH
 from tokenmill.parser.bodies.json_scan import (
     CAPTURE_CHARS,
-    QUICK_CHARS,
     JsonScan,
-    Move,
     Phase,
     Token,
-    content_move,
-    move_from,
     turned,
 )
-from tokenmill.parser.markers import Scanner, marker
+from tokenmill.parser.markers import TOKEN_CHARS, Scanner, marker
 from tokenmill.parser.run.state import JsonState
 from tokenmill.parser.values.relaxed import Spelling
 
+Place = tuple[str, str, bool]
 
-def move(stack: str, quote: str, text: str, *, escaped: bool = False, floor: int = 0) -> Move | None:
-    """The same by names."""
-    return move_from(stack, floor, quote, escaped, text)
+
+def scanner(depth: int, watched: str = "") -> JsonScan:
+    """One whose stops are single characters."""
+    return JsonScan(depth, Scanner([(marker(character), None) for character in watched]))
+
+
+def moved(stack: str, quote: str, text: str, *, escaped: bool = False, depth: int = 0) -> JsonState | None:
+    """The state behind a short text inside of deep nesting; None if the text is not read at once."""
+    state = JsonState(stack=stack, quote=quote, escaped=escaped, phase=Phase.DEEP)
+    return state if scanner(depth).stays(state, text) else None
 
 
 @pytest.mark.parametrize(
@@ -34,53 +38,49 @@ def move(stack: str, quote: str, text: str, *, escaped: bool = False, floor: int
         ("{[", '"', "\", '", ("{[", "'", True)),
         ("{[", "'", '\', {"}"', ("{[{", "", False)),
         ("{[", "", "'', 1", ("{[", "", True)),
+        ("{[", "", "1 /* ] */ ]", ("{", "", False)),
     ],
 )
-def test_move(stack: str, quote: str, text: str, expected: tuple[str, str, bool]) -> None:
+def test_move(stack: str, quote: str, text: str, expected: Place) -> None:
     """Open brackets and quote behind a chunk that is not all of one string, and whether one in single quotes begins."""
-    assert move(stack, quote, text) == Move(*expected[:2], escaped=False, single=expected[2])
+    state = moved(stack, quote, text)
+    assert state is not None
+    assert (state.stack, state.quote, state.spelling == Spelling.PYTHON) == expected
+    assert not state.escaped
 
 
 @pytest.mark.parametrize(
-    ("opened", "expected"),
-    [('"a\\', True), ('"\\"', False), ("\"'}", False), ("'\"", False), ('"' + "\\" * 3, True), ("'\\\\", False)],
+    ("quote", "text", "expected"),
+    [('"', "a\\", True), ('"', '\\"', False), ('"', "'}", False), ("'", '"', False), ('"', "\\" * 3, True)],
 )
-def test_inside_of_a_string(opened: str, expected: bool) -> None:  # a parameter of the table
+def test_inside_of_a_string(quote: str, text: str, expected: bool) -> None:  # a parameter of the table
     """Nothing counts but escapes."""
-    assert content_move(opened) is expected
-
-
-@pytest.mark.parametrize("opened", ['"a"', "'a'b", '"\\\\"', "/a", "\na", "*a"])
-def test_not_inside_of_a_string(opened: str) -> None:
-    """The string ends, or it is a comment."""
-    assert content_move(opened) is None
+    state = moved("{[", quote, text)
+    assert state is not None
+    assert (state.quote, state.escaped) == (quote, expected)
 
 
 @pytest.mark.parametrize(
-    ("stack", "quote", "text"),
-    [("{[", "", "}"), ("{", "", "}"), ("{[", "", "]}[{"), ("{[", "", "/"), ("{[", "\n", "a"), ("{[", "*", "a")],
+    ("stack", "quote", "text", "depth"),
+    [
+        ("{[", "", "}", 0),
+        ("{", "", "}", 0),
+        ("{[", "", "]}[{", 0),
+        ("{[", "", "/", 0),
+        ("{[{", "", "}", 2),
+        ("{[", '"', '"]', 1),
+        ("[" * JSON_DEPTH, "", "[]", 0),
+    ],
 )
-def test_no_move(stack: str, quote: str, text: str) -> None:
-    """A wrong bracket, one too many even if others follow, and comments."""
-    assert move(stack, quote, text) is None
+def test_no_move(stack: str, quote: str, text: str, depth: int) -> None:
+    """A wrong bracket, one too many even if others follow, what ends a value that is told, and too much nesting."""
+    assert moved(stack, quote, text, depth=depth) is None
 
 
-def test_the_floor_holds() -> None:
-    """What is open below the place is not closed."""
-    assert move("{[{", "", "}", floor=1) == Move("{[", "", escaped=False, single=False)
-    assert move("{[{", "", "}", floor=2) is None
-    assert move("{[", '"', '"]', floor=1) is None
-
-
-def test_nesting_is_bounded() -> None:
-    """Not even for a moment is more open than may be."""
-    assert move("[" * JSON_DEPTH, "", "[]") is None
-    assert move("[" * (JSON_DEPTH - 1), "", "[]") is not None
-
-
-def scanner(depth: int, watched: str = "") -> JsonScan:
-    """One whose stops are single characters."""
-    return JsonScan(depth, Scanner([(marker(character), None) for character in watched]))
+def test_nesting_is_followed_up_to_where_it_began() -> None:
+    """And as deep as may be."""
+    assert moved("{[{", "", "}", depth=1) is not None
+    assert moved("[" * (JSON_DEPTH - 1), "", "[]") is not None
 
 
 NAMES = {number: name for name, number in vars(Token).items() if name.isupper()}
@@ -226,13 +226,12 @@ def test_staying_in_a_string_is_the_same_as_stepping(
         ("[{", "", "]"),
         ("[{", "", "<"),
         ("[{", "", "/"),
-        ("[{", "*", "x"),
-        ("[{", "", "x" * (QUICK_CHARS + 1)),
+        ("[{", "", "x" * (TOKEN_CHARS + 1)),
         ("[" * (JSON_DEPTH - 1), "", "[[]"),
     ],
 )
 def test_what_leads_away_is_not_read(stack: str, quote: str, text: str) -> None:
-    """The end of the nesting, or below it, wrong or too many brackets, stops, comments: left to the long path."""
+    """The end of the nesting, or below it, wrong or too many brackets, stops, a slash: left to the long path."""
     state = JsonState(stack=stack, phase=Phase.DEEP, quote=quote)
     assert not scanner(1 if stack == "[[" else 0, "<").stays(state, text)
     assert state == JsonState(stack=stack, phase=Phase.DEEP, quote=quote)

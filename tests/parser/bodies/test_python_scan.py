@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from tokenmill.parser.bodies.python_scan import TOKEN_CHARS, content_end, follow, opening_quote
+from tokenmill.parser.bodies.python_scan import content_end, follow, opening_quote
+from tokenmill.parser.markers import TOKEN_CHARS
 
 SIGNS = re.compile(r"[\"'()\[\]{}<]")
 

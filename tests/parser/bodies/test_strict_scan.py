@@ -7,8 +7,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tokenmill.limits import JSON_DEPTH
-from tokenmill.parser.bodies.json_scan import QUICK_CHARS
-from tokenmill.parser.bodies.strict_scan import BARE_CHARS, TEXT_CHARS, Token, scan, stays_in_string
+from tokenmill.parser.bodies.json_scan import Token
+from tokenmill.parser.bodies.strict_scan import BARE_CHARS, TEXT_CHARS, scan, stays_in_string
+from tokenmill.parser.markers import TOKEN_CHARS
 from tokenmill.parser.run.state import JsonState
 
 VALUES = st.recursive(
@@ -112,7 +113,7 @@ def test_more_of_a_string_is_seen_at_once() -> None:
     for piece in ('{"a"', ":", '"', '"'):  # a key is a token, and so is the beginning of its value
         scan(state, piece, 0)
         state.capture = False
-    texts = ("x y", 'x"', "x\\", "\n", '"', "\\n", "x\n", "x" * (QUICK_CHARS + 1), "")
+    texts = ("x y", 'x"', "x\\", "\n", '"', "\\n", "x\n", "x" * (TOKEN_CHARS + 1), "")
     assert [stays_in_string(state, text) for text in texts] == [
         True,
         False,

@@ -9,7 +9,7 @@ from tokenmill.events import ArgumentDelta, ToolCall, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser import Call, Format, Header, MessageParser, Section
 from tokenmill.parser.bodies import Tree
-from tokenmill.parser.bodies.tree import DEPTH, TOKEN_CHARS, TreeToken, tags_in, tree_scan
+from tokenmill.parser.bodies.tree import DEPTH, TreeToken, tags_in, tree_scan
 from tokenmill.parser.markers import marker
 
 INSIDE = ((marker("~<"), TreeToken.OPEN), (marker("~</"), TreeToken.CLOSE), (marker("~</end>"), TreeToken.END))
@@ -43,11 +43,10 @@ def test_tags(text: str, in_tag: int, depth: int, edges: tuple[tuple[TreeToken, 
         ("~</end>x", 0, 1),
         ("~[stop]", 0, 0),
         (">~[stop]", TreeToken.CLOSE, 1),
-        ("x" * (TOKEN_CHARS + 1), 0, 1),
     ],
 )
 def test_what_must_be_read_with_care(text: str, in_tag: int, depth: int) -> None:
-    """What may end the call; and a chunk that will not come again."""
+    """What may end the call."""
     assert tags_in(SCAN, text, in_tag, depth) is None
 
 

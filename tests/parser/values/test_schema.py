@@ -70,7 +70,7 @@ def test_types_at_a_path(path: str, types: set[str]) -> None:
     """Down the tree by key, `-` for an array's elements, through references and combinations."""
     shape = Shape(ROOT, ROOT)
     for step in path.split():
-        shape = shape.item() if step == "-" else shape.child(step)
+        shape = shape.item if step == "-" else shape.child(step)
     assert shape.types == types
 
 
@@ -94,7 +94,7 @@ def test_names_of_other_type_systems(names: tuple[str, ...], kind: str) -> None:
 
 def test_a_schema_that_says_nothing() -> None:
     """No types, and nothing inside."""
-    assert not any((NO_SHAPE.types, NO_SHAPE.child("a").types, NO_SHAPE.item().types))
+    assert not any((NO_SHAPE.types, NO_SHAPE.child("a").types, NO_SHAPE.item.types))
 
 
 def test_circles_are_gone_through_once() -> None:
@@ -108,7 +108,7 @@ def test_one_shape_for_one_place() -> None:
     root: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}, "items": {"$ref": "#"}}
     shape = Shape(root, root)
     assert shape.child("a") is shape.child("a")
-    assert shape.item().child("a") is shape.item().item().child("a") is shape.child("a")
+    assert shape.item.child("a") is shape.item.item.child("a") is shape.child("a")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ Values have no escape, so what looks like a closing may be content. Where it sta
 
 import re
 from collections.abc import Sequence
-from enum import IntEnum
+from enum import Enum
 from html import unescape
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -59,7 +59,7 @@ class ParamsState(msgspec.Struct, array_like=True, gc=False):
     values: list[tuple[str, str, int, int]] = []
     """Key, type on the wire, begin and end of each value."""
     growth: int = 0
-    """Whether the open value is sent as it grows: a `params.Growth`."""
+    """Whether the open value is sent as it grows: a `calls.Growth`."""
     fresh: int = 0
     """Characters at the beginning of the growing value that may still be layout."""
     verbatim: bool = False
@@ -102,91 +102,60 @@ class ChildrenState(ParamsState, array_like=True, gc=False):
 
 
 @plain_members
-class ParamToken(IntEnum):
+class ParamToken(Enum):
     """What a marker inside the body means."""
 
-    OPEN = 0
-    """A parameter begins; its key follows."""
-    CLOSE = 1
-    """A value ends."""
-    END = 2
-    """The call ends with this marker."""
-    STOP = 3
-    """The call ends in front of this marker, which belongs to what surrounds it."""
-    NAMED = 4
-    """A tag ends; the value follows."""
-    LINED = 5
-    """The same, and the value begins on a line of its own."""
-    ESCAPE = 6
-    """Signs in a value that stand for another."""
-    RAW = 7
-    """A raw section of a value begins or ends."""
-    FAULT = 8
-    """The call can't go on like this."""
-    CONTENT = 9
-    """It means nothing where it stands."""
-    TO_NEXT = 10
-    """A value may end: another parameter follows."""
-    TO_END = 11
-    """A value may end: the end of the call follows."""
-    LOOSE_CLOSE = 12
-    """A closing that nothing of this follows."""
-    LOOSE_OPEN = 13
-    """A parameter's tag in an open value."""
-    LOOSE_END = 14
-    """The end of a call in an open value."""
-    LOOSE_CALL = 15
-    """The opening of a call in an open value."""
-    LOOSE_RAW = 16
-    """The end of a raw section in an open value outside of one."""
+    OPEN = "a parameter begins; its key follows"
+    CLOSE = "a value ends"
+    END = "the call ends with this marker"
+    STOP = "the call ends in front of this marker, which belongs to what surrounds it"
+    NAMED = "a tag ends; the value follows"
+    LINED = "the same, and the value begins on a line of its own"
+    ESCAPE = "characters in a value that stand for another"
+    RAW = "a raw section of a value begins or ends"
+    FAULT = "the call can't go on like this"
+    CONTENT = "it means nothing where it stands"
+    TO_NEXT = "a value may end: another parameter follows"
+    TO_END = "a value may end: the end of the call follows"
+    LOOSE_CLOSE = "a closing that nothing of this follows"
+    LOOSE_OPEN = "a parameter's tag in an open value"
+    LOOSE_END = "the end of a call in an open value"
+    LOOSE_CALL = "the opening of a call in an open value"
+    LOOSE_RAW = "the end of a raw section in an open value outside of one"
 
 
-class Tags(Protocol):
-    """The tags of parameters, as `Params` has them."""
+DOUBTFUL = (
+    *(ParamToken.TO_NEXT, ParamToken.TO_END, ParamToken.LOOSE_CLOSE, ParamToken.LOOSE_OPEN),
+    *(ParamToken.LOOSE_END, ParamToken.LOOSE_CALL, ParamToken.LOOSE_RAW),
+)
+"""Those of which `Closings.judged` says what they mean."""
 
-    @property
-    def open(self) -> Marker:
-        """Begins a parameter's tag."""
 
-    @property
-    def tag_end(self) -> Marker:
-        """Ends it."""
+class Tags(msgspec.Struct, frozen=True):
+    """The tags of parameters."""
 
-    @property
-    def close(self) -> Marker:
-        """Ends a value."""
-
-    @property
-    def end(self) -> Marker:
-        """Ends the call."""
-
-    @property
-    def calls(self) -> Marker | None:
-        """Begins a call."""
-
-    @property
-    def framing(self) -> Marker | None:
-        """What may stand behind the end of a call besides what surrounds it."""
-
-    @property
-    def forgets(self) -> Forgets:
-        """Whether a next parameter stands in for a closing."""
-
-    @property
-    def open_ended(self) -> bool:
-        """Whether what surrounds the call ends it, too."""
-
-    @property
-    def paired(self) -> bool:
-        """Whether a key without a value breaks the call."""
-
-    @property
-    def unescape(self) -> bool:
-        """Whether a key is an attribute."""
-
-    @property
-    def escapes(self) -> Escapes | None:
-        """Escapes inside of values."""
+    open: Marker
+    """Begins a parameter's tag, which holds its key."""
+    close: Marker
+    """Ends the value."""
+    end: Marker
+    """Ends the call."""
+    tag_end: Marker = marker(">")
+    """Ends the tag; in pairs of tags it is what stands between key and value."""
+    calls: Marker | None = None
+    """Begins a call: one inside of a value is content."""
+    framing: Marker | None = None
+    """What may stand behind the end of a call besides what surrounds it."""
+    forgets: Forgets = "unknown"
+    """Whether the next parameter may stand in for a closing."""
+    open_ended: bool = False
+    """What surrounds the call ends it, too, where all values are closed."""
+    paired: bool = False
+    """A key without a value breaks the call; else it is left out."""
+    unescape: bool = False
+    """The key is an attribute in which quotes and the like are entities."""
+    escapes: Escapes | None = None
+    """Escapes inside of values; most formats have none."""
 
 
 class Closings:

@@ -14,7 +14,7 @@ from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_reading import Reading, decode_growing
-from tokenmill.parser.bodies.json_scan import CAPTURE_CHARS, CONTENT, JsonScan, Phase, Token
+from tokenmill.parser.bodies.json_scan import JsonScan, Phase, Token
 from tokenmill.parser.markers import Marker, Scanner, has_only
 from tokenmill.parser.run.calls import Verdict, begin, grow, wants
 from tokenmill.parser.run.rules import Rules
@@ -89,10 +89,10 @@ class JsonReader:
         return None
 
     def _quick_captured(self, rules: Rules, call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
-        """The events of more of a string that is wanted: of a key or a name, or one that is decoded while it grows."""
+        """The events of more of a string that is decoded while it grows; keys and names are read with care."""
         growing, limits = call.growing, rules.limits
         if growing is None and not (state.stringy and state.end < 0):
-            return self._quick_word(call, state, text)
+            return None
         if (growing and rules.options.min_delta_chars) or len(state.tail) + len(text) > limits.delta_chars:
             return None
         if (state.quote in text or "\\" in text or state.escaped) and not self._watching.stays(state, text):
@@ -104,18 +104,6 @@ class JsonReader:
         if growing and decoded:
             events.append(ArgumentDelta(call.id, growing.argument, decoded))
         return events
-
-    def _quick_word(self, call: OpenCall, state: JsonState, text: str) -> list[AnyEvent] | None:
-        """The events of more of a key or a name."""
-        quote = state.quote
-        if len(state.text) > CAPTURE_CHARS:
-            return None
-        if quote not in CONTENT or state.escaped or quote in text or "\\" in text:
-            bare = state.phase == Phase.BARE_KEY and not quote
-            if not bare or not text.isalnum() or self._stops.doubt(text):
-                return None
-        state.text += text
-        return [ToolInputDelta(call.id, text)] if state.sending else []
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:
         reading = Reading.of(run, call, buffer, position)
@@ -260,3 +248,49 @@ def as_arguments(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("the arguments are no JSON object")  # noqa: TRY004 # as above
     return value
+
+
+# Calls as JSON objects with one key, which is the tool's name: `{"NAME": {arguments}}`.
+
+
+class JsonKeyed(msgspec.Struct, frozen=True):
+    """One object whose only key names the tool."""
+
+    def compile(self, stops: Sequence[Marker]) -> Reader:
+        """The reader of this body."""
+        return _KeyedReader(stops)
+
+
+class _KeyedReader(JsonReader):
+    def __init__(self, stops: Sequence[Marker]) -> None:
+        super().__init__(JsonCall(), stops)
+
+    def _key(self, reading: Reading, level: int, position: int) -> Verdict:
+        super()._key(reading, level, position)
+        state = reading.state
+        if level != 1:
+            return Verdict.MORE
+        if state.name is not None:
+            return Verdict.FAILED
+        state.name = state.key
+        return self._named(reading, position)
+
+    def _value(self, reading: Reading, level: int, position: int) -> Verdict:
+        if level != 1:
+            return super()._value(reading, level, position)
+        if reading.buffer[position] != "{" or reading.state.begin >= 0:
+            return Verdict.FAILED
+        reading.begin_arguments(position, stringy=False)
+        return Verdict.MORE
+
+    def _end(self, reading: Reading, position: int) -> Verdict:
+        reading.end_arguments(position)
+        return Verdict.MORE
+
+    def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:  # noqa: ARG002 -- needs no tools
+        state = call.body
+        assert isinstance(state, JsonState)
+        if not call.begun:
+            raise ValueError("the call names no tool")
+        value, repaired = decode_json(call.source.text()[state.root :], growing=True)
+        return as_arguments(next(iter(value.values()), None) if isinstance(value, dict) else value), repaired

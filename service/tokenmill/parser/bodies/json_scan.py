@@ -13,93 +13,15 @@
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TypeAlias
 
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser.markers import Scanner
+from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS, Scanner
 from tokenmill.parser.run.state import JsonState
 from tokenmill.parser.values.relaxed import Spelling
 
-# Where a chunk leads from one place in a JSON text: read once, and known when the same comes again.
-#
-# Chunks are tokens. Those that nesting and escapes are written with are few, so a small memory knows nearly all of
-# them.
-
-QUICK_CHARS = 64
-"""A chunk of a token or a few. Longer ones hardly come again."""
-
-REMEMBERED = 4096
-"""Moves that are remembered: about two megabytes."""
-
 OPENERS = {")": "(", "]": "[", "}": "{"}
 """Closing bracket → opening one."""
-
-
-class Move(NamedTuple):
-    """Where a chunk leads."""
-
-    stack: str
-    """Open brackets behind it."""
-    quote: str
-    """Quote of the string in which it ends."""
-    escaped: bool
-    """It ends behind an escaping backslash."""
-    single: bool
-    """A string in single quotes begins on the way."""
-
-
-@lru_cache(REMEMBERED)
-def move_from(stack: str, floor: int, quote: str, escaped: bool, text: str) -> Move | None:  # noqa: FBT001 -- a memory knows values by their place
-    """Where `text` leads from these open brackets and this open quote, if any.
-
-    None if there, or on the way, there are not more than `floor` brackets open and at most `JSON_DEPTH`; also at a
-    bracket that closes another kind, at a slash, and in a comment.
-    """
-    if quote not in "\"'":
-        return None
-    single = False
-    for character in text:
-        if escaped:
-            escaped = False
-        elif quote and character == "\\":
-            escaped = True
-        elif quote and character == quote:
-            quote = ""
-        elif not quote and character in "\"'":
-            quote, single = character, single or character == "'"
-        elif not quote:
-            stack = _nested(stack, character)
-        if not floor < len(stack) <= JSON_DEPTH:
-            return None
-    return Move(stack, quote, escaped, single)
-
-
-@lru_cache(REMEMBERED)
-def content_move(opened: str) -> bool | None:
-    """Whether this much of a string, its quote included, ends behind an escaping backslash.
-
-    None if the string itself ends in it, or if it is a comment.
-    """
-    quote, escaped = opened[0], False
-    if quote not in "\"'":
-        return None
-    for character in opened[1:]:
-        if escaped:
-            escaped = False
-        elif character == "\\":
-            escaped = True
-        elif character == quote:
-            return None
-    return escaped
-
-
-def _nested(stack: str, character: str) -> str:
-    """The open brackets behind a character outside strings; none if it must not stand there."""
-    if character in "{[":
-        return stack + character
-    if character in "}]":
-        return stack[:-1] if stack[-1:] == OPENERS[character] else ""
-    return stack if character != "/" else ""
 
 
 def turned(stack: str, bracket: str, most: int = JSON_DEPTH) -> str | None:
@@ -137,7 +59,7 @@ class Phase:
 
 
 class Token:
-    """What the scanner stopped at. Plain numbers: to name a member of an enumeration costs as much as a chunk may."""
+    """What a scanner stopped at. Plain numbers: to name a member of an enumeration costs as much as a chunk may."""
 
     MORE = 0
     """The end of the buffer."""
@@ -150,7 +72,9 @@ class Token:
     WATCHED = 4
     """A watched character stands here, outside strings."""
     BAD = 5
-    """A bracket that does not match, or nesting that is too deep."""
+    """What can't stand here: a bracket that does not match, nesting that is too deep."""
+    WHOLE = 6
+    """The outermost object ended before this position."""
 
 
 class JsonScan:
@@ -189,30 +113,24 @@ class JsonScan:
         return size, Token.MORE
 
     def stays(self, state: JsonState, text: str) -> bool:
-        """Read all of a short text at once if it leads neither out of the open string nor out of the deep nesting.
-
-        Otherwise nothing is read.
-        """
-        if len(text) > QUICK_CHARS:
-            return False
+        """Read all of a short text at once if no key and no value that is told begins or ends in it; else nothing."""
         quote = state.quote
-        if quote:
-            if quote in CONTENT and quote not in text and text[-1] != "\\":  # nothing in it matters
-                state.escaped = False
-                return True
-            escaped = content_move(f"{quote}\\{text}" if state.escaped else quote + text)
-            if escaped is not None:
-                if escaped is not state.escaped:
-                    state.escaped = escaped
-                return True
-        if state.phase != Phase.DEEP:
+        if quote in CONTENT and quote not in text and text[-1] != "\\":  # nothing in it matters
+            state.escaped = False
+            return True
+        if len(text) > TOKEN_CHARS or (not quote and text[0] == "/"):  # a slash may depend on what is in front of it
             return False
-        move = move_from(state.stack, self._depth, state.quote, state.escaped, text)
-        if move is None or self._stops.doubt(text):
+        inside = in_string(f"{quote}\\{text}" if state.escaped else quote + text) if quote in CONTENT else None
+        if inside is not None:
+            if inside is not state.escaped:
+                state.escaped = inside
+            return True
+        move = _known(self, text, state.stack, state.phase, quote, state.escaped)
+        if move is None:
             return False
-        state.stack, state.quote, state.escaped, single = move
-        if single:
-            _python_begins(state)
+        state.stack, state.quote, state.escaped, spelling = move
+        if state.spelling == Spelling.JSON:
+            state.spelling = spelling
         return True
 
     def _string(self, state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
@@ -345,16 +263,36 @@ class JsonScan:
         return position + 1, Token.END
 
 
+Known: TypeAlias = tuple[str, str, bool, int]
+"""Brackets, quote and escape that are open behind a chunk, and the spelling of its strings."""
+
+
+@lru_cache(REMEMBERED)
+def in_string(opened: str) -> bool | None:
+    """Whether this much of a string, its quote included, ends behind an escaping backslash; None if the string ends."""
+    content = CONTENT[opened[0]].match(opened, 1)
+    assert content is not None  # the pattern matches the empty string, too
+    rest = opened[content.end() :]
+    return bool(rest) if rest in ("", "\\") else None
+
+
+@lru_cache(REMEMBERED)
+def _known(scan: JsonScan, text: str, stack: str, phase: int, quote: str, escaped: bool) -> Known | None:  # noqa: FBT001 -- keys of the cache
+    """What a chunk leads to; None if there is something to tell of it."""
+    state = JsonState(stack=stack, phase=phase, quote=quote, escaped=escaped)
+    _, token = scan.step(state, text, 0)
+    if token != Token.MORE or state.phase != phase or state.capture:
+        return None
+    return state.stack, state.quote, state.escaped, state.spelling
+
+
 def _open(state: JsonState, quote: str) -> None:
-    """A string begins, or behind a slash what may be a comment."""
+    """A string begins, or behind a slash what may be a comment.
+
+    If no other reading is fixed, a string in single quotes is Python's, and so are those behind it.
+    """
     state.quote = quote
-    if quote == "'":
-        _python_begins(state)
-
-
-def _python_begins(state: JsonState) -> None:
-    """There is a string in single quotes: if no other reading is fixed, it is Python's, and so are those behind it."""
-    if state.spelling == Spelling.JSON:
+    if quote == "'" and state.spelling == Spelling.JSON:
         state.spelling = Spelling.PYTHON
 
 

@@ -11,7 +11,7 @@
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from enum import Enum, IntEnum
+from enum import Enum
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -22,27 +22,25 @@ from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.bodies.json_scan import turned
 from tokenmill.parser.enums import plain_members
-from tokenmill.parser.markers import LEADING_SPACE, Hit, Marker, Scanner, before, following, literal, marker
-from tokenmill.parser.run.calls import Verdict, end_growth, grow, send_source, wants
+from tokenmill.parser.markers import (
+    LEADING_SPACE,
+    REMEMBERED,
+    SCANS,
+    TOKEN_CHARS,
+    Hit,
+    Marker,
+    Scanner,
+    before,
+    following,
+    literal,
+    marker,
+)
+from tokenmill.parser.run.calls import Growth, Verdict, end_growth, grow, growth_of, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall, State
 from tokenmill.parser.values.coerce import is_text
 from tokenmill.parser.values.literal import Syntax, read_arguments
-
-# Follows bare keys and marked strings as they arrive, without building a value.
-#
-# What a chunk does depends only on the chunk and on what is open in front of it. Chunks are tokens, which repeat: so
-# what they do is remembered.
-
-TOKEN_CHARS = 32
-"""A chunk that may come again; longer ones do not."""
-
-REMEMBERED = 4096
-"""Chunks whose effect is remembered, about a megabyte in all: the characters between values make a few hundred."""
-
-SCANS = 64
-"""Kinds of marks in use at a time: one for each format, and for each suffix that its markers have."""
 
 
 class LiteralState(msgspec.Struct, array_like=True, gc=False):
@@ -61,7 +59,7 @@ class LiteralState(msgspec.Struct, array_like=True, gc=False):
     key: str = ""
     """That key so far, or the key of the open value."""
     growth: int = 0
-    """Whether the open string is sent as it grows: a `literal.Growth`."""
+    """Whether the open string is sent as it grows: a `calls.Growth`."""
     waiting: str = ""
     """All of it while it can still be `null`."""
 
@@ -218,16 +216,6 @@ _TEXT: AbstractSet[str] = frozenset()
 _JSON: AbstractSet[str] = frozenset({"json"})
 
 
-@plain_members
-class Growth(IntEnum):
-    """Whether the open string is sent as it grows."""
-
-    NO = 0
-    UNDECIDED = 1
-    """It can still be `null`."""
-    YES = 2
-
-
 class Literals(msgspec.Struct, frozen=True):
     """Bare keys, and strings between markers. The call's header ends with the outermost bracket."""
 
@@ -252,7 +240,9 @@ class _LiteralReader:
     def __init__(self, literals: Literals, stops: Sequence[Marker]) -> None:
         self._syntax = Syntax(literals.quote.spellings[0], literals.quoted == "typed", literals.loose)
         self._untyped = _JSON if literals.untyped == "json" else _TEXT
-        kept = tuple(stop for stop in stops if not _is_key(stop))
+        kept = tuple(
+            stop for stop in stops if not any(text.endswith(":") for text in stop.spellings)
+        )  # a key may look so
         self._scan = literal_scan(literals.quote, kept, tuple(stops), loose=literals.loose)
         self._first, self._settled = self._scan.string.first, self._scan.string.settled
 
@@ -312,7 +302,8 @@ class _LiteralReader:
             text = text[: NAME_CHARS - len(state.key)]
         _name(state, action, text)
         if action is Action.BEGIN and wants(run, call, state.key):
-            state.growth = self._growth(run.rules.types(call.name, state.key) or self._untyped)
+            types = run.rules.types(call.name, state.key) or self._untyped
+            state.growth = growth_of(is_text(types) if self._syntax.typed else True)
             if state.growth == Growth.YES:
                 grow(run, call, state.key, "")
         elif action is Action.TEXT and state.growth:
@@ -321,20 +312,11 @@ class _LiteralReader:
             _end_growth(run, call, state)
         return len(text)
 
-    def _growth(self, types: AbstractSet[str]) -> Growth:
-        text = is_text(types) if self._syntax.typed else True
-        return Growth.YES if text else Growth.NO if text is False else Growth.UNDECIDED
-
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state = call.body
         assert isinstance(state, LiteralState)
         region = call.source.text()[state.begin : state.end]
         return read_arguments(region, self._syntax, run.rules.shape(call.name), self._untyped), False
-
-
-def _is_key(stop: Marker) -> bool:
-    """Whether a marker looks like a key: what opens a call may be a key inside of one."""
-    return any(spelling.endswith(":") for spelling in stop.spellings)
 
 
 def _name(state: LiteralState, action: Action, text: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from tokenmill.parser.bodies.json_body import as_arguments
 from tokenmill.parser.markers import Marker, marker
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.values.coerce import read_typed
@@ -110,25 +111,16 @@ def unwrapped(rules: Rules, tool: str, arguments: dict[str, Any]) -> tuple[dict[
 
     And whether what it held had to be repaired. Raises `ValueError` if a parameter without a name holds no arguments.
     """
-    if "" in arguments:
-        return _nameless(arguments)
-    if len(arguments) != 1:
+    key = next(iter(arguments), "") if "" not in arguments else ""
+    if key not in arguments or (key and (len(arguments) > 1 or not may_wrap(rules, tool, key))):
         return arguments, False
-    ((key, value),) = arguments.items()
-    if not may_wrap(rules, tool, key):
-        return arguments, False
+    value = arguments[key]
     inner, repaired = read_typed(value, _OBJECT) if isinstance(value, str) else (value, False)
-    if isinstance(inner, Mapping) and inner.keys() <= rules.parameters(tool):
-        return dict(inner), repaired
-    return arguments, False
-
-
-def _nameless(arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    value = arguments[""]
-    inner, repaired = read_typed(value, _OBJECT) if isinstance(value, str) else (value, False)
-    if len(arguments) > 1 or not isinstance(inner, dict):
+    if not key and (len(arguments) > 1 or not isinstance(inner, dict)):
         raise ValueError("a parameter has no name")
-    return inner, repaired
+    if key and not (isinstance(inner, Mapping) and inner.keys() <= rules.parameters(tool)):
+        return arguments, False
+    return dict(inner), repaired
 
 
 def read_object(text: str) -> tuple[dict[str, Any], bool]:
@@ -139,9 +131,7 @@ def read_object(text: str) -> tuple[dict[str, Any], bool]:
     if not text.lstrip().startswith("{"):
         return {}, False
     value, repaired = decode_json(text)
-    if not isinstance(value, dict):
-        raise ValueError("the arguments are no JSON object")  # noqa: TRY004 -- what the source says is wrong, not a type
-    return value, repaired
+    return as_arguments(value), repaired
 
 
 def fitting(rules: Rules, tool: str, arguments: dict[str, Any], repeated: int = 0) -> dict[str, Any]:

@@ -9,19 +9,15 @@
 
 import re
 from collections.abc import Sequence
-from enum import IntEnum
 from html import unescape
 from typing import Any, Literal, TypeAlias
 
-import msgspec
-
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.closings import TAG_CHARS, Closings, Forgets, ParamsState, ParamToken, unclear
-from tokenmill.parser.bodies.param_values import LAYOUTS, Escapes, Trim, fitting, may_wrap, read_object, unwrapped
-from tokenmill.parser.enums import plain_members
-from tokenmill.parser.markers import Finder, Hit, Marker, Scanner, before, marker
-from tokenmill.parser.run.calls import Verdict, end_growth, grow, send_source, wants
+from tokenmill.parser.bodies.closings import DOUBTFUL, TAG_CHARS, Closings, ParamsState, ParamToken, Tags, unclear
+from tokenmill.parser.bodies.param_values import LAYOUTS, Trim, fitting, may_wrap, read_object, unwrapped
+from tokenmill.parser.markers import Finder, Hit, Marker, Scanner, before
+from tokenmill.parser.run.calls import Growth, Verdict, end_growth, grow, growth_of, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall, State
@@ -31,54 +27,22 @@ Untyped: TypeAlias = Literal["text", "json"]
 """What a value is of which nothing says the type: its text, or the JSON that it is, if it is any."""
 
 
-@plain_members
-class Growth(IntEnum):
-    """Whether an open value is sent as it grows."""
-
-    NO = 0
-    UNDECIDED = 1
-    """It can still be `null`."""
-    YES = 2
-
-
-class Params(msgspec.Struct, frozen=True):
+class Params(Tags, frozen=True):
     """Tagged parameters.
 
     Where there are none, one JSON object with all arguments may stand in their place.
     """
 
-    open: Marker
-    """Begins a parameter's tag, which holds its key."""
-    close: Marker
-    """Ends the value."""
-    end: Marker
-    """Ends the call."""
-    tag_end: Marker = marker(">")
-    """Ends the tag; in pairs of tags it is what stands between key and value."""
     key: str = r"\s*(?P<key>.*?)\s*"
     """What a tag must look like as a whole: a regular expression with the groups `key` and, if any, `type`.
 
     A parameter without a key is the object of all arguments.
     """
-    open_ended: bool = False
-    """What surrounds the call ends it, too, where all values are closed."""
     trim: Trim = "line"
     untyped: Untyped = "text"
     """What a value is of which nothing gives the type: its text, or the JSON that it is, if it is any."""
     wire_types: dict[str, str] = {}
     """What the group `type` stands for: JSON types, space between them; `json` for any."""
-    forgets: Forgets = "unknown"
-    """Whether the next parameter may stand in for a closing."""
-    calls: Marker | None = None
-    """Begins a call: one inside of a value is content."""
-    framing: Marker | None = None
-    """What may stand behind the end of a call besides what surrounds it."""
-    paired: bool = False
-    """A key without a value breaks the call; else it is left out."""
-    unescape: bool = False
-    """The key is an attribute in which quotes and the like are entities."""
-    escapes: Escapes | None = None
-    """Escapes inside of values; most formats have none."""
     declared: bool = False
     """A call must fit its tool: each parameter once, all that are required; what the tool does not have is left out."""
 
@@ -130,9 +94,8 @@ class ParamsReader:
                 state.tag += text
             if not text:
                 return []
-        events: list[AnyEvent] = []
-        if rules.streams_input and not call.dropped:
-            events = [ToolInputDelta(call.id, text)]
+        sends = rules.streams_input and not call.dropped
+        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
         if state.growth and (grown := self._certain(state, state.tail + text)):
             events.append(ArgumentDelta(call.id, state.key, grown))
         return events
@@ -171,7 +134,7 @@ class ParamsReader:
     def _find(self, run: Run, call: OpenCall, state: ParamsState, buffer: str, position: int) -> Hit[ParamToken] | None:
         """The next marker and what it means, or what to hold."""
         hit = self._scanner(call, state).find(buffer, position, final=run.final)
-        if hit is None or hit.value is None or hit.value <= ParamToken.CONTENT:
+        if hit is None or hit.value not in DOUBTFUL:
             return hit
         return self._closings.judged(run.rules, call, state, hit, buffer, final=run.final)
 
@@ -222,8 +185,7 @@ class ParamsReader:
         state.repeats = state.repeats or state.key in state.given
         state.given[state.key] = True
         if wants(run, call, state.key) and self._takes(run.rules, call.name, state.key):
-            text = is_text(self._types(run.rules, call, state.key, state.wire_type))
-            state.growth = Growth.YES if text else Growth.NO if text is False else Growth.UNDECIDED
+            state.growth = growth_of(is_text(self._types(run.rules, call, state.key, state.wire_type)))
             state.fresh = self._layout.most
         return True
 

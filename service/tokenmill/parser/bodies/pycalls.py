@@ -15,9 +15,9 @@ import msgspec
 from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
-from tokenmill.parser.bodies.json_scan import QUICK_CHARS, content_move, turned
+from tokenmill.parser.bodies.json_scan import in_string, turned
 from tokenmill.parser.bodies.python_scan import content_end, follow, opening_quote, string_closes
-from tokenmill.parser.markers import Marker, Scanner, has_only
+from tokenmill.parser.markers import TOKEN_CHARS, Marker, Scanner, has_only
 from tokenmill.parser.run.calls import Verdict, begin, end_growth, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
@@ -126,12 +126,10 @@ class _PythonReader:
                 return -1
             state.quote, state.escaped, state.stack, end = nested
             return end
-        if len(text) <= QUICK_CHARS:  # escapes are as in JSON, as far as where the string ends
-            escaped = state.escaped
-            inside = content_move(f"{state.quote[0]}\\{text}" if escaped else state.quote[0] + text)
+        if len(text) <= TOKEN_CHARS:  # escapes are as in JSON, as far as where the string ends
+            inside = in_string(f"{state.quote[0]}\\{text}" if state.escaped else state.quote[0] + text)
             if inside is not None:
-                if inside is not escaped:
-                    state.escaped = inside
+                state.escaped = inside
                 return len(text)
         end, escaped = content_end(state.quote, text, 0, escaped=state.escaped)
         endings = self.endings[state.torn]

@@ -1,8 +1,4 @@
-"""Follows lists and dictionaries in Python as they arrive, without building a value.
-
-What a chunk does depends only on the chunk and on what is open in front of it. Chunks are tokens, which repeat: so
-`follow` remembers what it found.
-"""
+"""Follows lists and dictionaries in Python as they arrive, without building a value."""
 
 import re
 from functools import lru_cache
@@ -10,13 +6,8 @@ from typing import NamedTuple
 
 from tokenmill.limits import JSON_DEPTH
 from tokenmill.parser.bodies.json_scan import turned
+from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS
 from tokenmill.parser.values.python import CONTENT, Endings
-
-REMEMBERED = 4096
-"""Chunks whose effect is remembered, about a megabyte in all: the characters between values make a few hundred."""
-
-TOKEN_CHARS = 32
-"""A chunk that is worth remembering; longer ones do not come again."""
 
 _ENDINGS = Endings()
 
@@ -36,8 +27,7 @@ def follow(signs: re.Pattern[str], text: str, quote: str, stack: str, *, escaped
     `quote` is that of the open string, `stack` are the open brackets; `escaped` says that the character before was an
     escaping backslash. `signs` finds quotes, brackets, and what can begin a marker outside of strings.
     """
-    read = _remembered if len(text) <= TOKEN_CHARS else _follow
-    return read(signs, text, quote, stack, escaped)
+    return (_remembered if len(text) <= TOKEN_CHARS else _follow)(signs, text, quote, stack, escaped)
 
 
 def _follow(signs: re.Pattern[str], text: str, quote: str, stack: str, escaped: bool) -> Inside | None:  # noqa: FBT001 -- a key of the cache

@@ -11,8 +11,9 @@ between markers. Keys and values of the outermost object are reported, below it 
 import re
 from functools import lru_cache
 
-from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser.bodies.json_scan import QUICK_CHARS, REMEMBERED
+from tokenmill.limits import NAME_CHARS
+from tokenmill.parser.bodies.json_scan import Token, turned
+from tokenmill.parser.markers import REMEMBERED, TOKEN_CHARS
 from tokenmill.parser.run.state import JsonState
 
 _CONTENT = re.compile(r'(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+')
@@ -30,8 +31,6 @@ BARE_CHARS = 128
 
 TEXT_CHARS = 6 * NAME_CHARS
 """Of a key or name that is kept: each character of it may be a six-character escape."""
-
-_CLOSER = {"{": "}", "[": "]"}
 
 
 class Phase:
@@ -51,23 +50,6 @@ class Phase:
     """A value of the outermost object, which was reported."""
 
 
-class Token:
-    """What the scanner stopped at. Plain numbers: to name a member of an enumeration costs as much as a chunk may."""
-
-    MORE = 0
-    """The end of the buffer."""
-    KEY = 1
-    """A key of the outermost object is complete: its raw text is in `text`."""
-    BEGIN = 2
-    """A value of the outermost object begins at this position; its first character is still to be read."""
-    END = 3
-    """Such a value ended before this position."""
-    WHOLE = 4
-    """The outermost object ended before this position."""
-    BAD = 5
-    """What stands here can't be JSON."""
-
-
 def scan(state: JsonState, buffer: str, position: int) -> tuple[int, int]:
     """Read on from `position` to the next token: the position after it, and which it is."""
     while position < len(buffer):
@@ -84,9 +66,9 @@ def scan(state: JsonState, buffer: str, position: int) -> tuple[int, int]:
 
 def stays_in_string(state: JsonState, text: str) -> bool:
     """Read all of a short text at once if it is nothing but more content of the open string; else nothing is read."""
-    if not state.quote or state.capture or len(text) > QUICK_CHARS:
+    if not state.quote or state.capture or len(text) > TOKEN_CHARS:
         return False
-    escaped = _content_move(f"\\{text}" if state.escaped else text)
+    escaped = _content_move(text, state.escaped)
     if escaped is None:
         return False
     state.escaped = escaped
@@ -94,12 +76,11 @@ def stays_in_string(state: JsonState, text: str) -> bool:
 
 
 @lru_cache(REMEMBERED)
-def _content_move(text: str) -> bool | None:
+def _content_move(text: str, escaped: bool) -> bool | None:  # noqa: FBT001 -- a key of the cache
     """Whether a string's content ends behind an escaping backslash; None if it is not all content."""
-    content = _CONTENT.match(text)
-    assert content is not None  # the pattern matches the empty string, too
-    rest = text[content.end() :]
-    return bool(rest) if rest in ("", "\\") else None
+    state = JsonState(quote='"', escaped=escaped)
+    position, token = _string(state, text, 0)
+    return state.escaped if state.quote and token is None and position == len(text) else None
 
 
 def _string(state: JsonState, buffer: str, position: int) -> tuple[int, int | None]:
@@ -178,9 +159,10 @@ def _structure(state: JsonState, buffer: str, position: int) -> tuple[int, int |
 
 def _close(state: JsonState, sign: str, position: int) -> tuple[int, int | None]:
     allowed = (Phase.AFTER, Phase.FIRST_KEY if sign == "}" else Phase.FIRST_VALUE)
-    if state.phase not in allowed or _CLOSER[state.stack[-1]] != sign:
+    stack = turned(state.stack, sign) if state.phase in allowed else None
+    if stack is None:
         return position, Token.BAD
-    state.stack = state.stack[:-1]
+    state.stack = stack
     return _ended(state, position + 1)
 
 
@@ -189,9 +171,10 @@ def _begin(state: JsonState, sign: str, position: int) -> tuple[int, int | None]
         state.phase = Phase.BEGUN
         return position, Token.BEGIN
     if sign in "{[":
-        if len(state.stack) == JSON_DEPTH:
+        stack = turned(state.stack, sign)
+        if stack is None:
             return position, Token.BAD
-        state.stack += sign
+        state.stack = stack
         state.phase = Phase.FIRST_KEY if sign == "{" else Phase.FIRST_VALUE
         return position + 1, None
     if sign == '"':

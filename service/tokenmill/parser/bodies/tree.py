@@ -24,27 +24,24 @@ from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.enums import plain_members
-from tokenmill.parser.markers import OVER, Hit, Marker, Scanner, before, following, marker
+from tokenmill.parser.markers import (
+    OVER,
+    REMEMBERED,
+    SCANS,
+    TOKEN_CHARS,
+    Hit,
+    Marker,
+    Scanner,
+    before,
+    following,
+    marker,
+)
 from tokenmill.parser.run.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import OpenCall, State
 from tokenmill.parser.values.coerce import is_text
 from tokenmill.parser.values.elements import arguments_of
-
-# Finds the tags of nested elements as they arrive.
-#
-# Which tags a chunk begins and ends depends only on the chunk and on what is open in front of it. Chunks are tokens,
-# which repeat: so `tags_in` remembers what it found.
-
-TOKEN_CHARS = 32
-"""A chunk that may come again; longer ones do not."""
-
-REMEMBERED = 4096
-"""Chunks whose tags are remembered, about a megabyte in all."""
-
-SCANS = 64
-"""Kinds of tags in use at a time: one for each format, and for each suffix that its markers have."""
 
 
 class TreeState(msgspec.Struct, array_like=True, gc=False):
@@ -122,13 +119,9 @@ tree_scan = lru_cache(SCANS)(TreeScan)
 """The scan for these markers: one for all messages, so that they share what is remembered."""
 
 
+@lru_cache(REMEMBERED)
 def tags_in(scan: TreeScan, text: str, in_tag: int, depth: int) -> Tags | None:
     """The tags in a chunk that begins in such a tag, inside of so many elements; None if it may end the call."""
-    return _remembered(scan, text, in_tag, depth) if len(text) <= TOKEN_CHARS else None
-
-
-@lru_cache(REMEMBERED)
-def _remembered(scan: TreeScan, text: str, in_tag: int, depth: int) -> Tags | None:
     at = 0
     edges: list[tuple[TreeToken, int, int]] = []
     while True:
@@ -198,7 +191,7 @@ class _TreeReader:
 
     def _quick_tags(self, rules: Rules, call: OpenCall, state: TreeState, text: str) -> int:
         """Follow the tags in a chunk: how much of it is read; -1 if it must be read with care, and nothing is."""
-        tags = tags_in(self._scan, text, state.in_tag, len(state.stack))
+        tags = tags_in(self._scan, text, state.in_tag, len(state.stack)) if len(text) <= TOKEN_CHARS else None
         if tags is None or (tags.edges and rules.watches_arguments) or len(state.tag) + len(text) > NAME_CHARS:
             return -1
         read = tags.read

@@ -12,7 +12,8 @@ from typing import Any
 
 from tokenmill.events import AnyEvent, Error, TextDelta
 from tokenmill.parser.bodies.json_reading import certain
-from tokenmill.parser.bodies.strict_scan import Phase, Token, scan
+from tokenmill.parser.bodies.json_scan import Token
+from tokenmill.parser.bodies.strict_scan import Phase, scan
 from tokenmill.parser.markers import LEADING_SPACE, Scanner, literal, marker
 from tokenmill.parser.modes.text import open_call
 from tokenmill.parser.run.rules import TEXT, Rules

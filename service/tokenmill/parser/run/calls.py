@@ -6,7 +6,7 @@
    completed.
 """
 
-from enum import Enum
+from enum import Enum, IntEnum
 from hashlib import blake2b
 from typing import Any
 
@@ -38,6 +38,21 @@ class Verdict(Enum):
     TEXT = "it is no call but text"
     BLOCK = "it is no call but opens a block of text"
     LIMIT = "there are too many calls"
+
+
+@plain_members
+class Growth(IntEnum):
+    """Whether an open value is sent as it grows. Numbers, for states keep it."""
+
+    NO = 0
+    UNDECIDED = 1
+    """It can still be `null`."""
+    YES = 2
+
+
+def growth_of(text: bool | None) -> Growth:  # noqa: FBT001 -- what `is_text` returned
+    """That of a value which is text, is none, or is text unless it is `null` (None)."""
+    return Growth.UNDECIDED if text is None else Growth.YES if text else Growth.NO
 
 
 def begin(

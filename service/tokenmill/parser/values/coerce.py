@@ -49,10 +49,6 @@ def _boolean(text: str) -> Any:
     return _BOOLEANS.get(text.lower(), _NO)
 
 
-def _word(text: str) -> Any:
-    return _WORDS.get(text, _NO)
-
-
 def _json(kind: type) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         try:
@@ -72,7 +68,7 @@ _LADDER: tuple[tuple[str, Callable[[str], Any]], ...] = (
     ("object", _json(dict)),
     ("array", _json(list)),
     ("json", _json(object)),
-    ("json", _word),
+    ("json", lambda text: _WORDS.get(text, _NO)),
 )
 
 

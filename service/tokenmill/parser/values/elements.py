@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tokenmill.parser.values.coerce import read_typed
-from tokenmill.parser.values.schema import Shape
+from tokenmill.parser.values.schema import NO_SHAPE, Shape
 
 ITEM = "item"
 """Name of an array's elements, by which it is known where a schema allows other values, too, or does not say.
@@ -44,7 +44,7 @@ class _Element:
     def inner(self, name: str) -> Shape:
         """The schema of an element in this one."""
         is_item = "array" in self.types and (name == ITEM or "object" not in self.types)
-        return self.shape.item() if is_item else self.shape.child(name)
+        return self.shape.item if is_item else self.shape.child(name)
 
     def value(self, text: str, *, known: bool) -> Any:
         """What the element is, of which `text` is all that stands between its tags, of a tool that is `known`."""
@@ -103,7 +103,7 @@ def _left_open(marks: Sequence[tuple[bool, str, int, int]]) -> frozenset[int]:
     return frozenset(open_at)
 
 
-def gathered(children: Sequence[tuple[str, Any]], shape: Shape) -> dict[str, Any]:
+def gathered(children: Sequence[tuple[str, Any]], shape: Shape = NO_SHAPE) -> dict[str, Any]:
     """An object of its elements. What repeats is an array; so is what the schema says is one."""
     found: dict[str, list[Any]] = {}
     for name, value in children:

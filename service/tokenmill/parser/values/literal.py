@@ -87,7 +87,7 @@ class _Values:
         elif begin.group(1):
             value = []
             while not self._ends("]"):
-                value.append(self.value(shape.item(), inner, listed=True))
+                value.append(self.value(shape.item, inner, listed=True))
         else:
             value = self._scalar(types or untyped)
         end = _END.match(self._text, self._at)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tokenmill.limits import NAME_CHARS
+from tokenmill.parser.values.elements import gathered
 
 DEPTH = 128
 """Elements inside of each other: values stay as shallow as their readers bear."""
@@ -89,14 +90,6 @@ class _Element:
         at = kinds.index(True) if True in kinds else len(kinds)
         outside, self.children = self.children[at:], self.children[:at]
         return outside
-
-
-def gathered(children: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Values by name; what repeats is a list."""
-    found: dict[str, list[Any]] = {}
-    for name, value in children:
-        found.setdefault(name, []).append(value)
-    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
 
 
 def read_markup(text: str) -> Any:

@@ -6,6 +6,7 @@ What was read leniently is marked, and only the final `arguments` are affected: 
 import json
 import math
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -68,32 +69,29 @@ _lenient = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=st
 
 def whole_characters(value: Any) -> Any:
     """`value` with every half of a surrogate pair replaced, so that it can be encoded."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _has_half(value) else value
-    if isinstance(value, dict):
-        return {whole_characters(key): whole_characters(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [whole_characters(item) for item in value]
-    return value
+    return _rewritten(value, _whole)
 
 
 def single_halves(value: Any) -> Any:
     """`value` with every half of a surrogate pair replaced by itself: two that meet may have come one by one."""
+    return _rewritten(value, lambda text: text if text.isascii() else _HALF.sub("\ufffd", text))
+
+
+def _rewritten(value: Any, change: Callable[[str], str]) -> Any:
+    """`value` with all texts in it changed."""
     if isinstance(value, str):
-        return value if value.isascii() else _HALF.sub("\ufffd", value)
+        return change(value)
     if isinstance(value, dict):
-        return {single_halves(key): single_halves(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [single_halves(item) for item in value]
-    return value
+        return {_rewritten(key, change): _rewritten(item, change) for key, item in value.items()}
+    return [_rewritten(item, change) for item in value] if isinstance(value, list) else value
 
 
-def _has_half(text: str) -> bool:
+def _whole(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return True
-    return False
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def nested_too_deep(value: Any) -> bool:

@@ -61,16 +61,13 @@ class Shape:
                 return self.inner(properties[name])
         return self._others
 
-    def item(self) -> "Shape":
-        """The schema of an array's elements."""
-        return self._items
-
     @cached_property
     def _others(self) -> "Shape":
         return self._first("additionalProperties")
 
     @cached_property
-    def _items(self) -> "Shape":
+    def item(self) -> "Shape":
+        """The schema of an array's elements."""
         return self._first("items")
 
     def _first(self, keyword: str) -> "Shape":
@@ -279,7 +276,7 @@ def item_shapes(shape: Shape, count: int) -> list[Shape]:
             positions = schema.get(keyword)
             if isinstance(positions, list) and len(positions) == count:
                 return [shape.inner(inner) for inner in positions]
-    item = shape.item()
+    item = shape.item
     return [item if isinstance(item.schema, Mapping) else NO_SHAPE] * count
 
 
@@ -348,7 +345,7 @@ def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
     if schema.keys() & {"$ref", "allOf", "const", "not"}:
         around = {keyword: value for keyword, value in schema.items() if keyword in _ROOT}
         return {**around, "anyOf": [{key: value for key, value in schema.items() if key not in around}, _NULL]}
-    return {keyword: _PLACES.get(keyword, _same)(value) for keyword, value in schema.items()}
+    return {keyword: _PLACES[keyword](value) if keyword in _PLACES else value for keyword, value in schema.items()}
 
 
 def _one_null(said: list[Any], branches: list[Any]) -> list[Any]:
@@ -360,10 +357,6 @@ def _one_null(said: list[Any], branches: list[Any]) -> list[Any]:
         nulls_allowed({**branch, "nullable": False}) if may else allowed
         for branch, may, allowed in zip(said, nullable, branches[: len(said)], strict=True)
     ] + [_NULL]
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _among(values: Any) -> Any:

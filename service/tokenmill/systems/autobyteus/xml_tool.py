@@ -162,7 +162,7 @@ class _Values:
         items = [child for child in element.children if child.tag == ITEM]
         if items or (element.children and "array" in types and "object" not in types):
             _only_elements(element)
-            return [self._value(child, shape.item()) for child in items or element.children]
+            return [self._value(child, shape.item) for child in items or element.children]
         if element.children:
             return self.members(element, shape)
         value, repaired = read_typed("".join(element.text).strip(), types)
