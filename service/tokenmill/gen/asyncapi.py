@@ -95,7 +95,7 @@ def document() -> str:
 def _channel(channel: _Channel) -> dict[str, Any]:
     return {
         "address": getattr(Topics(), channel.topic),
-        "description": describe.docstrings(Topics)[channel.topic],
+        "description": describe.meaning(Topics, channel.topic),
         "messages": dict(_messages(channel)),
     }
 

@@ -33,15 +33,19 @@ def fields(struct: type[msgspec.Struct]) -> list[Described]:
     """The fields of a struct in order, with the docstring below each, also where a base class has it."""
     described = []
     for field in msgspec.structs.fields(struct):
-        owner = next(base for base in struct.__mro__ if field.name in docstrings(base))
-        text = docstrings(owner)[field.name]
+        text = meaning(struct, field.name)
         default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
         described.append(Described(field.encode_name, in_words(field.type), default, text))
     return described
 
 
+def meaning(struct: type[msgspec.Struct], field: str) -> str:
+    """The docstring below a field, also where a base class has it."""
+    return next((found[field] for found in map(_docstrings, struct.__mro__) if field in found), "")
+
+
 @cache
-def docstrings(owner: type) -> dict[str, str]:
+def _docstrings(owner: type) -> dict[str, str]:
     """Field → the docstring below it in the source of the class."""
     if owner in {msgspec.Struct, object} or not issubclass(owner, msgspec.Struct):
         return {}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tokenmill.gen import markdown
-from tokenmill.gen.describe import docstrings
+from tokenmill.gen.describe import meaning
 from tokenmill.parser.markers import OVER, Marker
 
 SPELLINGS_SHOWN = 10
@@ -31,15 +31,15 @@ def parts(node: msgspec.Struct, where: str = "") -> Iterator[Part]:
     """The markers of a format, and what else is not as usual in it."""
     for field in msgspec.structs.fields(node):
         value = getattr(node, field.name)
-        meaning = docstrings(type(node)).get(field.name, "").partition("None:")[0].rstrip()
+        said = meaning(type(node), field.name).partition("None:")[0].rstrip()
         if isinstance(value, msgspec.Struct) and not isinstance(value, Marker):
             yield from _inner(value, field.name, where)
         elif isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct):
-            yield from _several(enumerate(value, 1) if len(value) > 1 else [("", value[0])], field.name, where, meaning)
+            yield from _several(enumerate(value, 1) if len(value) > 1 else [("", value[0])], field.name, where, said)
         elif isinstance(value, Mapping) and any(isinstance(item, msgspec.Struct) for item in value.values()):
-            yield from _several(value.items(), field.name, where, meaning)
+            yield from _several(value.items(), field.name, where, said)
         elif isinstance(value, Marker) or value not in (None, _usual(field)):
-            yield Part(where, field.name, value, meaning)
+            yield Part(where, field.name, value, said)
 
 
 def _usual(field: msgspec.structs.FieldInfo) -> Any:
