@@ -26,6 +26,14 @@ def test_the_garbage_collector_rests_meanwhile() -> None:
     assert gc.isenabled()
 
 
+def test_what_was_there_before_is_not_searched_for_garbage() -> None:
+    """Behind each round only what the round made is."""
+    before = gc.get_freeze_count()
+    kept: list[list[int]] = [[] for _ in range(100)]
+    in_turns({"a": lambda: None}, rounds=1)
+    assert gc.get_freeze_count() >= before + len(kept)
+
+
 def test_a_slow_round_is_slow_for_both() -> None:
     """Each time is held against its neighbour, so that a machine that slows down changes nothing."""
     assert median_ratio([2.0, 20.0, 6.0], [1.0, 10.0, 2.0]) == 2.0

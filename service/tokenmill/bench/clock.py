@@ -17,6 +17,8 @@ def in_turns(functions: Mapping[str, Timed], rounds: int) -> dict[str, list[floa
     So a slow moment of the machine hits all of them, and that other programs run, too, hits none.
     """
     times: dict[str, list[float]] = {name: [] for name in functions}
+    gc.collect()
+    gc.freeze()  # each round searches what it made: all that a large process holds takes seconds
     with collector_at_rest():
         for _ in range(rounds):
             for name, function in functions.items():

@@ -166,16 +166,13 @@ class Closings:
         self._forgets, self._unescape = tags.forgets, tags.unescape
         behind = [*stops, *([tags.framing] if tags.framing else ())]
         self._scanners = {bare: Scanner(_in_value(tags, [] if bare else behind)) for bare in (False, True)}
+        self.first = self._scanners[False].first
+        """The character with which all begins that can be found in a value, if there is one."""
         self._last = Scanner(_last(tags, behind))
         self._next = re.compile(
             rf"(?P<space>\s*)(?:{_spelling(tags.open)})(?P<tag>.{{0,{TAG_CHARS}}}?)(?:{_spelling(tags.tag_end)})",
             re.DOTALL,
         )
-
-    @property
-    def first(self) -> str:
-        """The character with which all begins that can be found in a value, if there is one."""
-        return self._scanners[False].first
 
     def scanner(self, call: OpenCall) -> Scanner[ParamToken]:
         """What is live in a value of this call."""

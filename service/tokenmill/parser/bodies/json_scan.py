@@ -118,13 +118,15 @@ class JsonScan:
         if quote in CONTENT and quote not in text and text[-1] != "\\":  # nothing in it matters
             state.escaped = False
             return True
-        if len(text) > TOKEN_CHARS or (not quote and text[0] == "/"):  # a slash may depend on what is in front of it
+        if len(text) > TOKEN_CHARS:
             return False
-        inside = in_string(f"{quote}\\{text}" if state.escaped else quote + text) if quote in CONTENT else None
-        if inside is not None:
-            if inside is not state.escaped:
+        if quote in CONTENT:
+            inside = in_string(f"{quote}\\{text}" if state.escaped else quote + text)
+            if inside is not None:
                 state.escaped = inside
-            return True
+                return True
+        elif state.phase != Phase.DEEP or text[0] == "/":  # what a slash is may depend on what is in front of it
+            return False
         move = _known(self, text, state.stack, state.phase, quote, state.escaped)
         if move is None:
             return False

@@ -292,8 +292,7 @@ class _TreeReader:
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state = call.body
         assert isinstance(state, TreeState)
-        shape, known = run.rules.shape(call.name), run.rules.knows(call.name)
-        return arguments_of(call.source.text(), state.marks, shape, known=known)
+        return arguments_of(call.source.text(), state.marks, run.rules.shape(call.name), known=run.rules.knows(call.name))
 
 
 def _is_half(state: TreeState) -> bool:
