@@ -253,13 +253,13 @@ class _LiteralReader:
         state: LiteralState = call.body
         if state.growth and (state.growth == Growth.UNDECIDED or rules.options.min_delta_chars):
             return None
-        if not state.quoted:
-            read = len(text) if self._scan.passes(text, state.stack) else -1
+        if state.quoted and not state.naming:
+            read = self._settled(text) if self._first in text else len(text)
         else:
-            read = -1 if state.naming else self._settled(text) if self._first in text else len(text)
-        if read < 0 and (read := self._follow(rules, state, text)) < 0:
-            return None
+            read = -1 if state.quoted or not self._scan.passes(text, state.stack) else len(text)
         if read < len(text):
+            if read < 0 and (read := self._follow(rules, state, text)) < 0:
+                return None
             text, parser.held = text[:read], text[read:]
         sends = text and rules.streams_input and not call.dropped
         events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []

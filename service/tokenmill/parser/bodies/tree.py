@@ -292,7 +292,8 @@ class _TreeReader:
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:
         state = call.body
         assert isinstance(state, TreeState)
-        return arguments_of(call.source.text(), state.marks, run.rules.shape(call.name), known=run.rules.knows(call.name))
+        shape, known = run.rules.shape(call.name), run.rules.knows(call.name)
+        return arguments_of(call.source.text(), state.marks, shape, known=known)
 
 
 def _is_half(state: TreeState) -> bool:
