@@ -2,6 +2,8 @@
 # Needed: make and Python 3.11 or later; for the tests also Go, and a Docker daemon or java and mvn (docs/contributing.md).
 
 SHELL := /bin/bash
+# What is compiled is kept, whatever the environment says: hundreds of processes would do it again.
+export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 

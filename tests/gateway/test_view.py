@@ -100,6 +100,7 @@ def recorded(format_name: str) -> list[list[Event]]:
     return [[decode_event(value) for value in topic["events"]] for topic in topics]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_name", [format_.name for format_ in FORMATS])
 @settings(max_examples=10)
 @given(data=st.data())

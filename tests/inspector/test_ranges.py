@@ -45,6 +45,7 @@ def traced(name: str) -> Grammar:
     return compile_grammar(Options(format=name), traced=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda format_: format_.name)
 @pytest.mark.parametrize("size", [1, 7, 1_000_000])
 def test_every_event_marks_what_made_it(format_: Format, size: int) -> None:

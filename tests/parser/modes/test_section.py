@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, source_of, text_of, traced
 from tests.support.promises import check_events
+from tokenmill.bench.texts import grammars_of
 from tokenmill.demo.samples import MALFORMED
 from tokenmill.events import TextDelta, TextStart, ToolCall
 from tokenmill.formats import FORMATS, find_format
@@ -132,12 +133,7 @@ WHOLE = {"structured_output", "tool_choice"}
 TOLERANT = {"mimo", "muse", "seed_oss"}
 """Any of `JUNK` is part of an argument's text."""
 
-CALLING = [
-    format_.name
-    for format_ in FORMATS
-    if format_.name not in WHOLE
-    and any(isinstance(span, Span) and span.kind == "call" for span in parse(traced(format_.name), [format_.sample]))
-]
+CALLING = [format_.name for format_ in FORMATS if format_.name not in WHOLE and grammars_of(format_)]
 
 JUNK = (']]}} now "x"', '} ]} , "":', '")>]} ', "<oops", "')]")
 """What breaks a call in its middle."""
@@ -164,6 +160,7 @@ def _broken(name: str) -> Iterator[tuple[str, str]]:
                     yield answer, broken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLING)
 def test_what_follows_a_broken_call_is_read_whatever_becomes_of_it(name: str) -> None:
     """The prose comes out, and the good calls are called; where its source is text, no character is lost or twice."""
@@ -177,6 +174,7 @@ def test_what_follows_a_broken_call_is_read_whatever_becomes_of_it(name: str) ->
             assert len(named(events, ToolCall)) >= count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CALLING if name not in OPEN_ENDED])
 def test_what_closes_a_call_ends_the_source_of_a_broken_one(name: str) -> None:
     """Nothing of it is text where it is dropped, but the prose behind it; else all of it is one block, at every cut."""

@@ -155,6 +155,7 @@ def test_a_name_that_can_be_no_tag_is_none(name: str) -> None:
     assert calls([name, "ok"], f"<{name}></{name}><ok/>") == (["ok"], f"<{name}></{name}>")
 
 
+@pytest.mark.slow
 def test_long_names_and_many_tools() -> None:
     """As long and as many as are allowed."""
     names = [f"{'n' * (NAME_CHARS - 3)}{number:03}" for number in range(100)]
