@@ -3,7 +3,7 @@
 from tokenmill.bench.latencies import Latencies
 from tokenmill.bench.latencies_summary import latencies_summary
 from tokenmill.bench.latency import Latency
-from tokenmill.bench.workbench import AT_LEAST_ONCE, BEFORE, EXACTLY_ONCE, PASS_THROUGH
+from tokenmill.bench.workbench import AT_LEAST_ONCE, BEFORE, EXACTLY_ONCE, IN_TRANSACTIONS, PASS_THROUGH, RE_ENCODING
 
 
 def runs(p50: float, p99: float) -> dict[int, list[Latency]]:
@@ -31,6 +31,14 @@ def test_budgets_stand_beside_what_was_found() -> None:
         "at-least-once at 15,000 records a second: 1.20 times the pass-through's p99 (budget: at most 1.5)",
         "8 partitions, one worker; medians of 3 rounds",
     ]
+
+
+def test_floors_stand_behind_what_they_are_the_floor_of() -> None:
+    """A client in transactions for exactly-once, JSON in Python for at-least-once."""
+    floors = {RE_ENCODING: runs(3, 10), IN_TRANSACTIONS: runs(12, 40)}
+    told = [str(finding) for finding in latencies_summary(Latencies(8, REPORT.runs | floors)).findings]
+    assert told[1] == told[3] == "the floor of that, pass-through in transactions: 13 / 41 ms"
+    assert told[5] == told[7] == "the floor of that, re-encoding: 4 / 11 ms"
 
 
 def test_the_code_before_stands_in_the_same_table() -> None:

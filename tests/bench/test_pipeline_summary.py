@@ -46,10 +46,12 @@ def test_the_floor_and_the_peer_where_they_ran() -> None:
     told = [str(finding) for finding in summary.findings]
     assert told[2].startswith("re-encoding, which parses nothing, reaches 0.80 of the pass-through: ")
     assert told[2].endswith("; at-least-once reaches 0.75 of that")
-    assert told[3:6] == [
+    assert told[3:8] == [
         "at-least-once is 1.20 times as fast as before (commit 1234567)",
         "at-least-once is 3.0 times as fast as Kafka Streams (budget: at least 2.5)",
+        "re-encoding is 4.0 times as fast as Kafka Streams",
         "exactly-once is 2.0 times as fast as Kafka Streams, exactly-once (budget: at least 2.5)",
+        "re-encoding is 3.0 times as fast as Kafka Streams, exactly-once",
     ]
 
 

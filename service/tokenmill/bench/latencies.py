@@ -13,7 +13,7 @@ import msgspec
 from tokenmill.bench.conditions import commit_of
 from tokenmill.bench.kafka import created
 from tokenmill.bench.latency import Latency, latency_of
-from tokenmill.bench.workbench import BEFORE, SIDES, Ground, Progress, ground
+from tokenmill.bench.workbench import BEFORE, IN_TRANSACTIONS, RE_ENCODING, SIDES, Ground, Progress, ground
 
 PARTITIONS = 8
 """Twice those of the pipeline: transactions are one for each."""
@@ -59,7 +59,7 @@ def run_latencies(
 
 def latency_sides(before: Path | None) -> tuple[str, ...]:
     """All that are measured, in their order."""
-    return (*SIDES, *(BEFORE if before else ()))
+    return (*SIDES, RE_ENCODING, IN_TRANSACTIONS, *(BEFORE if before else ()))
 
 
 async def _measure(

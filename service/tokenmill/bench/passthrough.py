@@ -41,15 +41,7 @@ Send: TypeAlias = Callable[[AIOKafkaProducer, str, int, Sequence[ConsumerRecord]
 async def pass_through(job: Job, send: Send) -> None:
     """Copy until killed."""
     print(STARTED, flush=True)
-    consumer = AIOKafkaConsumer(
-        job.source,
-        bootstrap_servers=job.bootstrap,
-        group_id=job.group,
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        isolation_level="read_committed",
-        fetch_max_wait_ms=POLL_MS,
-    )
+    consumer = made_consumer(job)
     producer = AIOKafkaProducer(
         bootstrap_servers=job.bootstrap, enable_idempotence=True, max_batch_size=job.batch_bytes
     )
@@ -66,6 +58,19 @@ async def pass_through(job: Job, send: Send) -> None:
             await asyncio.gather(*sent)
             await consumer.commit(offsets)
             sent, offsets, committed_at = [], {}, monotonic()
+
+
+def made_consumer(job: Job) -> AIOKafkaConsumer:
+    """A reader of what is committed, from the beginning, that commits nothing by itself."""
+    return AIOKafkaConsumer(
+        job.source,
+        bootstrap_servers=job.bootstrap,
+        group_id=job.group,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
+        fetch_max_wait_ms=POLL_MS,
+    )
 
 
 async def send_same(

@@ -121,6 +121,8 @@ def _beside_others(report: Pipeline) -> Iterator[Finding]:
     for peer, delivery in STREAMS.items():
         if peer in report.runs:
             yield Finding(f"{delivery} is {report.share(delivery, peer):.1f} times as fast as {peer}", "at least 2.5")
+            if RE_ENCODING in report.runs:
+                yield Finding(f"{RE_ENCODING} is {report.share(RE_ENCODING, peer):.1f} times as fast as {peer}")
 
 
 def _efforts(report: Pipeline) -> Iterator[str]:

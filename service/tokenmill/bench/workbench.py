@@ -11,6 +11,7 @@ from tokenmill.bench.load import PARTITIONS, Shape, shape_of
 from tokenmill.bench.passthrough import Job, PassThrough
 from tokenmill.bench.recoding import Recoding
 from tokenmill.bench.streams import KafkaStreams, Streaming
+from tokenmill.bench.transacting import Transacting
 from tokenmill.parser import Options
 from tokenmill.partition import PartitionSettings
 from tokenmill.servers import KafkaServer, RedisServer
@@ -28,6 +29,9 @@ BEFORE = {f"{side}, before": side for side in WORKERS}
 
 RE_ENCODING = "re-encoding"
 """The least that a worker in Python can do."""
+
+IN_TRANSACTIONS = "pass-through in transactions"
+"""The least that exactly-once can do."""
 
 STREAMS = {"Kafka Streams": AT_LEAST_ONCE, "Kafka Streams, exactly-once": EXACTLY_ONCE}
 """The peer with each kind of delivery."""
@@ -85,7 +89,7 @@ class Workbench:
             interval_ms = COMMIT_INTERVAL_MS if delivery == AT_LEAST_ONCE else TRANSACTION_INTERVAL_MS
             return KafkaStreams(folder, Streaming(*way, delivery=delivery, commit_interval_ms=interval_ms))
         size, interval_s = round(self.shape.mean_output_bytes), COMMIT_INTERVAL_MS / 1_000
-        kind = Recoding if side == RE_ENCODING else PassThrough
+        kind = {RE_ENCODING: Recoding, IN_TRANSACTIONS: Transacting}.get(side, PassThrough)
         return kind(folder, Job(*way, value_bytes=size, commit_interval_s=interval_s))
 
     def _settings(self, delivery: str, group: str) -> Settings:

@@ -89,7 +89,8 @@ def pipeline(
 def latency(*, bootstrap: str | None, rounds: int, before: Path | None, target: Path | None, as_json: bool) -> None:
     """Time records from publish to a reader of what is committed, at 50 to 15,000 a second. Some minutes.
 
-    The reference, a pass-through: consume, and one record of the mean event size per input.
+    The reference, a pass-through: consume, and one record of the mean event size per input. And the floors of a worker
+    with each kind of delivery: the same with each chunk read and written as JSON, and the same in transactions.
     """
     quiet_kafka()
     with steps((bootstrap is None) + rounds * len(latency_sides(before)) * len(RATES)) as progress:
