@@ -88,12 +88,19 @@ class AnthropicMessageDialect:
             return ()
         out: list[bytes] = []
         for payload in ANTHROPIC.encode(state.stream, envelope, event, seq, time):
-            said = json.loads(payload)
+            said = _read(payload)
             if said["type"] == "error":
                 return (payload,)
             if (fold := _FOLDS.get(said["type"])) is not None:
                 fold(state, envelope, said, out)
         return out
+
+
+def _read(payload: bytes) -> Any:
+    try:
+        return msgspec.json.decode(payload)
+    except msgspec.DecodeError:  # of what `odd_bytes` wrote, a half of a surrogate pair
+        return json.loads(payload)
 
 
 def _begin(state: AnthropicMessageState, envelope: Envelope, said: Any, _out: list[bytes]) -> None:
