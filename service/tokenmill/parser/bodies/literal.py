@@ -240,9 +240,8 @@ class _LiteralReader:
     def __init__(self, literals: Literals, stops: Sequence[Marker]) -> None:
         self._syntax = Syntax(literals.quote.spellings[0], literals.quoted == "typed", literals.loose)
         self._untyped = _JSON if literals.untyped == "json" else _TEXT
-        kept = tuple(
-            stop for stop in stops if not any(text.endswith(":") for text in stop.spellings)
-        )  # a key may look so
+        # What opens a call may be a key inside of one.
+        kept = tuple(stop for stop in stops if not any(text.endswith(":") for text in stop.spellings))
         self._scan = literal_scan(literals.quote, kept, tuple(stops), loose=literals.loose)
         self._first, self._settled = self._scan.string.first, self._scan.string.settled
 
