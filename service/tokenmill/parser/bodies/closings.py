@@ -100,6 +100,14 @@ class ChildrenState(ParamsState, array_like=True, gc=False):
     blank: bool = True
     """Nothing stands between parameters but white space."""
 
+    def count(self, name: str, *, closes: bool) -> None:
+        """A tag that is part of the open value: one like its own, or the call's."""
+        step = -1 if closes else 1
+        if name == self.key:
+            self.inner += step
+        else:
+            self.outer += step
+
 
 @plain_members
 class ParamToken(Enum):

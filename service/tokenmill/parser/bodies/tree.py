@@ -24,18 +24,7 @@ from tokenmill.events import AnyEvent, ArgumentDelta, Encoding, ToolInputDelta
 from tokenmill.limits import NAME_CHARS
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.enums import plain_members
-from tokenmill.parser.markers import (
-    OVER,
-    REMEMBERED,
-    SCANS,
-    TOKEN_CHARS,
-    Hit,
-    Marker,
-    Scanner,
-    before,
-    following,
-    marker,
-)
+from tokenmill.parser.markers import OVER, REMEMBERED, SCANS, TOKEN_CHARS, Marker, Scanner, before, following, marker
 from tokenmill.parser.run.calls import Verdict, end_growth, grow, send_source, wants
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
@@ -125,7 +114,7 @@ def tags_in(scan: TreeScan, text: str, in_tag: int, depth: int) -> Tags | None:
     at = 0
     edges: list[tuple[TreeToken, int, int]] = []
     while True:
-        hit: Hit[TreeToken] | None = scan.live(in_tag, depth).find(text, at, final=False)
+        hit = scan.live(in_tag, depth).find(text, at, final=False)
         if hit is None or hit.value is None:
             return Tags(tuple(edges), len(text) if hit is None else hit.start)
         if hit.value in (TreeToken.END, TreeToken.STOP, TreeToken.LOOSE_END):

@@ -160,11 +160,7 @@ def _count(state: ChildrenState, source: str) -> None:
     if tag is None:
         return
     state.quoted = True
-    step = -1 if tag["close"] else 1
-    if (tag["closed"] or tag["opened"]) == state.key:
-        state.inner += step
-    else:
-        state.outer += step
+    state.count(tag["closed"] or tag["opened"], closes=bool(tag["close"]))
 
 
 class _InValue(Finder[ParamToken]):

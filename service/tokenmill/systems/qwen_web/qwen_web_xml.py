@@ -70,7 +70,7 @@ class _ChildrenReader(ParamsReader):
         tag = _TAG.fullmatch(source)
         if edge is ParamToken.ESCAPE:
             if tag is not None:
-                self._count(state, tag)
+                state.count(tag["name"], closes=bool(tag["close"]))
             if state.growth:
                 self._grow(run, call, state, source)
         elif edge is ParamToken.OPEN and tag is not None:
@@ -79,14 +79,6 @@ class _ChildrenReader(ParamsReader):
         else:
             self._close(run, call, state, begin)
         return True
-
-    def _count(self, state: ChildrenState, tag: re.Match[str]) -> None:
-        """A tag that is part of the open value."""
-        step = -1 if tag["close"] else 1
-        if tag["name"] == state.key:
-            state.inner += step
-        else:
-            state.outer += step
 
 
 class _InValue(Finder[ParamToken]):
