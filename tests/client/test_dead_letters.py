@@ -1,10 +1,13 @@
 """Dead letters: what a record's headers say, and replays that meet."""
 
+from typing import Any
+
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from tests.support.stage import until
 from tests.support.topics import make_topics, read_topic, write_topic
-from tokenmill.client import Connection
+from tokenmill.client import Connection, dead_letters
 from tokenmill.client.dead_letters import DeadLetter, Replayer, Selection, Source, Target, read_letters
 from tokenmill.errors import Unavailable
 from tokenmill.records import InputRecord
@@ -62,3 +65,26 @@ async def test_a_replay_ends_one_that_is_still_going_on(kafka: str, unique: str)
     passes = {what: how_far for what, *how_far in told}
     assert list(passes) == ["reading receipts", "reading dead letters"]
     assert all(0 < done <= offsets for done, offsets in passes.values())
+
+
+@pytest.mark.integration
+async def test_a_replay_that_does_not_begin_leaves_no_client(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has connected, and then nobody says what topics there are."""
+    made: list[AIOKafkaProducer] = []
+
+    class Kept(Replayer):
+        def _client(self) -> AIOKafkaProducer:
+            made.append(super()._client())
+            return made[-1]
+
+    async def unanswered(call: Any, what: str) -> None:
+        call.close()
+        raise Unavailable(what)
+
+    monkeypatch.setattr(dead_letters, "deadline", unanswered)
+    with pytest.raises(Unavailable, match="look up the topics"):
+        async with Kept(Connection(kafka), f"dlq-{unique}", Target(), 1 << 20):
+            pass
+    assert [client._closed for client in made] == [True]

@@ -172,6 +172,7 @@ async def rigged(
         yield Rig(engine, hooks, failures)
     finally:
         engine.draining = True
+        await engine.ownership.stop_restoring()
         for lane in engine.lanes.values():
             lane.close()
         await stopped(engine.consumer)

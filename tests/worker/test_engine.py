@@ -6,6 +6,7 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import GroupAuthorizationFailedError, NoOffsetForPartitionError
 
+from tests.support.gate import Gate
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
 from tokenmill.errors import FatalError
@@ -29,6 +30,21 @@ async def test_a_started_engine_reads_publishes_and_commits(stage: Stage) -> Non
         assert not rig.engine.ready
         assert rig.failures == []
     assert await stage.found() == await stage.expected()
+
+
+async def test_an_engine_that_is_closed_takes_nothing_over_any_more(stage: Stage) -> None:
+    """Else a producer that it starts then is one that nobody stops."""
+    async with rigged(stage, delivery="exactly-once") as rig:
+        await _live(rig)
+        places, gate = list(rig.engine.lanes), Gate()
+        await rig.engine.ownership.on_partitions_revoked([])
+        gate.before(rig.engine.delivery, "take_over")
+        rig.engine.ownership.on_partitions_assigned(places)
+        await gate.reached()
+        await rig.engine.close()
+        gate.open()
+        assert rig.engine.delivery.producers() == [rig.engine.producer]
+        assert rig.engine.ownership._restoring == set()
 
 
 async def test_a_partition_whose_outputs_pile_up_is_paused(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.structs import OffsetAndMetadata
 
+from tests.support.gate import Gate
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
 from tokenmill.store import MemoryStore
@@ -67,6 +68,25 @@ async def test_state_is_kept_through_a_rebalance(stage: Stage) -> None:
         assert _sources(rig) == {0: "memory", 1: "memory"}
         assert rig.hooks.revocations == [0, 2]
         await _talk(stage, rig, 3, 2)
+        assert rig.failures == []
+
+
+async def test_a_partition_is_restored_by_one_task_whatever_happens_to_its_log_meanwhile(stage: Stage) -> None:
+    """Else each would start a producer, and one of them would never be stopped."""
+    async with rigged(stage, delivery="exactly-once") as rig:
+        await _restored(rig)
+        owner, gate = rig.engine.ownership, Gate()
+        before = list(rig.engine.lanes.values())
+        await owner.on_partitions_revoked([])
+        gate.before(rig.engine.delivery, "take_over")
+        owner.on_partitions_assigned([lane.topic_partition for lane in before])
+        await gate.reached()
+        lanes = dict(rig.engine.lanes)
+        await owner.begin_again([*before, *lanes.values()])
+        assert rig.engine.lanes == lanes
+        gate.open()
+        await _restored(rig)
+        assert rig.engine.lanes == lanes
         assert rig.failures == []
 
 

@@ -192,7 +192,11 @@ class Replayer:
 
     async def __aenter__(self) -> Self:
         self._producer = await started(self._client, self._connection.connecting, START_DEADLINE_S)
-        self._known = await deadline(self._producer.client.fetch_all_metadata(), "look up the topics")
+        try:
+            self._known = await deadline(self._producer.client.fetch_all_metadata(), "look up the topics")
+        except BaseException:
+            await stopped(self._producer)
+            raise
         return self
 
     async def __aexit__(self, *exception: object) -> None:

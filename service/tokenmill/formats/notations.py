@@ -5,9 +5,9 @@ Grammars without escapes can't say every text: what would end a value early is w
 
 import json
 from collections.abc import Mapping
+from html import escape
 from string import Template
 from typing import Any
-from xml.sax.saxutils import escape
 
 import msgspec
 
@@ -86,7 +86,7 @@ class Elements(msgspec.Struct, frozen=True):
             return self.write(value)
         if isinstance(value, list) and value:
             return "".join(self._element("item", item) for item in value)
-        return escape(as_text(value)) if self.escapes else as_text(value)
+        return escape(as_text(value), quote=False) if self.escapes else as_text(value)
 
 
 class Python(msgspec.Struct, frozen=True):

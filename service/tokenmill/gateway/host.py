@@ -198,11 +198,13 @@ class Process:
         topics = self._config.topics
         producer = Producer(self._config.kafka, [topics.tokens, topics.tool_results])
         await producer.start()
-        writing = Writing(self._config, producer, admission, self._counts, self._open_messages)
         try:
-            yield writing
+            writing = Writing(self._config, producer, admission, self._counts, self._open_messages)
+            try:
+                yield writing
+            finally:
+                await writing.close(self._settings.drain_s)
         finally:
-            await writing.close(self._settings.drain_s)
             await producer.stop()
 
     def _open_messages(self, conversation: str) -> list[str] | None:

@@ -141,7 +141,7 @@ class Engine:
         except OffsetOutOfRangeError as problem:
             for tp in problem.args[0]:
                 log.warning("%s/%d: the topic no longer holds what comes next", *tp)
-            await self.ownership.begin_again(problem.args[0])
+            await self.ownership.begin_again([self.lanes[tp] for tp in problem.args[0] if tp in self.lanes])
         except NoOffsetForPartitionError:
             log.debug("a partition without a commit; its lane decides where to begin")
         except KafkaError as problem:
@@ -239,6 +239,7 @@ class Engine:
         self.draining = True
         for task in self._tasks:
             task.cancel()
+        await self.ownership.stop_restoring()
         await stopped(self.consumer, STOP_S)
         await self.delivery.close()
         for store in (self.sessions, self.store):

@@ -49,7 +49,7 @@ class LogWatch:
         for lane in gone:
             log.warning("%s/%d: the log is not what was read any more", *lane.topic_partition)
         if gone:
-            await self._engine.ownership.begin_again([lane.topic_partition for lane in gone])
+            await self._engine.ownership.begin_again(gone)
 
     async def _cut(self, found: TopicLog, lanes: dict[int, Lane]) -> list[Lane]:
         """Lanes that have read what their log, under a new leader, does not hold."""

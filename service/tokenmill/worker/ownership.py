@@ -11,7 +11,7 @@ Rules (design 4.8; the callbacks are measured pitfalls of the client):
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -98,16 +98,20 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
 
     async def give_up(self, seconds: float) -> None:
         """Flush and close all lanes; those that are fully committed are parked."""
-        for task in self._restoring:
-            task.cancel()
-        if self._restoring:
-            await asyncio.wait(self._restoring)
+        await self.stop_restoring()
         lanes = list(self.lanes.values())
         done = await self._worker.delivery.committer.flush(lanes, seconds)
         for lane in lanes:
             self._close(lane)
         self._parked = {lane.topic_partition: lane for lane in done}
         self.lanes, self._marks = {}, {}
+
+    async def stop_restoring(self) -> None:
+        """Lanes that are on their way to live stay where they are: nothing is opened for them any more."""
+        for task in self._restoring:
+            task.cancel()
+        if self._restoring:
+            await asyncio.wait(self._restoring)
 
     def _close(self, lane: Lane) -> None:
         if lane.phase in (Phase.LIVE, Phase.FAILED):
@@ -140,9 +144,12 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         held = worker.room.hold(self.lanes.values(), worker.consumer)
         self._begin({tp: lane for tp, lane in self.lanes.items() if tp not in held}, generation)
 
+    def _owns(self, lane: Lane) -> bool:
+        return self.lanes.get(lane.topic_partition) is lane
+
     def let_go(self, lanes: dict[TopicPartition, Lane]) -> None:
         """Lanes that were held go on, those that are still ours."""
-        ours = {tp: lane for tp, lane in lanes.items() if self.lanes.get(tp) is lane}
+        ours = {tp: lane for tp, lane in lanes.items() if self._owns(lane)}
         for lane in ours.values():
             lane.phase = Phase.RESTORING
         self._assigned_at = self._clock()
@@ -178,18 +185,21 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             self._worker.fail(problem)
         self._parked = {}
 
-    async def begin_again(self, places: Collection[TopicPartition]) -> None:
-        """The topic does not hold what these lanes were to read next: finish what they have read, then decide anew."""
-        lanes = [lane for tp in places if (lane := self.lanes.get(tp))]
-        self._worker.consumer.pause(*(lane.topic_partition for lane in lanes))
-        await self._worker.delivery.committer.flush(lanes, self._revoke_seconds)
-        for lane in lanes:
+    async def begin_again(self, lanes: Iterable[Lane]) -> None:
+        """The topic does not hold what these were to read next: finish what they have read, then decide anew.
+
+        A lane that is only being restored has still to look at the topic itself: nothing is begun beside that.
+        """
+        reading = [lane for lane in lanes if self._owns(lane) and lane.phase in (Phase.LIVE, Phase.REPLAYING)]
+        self._worker.consumer.pause(*(lane.topic_partition for lane in reading))
+        await self._worker.delivery.committer.flush(reading, self._revoke_seconds)
+        for lane in reading:
             self.restore_again(lane)
 
     def restore_again(self, lane: Lane) -> None:
         """Begin anew with what is committed."""
         tp = lane.topic_partition
-        if self.lanes.get(tp) is lane:
+        if self._owns(lane):
             self._close(lane)
             self._worker.consumer.pause(tp)
             self.lanes[tp] = self._worker.delivery.make_lane(Partition(self._worker.settings, tp.topic, tp.partition))
