@@ -64,7 +64,7 @@ class Parser(parser.MessageParser):
         else:
             grammar = compile_grammar(read, limits or Limits())
         known = secrets.token_hex(IDENTITY_BYTES) if identity is None else identity
-        self.grammar, self.state, self.chars = grammar, State(known, grammar.start), 0
+        self.grammar, self.state, self.chars, self.quick = grammar, State(known, grammar.start), 0, None
 
     def feed(self, text: str) -> list[AnyEvent]:
         """The events of more model text. Half a surrogate pair, which has no bytes, becomes U+FFFD."""

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.parsing import all_cuts, codes_of, grammar, merged, named, parse, text_of
 from tokenmill.errors import SnapshotError
 from tokenmill.events import Error, Finish, MessageStart, Part, ReasoningDelta, TextDelta, ToolCall
+from tokenmill.formats import find_format
 from tokenmill.limits import RAW_CHARS, Limits
 from tokenmill.parser import Call, Format, Grammar, MessageParser, Options, Section
 from tokenmill.parser.bodies import JsonCall
@@ -47,6 +49,15 @@ def test_start_is_sent_once() -> None:
 def test_an_empty_message() -> None:
     """Nothing in, a start and an end out."""
     assert types(parse(grammar(), ["", ""])) == ["message-start", "finish"]
+
+
+@pytest.mark.parametrize("chunks", [["a</think>b"], ["<", "a</think>b"]])
+def test_what_the_prompt_ends_with_is_read_with_the_first_character(chunks: list[str]) -> None:
+    """Empty chunks may come before, and the character may be one that a marker begins with."""
+    own = msgspec.structs.replace(find_format("think"), prompt="<think>")
+    expected = parse(Grammar(Options(), [own], Limits()), ["".join(chunks)])
+    assert types(expected)[1] == "reasoning-start"
+    assert merged(parse(Grammar(Options(), [own], Limits()), ["", "", *chunks])) == merged(expected)
 
 
 def test_nothing_comes_after_the_end() -> None:

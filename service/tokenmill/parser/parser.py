@@ -11,7 +11,7 @@ from tokenmill.events import AnyEvent, Error, Finish, Part
 from tokenmill.limits import RAW_CHARS
 from tokenmill.parser.compile.grammar import Grammar
 from tokenmill.parser.modes.native import end_native, quick_delta, read_delta
-from tokenmill.parser.modes.text import UNPARSED, Mode, TextMode, limit
+from tokenmill.parser.modes.text import UNPARSED, Mode, Quick, TextMode, limit
 from tokenmill.parser.run.reasons import CUT, finish_reason
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import WIDE, State, decode_state, encode_state
@@ -24,18 +24,20 @@ UPSTREAM_CHARS = 1024
 class MessageParser:
     """Parses one message. Nothing here raises on what a model writes."""
 
-    __slots__ = ("chars", "grammar", "state")
+    __slots__ = ("chars", "grammar", "quick", "state")
 
     grammar: Grammar
     state: State
     chars: int
     """Characters read so far. Those of the state are brought up to date when it is encoded, which is cheaper."""
+    quick: Quick | None
+    """What reads the chunks that follow, as long as nothing but such comes: chosen where the state changes."""
 
     @classmethod
     def of(cls, grammar: Grammar, identity: str) -> Self:
         """A parser at the start of a message; `identity` is the text from which ids of calls are derived."""
         parser = cls.__new__(cls)
-        parser.grammar, parser.state, parser.chars = grammar, State(identity, grammar.start), 0
+        parser.grammar, parser.state, parser.chars, parser.quick = grammar, State(identity, grammar.start), 0, None
         return parser
 
     @classmethod
@@ -46,7 +48,7 @@ class MessageParser:
             parser.state = decode_state(data, grammar.body_type)
         except msgspec.DecodeError as problem:
             raise SnapshotError(f"a parser's state can't be read: {problem}") from problem
-        parser.grammar, parser.chars = grammar, parser.state.chars
+        parser.grammar, parser.chars, parser.quick = grammar, parser.state.chars, None
         return parser
 
     def encode_state(self) -> bytes:
@@ -72,26 +74,25 @@ class MessageParser:
 
     def feed(self, text: str) -> list[AnyEvent]:
         """The events of more model text."""
-        state, chars = self.state, self.chars
-        if text and chars:  # the first text has more to it: the message begins, and the prompt's end is read
-            grammar = self.grammar
-            chars += len(text)
+        quick = self.quick
+        if quick is not None and text:
+            grammar, state, size = self.grammar, self.state, len(text)
+            chars, held = self.chars + size, state.held
             if chars <= grammar.message_chars:
-                held = state.held
                 if held:
-                    if state.room and len(text) <= state.room and text.isspace():
-                        state.held, state.room, self.chars = held + text, state.room - len(text), chars
+                    if size <= state.room and text.isspace():
+                        state.held, state.room, self.chars = held + text, state.room - size, chars
                         return []
-                    state.held, state.room = "", 0
-                events = grammar.modes[state.mode].quick(grammar, state, held + text)
+                    state.held, state.room, size = "", 0, size + len(held)
+                events = quick(grammar, state, held + text) if size <= grammar.quick_chars else None
                 if events is not None:
                     self.chars = chars
                     return events
-                if held or state.held:
-                    state.held = held
+                state.held = held
         return self._feed(text)
 
     def _feed(self, text: str) -> list[AnyEvent]:
+        """The same with care: markers may begin and end in it, and with them what the rest of it is."""
         grammar, state = self.grammar, self.state
         if state.finished:
             return []
@@ -106,6 +107,7 @@ class MessageParser:
             _read(run, grammar.modes, text)
         else:
             _read_to(run, grammar.modes, text, max(0, room))
+        self.quick = grammar.modes[state.mode].quick(state) if self.chars else None
         return run.out
 
     def reasoning(self, text: str) -> list[AnyEvent]:
@@ -153,11 +155,12 @@ class MessageParser:
         counts = (UNSET, UNSET) if usage is None else (dict(usage), counted(usage))
         run.out.append(Finish(native, raw, *counts))
         events = self._events(run)
-        state.finished = True
+        state.finished, self.quick = True, None
         return events
 
     def _beside(self) -> Run:
         """A run for content beside the model's text: text that waits to become a marker does not become one."""
+        self.quick = None
         run = Run(self.grammar, self.state)
         if self.state.held and isinstance(self.grammar.modes[self.state.mode], TextMode):
             _settle(run, self.grammar.modes)

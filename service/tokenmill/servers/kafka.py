@@ -27,7 +27,9 @@ SETTINGS: Mapping[str, str] = {
     "process.roles": "broker,controller",
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
-    "broker.heartbeat.interval.ms": "200",
+    # A broker that has nothing to do costs half as much with these two: 1.6 % of a processor, not 3.1.
+    "broker.heartbeat.interval.ms": "500",
+    "metadata.max.idle.interval.ms": "0",  # no records that say that there are none
     # A killed broker comes back after the controller has given up its old self; half of it is what a heartbeat may
     # take, and one that takes longer, on a busy machine, keeps the broker from starting.
     "broker.session.timeout.ms": "4000",

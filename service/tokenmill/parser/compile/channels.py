@@ -119,7 +119,7 @@ class _Compiler:
         return self._call(to)
 
     def _block(self, kind: BlockKind) -> Target:
-        number, chars = self._next, self._limits.delta_chars
+        number = self._next
         if kind == "reasoning":
             self._reasoning = self._reasoning or number
         is_reasoning = kind == "reasoning" and self._options.parse != "tools"
@@ -129,9 +129,9 @@ class _Compiler:
         live += self._reopenings if kind in self._channels.reopens else []
         live += [(self._channels.repeats, Move(To.SWALLOWED))] if kind == "text" and self._channels.repeats else []
         if kind == "drop":
-            self._modes.append(DropMode(number, live, reasoning=False, delta_chars=chars))
+            self._modes.append(DropMode(number, live, reasoning=False))
         else:
-            self._modes.append(TextMode(number, live, reasoning=is_reasoning, delta_chars=chars))
+            self._modes.append(TextMode(number, live, reasoning=is_reasoning))
         if is_reasoning:
             self._reasons.add(number)
         return ToBlock(number)
@@ -139,7 +139,7 @@ class _Compiler:
     def _verbatim(self) -> Target:
         number = self._next
         live: Live = [(self._channels.close, Move(To.VERBATIM)), *self._openings]
-        self._modes.append(TextMode(number, live, reasoning=False, delta_chars=self._limits.delta_chars))
+        self._modes.append(TextMode(number, live, reasoning=False))
         return ToVerbatim(number)
 
     def _stops(self) -> list[Marker]:

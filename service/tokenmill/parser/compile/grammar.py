@@ -30,14 +30,13 @@ _UNPARSED = {"parse": "none", "tool_choice": "none"}
 class Grammar(Rules):
     """Compiled options; immutable and shared."""
 
-    __slots__ = ("format_names", "key", "message_start", "mode_names", "modes", "prompt", "start")
+    __slots__ = ("format_names", "key", "message_start", "mode_names", "modes", "prompt", "quick_chars", "start")
 
     def __init__(self, options: Options, formats: Sequence[Format], limits: Limits, *, traced: bool = False) -> None:
         configured = [format_.configured(format_, options) if format_.configured else format_ for format_ in formats]
         suffixed = [with_suffix(format_, options.markers_suffix) for format_ in configured]
-        careful = msgspec.structs.replace(limits, delta_chars=0) if boundary_chars(options) else limits
         parsed = _UNPARSED if options.text_mode == "passthrough" else {}
-        compiled = compile_modes(msgspec.structs.replace(options, **parsed), suffixed, careful)
+        compiled = compile_modes(msgspec.structs.replace(options, **parsed), suffixed, limits)
         super().__init__(
             options,
             limits,
@@ -56,6 +55,8 @@ class Grammar(Rules):
         given = options.start in (None, formats[0].start) and options.parse != "none" and not parsed
         self.prompt = formats[0].prompt if given else ""
         """Text that is read in front of the model's first."""
+        self.quick_chars = 0 if boundary_chars(options) else limits.delta_chars
+        """A chunk up to so long may be read without care, if it is content through and through."""
         self.key = options_key(options)
         """Content hash of the options: what snapshots intern them by."""
         names = self.format_names = [format_.name for format_ in formats]

@@ -56,7 +56,7 @@ class _Layout(NamedTuple):
 
 def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -> Compiled:
     """The modes of one or several formats under these options."""
-    layout, delta_chars = _lay_out(options, formats, limits), limits.delta_chars
+    layout = _lay_out(options, formats, limits)
     tools = [entry for number in layout.sections for entry in _openings(layout, number)]
     in_reasoning = [entry for number in layout.sections for entry in _openings(layout, number, surest=True)]
     is_parsed = options.parse != "tools"
@@ -72,8 +72,8 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     others = [*noise, *tools, *headers]
     outside = [*opened, *strays, *others]
     modes: list[Mode] = [
-        TextMode(TEXT, outside, reasoning=False, delta_chars=delta_chars, block=False),
-        TextMode(1, [], reasoning=False, delta_chars=delta_chars),
+        TextMode(TEXT, outside, reasoning=False, block=False),
+        TextMode(1, [], reasoning=False),
     ]
     for number, (format_, region) in layout.regions.items():
         live = [(region.close, Move(side, layout.answer))]
@@ -82,17 +82,17 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
         live += noise
         if (options.calls_in_reasoning or format_.calls_in_reasoning) == "honour":
             live += in_reasoning or _left_out(options, format_, layout.answer)
-        modes.append(TextMode(number, live, reasoning=is_parsed, delta_chars=delta_chars))
+        modes.append(TextMode(number, live, reasoning=is_parsed))
     for number, (_, section) in layout.sections.items():
         modes.append(_section_mode(layout, number, section, outside))
         modes += [_call_mode(number, section, at, limits) for at in range(len(section.calls))]
         if section.block:
             live = [(section.block, Move(To.REGION))]
-            modes.append(TextMode(_block(number, section), live, reasoning=False, delta_chars=delta_chars))
+            modes.append(TextMode(_block(number, section), live, reasoning=False))
         modes += [RepeatMode(section.close)] if section.close and _repeats(section) else []
     for compiled in layout.channels:
         modes += compiled.modes
-    answers = _answers(layout, strays, others, delta_chars)
+    answers = _answers(layout, strays, others)
     start, first = _beginning(options, formats, layout, limits, len(modes) + len(answers))
     modes += [*answers, *first]
     reasons = [mode for compiled in layout.channels for mode in compiled.reasons]
@@ -101,7 +101,7 @@ def compile_modes(options: Options, formats: Sequence[Format], limits: Limits) -
     return Compiled(modes, start, reasoning, frozenset(range(layout.answer, layout.answer + len(answers))), names)
 
 
-def _answers(layout: _Layout, strays: Live, others: Live, delta_chars: int) -> list[Mode]:
+def _answers(layout: _Layout, strays: Live, others: Live) -> list[Mode]:
     """The modes of the visible text behind the reasoning: as it is, and behind an opening that is text."""
     if layout.answer == TEXT:
         return []
@@ -115,7 +115,7 @@ def _answers(layout: _Layout, strays: Live, others: Live, delta_chars: int) -> l
     closed = [(region.close, Move(To.VERBATIM, layout.answer)) for region in quoted]
     closed += [(stray, move) for stray, move in strays if closes.isdisjoint(stray.spellings)]
     return [
-        TextMode(number, [*opened, *live, *others], reasoning=False, delta_chars=delta_chars, block=False)
+        TextMode(number, [*opened, *live, *others], reasoning=False, block=False)
         for number, live in ((layout.answer, strays), (layout.answer + 1, closed))
     ]
 
@@ -132,7 +132,7 @@ def _beginning(
         return number, [WholeCallMode(number, limits.call_chars)]
     if isinstance(answer, Answer) and start == TEXT:
         call = CallMode(number + 1, answer.body.compile(()), None, limits, bare="never")
-        return number, [LeadMode(answer, number + 1), AnswerMode(answer, number + 2, limits.delta_chars), call]
+        return number, [LeadMode(answer, number + 1), AnswerMode(answer, number + 2), call]
     return start, []
 
 

@@ -15,7 +15,7 @@ from tokenmill.parser.bodies.json_reading import certain
 from tokenmill.parser.bodies.json_scan import Token
 from tokenmill.parser.bodies.strict_scan import Phase, scan
 from tokenmill.parser.markers import LEADING_SPACE, Scanner, literal, marker
-from tokenmill.parser.modes.text import open_call
+from tokenmill.parser.modes.text import Quick, open_call
 from tokenmill.parser.run.rules import TEXT, Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import JsonState, OpenAnswer, State
@@ -23,6 +23,11 @@ from tokenmill.parser.spec import Answer
 from tokenmill.parser.values.repair import decode_string
 
 _CONTENT = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)
+
+
+def _content(rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG001 -- a `Quick`
+    """More of the string that is the answer's text."""
+    return None if '"' in text or "\\" in text else [TextDelta(state.block, text)]
 
 
 class LeadMode:
@@ -33,7 +38,7 @@ class LeadMode:
         self._scanner: Scanner[Any] = Scanner([(marker("{", ahead=keys), None)], leading_space=True)
         self._object_mode = object_mode
 
-    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+    def quick(self, state: State) -> Quick | None:  # noqa: ARG002 -- other modes look at it
         return None
 
     def step(self, run: Run, buffer: str, position: int) -> int:
@@ -56,16 +61,13 @@ class LeadMode:
 class AnswerMode:
     """Inside the object."""
 
-    def __init__(self, answer: Answer, call_mode: int, delta_chars: int) -> None:
+    def __init__(self, answer: Answer, call_mode: int) -> None:
         self._keys = answer
         self._call_mode = call_mode
-        self._delta_chars = delta_chars
 
-    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+    def quick(self, state: State) -> Quick | None:
         answer = state.answer
-        if answer is None or not answer.in_text or not state.block or state.reasoning or len(text) > self._delta_chars:
-            return None
-        return None if '"' in text or "\\" in text else [TextDelta(state.block, text)]
+        return _content if answer is not None and answer.in_text and state.block and not state.reasoning else None
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         state, answer = run.state, run.state.answer

@@ -9,7 +9,7 @@ from tokenmill.limits import KIB, NAME_CHARS, Limits
 from tokenmill.parser.bodies.base import Reader
 from tokenmill.parser.markers import INNER_CHARS, Marker, Scanner
 from tokenmill.parser.modes.repeat import keep_body
-from tokenmill.parser.modes.text import UNPARSED, give_back, limit
+from tokenmill.parser.modes.text import UNPARSED, Quick, give_back, limit
 from tokenmill.parser.run.calls import Verdict, begin, complete, fail
 from tokenmill.parser.run.rules import TEXT, Rules
 from tokenmill.parser.run.run import Run
@@ -65,7 +65,6 @@ class CallMode:
         self.body_type = reader.state_type
         """What the body of an open call keeps."""
         self._call_chars = limits.call_chars
-        self._delta_chars = limits.delta_chars
         self._pattern = re.compile(header.pattern, re.DOTALL) if header else None
         until: list[tuple[Marker, bool]] = []
         if header:
@@ -73,20 +72,25 @@ class CallMode:
         self._header_end = Scanner(until)
         self._unescape = unescape if header and header.unescape else str
 
-    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:
+    def quick(self, state: State) -> Quick | None:
+        assert state.call is not None
+        if state.call.body is not None:
+            return self._content
+        return self._more_header if self._pattern is not None else None
+
+    def _content(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:
+        """More of the body."""
         call: OpenCall = state.call  # type: ignore[assignment] # -- the hottest path: the mode is that of a call
-        source, size = call.source, len(text)
-        total = source.size + size
-        if size > self._delta_chars or total > self._call_chars:
+        source = call.source
+        total = source.size + len(text)
+        if total > self._call_chars:
             return None
-        if call.body is None:
-            return self._quick_header(call, text)
         events = self._quick_body(rules, state, call, text)
         if events is None:
             return None
         if state.held:
             total -= len(state.held)
-            text = text[: size - len(state.held)]
+            text = text[: len(text) - len(state.held)]
             if not text:
                 return events
         source.size = total  # as `add` does, without the cost of calling it for each chunk
@@ -96,9 +100,12 @@ class CallMode:
             source.fold()
         return events
 
-    def _quick_header(self, call: OpenCall, text: str) -> list[AnyEvent] | None:
+    def _more_header(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- a `Quick`
         """No events, if the chunk is more of the header."""
-        if self._pattern is None or len(call.header) + len(text) > HEADER_CHARS or self._header_end.doubt(text):
+        call: OpenCall = state.call  # type: ignore[assignment] # -- as above
+        if call.source.size + len(text) > self._call_chars or len(call.header) + len(text) > HEADER_CHARS:
+            return None
+        if self._header_end.doubt(text):
             return None
         call.header += text
         call.source.add(text)

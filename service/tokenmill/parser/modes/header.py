@@ -14,7 +14,7 @@ from tokenmill.events import AnyEvent
 from tokenmill.parser.enums import plain_members
 from tokenmill.parser.markers import Marker, Scanner
 from tokenmill.parser.modes.call import HEADER_CHARS, CallMode
-from tokenmill.parser.modes.text import give_back, open_call, open_section
+from tokenmill.parser.modes.text import Quick, give_back, open_call, open_section
 from tokenmill.parser.run.rules import TEXT, Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import State
@@ -94,7 +94,10 @@ class HeaderMode:
         self._shape = re.compile(channels.shape, re.DOTALL)
         self._routes = [(re.compile(pattern, re.DOTALL), target) for pattern, target in routes]
 
-    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+    def quick(self, state: State) -> Quick | None:  # noqa: ARG002 -- other modes look at it
+        return self._more
+
+    def _more(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- a `Quick`
         settled = self._scanner.settled(text)
         if settled < 0:  # the header ends
             return None
@@ -163,7 +166,7 @@ class LabelMode:
         self._scanner = Scanner([(marker, True) for marker in label])
         self._region = region
 
-    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+    def quick(self, state: State) -> Quick | None:  # noqa: ARG002 -- other modes look at it
         return None
 
     def step(self, run: Run, buffer: str, position: int) -> int:

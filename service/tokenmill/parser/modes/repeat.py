@@ -7,9 +7,7 @@
 
 import re
 
-from tokenmill.events import AnyEvent
 from tokenmill.parser.markers import Marker, Scanner
-from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import State
 
@@ -50,8 +48,8 @@ class RepeatMode:
     def __init__(self, close: Marker) -> None:
         self._close = Scanner([(close, True)], leading_space=True)
 
-    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
-        return None
+    def quick(self, state: State) -> None:
+        """Nothing is content here."""
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         state = run.state

@@ -3,7 +3,17 @@
 from tokenmill.events import AnyEvent, ErrorCode
 from tokenmill.parser.markers import Marker, Scanner, has_only
 from tokenmill.parser.modes.repeat import expect_again
-from tokenmill.parser.modes.text import FRAMING_CHARS, Live, Move, To, give_back, leave_section, open_call, open_section
+from tokenmill.parser.modes.text import (
+    FRAMING_CHARS,
+    Live,
+    Move,
+    Quick,
+    To,
+    give_back,
+    leave_section,
+    open_call,
+    open_section,
+)
 from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import Rest, State
@@ -37,8 +47,12 @@ class SectionMode:
         self._again = Scanner(again) if again else None
         self._rest = Scanner(rest or ())
 
-    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
-        if (state.spoiled and self._again is not None) or state.rest is not None or not self._begun(text):
+    def quick(self, state: State) -> Quick | None:
+        return None if (state.spoiled and self._again is not None) or state.rest is not None else self._framing
+
+    def _framing(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- a `Quick`
+        """No events, if all of it can still become what the section goes on with."""
+        if not self._begun(text):
             return None
         state.hold(text, self._scanner.room)
         return []

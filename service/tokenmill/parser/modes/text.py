@@ -2,11 +2,11 @@
 
 1. A mode is compiled once and keeps no state; all state is in `State`.
 2. `step` reads on from a position and always either reads something or changes the mode.
-3. `quick` answers for a chunk that is content through and through, which nearly all are. What was held stands in front
-   of the chunk, and `held` is empty; a mode that answers may hold again. It is not asked for the message's first text.
+3. `quick` is chosen for all chunks that follow, as long as nothing changes: nearly all are content through and through.
 4. `end` says what becomes of the mode when the stream ends in it.
 """
 
+from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -57,12 +57,19 @@ class Move(NamedTuple):
 Live: TypeAlias = list[tuple[Marker, Move]]
 """The markers that lead out of a mode, and what each means."""
 
+Quick: TypeAlias = Callable[[Rules, State, str], list[AnyEvent] | None]
+"""The events of a chunk that is content through and through; None if it must be read with care.
+
+What was held stands in front of the chunk, and `held` is empty; whoever answers may hold again. Both together fit one
+delta.
+"""
+
 
 class Mode(Protocol):
     """One mode."""
 
-    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:
-        """The events of a chunk that is content through and through; None if it must be read with care."""
+    def quick(self, state: State) -> Quick | None:
+        """What reads chunks of content in this state; None if each must be read with care."""
 
     def step(self, run: Run, buffer: str, position: int) -> int:
         """Read on from `position`: the position read to. What must wait is put into `held`."""
@@ -74,7 +81,7 @@ class Mode(Protocol):
 class TextMode:
     """Visible text or reasoning."""
 
-    def __init__(self, number: int, live: Live, *, reasoning: bool, delta_chars: int, block: bool = True) -> None:
+    def __init__(self, number: int, live: Live, *, reasoning: bool, block: bool = True) -> None:
         self._number = number
         self._block = block  # with an end of its own, and not what stands around such blocks
         self._reasoning = reasoning
@@ -83,23 +90,23 @@ class TextMode:
         self._doubt = self._scanner.doubt
         self._begun = self._scanner.begun
         self._delta = ReasoningDelta if reasoning else TextDelta
-        self._delta_chars = delta_chars
 
-    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
-        block = state.block
-        if not block or state.reasoning is not self._reasoning or len(text) > self._delta_chars:
-            return self._quick_begun(state, text)
+    def quick(self, state: State) -> Quick | None:
+        return self._content if state.block and state.reasoning is self._reasoning else self._beginning
+
+    def _content(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- a `Quick`
+        """More of the open block, up to what can become a marker."""
         if self._first in text and (doubt := self._doubt(text)):
             settled = doubt.start()
             if not self._begun(text, settled):
                 return None
             state.hold(text[settled:], self._scanner.room)
-            return [self._delta(block, text[:settled])] if settled else []
-        return [self._delta(block, text)]
+            return [self._delta(state.block, text[:settled])] if settled else []
+        return [self._delta(state.block, text)]
 
-    def _quick_begun(self, state: State, text: str) -> list[AnyEvent] | None:
+    def _beginning(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- a `Quick`
         """No events, if all of it can still become a marker, whatever is open."""
-        if state.finished or not self._begun(text):
+        if not self._begun(text):
             return None
         state.hold(text, self._scanner.room)
         return []
@@ -148,7 +155,7 @@ class TextMode:
 class DropMode(TextMode):
     """Text that is addressed to nobody."""
 
-    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
+    def quick(self, state: State) -> Quick | None:  # noqa: ARG002 -- other modes look at it
         return None
 
     def _put(self, run: Run, text: str) -> None:

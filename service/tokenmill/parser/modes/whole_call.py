@@ -10,7 +10,7 @@ from typing import Any
 
 from tokenmill.events import AnyEvent, Error
 from tokenmill.limits import NAME_CHARS, RAW_CHARS
-from tokenmill.parser.modes.text import give_back, limit
+from tokenmill.parser.modes.text import Quick, give_back, limit
 from tokenmill.parser.run.calls import Verdict, begin, complete
 from tokenmill.parser.run.rules import TEXT, Rules
 from tokenmill.parser.run.run import Run
@@ -28,9 +28,12 @@ class WholeCallMode:
         self._number = number
         self._call_chars = call_chars
 
-    def quick(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- other modes ask it
-        call = state.call
-        if call is None or call.source.size + len(text) > self._call_chars:
+    def quick(self, state: State) -> Quick | None:
+        return None if state.call is None else self._more
+
+    def _more(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- a `Quick`
+        call: OpenCall = state.call  # type: ignore[assignment] # -- it is there, once it has begun
+        if call.source.size + len(text) > self._call_chars:
             return None
         call.source.add(text)
         return []
