@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.errors import ProducerClosed
 from aiokafka.producer import sender
 from aiokafka.structs import OffsetAndMetadata
 
@@ -94,6 +95,20 @@ async def test_records_that_are_written_and_read(kafka: str, topic: str) -> None
         await consumer.stop()
         await producer.stop()
     assert inside.sending_task(producer).done()
+
+
+async def test_what_a_producer_has_not_sent(kafka: str, topic: str) -> None:
+    """Whoever waits for it hears why it is not there, and nothing is left that nobody has asked for."""
+    producer = AIOKafkaProducer(bootstrap_servers=kafka, linger_ms=60_000)
+    await producer.start()
+    try:
+        sent = [await producer.send(topic, value, partition=0) for value in (b"1", b"2")]
+        inside.refuse_unsent(producer, ProducerClosed())
+        assert [type(future.exception()) for future in sent] == [ProducerClosed] * 2
+        with pytest.raises(ProducerClosed):
+            await producer.send(topic, b"3", partition=0)
+    finally:
+        await producer.stop()
 
 
 async def test_what_brokers_know(kafka: str, topic: str, unique: str) -> None:

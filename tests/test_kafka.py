@@ -2,18 +2,21 @@
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.errors import KafkaConnectionError
+from aiokafka.errors import KafkaConnectionError, ProducerClosed
 from aiokafka.partitioner import DefaultPartitioner
 
 from tests.support.topics import make_topics
+from tokenmill.aiokafka_inside import sending_task
 from tokenmill.config import Kafka
 from tokenmill.demo.broker import embedded_broker
 from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.kafka import client_options, deadline, offsets_since, partition_of, started, stopped
+from tokenmill.servers import KafkaServer
 
 
 def test_plain_settings_become_plain_options() -> None:
@@ -129,6 +132,21 @@ async def test_a_started_client_is_handed_out() -> None:
     assert await started(lambda: client, "start", 1) is client
     await stopped(client)
     assert client.stops == 1
+
+
+async def test_a_producer_that_cannot_write_is_ended_all_the_same(start_kafka: Callable[..., KafkaServer]) -> None:
+    """Its sender and its connections would stay as long as the process; who waits for its record is told."""
+    broker = start_kafka()
+    await make_topics(broker.bootstrap, "tokens", partitions=1)
+    producer = await started(lambda: AIOKafkaProducer(bootstrap_servers=broker.bootstrap), "start", 20)
+    await producer.send_and_wait("tokens", b"before")
+    broker.freeze()
+    sent = await producer.send("tokens", b"after")
+    await stopped(producer, 0.5)
+    broker.thaw()
+    assert sending_task(producer).done()
+    assert isinstance(sent.exception(), ProducerClosed)
+    assert not [conn for conn in producer.client._conns.values() if conn.connected()]
 
 
 T0 = 1_000_000

@@ -90,9 +90,18 @@ def heartbeat_task(consumer: AIOKafkaConsumer) -> Task | None:
 
 
 def sending_task(producer: AIOKafkaProducer) -> Task:
-    """What gets records from the producer to Kafka."""
+    """What gets records from the producer to Kafka, once that has started."""
     task: Task = producer._sender.sender_task
     return task
+
+
+def refuse_unsent(producer: AIOKafkaProducer, problem: Exception) -> None:
+    """Let whoever waits for a record of a producer that is given up hear why it does not come."""
+    accumulator = producer._message_accumulator
+    batches = [*accumulator._pending_batches, *(batch for each in accumulator._batches.values() for batch in each)]
+    accumulator.fail_all(problem)
+    for batch in batches:
+        batch._drain_waiter.exception()  # nobody waits for this one, and the loop would complain of that
 
 
 # Records

@@ -4,20 +4,23 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from importlib import import_module
 from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypeVar
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import (
     GroupCoordinatorNotAvailableError,
     GroupLoadInProgressError,
     KafkaError,
     NotCoordinatorForGroupError,
+    ProducerClosed,
 )
 from aiokafka.partitioner import murmur2
 
+from tokenmill.aiokafka_inside import refuse_unsent, sending_task
 from tokenmill.config import Kafka
 from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.hung_brokers import CLOSED
@@ -31,6 +34,9 @@ NO_COORDINATOR = (GroupCoordinatorNotAvailableError, NotCoordinatorForGroupError
 
 CALL_S = 15.0
 """Deadline of one call to the broker that is not a join, a fetch or a produce request."""
+
+CUT_S = 1.0
+"""For each step of ending a client that did not end by itself."""
 
 
 class Client(Protocol):
@@ -153,12 +159,31 @@ async def started(make: Callable[[], C], what: str, seconds: float) -> C:
 
 
 async def stopped(client: Client, seconds: float = CALL_S) -> None:
-    """Stop a client; a broken one may raise or hang at that, which helps nobody now."""
+    """Stop a client; a broken one may raise or hang at that, which helps nobody now.
+
+    A producer first writes what it has; what it does not get rid of in time is refused.
+    """
     try:
         async with asyncio.timeout(seconds):
             await client.stop()
     except Exception as problem:  # noqa: BLE001 -- see above
         log.info("a Kafka client did not stop cleanly: %r", problem)
+        if isinstance(client, AIOKafkaProducer):
+            await _cut_off(client)
+
+
+async def _cut_off(producer: AIOKafkaProducer) -> None:
+    """End a producer whose `stop` did not come to its end: its sender would go on as long as the process."""
+    refuse_unsent(producer, ProducerClosed())
+    sending: asyncio.Task[None] | None = sending_task(producer)  # there is none, if it did not start
+    if sending is not None:
+        sending.cancel()
+    for _ in range(2):  # what the sender has under way may open a connection again
+        with suppress(KafkaError, OSError, TimeoutError):
+            async with asyncio.timeout(CUT_S):
+                await producer.client.close()
+        if sending is not None:
+            await asyncio.wait([sending], timeout=CUT_S)
 
 
 def _ssl_context(kafka: Kafka) -> ssl.SSLContext:

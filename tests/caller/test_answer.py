@@ -281,6 +281,19 @@ async def test_a_request_that_no_record_holds_is_refused() -> None:
     assert at.story()[-1] == "[error]"
 
 
+async def test_a_request_that_no_record_holds_can_be_taken_over_to_be_ended() -> None:
+    """Else each caller that gets its partition would end at it."""
+    tool = {"type": "function", "function": {"name": "now", "description": "x" * 2_000}}
+    async with desk("vllm", "http://nowhere.invalid", written=Narrow(1_000)) as at:
+        answer = at.answer(chat(tools=[tool], n=2), attempt=1)
+        await answer.take_over(b"me")
+        assert answer.refused is not None
+        assert await answer.give_up("lost", 502) == "refused"
+    ends = [(chunk.get("choice", 0), chunk["error_status"]) for chunk in at.written.chunks if chunk.get("end")]
+    assert ends == [(0, 413), (1, 413)]
+    assert at.written.records[0].header(module.TAKEOVER) == "me"
+
+
 @pytest.mark.parametrize("script", [Script("", fail="drop"), Script("", fail="refuse", status=401)])
 async def test_the_key_is_in_no_log_and_in_no_record(script: Script, caplog: pytest.LogCaptureFixture) -> None:
     """Whatever goes wrong."""

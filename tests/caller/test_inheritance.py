@@ -13,6 +13,7 @@ from tokenmill.caller.inheritance import Inheritance
 from tokenmill.caller.writing import RANGE
 from tokenmill.codecs import Chunk
 from tokenmill.errors import Unavailable
+from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.gateway.sent import unavailable
 from tokenmill.records import header
 
@@ -119,6 +120,20 @@ async def test_half_an_answer_ends_as_failed_unless_it_can_be_gone_on_with(desk:
     assert cut.answer is not None
     assert await cut.answer.give_up("it was lost", 502) == "refused"
     assert (await desk.told())["m1"] == ["so ", "far", "upstream: it was lost", "[error]"]
+
+
+async def test_what_nobody_can_open_again_ends_as_failed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although nothing had come: its tools are larger than a record may be."""
+    take_over = Answer.take_over
+
+    async def refused(answer: Answer, name: bytes) -> None:
+        answer.refused = Refused(TOO_LARGE, "the record has 9 bytes; the topic takes 8")
+        await take_over(answer, name)
+
+    monkeypatch.setattr(Answer, "take_over", refused)
+    await desk.wrote("m1")
+    (found,) = await desk.settled(inherited("m1"))
+    assert (found.fate, found.answer is None) == ("failed", False)
 
 
 async def test_more_than_text_is_not_gone_on_with(desk: Desk) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.stage import until
 from tokenmill.caller.failure import UpstreamFailed
-from tokenmill.caller.pool import BREAK_S, FAILURES, Pool
+from tokenmill.caller.pool import BREAK_S, FAILURES, Pool, Replica
 from tokenmill.config import Upstream
 
 
@@ -111,3 +111,80 @@ async def test_where_all_are_left_alone_nobody_waits() -> None:
     clock.now = BREAK_S
     one.give_back(await one.take(), failed=True)
     assert one.closed == 1
+
+
+async def place_of_last_try(pool: Pool) -> Replica:
+    """Taken from a pool of one URL, which is left alone if this one fails, too."""
+    for _ in range(FAILURES - 1):
+        pool.give_back(await pool.take(), failed=True)
+    return await pool.take()
+
+
+async def test_who_waits_is_told_when_all_are_left_alone() -> None:
+    """All of them, though the last answer under way gives back one place; when the time is over the server is asked."""
+    clock = Clock()
+    one = pool(calls=1, clock=clock)
+    place = await place_of_last_try(one)
+    waiting = [asyncio.create_task(one.take()) for _ in range(3)]
+    await until(lambda: one.waiting == 3, "all wait")
+    one.give_back(place, failed=True)
+    async with asyncio.timeout(5):
+        told = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [each.status for each in told if isinstance(each, UpstreamFailed)] == [503] * 3
+    clock.now = BREAK_S
+    async with asyncio.timeout(5):
+        assert (await one.take()).url == "http://a"
+
+
+async def test_who_is_called_and_leaves_lets_the_others_be_told() -> None:
+    """A request that is given up in the moment in which all are left alone."""
+    one = pool(calls=1)
+    place = await place_of_last_try(one)
+    leaving, *staying = [asyncio.create_task(one.take()) for _ in range(3)]
+    await until(lambda: one.waiting == 3, "all wait")
+    one.give_back(place, failed=True)
+    leaving.cancel()
+    async with asyncio.timeout(5):
+        gone, *told = await asyncio.gather(leaving, *staying, return_exceptions=True)
+    assert isinstance(gone, asyncio.CancelledError)
+    assert [each.status for each in told if isinstance(each, UpstreamFailed)] == [503] * 2
+    assert one.waiting == 0
+
+
+async def test_a_place_that_time_has_made_free_is_that_of_who_waits() -> None:
+    """Nobody gives it back: whoever comes then lets the first one in, and waits behind it."""
+    clock = Clock()
+    two = pool("http://a", "http://b", calls=1, clock=clock)
+    for _ in range(FAILURES):
+        two.give_back(await two.take(avoided={"http://b"}), failed=True)
+    assert (await two.take()).url == "http://b"
+    first = asyncio.create_task(two.take())
+    await until(lambda: two.waiting == 1, "one waits")
+    clock.now = BREAK_S
+    late = asyncio.create_task(two.take())
+    async with asyncio.timeout(5):
+        probe = await first
+    assert (probe.url, late.done()) == ("http://a", False)
+    two.give_back(probe, failed=False)
+    async with asyncio.timeout(5):
+        assert (await late).url == "http://a"
+
+
+async def test_a_url_that_is_well_again_gets_all_that_it_takes() -> None:
+    """One answer that comes back opens as many places as it has."""
+    clock = Clock()
+    two = pool("http://a", "http://b", calls=2, clock=clock)
+    for _ in range(FAILURES):
+        two.give_back(await two.take(avoided={"http://b"}), failed=True)
+    busy = [await two.take() for _ in range(2)]
+    waiting = [asyncio.create_task(two.take()) for _ in range(3)]
+    await until(lambda: two.waiting == 3, "all wait")
+    clock.now = BREAK_S
+    two.give_back(busy[0], failed=False)
+    async with asyncio.timeout(5):
+        probe = next(each for each in await asyncio.gather(*waiting[:2]) if each.url == "http://a")
+        assert not waiting[2].done()
+        two.give_back(probe, failed=False)
+        await waiting[2]
+        assert (await two.take()).url == "http://a"
+    assert (two.waiting, two.running) == (0, 4)

@@ -32,7 +32,7 @@ class _Snapshots:
 
     async def look(self) -> list[str]:
         await self.heads.sample()
-        self.heads.compare()
+        self.heads.compare(self.now)
         return self.heads.problems
 
 
@@ -71,3 +71,16 @@ async def test_a_snapshot_ahead_of_the_commit_is_noticed() -> None:
             snapshots.commits.see({0: 10})
         snapshots.now += 2 * LATE_S
         assert len(await snapshots.look()) == (0 if seen_in_time else 1)
+
+
+async def test_a_broker_that_was_away_has_a_moment_again() -> None:
+    """It has acknowledged what its coordinator writes when it is back."""
+    snapshots = _Snapshots()
+    snapshots.commits.see({0: 9})
+    await snapshots.write(1, 10)
+    await snapshots.look()
+    snapshots.now += 2 * LATE_S
+    snapshots.heads.unanswered()
+    assert await snapshots.look() == []
+    snapshots.now += 2 * LATE_S
+    assert len(await snapshots.look()) == 1

@@ -98,14 +98,18 @@ class Heads:
             if head is not None and not self._resting:
                 self._see(number, head)
 
-    def compare(self) -> None:
-        """After a sample of commits: what a head says was committed must be, within a moment."""
+    def compare(self, asked: float) -> None:
+        """After a sample of commits, asked for then: what a head says was committed must be, within a moment."""
         for number, (head, since) in list(self._ahead.items()):
             if self._commits.offsets.get(number, 0) >= head.offset:
                 del self._ahead[number]
-            elif self._clock() - since > LATE_S:
+            elif asked - since > LATE_S:
                 self.problems.append(f"I6: partition {number}: snapshot at {head.offset}, which is not committed")
                 del self._ahead[number]
+
+    def unanswered(self) -> None:
+        """Nobody says what is committed: a broker that comes back has a moment again, for what it has yet to write."""
+        self._ahead = {number: (head, self._clock()) for number, (head, _) in self._ahead.items()}
 
     def rest(self) -> None:
         """From now on Redis is being wiped or rolled back: that a head is gone, or an old one, says nothing."""
@@ -130,8 +134,11 @@ async def keep_sampling(commits: Commits, heads: Heads, enough: asyncio.Event) -
     """Both, until it is enough; not until it is cancelled, which the client of the broker loses now and then."""
     while not enough.is_set():
         await heads.sample()
+        asked = time.monotonic()
         if await commits.sample():
-            heads.compare()
+            heads.compare(asked)
+        else:
+            heads.unanswered()
         with suppress(TimeoutError):
             async with asyncio.timeout(SAMPLE_S):
                 await enough.wait()

@@ -1,5 +1,7 @@
 """Dead letters: what a record's headers say, and replays that meet."""
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from tokenmill.client import Connection, dead_letters
 from tokenmill.client.dead_letters import DeadLetter, Replayer, Selection, Source, Target, read_letters
 from tokenmill.errors import Unavailable
 from tokenmill.records import InputRecord
+from tokenmill.servers import KafkaServer
 
 
 def _letter(source: Source | None, code: str = "orphan", timestamp: int = 5) -> DeadLetter:
@@ -65,6 +68,25 @@ async def test_a_replay_ends_one_that_is_still_going_on(kafka: str, unique: str)
     passes = {what: how_far for what, *how_far in told}
     assert list(passes) == ["reading receipts", "reading dead letters"]
     assert all(0 < done <= offsets for done, offsets in passes.values())
+
+
+@pytest.mark.integration
+async def test_a_replay_does_not_wait_for_a_broker_for_ever(
+    start_kafka: Callable[..., KafkaServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither for its records nor for the end of what it had begun."""
+    monkeypatch.setattr(dead_letters, "TRANSACTION_S", 0.5)
+    monkeypatch.setattr(dead_letters, "ABORT_S", 0.5)
+    broker = start_kafka()
+    await make_topics(broker.bootstrap, "dlq", "tokens", partitions=1)
+    async with Replayer(Connection(broker.bootstrap), "dlq", Target(), 1 << 20) as replayer:
+        broker.freeze()
+        try:
+            with pytest.raises(Unavailable, match="publish dead letters again"):
+                async with asyncio.timeout(10):
+                    await replayer.publish([_letter(Source("tokens", 0, 0))])
+        finally:
+            broker.thaw()
 
 
 @pytest.mark.integration

@@ -5,8 +5,10 @@ from contextlib import aclosing
 
 import msgspec
 import pytest
+from aiokafka import TopicPartition
+from aiokafka.admin import RecordsToDelete
 
-from tests.support.topics import make_topics, write_topic
+from tests.support.topics import admin_of, make_topics, write_topic
 from tokenmill.client import Connection, Follower, Repeats
 from tokenmill.errors import Unavailable
 from tokenmill.events import Finish, TextDelta
@@ -93,6 +95,20 @@ async def test_payloads_that_are_no_events_are_passed_over(kafka: str, topic: st
     await write_topic(kafka, topic, [(b"c1", b"[DONE]", []), (b"c1", None, []), (b"c1", finish, [])])
     async with Follower(Connection(kafka), topic=topic, from_beginning=True, until_end=True) as follower:
         assert [event.type async for event in follower.events()] == ["finish"]
+
+
+async def test_what_the_log_has_lost_is_passed_over(kafka: str, unique: str) -> None:
+    """And nothing else is: what it still has is read, and then the reader is at its end."""
+    topic = f"events-{unique}"
+    await make_topics(kafka, topic, partitions=1)
+    await write_topic(kafka, topic, [delta("c1", seq) for seq in range(4)])
+    async with Follower(Connection(kafka), topic=topic, from_beginning=True, until_end=True) as follower:
+        async with admin_of(kafka) as admin:
+            await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(2)})
+        assert follower._consumer is not None
+        follower._consumer.seek(TopicPartition(topic, 0), 0)  # what it had ahead is thrown away
+        async with asyncio.timeout(30):
+            assert [event.seq async for event in follower.events()] == [2, 3]
 
 
 async def test_a_missing_topic_is_said_with_what_makes_it(kafka: str, unique: str) -> None:

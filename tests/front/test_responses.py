@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from aiohttp import ClientResponse
 
 from tests.support.fronts import Asked, FrontStage, answered, fronting, told
 from tests.support.stage import until
@@ -55,6 +56,36 @@ async def test_a_response_in_the_background_is_there_at_once_and_goes_on(kafka: 
         go.set()
         assert (await reading)[-1]["response"]["output"][0]["content"][0]["text"] == "Hello"
         assert front.cancelled == []
+
+
+async def test_live_events_that_a_client_has_do_not_end_its_stream(kafka: str, unique: str) -> None:
+    """Behind a number that is not reached yet: what comes before it is left out, what comes after it is there."""
+    go_on, end = asyncio.Event(), asyncio.Event()
+
+    async def wait(asked: Asked) -> None:
+        await asked.say({"open": {"format": "plain", "model": "m"}}, {"delta": "Hel"})
+        await go_on.wait()
+        await asked.say({"delta": "lo"})
+        await end.wait()
+        await asked.say({"finish_reason": "stop"})
+
+    async with fronting(kafka, unique, wait, gateway=Gateway(flush_ms=1, heartbeat_s=0.1)) as front:
+        async with front.post(PATH, BODY | {"background": True}) as response:
+            identity = (await response.json())["id"]
+        async with front.session.get(f"{front.url}{PATH}/{identity}?stream=true&starting_after=5") as response:
+            await _silent(response)
+            go_on.set()
+            await _silent(response)
+            end.set()
+            events = [event for event in await told(response) if isinstance(event, dict)]
+        assert events == (await numbered(front, identity, ""))[6:]
+        assert events[-1]["type"] == "response.completed"
+
+
+async def _silent(response: ClientResponse) -> None:
+    """Until heartbeats say that nothing is on its way to a client that is at the head."""
+    for _ in range(3):
+        assert b": hb" in await response.content.readuntil(b": hb\n")
 
 
 async def test_a_response_is_stopped_by_its_id(kafka: str, unique: str) -> None:

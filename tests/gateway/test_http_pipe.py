@@ -117,3 +117,16 @@ async def test_sending_nothing_waits_for_what_was_written_at_once() -> None:
 
     async with asked(flood, send_s=0.3):
         assert await said > 0
+
+
+async def test_writing_nothing_at_once_is_no_end() -> None:
+    """A chunk without bytes would be one."""
+
+    async def write(pipe: HttpPipe) -> None:
+        for piece in (b"one\n", b"", b"two\n"):
+            pipe.write(piece)
+        await pipe.finish()
+
+    async with asked(write) as reader:
+        await reader.readuntil(b"\r\n\r\n")
+        assert await reader.readuntil(b"0\r\n\r\n") == b"4\r\none\n\r\n4\r\ntwo\n\r\n0\r\n\r\n"

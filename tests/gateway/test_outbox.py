@@ -106,3 +106,16 @@ def test_the_rest_can_be_had_by_whoever_waits_for_the_client() -> None:
     outbox.flush(now=0)
     outbox.put(b"cd")
     assert (outbox.piece(), outbox.piece(), outbox.held) == (b"cd", b"", 1)
+
+
+def test_nothing_is_neither_written_nor_taken_for_the_end() -> None:
+    """A frame that its client does not want has no bytes. A connection may end by such a write, and a rest be lost."""
+    pipe = FakePipe()
+    outbox, _ = outbox_of(pipe, cap=1 << 20)
+    outbox.put(b"")
+    assert outbox.flush(now=0)
+    assert (pipe.writes, outbox.held) == (0, 0)
+    large = b"x" * (PIECE_BYTES + 1)
+    for piece in (b"", large, b"", b"y"):
+        outbox.put(piece)
+    assert (outbox.piece(), outbox.piece(), outbox.piece()) == (large, b"y", b"")

@@ -74,3 +74,18 @@ async def test_whoever_leaves_the_line_takes_nothing_along(given: bool) -> None:
         room.give(10)
     await second
     assert room.taken == 3
+
+
+async def test_whoever_has_left_without_knowing_it_yet_takes_nothing_along() -> None:
+    """Bytes come back when its wait is over, and before it has heard of that: who stands behind gets them."""
+    room = Room(10)
+    await room.take(10)
+    first, second = await waiting(room, 10), await waiting(room, 3)
+    first.cancel()
+    room.give(10)
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    await second
+    assert room.taken == 3
+    room.give(3)
+    assert room.try_take(10)

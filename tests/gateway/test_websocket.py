@@ -11,6 +11,7 @@ import pytest
 from tests.support.gateways import answer
 from tests.support.sockets import HANDSHAKE, Stand, Token, data_of, heard, stood, wanted
 from tests.support.stage import until
+from tests.support.written import PARTITION
 
 pytestmark = pytest.mark.integration
 
@@ -93,12 +94,37 @@ async def test_what_a_client_says_is_written(stand: Stand) -> None:
     """And answered; a refusal of it does not end the socket."""
     async with stand.open("/v1/conversations/c/ws?from=now") as socket:
         await socket.send('{"type": "stop", "message_id": "m"}')
-        await socket.send('{"type": "stop", "message_id": "none"}')
-        await socket.send('{"type": "tool_result", "id": "call"}')
+        await socket.send('{"type": "stop"}')
+        await socket.send('{"type": "tool_result", "id": "call", "name": "t", "result": 1}')
         answers = [each for each in [json.loads(await socket.recv()) for _ in range(4)] if "event" in each]
     assert [each["event"] for each in answers] == ["stop", "error", "tool_result"]
-    assert answers[0]["data"] == {"message_id": "m"}
-    assert stand.said == [("c", {"message_id": "m"}), ("c", {"id": "call"})]
+    assert (answers[0]["data"], answers[2]["data"]) == ({"message_id": "m"}, {"partition": PARTITION, "offset": 1})
+    stop, result = stand.written.records
+    assert (stop.key, stop.chunk) == (b"c", {"conversation_id": "c", "message_id": "m", "control": "cancel"})
+    assert (result.key, result.chunk["id"], result.chunk["result"]) == (b"c", "call", 1)
+
+
+async def test_what_a_client_of_several_conversations_says_is_written(stand: Stand) -> None:
+    """Under the one that the frame names; the name is no part of what is said."""
+    async with stand.open("/v1/ws") as socket:
+        await socket.send('{"type": "stop", "conversation": "c1", "message_id": "m"}')
+        await socket.send('{"type": "tool_result", "conversation": "c2", "id": "call", "name": "t", "result": 1}')
+        answers = [json.loads(await socket.recv()) for _ in range(2)]
+    assert [(each["event"], each["conversation"]) for each in answers] == [("stop", "c1"), ("tool_result", "c2")]
+    stop, result = stand.written.records
+    assert (stop.key, stop.chunk) == (b"c1", {"conversation_id": "c1", "message_id": "m", "control": "cancel"})
+    assert (result.key, result.chunk["conversation_id"], result.chunk["id"]) == (b"c2", "c2", "call")
+
+
+async def test_a_socket_of_one_conversation_says_nothing_of_another(stand: Stand) -> None:
+    """It may name its own."""
+    async with stand.open("/v1/conversations/c/ws?from=now") as socket:
+        for conversation in ("d", "c"):
+            frame = {"type": "stop", "conversation": conversation, "message_id": "m"}
+            await socket.send(json.dumps(frame))
+        answers = [each for each in [json.loads(await socket.recv()) for _ in range(3)] if "event" in each]
+    assert [each["event"] for each in answers] == ["error", "stop"]
+    assert [record.key for record in stand.written.records] == [b"c"]
 
 
 async def test_only_who_may_read_is_let_in(guarded: Stand) -> None:

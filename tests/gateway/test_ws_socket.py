@@ -4,11 +4,13 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
+from websockets.asyncio.client import ClientConnection
 
 from tests.support.gateways import answer
-from tests.support.sockets import HANDSHAKE, MASK, Stand, data_of, heard, read_all, stood, wanted
+from tests.support.sockets import HANDSHAKE, MASK, Stand, Token, data_of, heard, read_all, stood, wanted
 from tests.support.stage import until
 
 pytestmark = pytest.mark.integration
@@ -166,3 +168,30 @@ async def test_frames_that_nobody_should_send_end_in_a_close(
         await stand.gate.say(records)
         messages = [json.loads(await other.recv()) for _ in range(len(records) + 1)]
         assert data_of(messages) == wanted(records, "native")
+
+
+async def test_credentials_are_renewed_by_good_ones_alone(kafka: str, unique: str) -> None:
+    """However the handshake spelt its header. Those that are refused change nothing."""
+    Token.valid = True
+    said = [
+        {"conversation": "c1"},
+        {"conversation": "c2", "authorization": "Bearer word"},
+        {"conversation": "c3", "authorization": "Bearer wrong"},
+        {"conversation": "c4"},
+        {"type": "stop", "conversation": "c1", "message_id": "m"},
+    ]
+    async with (
+        stood(kafka, unique, Token()) as stand,
+        stand.open("/v1/ws", additional_headers={"Authorization": "Bearer word"}) as socket,
+    ):
+        answers = [await _answered(socket, frame) for frame in said]
+    assert [each["conversation"] for each in answers] == ["c1", "c2", "c3", "c4", "c1"]
+    assert [each.get("event") for each in answers] == [None, None, "error", None, "stop"]
+    assert answers[2]["data"]["status"] == 401
+
+
+async def _answered(socket: ClientConnection, frame: dict[str, str]) -> dict[str, Any]:
+    await socket.send(json.dumps(frame))
+    async with asyncio.timeout(20):
+        answer: dict[str, Any] = json.loads(await socket.recv())
+    return answer

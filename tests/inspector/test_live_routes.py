@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from aiohttp.http_parser import HttpRequestParserPy
 from aiohttp.test_utils import TestClient, TestServer
 from aiokafka import AIOKafkaProducer
 
@@ -16,8 +17,10 @@ from tests.support.topics import make_topics, read_topic
 from tokenmill.config import Config, Kafka, Topics
 from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.grant import Action, Credentials, Grant, Rights
+from tokenmill.gateway.rights import Everybody
 from tokenmill.inspector import live_routes
 from tokenmill.inspector.host import inspector_app
+from tokenmill.limits import KEY_BYTES
 from tokenmill.tools.control import Approval, ApprovalRequest, read_control
 
 pytestmark = pytest.mark.integration
@@ -67,6 +70,22 @@ async def test_what_is_not_understood_is_refused(config: Config, query: dict[str
     async with served(config, Some("read")) as client, client.get("/inspect/api/live", params=query) as answer:
         assert answer.status == 400
         assert (await answer.json())["detail"]
+
+
+@pytest.mark.parametrize("name", [b"\xff", b"x" * (KEY_BYTES + 1)], ids=["no UTF-8", "too long"])
+async def test_what_is_no_conversation_s_name_is_refused(
+    config: Config, name: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may read everything. Where aiohttp has no extension its parser lets bytes through that are no UTF-8."""
+    monkeypatch.setattr("aiohttp.web_protocol.HttpRequestParser", HttpRequestParserPy)
+    async with served(config, Everybody()) as client:
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+        writer.write(b"GET /inspect/api/live?conversation=%b HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n" % name)
+        async with asyncio.timeout(20):
+            said = await reader.readline()
+        writer.close()
+        await writer.wait_closed()
+        assert b" 400 " in said
 
 
 async def test_a_reader_goes_when_its_rights_do(config: Config) -> None:
@@ -148,6 +167,10 @@ async def test_no_word_is_said_about_another_s_call(config: Config) -> None:
             assert answer.status == 400
         async with client.post("/inspect/api/words", data="{}") as answer:
             assert answer.status == 415
+        broken = b'{"conversation": "mine", "approval": "\xff", "granted": true}'
+        json = {"content-type": "application/json"}
+        async with client.post("/inspect/api/words", data=broken, headers=json) as answer:
+            assert answer.status == 400
     assert await words(config) == []
 
 

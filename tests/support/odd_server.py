@@ -99,6 +99,14 @@ def restless(number: int, _: Arguments) -> None:
     change(number, {})
 
 
+def spoil(number: int, _: Arguments) -> None:
+    """From now on its list can't be used; this call waits."""
+    TOOLS["x" * 500] = twice
+    waiting.append(number)
+    lists.append(0)
+    say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+
+
 def asked(number: int, _: Arguments) -> None:
     """How often it was asked since."""
     answer(number, str(len(lists)))
@@ -123,7 +131,23 @@ time.sleep(600)
 
 TOOLS: dict[str, Callable[[int, Arguments], None]] = {
     tool.__name__: tool
-    for tool in (junk, flood, twice, late, release, huge, spawn, grow, change, busy, restless, asked, hang, leave)
+    for tool in (
+        junk,
+        flood,
+        twice,
+        late,
+        release,
+        huge,
+        spawn,
+        grow,
+        change,
+        busy,
+        restless,
+        spoil,
+        asked,
+        hang,
+        leave,
+    )
 }
 
 

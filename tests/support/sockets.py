@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,9 +10,12 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from tests.support.gateways import Gate, admission, listening, shown
+from tests.support.written import Written
+from tokenmill.config import Config
+from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.grant import Credentials, Grant, Rights, unauthenticated
-from tokenmill.gateway.problems import NOT_FOUND, Refused
 from tokenmill.gateway.websocket import WebSockets
+from tokenmill.gateway.writing import Writing
 
 HANDSHAKE = (
     b"GET /v1/conversations/c/ws?from=now HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
@@ -40,10 +43,10 @@ class Token(Rights):
 class Stand:
     """A gateway with WebSockets, and what was written by them."""
 
-    def __init__(self, gate: Gate, sockets: WebSockets) -> None:
+    def __init__(self, gate: Gate, sockets: WebSockets, written: Written) -> None:
         self.gate = gate
         self.sockets = sockets
-        self.said: list[tuple[str, Mapping[str, Any]]] = []
+        self.written = written
 
     def open(self, path: str, **options: Any) -> connect:
         """A client."""
@@ -53,23 +56,17 @@ class Stand:
 @asynccontextmanager
 async def stood(kafka: str, unique: str, rights: Rights | None = None, **settings: Any) -> AsyncIterator[Stand]:
     """Such a gateway; without rights everybody may do everything."""
-    said: list[tuple[str, Mapping[str, Any]]] = []
     made: list[WebSockets] = []
-
-    async def stop(conversation: str, fields: Mapping[str, Any]) -> Mapping[str, object]:
-        if fields.get("message_id") == "none":
-            raise Refused(NOT_FOUND, "there is no such message")
-        said.append((conversation, fields))
-        return {"message_id": "m"}
+    admitted, written = admission(rights), Written()
+    writing = Writing(Config(), written, admitted, Counts())
 
     def routes(serving: Any) -> Any:
-        made.append(WebSockets(serving, admission(rights), {"stop": stop, "tool_result": stop}))
+        writes = {"stop": writing.say_stop, "tool_result": writing.say_tool_result}
+        made.append(WebSockets(serving, admitted, writes))
         return made[0].routes()
 
     async with listening(kafka, unique, routes, **settings) as gate:
-        stand = Stand(gate, made[0])
-        stand.said = said
-        yield stand
+        yield Stand(gate, made[0], written)
 
 
 async def heard(socket: ClientConnection) -> tuple[list[dict[str, Any]], int | None]:

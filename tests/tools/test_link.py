@@ -165,3 +165,17 @@ async def test_a_list_that_never_rests_is_asked_for_now_and_then() -> None:
         await asyncio.sleep(4 * CHANGES_S)
         found = await link.make(call("asked"))
         assert 2 <= int(found.result["content"][0]["text"]) <= 7
+
+
+async def test_a_list_that_cannot_be_used_ends_no_call() -> None:
+    """Nobody would know what the tool did; what the server offered before goes on."""
+    async with linked(ODD) as link:
+        waits = asyncio.create_task(link.make(call("spoil")))
+
+        async def looked() -> bool:
+            found = await link.make(call("asked"))
+            return found.error is UNSET and int(found.result["content"][0]["text"]) > 1
+
+        await until(looked, "its list was asked for again", 20)
+        await link.make(call("release"))
+        assert (await waits).error is UNSET

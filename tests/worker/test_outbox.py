@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaTimeoutError
 from aiokafka.producer.message_accumulator import BatchBuilder
 
 from tests.support.stage import Stage, until
@@ -61,31 +62,54 @@ async def test_records_arrive_in_order_with_their_timestamps(stage: Stage, produ
     assert ends.failures == []
 
 
+class Slow:
+    """A publisher whose batches are acknowledged when the test says so."""
+
+    def __init__(self) -> None:
+        self.sent: list[asyncio.Future[None]] = []
+
+    def create_batch(self) -> Any:
+        return BatchBuilder(SMALL, 0)
+
+    async def send_batch(self, _batch: Any, _topic: str, *, partition: int) -> asyncio.Future[None]:  # noqa: ARG002 -- as the client's
+        self.sent.append(asyncio.get_running_loop().create_future())
+        return self.sent[-1]
+
+
 async def test_records_join_while_a_batch_is_on_its_way() -> None:
     """However often it is flushed: the busier the broker, the larger the batches."""
-    sent, ends = list[asyncio.Future[None]](), Ends()
-
-    class Slow:
-        def create_batch(self) -> Any:
-            return BatchBuilder(SMALL, 0)
-
-        async def send_batch(self, _batch: Any, _topic: str, *, partition: int) -> asyncio.Future[None]:  # noqa: ARG002 -- as the client's
-            sent.append(asyncio.get_running_loop().create_future())
-            return sent[-1]
-
-    box = Outbox(Slow(), "events", 1, acknowledged=ends.acknowledged, failed=ends.failures.append)
+    slow, ends = Slow(), Ends()
+    box = Outbox(slow, "events", 1, acknowledged=ends.acknowledged, failed=ends.failures.append)
     for number in range(10):
         box.append(1, b"key", b"%d" % number, [])
         box.flush()
         await turns()
-    assert (box.begun, box.acked, len(sent)) == (2, 0, 1)
-    sent[0].set_result(None)
+    assert (box.begun, box.acked, len(slow.sent)) == (2, 0, 1)
+    slow.sent[0].set_result(None)
     await turns()
-    assert (ends.records, len(sent)) == (1, 2)
-    sent[1].set_result(None)
+    assert (ends.records, len(slow.sent)) == (1, 2)
+    slow.sent[1].set_result(None)
     await turns()
     assert (ends.records, box.acked) == (10, 2)
     assert ends.failures == []
+
+
+async def test_behind_a_batch_that_did_not_arrive_nothing_counts() -> None:
+    """Else an offset could be committed whose outputs are those that are missing."""
+    slow, ends = Slow(), Ends()
+    box = Outbox(slow, "events", 1, acknowledged=ends.acknowledged, failed=ends.failures.append)
+    for value in (b"1", b"2"):
+        box.append(1, b"key", value, [])
+        box.cut()
+        await turns()
+    slow.sent[0].set_exception(KafkaTimeoutError())
+    slow.sent[1].set_result(None)
+    await turns()
+    box.append(1, b"key", b"3", [])
+    box.cut()
+    await turns()
+    assert (len(slow.sent), box.acked, ends.records) == (2, 0, 0)
+    assert [type(problem) for problem in ends.failures] == [KafkaTimeoutError]
 
 
 async def turns() -> None:

@@ -1,5 +1,7 @@
 """From assigned to live on a real Kafka, and back: what is parked, what is restored, what is said."""
 
+import asyncio
+
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.structs import OffsetAndMetadata
@@ -87,6 +89,28 @@ async def test_a_partition_is_restored_by_one_task_whatever_happens_to_its_log_m
         gate.open()
         await _restored(rig)
         assert rig.engine.lanes == lanes
+        assert rig.failures == []
+
+
+async def test_nothing_begins_while_all_is_given_up(stage: Stage) -> None:
+    """What is begun then would be closed by nobody: its producer stays, and fences the next one of its partition."""
+    async with rigged(stage, delivery="exactly-once") as rig:
+        await _restored(rig)
+        owner, gate = rig.engine.ownership, Gate()
+        lanes = list(rig.engine.lanes.values())
+        gate.before(rig.engine.committer, "flush")
+        beginning = asyncio.create_task(owner.begin_again(lanes))
+        await gate.reached()
+        giving_up = asyncio.create_task(owner.on_partitions_revoked([]))
+        await until(lambda: owner.outside, "all is being given up")
+        owner.restore_again(lanes[0])
+        owner.let_go({lane.topic_partition: lane for lane in lanes})
+        gate.open()
+        await beginning
+        assert owner._restoring == set()
+        await giving_up
+        assert (rig.engine.lanes, [lane.phase for lane in lanes]) == ({}, [Phase.CLOSED] * 2)
+        await until(lambda: rig.engine.delivery.producers() == [rig.engine.producer], "their producers are gone")
         assert rig.failures == []
 
 

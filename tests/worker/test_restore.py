@@ -11,7 +11,7 @@ from tokenmill.partition import LogId, Mark, Partition, PartitionSettings
 from tokenmill.partition import rebuild as partition_rebuild
 from tokenmill.records import InputRecord
 from tokenmill.store import Head, Snapshot
-from tokenmill.worker.restore import Committed, Extent, Plan, collector_at_rest, plan, rebuild
+from tokenmill.worker.restore import Committed, Extent, Plan, collector_at_rest, plan, rebuild, still_committed
 
 LOG = LogId("cluster", "topic")
 MARK = Mark(offset=100, low_water=60, fingerprint="ours", count=2, digest=7)
@@ -128,6 +128,13 @@ def test_records_that_were_never_processed_are_counted_when_gone() -> None:
     """The topic begins behind the commit: the worker was away for longer than the records are kept."""
     chosen = _plan(extent=Extent(150, 200))
     assert (chosen.start, chosen.lossy, chosen.lost) == (100, True, 50)
+
+
+@pytest.mark.parametrize(("first", "still"), [(60, True), (100, True), (101, False)])
+def test_parked_state_goes_on_where_nothing_behind_it_is_gone(first: int, still: bool) -> None:
+    """Else somebody has to say what was lost."""
+    assert still_committed(MARK, Committed(100, MARK), Extent(first, 200)) is still
+    assert not still_committed(MARK, Committed(101, None), Extent(first, 200))
 
 
 def _snapshot(meta: bytes | None = None) -> Snapshot:

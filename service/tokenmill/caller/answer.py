@@ -119,6 +119,8 @@ class Answer:
         self._choices = 1
         self.unwanted = False
         """It was stopped, and its end is not ours."""
+        self.refused: Refused | None = None
+        """Why it can't be gone on with by anybody."""
         self.left = False
         """It is over here, and nobody knows whether its end is in the log."""
         self._ended = set[int]()
@@ -144,8 +146,12 @@ class Answer:
         with suppress(BadAsk):
             served, plan = self.read()
             options, choices = served.options(plan.ask, begins=bool(plan.begins)), plan.ask.n
-        self._choices = choices
-        await self.writer.open(options, choices, [(TAKEOVER, name), *self.tracing])
+        self._choices, headers = choices, [(TAKEOVER, name), *self.tracing]
+        try:
+            await self.writer.open(options, choices, headers)
+        except Refused as problem:  # larger than Kafka takes: all that can be done is to end it
+            self.refused = problem
+            await self.writer.open({}, choices, headers)
 
     @property
     def continues(self) -> bool:
@@ -161,7 +167,7 @@ class Answer:
         self._begun = text
 
     async def give_up(self, message: str, status: int) -> Outcome:
-        """End it as one that failed; else as `run`."""
+        """End it as one that failed, with what it was refused for if it was; else as `run`."""
         return await self._to_end(self._given_up(message, status))
 
     @property
@@ -217,6 +223,8 @@ class Answer:
 
     async def _given_up(self, message: str, status: int) -> Outcome:
         await self._open({}, 1)
+        if self.refused is not None:
+            message, status = self.refused.detail, self.refused.kind.status
         await self._fail(message, status)
         return "refused"
 

@@ -184,7 +184,9 @@ class Inheritance:
         answer, own_name, own_number = ours
         if (own_name, own_number) != (name, number):
             return  # it is looked after on; if that one falls silent, too, it is taken over again
-        if not signs.content:
+        if answer.refused is not None:
+            self._settle(inherited, "failed", answer, "")
+        elif not signs.content:
             self._settle(inherited, "called-again", answer, "")
         elif signs.text and answer.continues:
             self._settle(inherited, "continued", answer, "".join(signs.text))

@@ -4,7 +4,9 @@
    just failed for the same answer comes last.
 2. Where all places are taken, requests wait in order, as many as `queue` and for `queue_s`; more are refused at once.
 3. A URL that failed `FAILURES` times in a row is left alone for `BREAK_S`; then one request tries it. If all are left
-   alone nobody waits: whoever asks is told.
+   alone nobody waits: whoever asks or waits is told.
+4. As many of those who wait are called as there are places. Nothing tells that a URL was left alone for long enough:
+   whoever asks next looks, and lets those in who asked before.
 """
 
 import asyncio
@@ -40,6 +42,12 @@ class Replica:
         """Whether it is left alone; while one request tries it, for all others."""
         return self.failures >= FAILURES and (now < self.until or self.taken > 0)
 
+    def room(self, now: float, most: int) -> int:
+        """How many more answers it may give, of so many at once; of one that is tried, the try."""
+        if self.closed(now):
+            return 0
+        return 1 if self.failures >= FAILURES else most - self.taken
+
 
 class Pool:
     """The URLs of one upstream."""
@@ -71,7 +79,8 @@ class Pool:
 
     async def take(self, avoided: Collection[str] = ()) -> Replica:
         """A place, as soon as there is one. Raises `UpstreamFailed`."""
-        replica = None if self._waiting or self._called else self._free(avoided)
+        self._wake()
+        replica = self._free(avoided) if self._room and not self._waiting else None
         while replica is None:
             self._check()
             await self._turn()
@@ -86,10 +95,21 @@ class Pool:
             replica.until = self._now() + BREAK_S
         self._wake()
 
+    @property
+    def _room(self) -> int:
+        """Places that nobody has, and nobody was called for."""
+        now, most = self._now(), self._upstream.calls
+        return max(0, sum(each.room(now, most) for each in self.replicas) - self._called)
+
+    @property
+    def _alone(self) -> bool:
+        """Whether all are left alone."""
+        return self.closed == len(self.replicas)
+
     def _free(self, avoided: Collection[str]) -> Replica | None:
         """The best of those that have a place, which is taken then."""
         now, most = self._now(), self._upstream.calls
-        free = [each for each in self.replicas if each.taken < most and not each.closed(now)]
+        free = [each for each in self.replicas if each.room(now, most)]
         if not free:
             return None
         best = min(free, key=lambda each: (each.url in avoided, each.taken, each.asked))
@@ -100,7 +120,7 @@ class Pool:
 
     def _check(self) -> None:
         """Raise for whoever need not wait."""
-        if self.closed == len(self.replicas):
+        if self._alone:
             detail = "the model's servers do not answer and are left alone for some seconds; try again then"
             raise UpstreamFailed(detail, "full", UNAVAILABLE, again=False)
         if len(self._waiting) >= self._upstream.queue:
@@ -128,10 +148,9 @@ class Pool:
                     self._wake()  # the place is the next one's
 
     def _wake(self) -> None:
-        """Let the next one try."""
-        while self._waiting:
+        """Call as many of those who wait as there are places, or all of them where nobody need wait."""
+        while self._waiting and (self._room or self._alone):
             turn = self._waiting.popleft()
             if not turn.done():
                 self._called += 1
                 turn.set_result(None)
-                return

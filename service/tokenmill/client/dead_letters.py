@@ -16,7 +16,7 @@ Rules of a replay:
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Literal, Self, TypeAlias
 
 import msgspec
@@ -44,6 +44,9 @@ BATCH = 100
 
 TRANSACTION_S = 60.0
 """For one transaction, its acknowledgements included."""
+
+ABORT_S = 5.0
+"""For the end of one that did not come through."""
 
 Heard: TypeAlias = Callable[[str, int, int], None]
 """Is told how far something is: what is done, how much is behind it, how much there is."""
@@ -220,11 +223,16 @@ class Replayer:
     async def _transaction(self, producer: AIOKafkaProducer, letters: Sequence[DeadLetter]) -> None:
         with unavailable("publish dead letters again"):
             try:
-                async with producer.transaction():
-                    sent = [future for letter in letters for future in await self._send(producer, letter)]
-                    await asyncio.gather(*sent)  # a send that failed does not make the transaction fail by itself
+                await producer.begin_transaction()
+                sent = [future for letter in letters for future in await self._send(producer, letter)]
+                await asyncio.gather(*sent)  # a send that failed does not make the transaction fail by itself
+                await producer.commit_transaction()
             except IllegalOperation as problem:  # how a producer that was fenced says so in the middle of its sends
                 raise Unavailable("Kafka: the transaction was ended from outside, as another replay does") from problem
+            except BaseException:
+                with suppress(Exception):  # it waits for its records; whoever has the name next aborts it, too
+                    await deadline(producer.abort_transaction(), "abort a transaction", ABORT_S)
+                raise
 
     async def _send(self, producer: AIOKafkaProducer, letter: DeadLetter) -> list[asyncio.Future[object]]:
         record = letter.record

@@ -105,8 +105,11 @@ class Follower:
 
     def _client(self) -> AIOKafkaConsumer:
         # A reader of exactly-once output must not see what was rolled back; other topics have no transactions.
+        # One whose place the log no longer holds goes on with the first record that it does.
         return AIOKafkaConsumer(
-            isolation_level="read_committed", **self.connection.consuming(fetch_max_wait_ms=self._fetch_wait_ms)
+            isolation_level="read_committed",
+            auto_offset_reset="earliest",
+            **self.connection.consuming(fetch_max_wait_ms=self._fetch_wait_ms),
         )
 
     async def _place(self, consumer: AIOKafkaConsumer) -> None:

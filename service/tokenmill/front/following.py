@@ -66,8 +66,13 @@ class Following:
         return found
 
     async def _past(self) -> list[Frame]:
+        found: list[Frame] = []
         async with aclosing(self._reading.frames()) as batches:
-            return [frame async for frames in batches for frame in self._wanted(frames)]
+            async for frames in batches:
+                found += self._wanted(frames)
+                if any(frame.ends for frame in found[-1:]):  # what others said since then may be days of the log
+                    break
+        return found
 
     async def _live(self) -> AsyncGenerator[Frame]:
         """At the head, until something ends that. No await lies between the last frame of the past and this."""

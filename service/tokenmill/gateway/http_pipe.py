@@ -66,8 +66,8 @@ class HttpPipe:
             await self._response.write_eof()
 
     def write(self, data: bytes) -> None:
-        """Hand bytes to the transport, at once."""
-        if self._transport.is_closing():
+        """Hand bytes to the transport, at once. Nothing is not written: a chunk without bytes ends an answer."""
+        if not data or self._transport.is_closing():
             return
         self._transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._response.chunked else data)
 

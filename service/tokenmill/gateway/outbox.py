@@ -79,7 +79,7 @@ class Outbox:
         What is collected is shared by all clients of a channel, what is written is a copy: so it is made in pieces.
         """
         count, size = 0, 0
-        while count < len(self._pending) and (not count or size + len(self._pending[count]) <= PIECE_BYTES):
+        while count < len(self._pending) and (not size or size + len(self._pending[count]) <= PIECE_BYTES):
             size += len(self._pending[count])
             count += 1
         data = b"".join(self._pending[:count])
@@ -93,8 +93,9 @@ class Outbox:
             return self._stuck(now)
         self._stuck_since = None
         while self._pending and not self._pipe.buffered:
-            self._pipe.write(self.piece())
-            self.written_at = now
+            if piece := self.piece():
+                self._pipe.write(piece)
+            self.written_at = now  # of nothing, too: who has heartbeats without bytes is kept alive by other means
         self._burst = self._size
         return not self._pending
 

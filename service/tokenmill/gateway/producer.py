@@ -16,7 +16,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -53,9 +53,6 @@ RECORD_BYTES = 200
 
 AGAIN_S = 0.5
 """Between two tries to have a new producer."""
-
-CLOSE_S = 1.0
-"""To close connections of a client that is given up: its sockets are ours, so nobody has to answer."""
 
 _murmur2 = DefaultPartitioner()
 
@@ -265,8 +262,6 @@ class Producer:
     async def _let_go(self, client: AIOKafkaProducer) -> None:
         """Stop a client, which first writes what it has. What it does not get rid of in time is refused."""
         await stopped(client, self._bounds.acknowledged_s)
-        if not sending_task(client).done():
-            await _give_up(client)
         for sent in list(self._under_way):
             self._over(sent, unavailable("the producer was closed before Kafka acknowledged the record"))
 
@@ -274,16 +269,6 @@ class Producer:
 def _too_large(size: int, largest: int) -> Refused:
     """The topic does not take the record."""
     return Refused(TOO_LARGE, f"the record has {size} bytes, key and headers included; the topic takes {largest}")
-
-
-async def _give_up(client: AIOKafkaProducer) -> None:
-    """End a client whose `stop` did not come to its end: its sender goes on, and opens connections again."""
-    sending_task(client).cancel()
-    for _ in range(2):
-        with suppress(KafkaError, OSError, TimeoutError):
-            async with asyncio.timeout(CLOSE_S):
-                await client.client.close()
-        await asyncio.wait([sending_task(client)], timeout=CLOSE_S)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ class Room:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self.give(size)  # it was given in the moment in which its taker left
-            else:
+            elif (size, turn) in self._waiting:  # else it was passed over before it knew that it leaves
                 self._waiting.remove((size, turn))
                 self._let_in()
             raise

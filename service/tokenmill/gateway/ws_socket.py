@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from aiohttp import WSMessage, WSMsgType, web
+from aiohttp.hdrs import AUTHORIZATION
+from multidict import CIMultiDict
 
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.admission import Admission
@@ -71,7 +73,7 @@ class Socket:
     ) -> None:
         """`conversation`: the only one; None: the client says which."""
         self._parts = parts
-        self._request = request
+        self._request: web.BaseRequest = request
         self._response = response
         self._pipe = pipe
         self._conversation = conversation
@@ -178,9 +180,11 @@ class Socket:
 
     async def _write(self, kind: str, conversation: str, fields: Mapping[str, Any]) -> None:
         action, write = self._parts.writes[kind]
+        # What names the conversation says where it is written, as an address does, and is no part of the body.
+        body = {name: value for name, value in fields.items() if (name, value) != ("conversation", conversation)}
         try:
             await self._parts.admission.check(self._request, conversation, action)
-            answer = await write(conversation, fields)
+            answer = await write(conversation, body)
         except Refused as refusal:
             self._refuse(refusal, conversation)
         except Unavailable:
@@ -193,10 +197,9 @@ class Socket:
     async def _subscribe(self, wanted: Subscribe) -> None:
         conversation = self._of(wanted)
         asked = wanted.asked(conversation, self._framing(conversation))
-        if wanted.authorization:
-            self._request = self._request.clone(headers=self._shown(wanted.authorization))
+        request = self._showing(wanted.authorization) if wanted.authorization else self._request
         try:
-            held = await self._let_in(conversation)
+            held = await self._let_in(request, conversation)
         except Refused as refusal:
             if self._conversation is not None or not self._reads:
                 raise
@@ -216,14 +219,18 @@ class Socket:
             raise Refused(TOO_MANY, f"a socket reads at most {SUBSCRIPTIONS} conversations; open another")
         return conversation
 
-    def _shown(self, authorization: str) -> dict[str, str]:
+    def _showing(self, authorization: str) -> web.BaseRequest:
+        """The handshake with other credentials. Raises `Refused`."""
         if not authorization.isprintable() or not authorization.isascii():
             raise Refused(BAD_REQUEST, "authorization: expected what the header of that name says")
-        return {**self._request.headers, "authorization": authorization}
+        headers = CIMultiDict(self._request.headers)
+        headers[AUTHORIZATION] = authorization
+        return self._request.clone(headers=headers)
 
-    async def _let_in(self, conversation: str) -> Held:
+    async def _let_in(self, request: web.BaseRequest, conversation: str) -> Held:
         """A socket has one place, that of whoever read first. Raises `Refused` if there is none."""
-        grant = await self._parts.admission.check(self._request, conversation, "read")
+        grant = await self._parts.admission.check(request, conversation, "read")
+        self._request = request  # credentials that are refused replace none that are good
         if not self._reads:
             self._place.close()  # the one it had before it was known whose it is
             self._place.enter_context(self._parts.admission.place(grant))

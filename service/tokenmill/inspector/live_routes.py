@@ -13,6 +13,8 @@ from aiohttp import web
 from tokenmill.config import Config
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.asked import named
+from tokenmill.gateway.bodies import NOT_JSON
 from tokenmill.gateway.incoming import whole_body
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, UNSUPPORTED, Refused
 from tokenmill.gateway.stream import Held
@@ -58,9 +60,9 @@ class LiveRoutes:
         return [web.get("/inspect/api/live", self._live), web.post("/inspect/api/words", self._word)]
 
     async def _live(self, request: web.Request) -> web.StreamResponse:
-        conversation = request.query.get("conversation", "")
-        if not conversation:
+        if not request.query.get("conversation"):
             raise Refused(BAD_REQUEST, "say which conversation: ?conversation=…")
+        conversation = named(request.query["conversation"])
         grant = await self._admission.check(request, conversation, "read")
         held = self._admission.held(grant)
         with self._admission.place(grant):
@@ -77,7 +79,7 @@ class LiveRoutes:
             raise Refused(UNSUPPORTED, "send application/json")
         try:
             word = msgspec.json.decode(await whole_body(request), type=Word)
-        except msgspec.DecodeError as problem:
+        except NOT_JSON as problem:
             raise Refused(BAD_REQUEST, f"the body is not what is asked for: {problem}") from problem
         grant = await self._admission.check(request, word.conversation, "approve")
         # A word counts by its hash alone: without this look one conversation's rights would open another's calls.

@@ -123,7 +123,7 @@ class Link:
         """A server that says at work that its list has changed may not be able to show it: its calls go on."""
         try:
             held.catalogue = Catalogue(await offered(held.client, self._server.name))
-        except Unavailable:
+        except (Unavailable, ConfigError):
             if not held.calls:
                 raise
             held.news.set()

@@ -31,6 +31,7 @@ from tokenmill.tools.tracing import TracedServers
 from tokenmill.tools.underway import Servers
 from tokenmill.worker.connect import find_partitions, make_consumer, make_producer, make_reader, until_available
 from tokenmill.worker.exactly_once import transactional_id
+from tokenmill.worker.membership import still_a_member
 from tokenmill.worker.positions import committed_offsets
 from tokenmill.worker.transaction import Transaction
 
@@ -237,6 +238,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         await self._control.read.wait()
         queue, consumer, topics = self._queues[place], self._consumer, self._config.topics
         assert consumer is not None  # noqa: S101 -- it assigned the partition
+        await still_a_member(consumer)
         await queue.transaction.open()
         await find_partitions(queue.transaction.client, [topics.tool_state, topics.tool_results], [place.partition])
         found = (await committed_offsets(consumer, [place])).get(place)

@@ -38,6 +38,7 @@ class Outbox:
 
     __slots__ = (
         "_acknowledged",
+        "_broken",
         "_closed",
         "_failed",
         "_last",
@@ -76,6 +77,8 @@ class Outbox:
         self._sent_bytes = 0
         self._until: float = ALL
         self._closed = False
+        self._broken = False
+        """A batch did not arrive: none that comes later stands for it, so none is sent or counted."""
         self.begun = 0
         """Batches that have at least one record."""
         self.acked = 0
@@ -96,7 +99,7 @@ class Outbox:
 
     def flush(self) -> None:
         """Let what was appended go out as soon as the producer can take it."""
-        if self._waiting and self._pump is None and not self._closed:
+        if self._waiting and self._pump is None and not self._closed and not self._broken:
             self._pump = asyncio.create_task(self._send())
 
     def cut(self) -> None:
@@ -133,7 +136,7 @@ class Outbox:
                 self._last = await self._producer.send_batch(batch.client, self._topic, partition=self._partition)
                 self._last.add_done_callback(partial(self._done, size=size, records=batch.records))
         except Exception as problem:  # noqa: BLE001 -- whatever it is, order would be lost by going on
-            self._failed(problem)
+            self._break(problem)
         finally:
             self._pump = None
 
@@ -151,7 +154,11 @@ class Outbox:
         if future.cancelled():
             return
         if problem := future.exception():
-            self._failed(self._why(problem, size))
-            return
-        self.acked += 1
-        self._acknowledged(records)
+            self._break(self._why(problem, size))
+        elif not self._broken:
+            self.acked += 1
+            self._acknowledged(records)
+
+    def _break(self, problem: Exception) -> None:
+        self._broken = True
+        self._failed(problem)

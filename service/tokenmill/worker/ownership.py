@@ -11,7 +11,7 @@ Rules (design 4.8; the callbacks are measured pitfalls of the client):
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -66,7 +66,7 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self.assignments = 0
         """How often the group gave us partitions, be it none."""
         self.outside = True
-        """Between a revocation, or the start, and the next assignment."""
+        """Between a revocation, or the start, and the next assignment: nothing is begun."""
         self._worker = worker
         self._membership = Membership(kafka, clock)
         self._revoke_seconds = min(kafka.rebalance_timeout_ms / 2000, REVOKE_S)
@@ -89,7 +89,6 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002 -- always all
         """Finish what is in flight, commit, snapshot, park."""
-        self.outside = True
         try:
             self._worker.hooks.revoked(len(self.lanes))
             await self.give_up(self._revoke_seconds)
@@ -97,7 +96,8 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             self._worker.fail(problem)
 
     async def give_up(self, seconds: float) -> None:
-        """Flush and close all lanes; those that are fully committed are parked."""
+        """Flush and close all lanes; those that are fully committed are parked. None begins anew meanwhile."""
+        self.outside = True
         await self.stop_restoring()
         lanes = list(self.lanes.values())
         done = await self._worker.delivery.committer.flush(lanes, seconds)
@@ -145,7 +145,8 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
         self._begin({tp: lane for tp, lane in self.lanes.items() if tp not in held}, generation)
 
     def _owns(self, lane: Lane) -> bool:
-        return self.lanes.get(lane.topic_partition) is lane
+        """Whether something may be begun for it."""
+        return not self.outside and self.lanes.get(lane.topic_partition) is lane
 
     def let_go(self, lanes: dict[TopicPartition, Lane]) -> None:
         """Lanes that were held go on, those that are still ours."""
@@ -165,9 +166,8 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
     async def _restore_all(self, lanes: dict[TopicPartition, Lane], generation: int) -> None:
         worker, consumer, partitions = self._worker, self._worker.consumer, list(lanes)
         try:
-            await self._patiently(lambda: still_a_member(consumer))
             # First keep the owner before from committing, then ask what it committed: never the other way round.
-            await self._patiently(lambda: worker.delivery.take_over(list(lanes.values()), generation))
+            await self._patiently(lambda: self._take_over(list(lanes.values()), generation))
             committed = await self._patiently(lambda: commits(consumer, partitions))
             ends = await self._patiently(lambda: self._extents.of(partitions, committed))
             committed |= await self._patiently(lambda: understand(worker.config, worker.settings, committed, ends))
@@ -185,6 +185,11 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             self._worker.fail(problem)
         self._parked = {}
 
+    async def _take_over(self, lanes: Collection[Lane], generation: int) -> None:
+        """Before each try the group is asked: what was ours may be another's since the last one."""
+        await still_a_member(self._worker.consumer)
+        await self._worker.delivery.take_over(lanes, generation)
+
     async def begin_again(self, lanes: Iterable[Lane]) -> None:
         """The topic does not hold what these were to read next: finish what they have read, then decide anew.
 
@@ -197,10 +202,12 @@ class Ownership(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base
             self.restore_again(lane)
 
     def restore_again(self, lane: Lane) -> None:
-        """Begin anew with what is committed."""
+        """Begin anew with what is committed; where all is being given up, this lane is closed before the others."""
         tp = lane.topic_partition
-        if self._owns(lane):
-            self._close(lane)
+        if self.lanes.get(tp) is not lane:
+            return
+        self._close(lane)
+        if not self.outside:
             self._worker.consumer.pause(tp)
             self.lanes[tp] = self._worker.delivery.make_lane(Partition(self._worker.settings, tp.topic, tp.partition))
             self._begin({tp: self.lanes[tp]}, lane.line.epoch)

@@ -158,10 +158,14 @@ def _move(move: Move | None, snapshot: int | None) -> Move | None:
 
 
 def still_committed(mark: Mark | None, committed: Committed | None, extent: Extent) -> bool:
-    """Whether the broker has exactly this commit, which a parked lane made, and the log is the one that it is of."""
-    if committed is None or committed.mark is None or plan(committed, extent, None, "").change:
+    """Whether the broker has exactly this commit, which a parked lane made, and the log holds what comes next.
+
+    It must be the log that the commit is of, and nothing behind it be gone, of which somebody has to hear.
+    """
+    if committed is None or committed.mark is None:
         return False
-    return committed.mark == mark
+    found = plan(committed, extent, None, "")
+    return committed.mark == mark and not found.change and not found.lost
 
 
 def _lead(mark: Mark, extent: Extent, snapshot: int | None, low_water: int) -> Plan:
