@@ -10,7 +10,7 @@ from tests.ablations.callers import CALLERS
 from tests.ablations.logs import LOGS
 from tests.ablations.offsets import OFFSETS
 
-TAKEN_OVER = "            await self._patiently(lambda: worker.delivery.take_over(list(lanes.values()), generation))\n"
+TAKEN_OVER = "            await self._patiently(lambda: self._take_over(list(lanes.values()), generation))\n"
 COMMITS_READ = "            committed = await self._patiently(lambda: commits(consumer, partitions))\n"
 
 ABLATIONS = (
@@ -88,7 +88,7 @@ ABLATIONS = (
         "the group is asked before a partition is taken over",
         "who has lost it without hearing of it fences the worker that has it now, which ends",
         "integration/test_lanes_again.py::test_who_is_no_member_any_more_fences_nobody",
-        (Change("worker/ownership.py", "            await self._patiently(lambda: still_a_member(consumer))\n", ""),),
+        (Change("worker/ownership.py", "        await still_a_member(self._worker.consumer)\n", ""),),
     ),
     Ablation(
         "a snapshot is written behind its commit",
@@ -231,8 +231,8 @@ ABLATIONS = (
         "after a rebalance a worker goes on where it was, not where the owner in between came to",
         "worker/test_ownership.py::test_parked_state_is_not_believed_when_the_commit_moved",
         (
-            Change("worker/restore.py", "return committed.mark == mark", "return True"),
-            Change("worker/restore.py", "if committed is None or committed.mark is None or", "if committed is None or"),
+            Change("worker/restore.py", "return committed.mark == mark and", "return"),
+            Change("worker/restore.py", "if committed is None or committed.mark is None:", "if committed is None:"),
         ),
     ),
     Ablation(
