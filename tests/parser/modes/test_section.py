@@ -41,6 +41,17 @@ BROKEN = [
 AROUND = ("Before.\n", "\nAfter.")
 
 
+@pytest.mark.parametrize(("reason", "cut"), [("stop", UNSET), ("length", True)])
+def test_an_opening_behind_which_nothing_comes_is_the_source_of_a_call(reason: str, cut: Any) -> None:
+    """One character more, and it would be one: so nobody is shown it either where the answer was cut off."""
+    for behind in ("", "\n", '{"na'):
+        parser = MessageParser.of(grammar("hermes"), "identity")
+        events = parser.feed(f"Before.\n<tool_call>{behind}") + parser.finish(reason)
+        assert [(start.call, start.cut) for start in named(events, TextStart)] == [(UNSET, UNSET), ("", cut)]
+        assert named(events, TextDelta)[-1].delta == f"<tool_call>{behind}"
+        check_events(events, delta_chars=Limits().delta_chars)
+
+
 @pytest.mark.parametrize(("name", "source"), BROKEN)
 def test_nothing_of_a_broken_call_comes_out_where_it_is_dropped(name: str, source: str) -> None:
     """Not its second half either, however it is cut; what stands around it does, and the error."""

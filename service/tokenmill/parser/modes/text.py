@@ -185,7 +185,8 @@ def leave_section(run: Run, code: ErrorCode, message: str = "") -> None:
     if message and not state.answered and not state.spoiled:
         run.flush()
         run.out.append(Error(code, message, raw=pending[:RAW_CHARS]))
-        give_back(run, pending, code)
+        # A call was meant, of which the stream has not even the beginning.
+        give_back(run, pending, code, OpenCall(Source()) if code == "unfinished-call" else None)
     elif state.spoiled:
         give_back(run, pending, code)
     else:
