@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tokenmill.bench.memory import Footprint
 from tokenmill.bench.page import page
-from tokenmill.bench.parser import Growth, Line, Report, subjects
+from tokenmill.bench.parser import LONG, Growth, Line, Report, subjects
 
 WRITTEN = Path(__file__).parents[2] / "docs" / "topics" / "benchmarks.md"
 
@@ -16,8 +16,16 @@ def test_the_page_shows_what_was_measured() -> None:
     assert "| grammar | format | text | 1,000 characters | 10,000 characters | exponent |" in text
     assert "| g | f | t | 7.2 | 7.5 | 0.99 |" in text
     assert "| open | 1,500 |" in text
+    assert "slowest" not in text.split("exponent is that")[0]
     assert "| python | 3 |" in text
     assert "| a loop | 0.100 to 0.100 µs |" in text
+
+
+def test_the_page_shows_the_slowest_chunk_of_a_long_text() -> None:
+    """In milliseconds."""
+    text = page(Report(4, [Line("g", "f", "t", LONG, 0.1, 0.75, 7.5, 456.0)], [], []), {})
+    assert "| grammar | format | text | 200,000 characters | exponent | slowest of 200,000, ms |" in text
+    assert "| g | f | t | 7.5 |  | 0.46 |" in text
 
 
 def test_the_written_page_names_all_that_is_measured() -> None:

@@ -90,9 +90,12 @@ class TextMode:
         self._doubt = self._scanner.doubt
         self._begun = self._scanner.begun
         self._delta = ReasoningDelta if reasoning else TextDelta
+        # Made once, as every open message keeps one of them.
+        self._in_block: Quick = self._content
+        self._outside: Quick = self._beginning
 
     def quick(self, state: State) -> Quick | None:
-        return self._content if state.block and state.reasoning is self._reasoning else self._beginning
+        return self._in_block if state.block and state.reasoning is self._reasoning else self._outside
 
     def _content(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:  # noqa: ARG002 -- a `Quick`
         """More of the open block, up to what can become a marker."""
