@@ -72,4 +72,5 @@ def capped(grammar: Grammar, limits: Limits) -> Grammar:
     for mode in other.modes:
         if isinstance(mode, CallMode):
             mode._call_chars = limits.call_chars
+            mode._in_body, mode._in_header = mode._content, mode._more_header  # of this one, not of that one
     return other

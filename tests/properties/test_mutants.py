@@ -85,8 +85,8 @@ MUTANTS = (
     Mutant(
         "a section's framing is lost",
         "parser/modes/text.py",
-        "give_back(run, pending, code)\n    elif",
-        "pass\n    elif",
+        'give_back(run, pending, code, OpenCall(Source()) if code == "unfinished-call" else None)',
+        "pass",
     ),
     Mutant("the suffix is ignored", "parser/compile/grammar.py", "if not suffix:", "if True:"),
     Mutant("the short path knows no cap", "parser/parser.py", "if chars <= grammar.message_chars:", "if True:"),

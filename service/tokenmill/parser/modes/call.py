@@ -71,12 +71,15 @@ class CallMode:
             until = [(header.until, True), *([(header.before, False)] if header.before else ())]
         self._header_end = Scanner(until)
         self._unescape = unescape if header and header.unescape else str
+        # Made once, as every open call keeps one of them.
+        self._in_body: Quick = self._content
+        self._in_header: Quick = self._more_header
 
     def quick(self, state: State) -> Quick | None:
         assert state.call is not None
         if state.call.body is not None:
-            return self._content
-        return self._more_header if self._pattern is not None else None
+            return self._in_body
+        return self._in_header if self._pattern is not None else None
 
     def _content(self, rules: Rules, state: State, text: str) -> list[AnyEvent] | None:
         """More of the body."""

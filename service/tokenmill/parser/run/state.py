@@ -59,7 +59,7 @@ class Growing(msgspec.Struct, array_like=True, gc=False):
 WIDE = 4
 """Bytes of a character in a text that is not all ASCII, at most; two are common."""
 
-PIECE_BYTES = 60
+PIECE_BYTES = 68
 """Of a text in memory beside its characters, with its place in a list."""
 
 BLOCK_PIECES = 64
