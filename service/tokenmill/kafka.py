@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Collection
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypeVar
@@ -150,12 +150,19 @@ async def offsets_since(
 async def started(make: Callable[[], C], what: str, seconds: float) -> C:
     """A started client, a new one for each try. Raises `Unavailable` when the broker did not answer in time."""
     client = make()
-    try:
+    async with stopped_on_failure(client):
         await deadline(client.start(), what, seconds)
+    return client
+
+
+@asynccontextmanager
+async def stopped_on_failure(client: Client) -> AsyncIterator[None]:
+    """What has to be done before a client is of use: if it fails, or is cancelled, the client is stopped."""
+    try:
+        yield
     except BaseException:
         await stopped(client)
         raise
-    return client
 
 
 async def stopped(client: Client, seconds: float = CALL_S) -> None:

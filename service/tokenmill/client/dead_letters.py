@@ -27,7 +27,7 @@ from aiokafka.errors import IllegalOperation
 from tokenmill.client.connection import Connection, unavailable
 from tokenmill.client.follow import START_DEADLINE_S, Follower
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka import deadline, started, stopped
+from tokenmill.kafka import deadline, started, stopped, stopped_on_failure
 from tokenmill.records import Headers, PlacedRecord, header
 
 REPLAYED = "tm-replayed"
@@ -195,11 +195,8 @@ class Replayer:
 
     async def __aenter__(self) -> Self:
         self._producer = await started(self._client, self._connection.connecting, START_DEADLINE_S)
-        try:
+        async with stopped_on_failure(self._producer):
             self._known = await deadline(self._producer.client.fetch_all_metadata(), "look up the topics")
-        except BaseException:
-            await stopped(self._producer)
-            raise
         return self
 
     async def __aexit__(self, *exception: object) -> None:

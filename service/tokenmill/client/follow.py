@@ -12,7 +12,7 @@ from tokenmill.client.connection import Connection
 from tokenmill.client.repeats import Repeats
 from tokenmill.errors import Unavailable
 from tokenmill.events import AnyEvent, decode_event
-from tokenmill.kafka import deadline, started, stopped
+from tokenmill.kafka import deadline, started, stopped, stopped_on_failure
 
 POLL_MS = 200
 """How long one poll waits for records: the delay with which a limit of time is noticed, not a delay of events."""
@@ -65,11 +65,8 @@ class Follower:
 
     async def __aenter__(self) -> Self:
         consumer = await started(self._client, self.connection.connecting, START_DEADLINE_S)
-        try:
+        async with stopped_on_failure(consumer):
             await deadline(self._place(consumer), f"look up the partitions of {self.topic!r}", START_DEADLINE_S)
-        except BaseException:
-            await stopped(consumer)
-            raise
         self._consumer = consumer
         return self
 

@@ -10,7 +10,7 @@ import msgspec
 from aiokafka import AIOKafkaProducer
 
 from tokenmill.client.connection import Connection, unavailable
-from tokenmill.kafka import started, stopped
+from tokenmill.kafka import started, stopped, stopped_on_failure
 
 START_DEADLINE_S = 30.0
 TOPIC_DEADLINE_S = 10.0
@@ -41,11 +41,8 @@ class Publisher:
 
     async def __aenter__(self) -> Self:
         self._producer = await started(self._client, self.connection.connecting, START_DEADLINE_S)
-        try:
+        async with stopped_on_failure(self._producer):
             await self._find_topic(self._producer)
-        except BaseException:
-            await stopped(self._producer)
-            raise
         return self
 
     async def __aexit__(

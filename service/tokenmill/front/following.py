@@ -70,7 +70,7 @@ class Following:
         async with aclosing(self._reading.frames()) as batches:
             async for frames in batches:
                 found += self._wanted(frames)
-                if any(frame.ends for frame in found[-1:]):  # what others said since then may be days of the log
+                if found and found[-1].ends:  # what others said since then may be days of the log
                     break
         return found
 

@@ -22,7 +22,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 from tokenmill.aiokafka_inside import producer_id, try_again_after
 from tokenmill.errors import FatalError, Unavailable
-from tokenmill.kafka import deadline, started, stopped
+from tokenmill.kafka import deadline, started, stopped, stopped_on_failure
 
 MARKERS_S = 0.004
 """Until a transaction that could not begin is tried again: the broker still writes the last one's end to the outputs,
@@ -68,11 +68,8 @@ class Transaction:
         """
         if self.producer is None:
             producer = await started(self._make, f"InitProducerId of {self.name}", self._seconds)
-            try:
+            async with stopped_on_failure(producer):
                 await deadline(producer.begin_transaction(), f"begin a transaction of {self.name}")
-            except BaseException:
-                await stopped(producer)
-                raise
             self.producer = producer
         number, epoch = producer_id(self.producer)
         return number << EPOCH_BITS | epoch
