@@ -1,6 +1,7 @@
 """Each thing that is read of aiokafka's inside is there, and is what it is taken for: a real broker is asked."""
 
 import asyncio
+import gc
 import inspect
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.errors import ProducerClosed
+from aiokafka.errors import ProducerClosed, ProducerFenced
 from aiokafka.producer import sender
 from aiokafka.structs import OffsetAndMetadata
 
@@ -109,6 +110,29 @@ async def test_what_a_producer_has_not_sent(kafka: str, topic: str) -> None:
             await producer.send(topic, b"3", partition=0)
     finally:
         await producer.stop()
+
+
+async def test_what_nobody_waits_for_of_one_that_is_fenced(kafka: str, topic: str, unique: str) -> None:
+    """A record that is not sent, and the end of its transaction: nothing complains that nobody asked for them."""
+    complaints: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    name = f"inside-{unique}"
+    early = AIOKafkaProducer(bootstrap_servers=kafka, transactional_id=name)
+    late = AIOKafkaProducer(bootstrap_servers=kafka, transactional_id=name)
+    await early.start()
+    await late.start()
+    try:
+        await early.begin_transaction()
+        sent = await early.send(topic, b"1", partition=0)
+        with pytest.raises(ProducerFenced):
+            await sent
+    finally:
+        await late.stop()
+        await early.stop()
+    inside.hear_failures(early)
+    del early, late, sent
+    gc.collect()
+    assert complaints == []
 
 
 async def test_what_brokers_know(kafka: str, topic: str, unique: str) -> None:

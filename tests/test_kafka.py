@@ -134,7 +134,10 @@ async def test_a_started_client_is_handed_out() -> None:
     assert client.stops == 1
 
 
-async def test_a_producer_that_cannot_write_is_ended_all_the_same(start_kafka: Callable[..., KafkaServer]) -> None:
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_a_producer_that_cannot_write_is_ended_all_the_same(
+    start_kafka: Callable[..., KafkaServer], *, cancelled: bool
+) -> None:
     """Its sender and its connections would stay as long as the process; who waits for its record is told."""
     broker = start_kafka()
     await make_topics(broker.bootstrap, "tokens", partitions=1)
@@ -142,8 +145,13 @@ async def test_a_producer_that_cannot_write_is_ended_all_the_same(start_kafka: C
     await producer.send_and_wait("tokens", b"before")
     broker.freeze()
     sent = await producer.send("tokens", b"after")
-    await stopped(producer, 0.5)
+    stopping = asyncio.create_task(stopped(producer, 30 if cancelled else 0.5))
+    _, late = await asyncio.wait([stopping], timeout=0.5 if cancelled else None)
+    for task in late:
+        task.cancel()
+    await asyncio.wait([stopping])
     broker.thaw()
+    assert stopping.cancelled() == cancelled
     assert sending_task(producer).done()
     assert isinstance(sent.exception(), ProducerClosed)
     assert not [conn for conn in producer.client._conns.values() if conn.connected()]

@@ -97,11 +97,20 @@ def sending_task(producer: AIOKafkaProducer) -> Task:
 
 def refuse_unsent(producer: AIOKafkaProducer, problem: Exception) -> None:
     """Let whoever waits for a record of a producer that is given up hear why it does not come."""
-    accumulator = producer._message_accumulator
+    producer._message_accumulator.fail_all(problem)
+    hear_failures(producer)
+
+
+def hear_failures(producer: AIOKafkaProducer) -> None:
+    """Ask for the errors of a producer that is given up, which nobody waits for: the loop would complain of each."""
+    accumulator, manager = producer._message_accumulator, producer._txn_manager
     batches = [*accumulator._pending_batches, *(batch for each in accumulator._batches.values() for batch in each)]
-    accumulator.fail_all(problem)
-    for batch in batches:
-        batch._drain_waiter.exception()  # nobody waits for this one, and the loop would complain of that
+    futures = [batch._drain_waiter for batch in batches]
+    if manager is not None and manager._transaction_waiter is not None:
+        futures.append(manager._transaction_waiter)
+    for future in futures:
+        if future.done() and not future.cancelled():
+            future.exception()
 
 
 # Records

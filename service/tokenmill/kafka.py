@@ -20,7 +20,7 @@ from aiokafka.errors import (
 )
 from aiokafka.partitioner import murmur2
 
-from tokenmill.aiokafka_inside import refuse_unsent, sending_task
+from tokenmill.aiokafka_inside import hear_failures, refuse_unsent, sending_task
 from tokenmill.config import Kafka
 from tokenmill.errors import ConfigError, Unavailable
 from tokenmill.hung_brokers import CLOSED
@@ -168,15 +168,20 @@ async def stopped_on_failure(client: Client) -> AsyncIterator[None]:
 async def stopped(client: Client, seconds: float = CALL_S) -> None:
     """Stop a client; a broken one may raise or hang at that, which helps nobody now.
 
-    A producer first writes what it has; what it does not get rid of in time is refused.
+    A producer first writes what it has; what it does not get rid of in time is refused, and if this is cancelled, too.
     """
     try:
         async with asyncio.timeout(seconds):
             await client.stop()
-    except Exception as problem:  # noqa: BLE001 -- see above
+    except BaseException as problem:
         log.info("a Kafka client did not stop cleanly: %r", problem)
         if isinstance(client, AIOKafkaProducer):
             await _cut_off(client)
+        if not isinstance(problem, Exception):
+            raise
+    finally:
+        if isinstance(client, AIOKafkaProducer):
+            hear_failures(client)
 
 
 async def _cut_off(producer: AIOKafkaProducer) -> None:
