@@ -12,6 +12,7 @@ from tests.support.topics import make_topics
 from tokenmill.config import Kafka
 from tokenmill.demo.broker import embedded_broker
 from tokenmill.errors import Unavailable
+from tokenmill.front import request_log
 from tokenmill.front.request_log import RequestLog
 
 pytestmark = pytest.mark.integration
@@ -42,6 +43,20 @@ class Reading:
 async def producer(kafka: str) -> AsyncIterator[AIOKafkaProducer]:
     async with AIOKafkaProducer(bootstrap_servers=kafka) as made:
         yield made
+
+
+async def test_what_does_not_start_is_stopped(kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has connected, and then nobody says where to begin."""
+
+    async def unanswered(*_: object) -> None:
+        raise Unavailable("look up an offset by time")
+
+    monkeypatch.setattr(request_log, "offsets_since", unanswered)
+    await make_topics(kafka, topic := f"requests-{unique}", partitions=1)
+    reading = Reading(kafka, topic, 600)
+    with pytest.raises(Unavailable):
+        await reading.log.start()
+    assert reading.log._started()._closed
 
 
 async def test_everything_is_read_from_some_time_back(kafka: str, unique: str, producer: AIOKafkaProducer) -> None:

@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
 from tokenmill.config import Kafka
 from tokenmill.errors import Unavailable
-from tokenmill.kafka import deadline, offsets_since, started, stopped
+from tokenmill.kafka import deadline, offsets_since, started, stopped, stopped_on_failure
 from tokenmill.worker.connect import make_reader
 from tokenmill.worker.topics import find_topic
 
@@ -55,7 +55,8 @@ class RequestLog:
         self._consumer = consumer
         places = sorted(consumer.assignment())
         since = int(time.time() * 1000) - self._back_ms
-        self._read = await offsets_since(consumer, places, since)
+        async with stopped_on_failure(consumer):
+            self._read = await offsets_since(consumer, places, since)
         for place, offset in self._read.items():
             consumer.seek(place, offset)
 

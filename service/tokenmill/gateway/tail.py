@@ -22,7 +22,7 @@ from tokenmill.errors import FatalError, Unavailable
 from tokenmill.gateway.entry import entries
 from tokenmill.gateway.hub import Hub
 from tokenmill.gateway.window import Window, Windows
-from tokenmill.kafka import deadline, partition_of, started, stopped
+from tokenmill.kafka import deadline, partition_of, started, stopped, stopped_on_failure
 from tokenmill.worker.fetched import unwrap_fetched
 
 POLL_MS = 200
@@ -75,10 +75,11 @@ class Tail:
     async def start(self, seconds: float) -> None:
         """Connect and find the partitions."""
         self._consumer = await started(self._client, self._connection.connecting, seconds)
-        count = await self._count()
-        if not count:
-            raise FatalError(f"the topic {self._topic!r} does not exist; `tokenmill topics create` makes it")
-        self._assign(count)
+        async with stopped_on_failure(self._consumer):
+            count = await self._count()
+            if not count:
+                raise FatalError(f"the topic {self._topic!r} does not exist; `tokenmill topics create` makes it")
+            self._assign(count)
         self.polled_at = asyncio.get_running_loop().time()
 
     async def stop(self) -> None:
