@@ -136,6 +136,25 @@ async def test_what_nobody_can_open_again_ends_as_failed(desk: Desk, monkeypatch
     assert (found.fate, found.answer is None) == ("failed", False)
 
 
+async def test_a_take_over_that_kafka_did_not_take_is_written_again(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else nobody would ever look after it: it waited for its own record."""
+    take_over, names = Answer.take_over, list[bytes]()
+
+    async def lost(answer: Answer, name: bytes) -> None:
+        names.append(name)
+        if len(names) > 1:
+            await take_over(answer, name)
+
+    monkeypatch.setattr(Answer, "take_over", lost)
+    await desk.wrote("m1")
+    (found,) = await desk.settled(inherited("m1"))
+    assert found.fate == "called-again"
+    assert header((await desk.records())[-1].headers, TAKEOVER) == names[1]
+    assert found.seconds > 2 * LEASE_S
+
+
 async def test_more_than_text_is_not_gone_on_with(desk: Desk) -> None:
     """Reasoning that a server sorted out can't be given back to it."""
     writer = await desk.wrote("m1", "text")

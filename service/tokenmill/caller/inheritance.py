@@ -7,7 +7,8 @@ Rules of this file:
 2. Silence counts while we listen, by our own clock: with the log read to its end, and Kafka answering. Records that
    could not be written for a while, or have times of another clock, are no silence.
 3. One of which nothing came for so long is taken over: by a record in the next range of numbers, behind which what the
-   one before still writes is dropped (see `writing`). If several try, the first one in the log has it.
+   one before still writes is dropped (see `writing`). If several try, the first one in the log has it. A record that
+   does not come for as long was not taken by Kafka: another one is written.
 4. So what lies before that record is all there will be of it. If that is nothing, the model is called again. Else it is
    gone on with, where the upstream `continues`; or it ends as one that failed. Which of these is counted, and logged.
 5. Listening needs no partition. When partitions are shared out anew, who has listened goes on until each is heard of
@@ -73,6 +74,16 @@ Begin: TypeAlias = Callable[[Inherited, int], Answer]
 """Makes an answer with the number of its range."""
 
 
+class Taking(msgspec.Struct, frozen=True):
+    """A record that says that an answer is ours, which may be in the log."""
+
+    answer: Answer
+    name: bytes
+    range: int
+    at: float
+    """When it was written, in monotonic seconds."""
+
+
 class Inheritance:
     """Looks after the inherited requests of one partition, until each has its fate."""
 
@@ -93,8 +104,8 @@ class Inheritance:
         self._begin = begin
         self._decide = decide
         self._waiting: dict[tuple[bytes, str], tuple[Inherited, Signs]] = {}
-        self._taking: dict[tuple[bytes, str], tuple[Answer, bytes, int]] = {}
-        """Those for which we have written that record: the answer, its name, its number."""
+        self._taking: dict[tuple[bytes, str], Taking] = {}
+        """Those for which we have written that record."""
         self._listens_since = 0.0
         """In monotonic seconds."""
         self._listens = False
@@ -143,7 +154,8 @@ class Inheritance:
         if not self._listens:
             self._listens_since = now
         for who, (inherited, signs) in list(self._waiting.items()):
-            if now - max(signs.at, self._listens_since) > self._lease_s and who not in self._taking:
+            tried_at = self._taking[who].at if who in self._taking else 0.0
+            if now - max(signs.at, self._listens_since, tried_at) > self._lease_s:
                 await self._take_over(inherited, signs)
 
     @staticmethod
@@ -172,7 +184,7 @@ class Inheritance:
         # Never the first range: who is silent may still begin, and two writers of one range would be mixed.
         number, name = max(signs.range, 0) + 1, secrets.token_hex(8).encode()
         answer = self._begin(inherited, number)
-        self._taking[inherited.who] = answer, name, number
+        self._taking[inherited.who] = Taking(answer, name, number, time.monotonic())
         log.warning("an answer has no caller any more and is taken over: %s", inherited.request.message_id)
         await answer.take_over(name)
 
@@ -181,9 +193,9 @@ class Inheritance:
         ours = self._taking.pop(inherited.who, None)
         if ours is None:
             return
-        answer, own_name, own_number = ours
-        if (own_name, own_number) != (name, number):
+        if (ours.name, ours.range) != (name, number):
             return  # it is looked after on; if that one falls silent, too, it is taken over again
+        answer = ours.answer
         if answer.refused is not None:
             self._settle(inherited, "failed", answer, "")
         elif not signs.content:
