@@ -118,13 +118,15 @@ async def test_what_a_client_of_several_conversations_says_is_written(stand: Sta
 
 async def test_a_socket_of_one_conversation_says_nothing_of_another(stand: Stand) -> None:
     """It may name its own."""
+    result = {"type": "tool_result", "id": "call", "name": "t", "result": 1}
     async with stand.open("/v1/conversations/c/ws?from=now") as socket:
         for conversation in ("d", "c"):
-            frame = {"type": "stop", "conversation": conversation, "message_id": "m"}
-            await socket.send(json.dumps(frame))
-        answers = [each for each in [json.loads(await socket.recv()) for _ in range(3)] if "event" in each]
-    assert [each["event"] for each in answers] == ["error", "stop"]
-    assert [record.key for record in stand.written.records] == [b"c"]
+            for said in ({"type": "stop", "message_id": "m"}, result):
+                await socket.send(json.dumps({**said, "conversation": conversation}))
+        answers = [each for each in [json.loads(await socket.recv()) for _ in range(5)] if "event" in each]
+    assert [each["event"] for each in answers] == ["error", "error", "stop", "tool_result"]
+    assert all("about one conversation" in each["data"]["detail"] for each in answers[:2])
+    assert [record.key for record in stand.written.records] == [b"c", b"c"]
 
 
 async def test_only_who_may_read_is_let_in(guarded: Stand) -> None:

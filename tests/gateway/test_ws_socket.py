@@ -28,6 +28,7 @@ async def stand(kafka: str, unique: str) -> AsyncIterator[Stand]:
     [
         ("{", "one JSON object"),
         ("[1]", "one JSON object"),
+        ('{"type": "unsubscribe", "conversation": "d"}', "/v1/ws reads several"),
         ('{"type": "dance"}', "expected one of subscribe, unsubscribe, stop, tool_result"),
         ('{"type": "subscribe", "dialect": "klingon"}', "tokenmill dialects"),
         ('{"type": "subscribe", "frm": "start"}', "frm"),

@@ -167,28 +167,34 @@ class Socket:
     async def _said(self, content: str) -> None:
         """Do what a frame says. Raises `Refused` for one that is not understood, or ends the socket."""
         said = read_frame(content)
-        conversation = self._conversation if self._conversation is not None else conversation_in(said.fields)
         if said.type == "subscribe":
             await self._subscribe(read_subscribe(said.fields))
         elif said.type == "unsubscribe":
-            self._unsubscribe(named(conversation))
+            self._unsubscribe(self._meant(conversation_in(said.fields)))
         elif said.type in self._parts.writes:
-            await self._write(said.type, named(conversation), said.fields)
+            await self._write(said.type, conversation_in(said.fields), said.fields)
         else:
             words = ", ".join(["subscribe", "unsubscribe", *self._parts.writes])
             raise Refused(BAD_REQUEST, f"the type of a frame is {shown(said.type)}; expected one of {words}")
 
-    async def _write(self, kind: str, conversation: str, fields: Mapping[str, Any]) -> None:
+    def _meant(self, name: str) -> str:
+        """The conversation that a frame names, which need not where there is only one. Raises `Refused`."""
+        if self._conversation is not None and name not in ("", self._conversation):
+            raise Refused(BAD_REQUEST, "this address is about one conversation; /v1/ws reads several")
+        return named(name or self._conversation or "")
+
+    async def _write(self, kind: str, name: str, fields: Mapping[str, Any]) -> None:
         action, write = self._parts.writes[kind]
         # What names the conversation says where it is written, as an address does, and is no part of the body.
-        body = {name: value for name, value in fields.items() if (name, value) != ("conversation", conversation)}
+        body = {field: value for field, value in fields.items() if field != "conversation"}
         try:
+            conversation = self._meant(name)
             await self._parts.admission.check(self._request, conversation, action)
             answer = await write(conversation, body)
         except Refused as refusal:
-            self._refuse(refusal, conversation)
+            self._refuse(refusal, name)
         except Unavailable:
-            self._refuse(Refused(UNAVAILABLE, "try again in a moment"), conversation)
+            self._refuse(Refused(UNAVAILABLE, "try again in a moment"), name)
         else:
             self._notice(kind, answer, conversation)
 
@@ -209,10 +215,8 @@ class Socket:
         task.add_done_callback(self._failed)
 
     def _of(self, wanted: Subscribe) -> str:
-        """The conversation that is meant. Raises `Refused`."""
-        if self._conversation is not None and wanted.conversation not in ("", self._conversation):
-            raise Refused(BAD_REQUEST, "this address is about one conversation; /v1/ws reads several")
-        conversation = named(wanted.conversation or self._conversation or "")
+        """The conversation that is to be read. Raises `Refused`."""
+        conversation = self._meant(wanted.conversation)
         if conversation in self._reads:
             raise Refused(CONFLICT, f"{shown(conversation)} is read already; unsubscribe it first")
         if len(self._reads) >= SUBSCRIPTIONS:
