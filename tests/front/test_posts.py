@@ -21,6 +21,9 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 CHAT = "/v1/chat/completions"
 
+LATE_S = 0.4
+"""How long a model takes to begin."""
+
 LOOK_S = 0.2
 """To see that nothing comes."""
 
@@ -114,6 +117,25 @@ async def test_a_refusal_of_the_server_keeps_its_status(stream: bool, kafka: str
                 assert (response.status, error["message"]) == (429, "too many")
                 assert response.headers["retry-after"]
         assert error["type"] == "rate_limit_error"  # Anthropic's own word, as it has no `tokens`
+
+
+async def test_how_long_clients_wait_for_the_first_event_is_measured(kafka: str, unique: str) -> None:
+    """Of streams and of whole answers, also where the status could not wait for it; a refusal is no answer."""
+
+    async def answer(asked: Asked) -> None:
+        await asked.say({"open": {"format": "plain", "model": "m"}})
+        await asyncio.sleep(LATE_S)  # what is measured
+        await asked.say(*([{"error": "no", "finish_reason": "error"}] if asked.body.get("user") else WORDS))
+
+    async with fronting(kafka, unique, answer, first_s=LATE_S / 2) as front:
+        for further in ({"stream": True}, {}, {"user": "nobody"}):
+            async with front.post(CHAT, BODIES[CHAT] | further) as response:
+                await response.read()
+        async with front.session.get(f"http://127.0.0.1:{front.config.front.ops_port}/metrics") as response:
+            lines = (await response.text()).splitlines()
+    told = dict(line.split() for line in lines if line.startswith("tokenmill_front_first_event_seconds"))
+    assert float(told["tokenmill_front_first_event_seconds_count"]) == 2
+    assert float(told["tokenmill_front_first_event_seconds_sum"]) > 2 * LATE_S
 
 
 async def test_a_failure_behind_the_first_token_is_told_in_the_stream(kafka: str, unique: str) -> None:

@@ -1,6 +1,7 @@
 """What all routes of the front share."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import quote
@@ -35,6 +36,8 @@ CLOCKS_MS = 5_000
 class Told(msgspec.Struct):
     """How far the first events of an answer were read."""
 
+    asked_at: float
+    """When it was asked for, in monotonic seconds."""
     opening: Opening
     start: Position
     """In front of its first event, or where that will be."""
@@ -72,22 +75,44 @@ class Parts:
         """A message's events from a place on; nothing of them was read. Raises `Unavailable`."""
         async with self.serving.begun(native(conversation, start)) as begun:
             following = Following(self.serving.hub, begun.reading, message_id)
-            yield following, Told(Opening(), begun.reading.standing, [])
+            yield following, Told(time.monotonic(), Opening(), begun.reading.standing, [])
 
     async def opened(self, following: Following, told: Told, within_s: float) -> None:
         """Read until it is known how to answer, or so long. Raises `Unavailable`."""
         try:
             async with asyncio.timeout(within_s):
-                async for frame in following.frames():
-                    if not told.seen:
-                        told.start = told.start._replace(
-                            partition=told.start.partition, offset=frame.offset, part=0, back=0
-                        )
-                    told.seen.append(frame)
-                    if told.opening.take(decode_event(frame.payload)) or frame.ends:
-                        return
+                await self._opened(following, told)
         except TimeoutError:
             return
+
+    async def _opened(self, following: Following, told: Told) -> None:
+        async for frame in following.frames():
+            if not told.seen:
+                told.start = told.start._replace(partition=told.start.partition, offset=frame.offset, part=0, back=0)
+            told.seen.append(frame)
+            if told.opening.take(decode_event(frame.payload)):
+                if told.opening.content:
+                    self.begins(told)
+                return
+            if frame.ends:
+                return
+
+    @asynccontextmanager
+    async def waited_for(self, following: Following, told: Told) -> AsyncIterator[None]:
+        """A block in which the answer is told; it is noticed when its first event comes, if that has not come yet."""
+        if told.opening.content:
+            yield
+            return
+        waiting = asyncio.create_task(self._opened(following, told))
+        try:
+            yield
+        finally:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+
+    def begins(self, told: Told) -> None:
+        """The first event of an answer is there."""
+        self.numbers.histograms["tokenmill_front_first_event_seconds"].observe(time.monotonic() - told.asked_at)
 
     async def streamed(
         self,

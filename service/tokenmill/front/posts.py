@@ -144,7 +144,7 @@ class Posts:
         if not ask.stream and ask.background:
             return await self._begun(asking, known, following, read)
         if not ask.stream:
-            return await self._whole(asking, known, following, read, again=again)
+            return await self._whole(asking, known, following, told, read, again=again)
         await parts.opened(following, told, parts.config.front.first_s)
         if told.opening.failure is not None:
             read.done = True
@@ -152,14 +152,15 @@ class Posts:
                 return None
             raise told.opening.failure
         start: Start = told.start
-        return await parts.streamed(
-            request, asking.api, known.conversation, known.message_id, start, asking.grant, read
-        )
+        async with parts.waited_for(following, told):
+            return await parts.streamed(
+                request, asking.api, known.conversation, known.message_id, start, asking.grant, read
+            )
 
     async def _whole(
-        self, asking: Asking, known: Known, following: Following, read: Read, *, again: bool
+        self, asking: Asking, known: Known, following: Following, told: Told, read: Read, *, again: bool
     ) -> web.Response | None:
-        whole = Whole(asking.api)
+        whole = Whole(asking.api, lambda: self._parts.begins(told))
         try:
             body = await collected(whole, following.frames(), self._parts.config.front.answer_s)
         except Failed:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Callable
 
 import msgspec
 
@@ -10,7 +10,7 @@ from tokenmill.apis import Api
 from tokenmill.apis.whole import whole_answer
 from tokenmill.dialects import Renderer, find_dialect
 from tokenmill.events import Error, Finish, decode_event
-from tokenmill.front.failure import LATE, UNAVAILABLE, Failed, failure_of
+from tokenmill.front.failure import LATE, UNAVAILABLE, Failed, Opening, failure_of
 from tokenmill.gateway.view import Frame
 
 MORE_S = 10.0
@@ -18,10 +18,17 @@ MORE_S = 10.0
 
 
 class Whole:
-    """What there is of an answer; a function of its events."""
+    """What there is of an answer; a function of its events.
 
-    def __init__(self, api: Api) -> None:
+    Args:
+        api: whose words it is in.
+        begins: called at the first event that brings something.
+    """
+
+    def __init__(self, api: Api, begins: Callable[[], None] | None = None) -> None:
         self._api = api
+        self._begins = begins
+        self._opening = Opening()
         self._renderer = Renderer(find_dialect(api.whole))
         self._payloads: defaultdict[int, list[bytes]] = defaultdict(list)
         self._errors: list[Error] = []
@@ -32,6 +39,10 @@ class Whole:
     def take(self, frame: Frame) -> None:
         """The next event."""
         event = decode_event(frame.payload)
+        if self._begins is not None and self._opening.take(event):
+            if self._opening.content:
+                self._begins()
+            self._begins = None
         self._payloads[event.choice] += self._renderer.render(event)
         if isinstance(event, Error):
             self._errors.append(event)
