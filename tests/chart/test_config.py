@@ -15,6 +15,7 @@ from tests.chart.rendering import (
     around_workers,
     container,
     hook,
+    kind,
     one,
     render,
     worker,
@@ -30,6 +31,16 @@ DIFFERENT = {
     "worker.log_format": "a collector reads it",
 }
 """Defaults of the chart that are not the application's, and why."""
+
+EVERY_PART = {
+    "topics.create": "job",
+    "front.enabled": True,
+    "caller.enabled": True,
+    "tools.enabled": True,
+    "tools.mcpServers": {"time": {"command": "mcp-server-time"}},
+    "config.upstreams": [{"models": ["qwen3"], "kind": "vllm", "urls": ["http://vllm:8000"]}],
+}
+"""What has a configuration of its own beside workers and gateways."""
 
 SECRETS = {
     "kafka/password": "open-sesame",
@@ -68,7 +79,7 @@ def test_the_worker_accepts_its_configuration(example: Path, tmp_path: Path) -> 
     said = yaml.safe_load(example.read_text()) or {}
     config = checked(tmp_path, example)
     for section, keys in said.get("config", {}).items():
-        if section not in {"outputs", "upstreams", "gateway", "tools", "front", "caller"}:
+        if section not in {"outputs", "upstreams", "gateway", "inspect", "tools", "front", "caller"}:
             assert {key: getattr(getattr(config, section), key) for key in keys} == keys
 
 
@@ -145,3 +156,18 @@ def test_the_topics_job_has_the_same_configuration() -> None:
     """In a ConfigMap of its own, because it runs before the release's."""
     objects = render()
     assert hook("ConfigMap", objects)["data"]["tokenmill.toml"] == file_of(objects)
+
+
+def test_only_the_gateway_hears_of_its_inspector(tmp_path: Path) -> None:
+    """Whoever has no rights of the gateway would take an address that others reach for an open door, and not start."""
+    objects = render(CHART / "ci" / "gateway-keys-values.yaml", EVERY_PART)
+    files = {found["metadata"]["name"]: found["data"]["tokenmill.toml"] for found in kind("ConfigMap", objects)}
+    assert tomllib.loads(files.pop("mill-tokenmill-gateway"))["inspect"] == {"bind": "0.0.0.0"}  # noqa: S104 -- in its pod
+    assert "mill-tokenmill-topics" in files
+    for name, text in files.items():
+        assert "inspect" not in tomllib.loads(text), name
+    del files["mill-tokenmill-front"]  # has keys, which are in a file beside it
+    for name, text in files.items():
+        path = tmp_path / f"{name}.toml"
+        path.write_text(text)
+        assert load_config(path, {}).gateway.auth == "none"

@@ -148,6 +148,7 @@ def test_files_are_those_of_its_rights_and_of_whom_it_calls() -> None:
         ({"config.caller.lease_s": 7}, {"front", "caller"}),
         ({"config.upstreams": [{**MODEL, "tries": 7}]}, {"front", "caller"}),
         ({"config.gateway.heartbeat_s": 7}, {"gateway", "front"}),
+        ({"config.inspect.port": 7}, {"gateway"}),
         ({"config.tools.calls": 7}, {"tools"}),
     ],
 )

@@ -45,6 +45,9 @@ who makes topics how long requests are. A front without callers only has to know
 {{- if not (has $part (list "gateway" "front")) -}}
 {{- $_ := set $config "gateway" (pick $config.gateway "dialects") -}}
 {{- end -}}
+{{- if ne $part "gateway" -}}
+{{- $_ := unset $config "inspect" -}}
+{{- end -}}
 {{- if ne $part "front" -}}
 {{- $_ := set $config "front" (pick $config.front "body_kib" (ternary "answer_s" "body_kib" (eq $part "caller"))) -}}
 {{- end -}}
