@@ -84,8 +84,8 @@ def start(desk: Desk, tmp_path: Path) -> Iterator[Start]:
     """Makes callers, which are killed in the end."""
     with ExitStack() as stack:
 
-        def started(name: str, **caller: Any) -> CallerProcess:
-            process = CallerProcess(tmp_path / name, settings(desk, **caller))
+        def started(name: str, front: dict[str, Any] | None = None, **caller: Any) -> CallerProcess:
+            process = CallerProcess(tmp_path / name, settings(desk, **caller) | {"front": front or {}})
             stack.callback(process.kill)
             process.start()
             return process
@@ -163,6 +163,15 @@ async def test_of_requests_with_the_same_key_the_first_counts(desk: Desk, model:
     assert await answered(desk, "m1", "m3", "m4") == dict.fromkeys(("m1", "m3", "m4"), "quick[stop]")
     await until(lambda: committed_is(desk, 4), "all are committed")
     assert model.of("m2") == []
+
+
+async def test_a_key_that_fronts_have_forgotten_is_answered_again(desk: Desk, start: Start) -> None:
+    """They take it for a new request, and its client waits for an answer."""
+    start("caller", front={"remember_s": 0.001, "retry_s": 0.001})
+    await desk.ask(request("m1", key="k"))
+    assert await answered(desk, "m1") == {"m1": "quick[stop]"}
+    await desk.ask(request("m2", key="k"))
+    assert await answered(desk, "m1", "m2") == dict.fromkeys(("m1", "m2"), "quick[stop]")
 
 
 async def test_more_than_it_takes_are_told_to_come_back(desk: Desk, model: Model, start: Start) -> None:

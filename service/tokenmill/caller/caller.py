@@ -7,7 +7,8 @@
    have taken it over meanwhile.
 3. What is committed lies below every request whose answer has no end yet.
 4. Who stood still asks the group whether it is a member before it begins what it has read (`membership`).
-5. Of requests with the same `key` and `attempt` the first one counts: they are in one partition.
+5. Of requests with the same `key` and `attempt` the first one counts, as long as fronts know it (`keys`): they are in
+   one partition.
 6. An answer that is over here, but maybe not in the log, is looked after by its partition's owner as an inherited one.
 """
 
@@ -15,7 +16,6 @@ import asyncio
 import logging
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -28,6 +28,7 @@ from tokenmill.caller.answer import Answer, Means
 from tokenmill.caller.failure import BAD_GATEWAY, TOO_MANY
 from tokenmill.caller.finishes import Finishes
 from tokenmill.caller.inheritance import Decide, Fate, Inheritance, Inherited
+from tokenmill.caller.keys import Keys
 from tokenmill.caller.membership import Membership
 from tokenmill.caller.offsets import Offsets
 from tokenmill.caller.running import Over, Running
@@ -48,9 +49,6 @@ POLL_MS = 100
 
 COMMIT_S = 1.0
 """Between two commits: what lies behind the last one is inherited by the next owner, and only looked at."""
-
-KEYS_KEPT = 10_000
-"""Of requests with an `Idempotency-Key`: two fronts that write the same one do so within moments."""
 
 OVERLOADED = "the caller has as many answers as it takes; try again later"
 LOST = "the process that called the model was lost, and half an answer can't be gone on with"
@@ -79,7 +77,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
         """Of partitions that came to be ours."""
         self._left = Settling(self._inheritance, self._decided, math.inf, self._fail)
         """Of our own. A Kafka that is away is why they are here: it is no reason to end."""
-        self._keys: OrderedDict[tuple[str, int], str] = OrderedDict()
+        self._keys = Keys(config.front)
         self._consumer: AIOKafkaConsumer | None = None
         self._membership = Membership(config.kafka.session_timeout_ms / 1000)
         self._assigned = self._draining = False
@@ -95,14 +93,11 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop`; then what runs is waited for. Raises a `TokenmillError` when going on is impossible."""
-        stopping = asyncio.create_task(stop.wait())
-        joining = asyncio.create_task(until_available(self._joined, self._kafka.startup_timeout_s))
-        await asyncio.wait((joining, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if not joining.done():
-            joining.cancel()
-            await asyncio.gather(joining, return_exceptions=True)
+        try:
+            consumer = await before(stop, until_available(self._joined, self._kafka.startup_timeout_s))
+        except ToldToStop:
             return
-        consumer = joining.result()
+        stopping = asyncio.create_task(stop.wait())
         tasks = [
             asyncio.create_task(work) for work in (self._poll(consumer), self._tend(consumer), self._running.beat())
         ]
@@ -150,7 +145,7 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     def _take(self, place: TopicPartition, record: ConsumerRecord) -> None:
         offsets, request = self._offsets[place], read_request(record.value)
-        if not isinstance(request, RequestRecord) or not record.key or self._repeats(request):
+        if not isinstance(request, RequestRecord) or not record.key or self._keys.repeats(request, record.timestamp):
             offsets.take(record.offset, finished=True)
             return
         inherited = Inherited(
@@ -162,15 +157,6 @@ class Caller(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
             self._inherited.add(place, inherited)
         elif not self._running.knows(request.message_id):  # a record that was written twice is one request
             self._begin(place, inherited, self._answer(inherited, 0))
-
-    def _repeats(self, request: RequestRecord) -> bool:
-        """Whether an earlier record asked for the same, under another id."""
-        if not request.key:
-            return False
-        first = self._keys.setdefault((request.key, request.attempt), request.message_id)
-        if len(self._keys) > KEYS_KEPT:
-            self._keys.popitem(last=False)
-        return first != request.message_id
 
     def _answer(self, inherited: Inherited, attempt: int) -> Answer:
         return Answer(
