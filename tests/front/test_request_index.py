@@ -25,6 +25,19 @@ def of_value(value: bytes | None, at: int = 0, key: bytes | None = b"c") -> Cons
     return ConsumerRecord("requests", 0, at, at, 0, key, value, None, 0, 0, ())
 
 
+def keyed(message_id: str, at: int = 0, attempt: int = 0) -> ConsumerRecord:
+    value = RequestRecord(
+        message_id=message_id,
+        api="chat",
+        body=msgspec.Raw(b"{}"),
+        fingerprint="f",
+        until=at + 1,
+        key="k",
+        attempt=attempt,
+    )
+    return of_value(msgspec.json.encode(value), at)
+
+
 def index(*records: ConsumerRecord) -> RequestIndex:
     made = RequestIndex(KEEP_MS)
     for each in records:
@@ -48,21 +61,24 @@ def test_a_request_is_found_by_its_id_its_key_and_what_it_asks() -> None:
 
 def test_of_a_key_the_first_record_of_each_attempt_counts() -> None:
     """The last attempt is the one that a request with the key is."""
-    made = RequestIndex(KEEP_MS)
-    for message_id, attempt in (("a", 0), ("b", 0), ("c", 1)):
-        value = RequestRecord(
-            message_id=message_id,
-            api="chat",
-            body=msgspec.Raw(b"{}"),
-            fingerprint="f",
-            until=1,
-            key="k",
-            attempt=attempt,
-        )
-        made.take(of_value(msgspec.json.encode(value)))
+    made = index(keyed("a"), keyed("b"), keyed("c", attempt=1))
     assert ids(made.by_key("k", 0)) == "a"
     assert ids(made.by_key("k")) == "c"
     assert made.by_id("b") is None
+
+
+def test_a_later_attempt_outlives_the_first() -> None:
+    """Each is forgotten at its own time, and the last one is the one that a request with the key is."""
+    made = index(keyed("a", 0), keyed("b", 500, attempt=1), record("c", KEEP_MS + 1))
+    assert (made.by_key("k", 0), ids(made.by_key("k"))) == (None, "b")
+    made.take(record("d", 2 * KEEP_MS))
+    assert made.by_key("k") is made.by_key("k", 1) is None
+
+
+def test_a_key_that_comes_when_it_should_be_forgotten_is_new() -> None:
+    """No other request need come between: callers, who read the same records, take it for a new one."""
+    made = index(keyed("a", 0), keyed("b", KEEP_MS + 1))
+    assert (ids(made.by_key("k", 0)), ids(made.by_key("k")), len(made)) == ("b", "b", 1)
 
 
 def test_a_retry_means_one_request_or_none() -> None:

@@ -41,6 +41,8 @@ class RequestIndex:
         self._left = left
         self._by_id: OrderedDict[str, Known] = OrderedDict()
         self._by_key: dict[tuple[str, int], Known] = {}
+        self._latest: dict[str, Known] = {}
+        """By key: it outlives the attempts before it."""
         self._by_fingerprint: defaultdict[str, list[Known]] = defaultdict(list)
 
     def __len__(self) -> int:
@@ -55,6 +57,7 @@ class RequestIndex:
             self._left(record.key.decode(errors="replace"), request.message_id)
         if not isinstance(request, RequestRecord) or not record.key or request.message_id in self._by_id:
             return
+        self._expire(record.timestamp)
         if request.key and (request.key, request.attempt) in self._by_key:
             return  # the first one counts
         known = Known(
@@ -70,8 +73,7 @@ class RequestIndex:
         self._by_id[known.message_id] = known
         self._by_fingerprint[known.fingerprint].append(known)
         if known.key:
-            self._by_key[known.key, known.attempt] = known
-        self._expire(record.timestamp)
+            self._by_key[known.key, known.attempt] = self._latest[known.key] = known
 
     def by_id(self, message_id: str) -> Known | None:
         """The request whose answer has this id."""
@@ -79,12 +81,7 @@ class RequestIndex:
 
     def by_key(self, key: str, attempt: int | None = None) -> Known | None:
         """The first request of a key, of one attempt or of the last one."""
-        if attempt is not None:
-            return self._by_key.get((key, attempt))
-        attempt, found = 0, None
-        while (known := self._by_key.get((key, attempt))) is not None:
-            attempt, found = attempt + 1, known
-        return found
+        return self._latest.get(key) if attempt is None else self._by_key.get((key, attempt))
 
     def by_fingerprint(self, fingerprint: str, since_ms: int) -> Known | None:
         """The one request, not older than that, that a retry can mean; None if there is none, or there are several."""
@@ -94,12 +91,15 @@ class RequestIndex:
         return latest[0] if len(latest) == 1 else None
 
     def _expire(self, now_ms: int) -> None:
+        """Forget what is too old, and what there is no room for beside one more."""
         while self._by_id:
             known = next(iter(self._by_id.values()))
-            if len(self._by_id) <= KNOWN_KEPT and known.time_ms >= now_ms - self._keep_ms:
+            if len(self._by_id) < KNOWN_KEPT and known.time_ms >= now_ms - self._keep_ms:
                 return
             del self._by_id[known.message_id]
             self._by_key.pop((known.key, known.attempt), None)
+            if self._latest.get(known.key) is known:
+                del self._latest[known.key]
             same = self._by_fingerprint[known.fingerprint]
             same.remove(known)
             if not same:
