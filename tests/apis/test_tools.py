@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from tests.apis.bodies import CLOCK, SCHEMA, WEATHER, ask, param, refusal
+from tokenmill.apis.reading import Node
+from tokenmill.apis.tools import allowed
 
 WEATHER_R = {"type": "function", **WEATHER["function"]}  # type: ignore[dict-item] # the value is an object
 CLOCK_R = {"type": "function", "name": "clock"}
@@ -59,6 +61,24 @@ def test_a_choice_among_some_leaves_the_others_out(api: str, choice: Any) -> Non
     """They are not declared to the model."""
     asked = ask(api, tools=DECLARED[api], tool_choice=choice)
     assert (asked.tool_choice, [tool["function"]["name"] for tool in asked.tools]) == ("required", ["clock"])
+
+
+class Looked(dict[str, Any]):
+    """A tool that counts how often somebody looks at it."""
+
+    times = 0
+
+    def __getitem__(self, name: str) -> Any:
+        self.times += 1
+        return super().__getitem__(name)
+
+
+def test_a_choice_among_many_looks_at_each_tool_a_few_times() -> None:
+    """Otherwise a body of a megabyte would keep the front busy for half a minute."""
+    tools = [Looked(function={"name": f"f{number}"}) for number in range(100)]
+    choice = allowed(tools, Node("auto"), [Node("f99")] * 100)
+    assert choice["tools"] == [tools[-1]]
+    assert max(tool.times for tool in tools) <= 2
 
 
 @pytest.mark.parametrize(

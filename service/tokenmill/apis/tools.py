@@ -50,7 +50,7 @@ def foreign_tool(node: Node) -> BadAsk:
 
 def named(tools: Sequence[Json], node: Node) -> Choice:
     """The choice of one tool, whose name is said."""
-    return {"tool_choice": "named", "tool": _declared(tools, node)}
+    return {"tool_choice": "named", "tool": _declared(_names(tools), node)}
 
 
 def worded(tools: Sequence[Json], choice: ToolChoice, node: Node) -> Choice:
@@ -62,14 +62,19 @@ def worded(tools: Sequence[Json], choice: ToolChoice, node: Node) -> Choice:
 
 def allowed(tools: Sequence[Json], mode: Node, names: Sequence[Node]) -> Choice:
     """The choice among some, whose names are said."""
-    chosen = {_declared(tools, node) for node in names}
+    known = _names(tools)
+    chosen = {_declared(known, node) for node in names}
     choice = WORDS[mode.word("auto", "required")]
     return {"tools": [tool for tool in tools if tool["function"]["name"] in chosen], "tool_choice": choice}
 
 
-def _declared(tools: Sequence[Json], node: Node) -> str:
+def _names(tools: Sequence[Json]) -> set[str]:
+    return {tool["function"]["name"] for tool in tools}
+
+
+def _declared(names: set[str], node: Node) -> str:
     name = node.filled()
-    if all(tool["function"]["name"] != name for tool in tools):
+    if name not in names:
         raise node.bad(f"names {shown(name)}, which is not declared in `tools`.")
     return name
 
