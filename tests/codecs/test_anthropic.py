@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.provided import provided
@@ -36,6 +37,11 @@ def use(*pieces: str, index: int = 0, given: Any = None, kind: str = "tool_use")
 def ended(reason: str, **usage: int) -> dict[str, Any]:
     usage = usage or {"output_tokens": 9}
     return {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}, "usage": usage}
+
+
+def framed(event: dict[str, Any] | None) -> bytes | None:
+    """The event as bytes of a connection."""
+    return None if event is None else b"data: %b\n\n" % msgspec.json.encode(event)
 
 
 def test_a_message_with_everything() -> None:
@@ -120,6 +126,23 @@ def test_input_that_was_cut_is_no_call() -> None:
 def test_other_content_is_a_part(start: Any, deltas: list[Any], parts: list[Any]) -> None:
     """Whole, in its place."""
     assert provided("anthropic", START, *block(0, start, *deltas), ended("end_turn"), STOP).parts == parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"q": ', "[" * 1_000, "[" * 990 + "]" * 990, "[" * 129 + "]" * 129, '{"q": 99999999999999999999}'],
+    ids=["malformed", "deep and cut", "deep", "too deep to keep", "a long integer"],
+)
+@pytest.mark.parametrize("stop", [True, False], ids=["stopped", "left open"])
+@pytest.mark.parametrize("last", [STOP, None], ids=["message_stop", "null"])
+@pytest.mark.parametrize("around", ["", "sse+"])
+def test_input_that_cannot_be_kept_stays_text(text: str, stop: bool, last: Any, around: str) -> None:
+    """It is what a model wrote: nothing of it may keep the block, the message or the partition from going on."""
+    events = [START, *use(text, kind="server_tool_use")[: None if stop else -1], last]
+    done = provided(f"{around}anthropic", *(framed(event) if around else event for event in events))
+    ((kind, part),) = done.parts
+    assert (kind, part["input"]) == ("server_tool_use", text)
+    assert (done.rejected, done.errors, len(done.ends)) == ([], [], 1)
 
 
 def test_counts_are_cumulative() -> None:

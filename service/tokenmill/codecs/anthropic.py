@@ -213,11 +213,21 @@ class _Stream(EventStream[_State]):
             return
         value = block.start
         if block.fed:
-            try:
-                value = {**value, "input": msgspec.json.decode(block.pieces)}
-            except msgspec.DecodeError:
-                value = {**value, "input": block.pieces}
+            value = {**value, "input": _input_of(block.pieces)}
         self.answer.part(block.kind, value)
+
+
+def _input_of(pieces: str) -> Any:
+    """The input that the pieces are; their text where that is no JSON, or none that can be kept.
+
+    An error would come again with all that closes the block: its own end, that of the message and that of the stream.
+    """
+    try:
+        value = msgspec.json.decode(pieces)
+        check_plain({"input": value}, "input")
+    except (msgspec.DecodeError, RecursionError, Undecodable):
+        return pieces
+    return value
 
 
 _HANDLERS: dict[str, Callable[[_Stream, Json], None]] = {
