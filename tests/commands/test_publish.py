@@ -1,6 +1,9 @@
 """`tokenmill publish`, on a real Kafka."""
 
 import asyncio
+import signal
+import subprocess
+import sys
 from typing import Any
 
 import msgspec
@@ -82,6 +85,32 @@ def test_a_captured_stream_has_its_options_in_headers(topic: Topic) -> None:
         "tm-message-id": b"m1",
         "tm-open": b'{"model":"m","format":"hermes"}',
     }
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("arguments", "stop", "code"),
+    [([], signal.SIGINT, 130), ([], signal.SIGTERM, 143), (["--codec", "native"], signal.SIGTERM, 143)],
+)
+def test_it_can_be_stopped_while_its_writer_is_silent(
+    topic: Topic, arguments: list[str], stop: signal.Signals, code: int
+) -> None:
+    """At once, though the pipe stays open; what had come is sent."""
+    where = ["--bootstrap", topic.bootstrap, "--topic", topic.name]
+    command = [sys.executable, "-m", "tokenmill", "publish", *arguments, *where]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(b'{"delta":"abcd"}\n')
+        process.stdin.flush()
+        while not topic.records():
+            assert process.poll() is None
+        process.send_signal(stop)
+        try:
+            assert process.wait(10) == code
+        finally:
+            process.kill()
+        assert process.stderr.read().strip() == b""
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,16 @@
 """Reading text as it comes."""
 
+import asyncio
 import os
+from collections.abc import AsyncIterator, Callable
 from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from tests.support.terminals import OnTerminal
-from tokenmill.commands.reading import lines_of, pieces_of, reading_bar
+from tokenmill.commands.reading import coming_lines, coming_pieces, lines_of, pieces_of, reading_bar
 
 
 @pytest.mark.parametrize(
@@ -37,6 +40,44 @@ def test_a_pipe_is_read_as_it_fills() -> None:
 def test_blank_lines_are_left_out() -> None:
     """Line ends stay: they belong to the record."""
     assert list(lines_of(BytesIO(b"a\n\n \nb"))) == [b"a\n", b"b"]
+
+
+async def test_in_a_loop_a_pipe_is_read_as_it_fills() -> None:
+    """Other tasks run while its writer is silent."""
+    reading, writing = os.pipe()
+    with open(reading, "rb") as file, open(writing, "wb", buffering=0) as pipe:  # noqa: PTH123, ASYNC230 -- descriptors
+        pieces = coming_pieces(file, 2)
+        waiting = asyncio.ensure_future(anext(pieces))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        pipe.write("onä".encode()[:-1])
+        assert await waiting == "on"
+        pipe.write("ä".encode()[-1:])
+        assert await anext(pieces) == "ä"
+
+
+@pytest.mark.parametrize("read", [lambda file: coming_pieces(file, 4), coming_lines])
+async def test_who_waits_for_a_silent_pipe_can_be_stopped(read: Callable[[BinaryIO], AsyncIterator[object]]) -> None:
+    """No thread is left in it, for which the loop would wait at its end."""
+    reading, writing = os.pipe()
+    with open(reading, "rb") as file, open(writing, "wb"):  # noqa: PTH123, ASYNC230 -- descriptors
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await anext(read(file))
+        assert not asyncio.get_running_loop().remove_reader(file.fileno())
+
+
+async def test_in_a_loop_files_are_read_to_their_end(tmp_path: Path) -> None:
+    """Those of the system, whose blocks end anywhere, and those that are none; empty ones, too."""
+    text = tmp_path / "text"
+    text.write_bytes(b"a\r\n\n \n" + b"long " * 50_000 + b"\nb\rc")
+    for path in (text, Path(os.devnull)):
+        whole = path.read_bytes()
+        with path.open("rb") as file:
+            assert [line async for line in coming_lines(file)] == list(lines_of(BytesIO(whole)))
+        assert [line async for line in coming_lines(BytesIO(whole))] == list(lines_of(BytesIO(whole)))
+        with path.open("rb") as file:
+            assert "".join([piece async for piece in coming_pieces(file, 3)]) == whole.decode()
 
 
 def test_a_long_file_has_a_bar_where_its_output_goes_elsewhere(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from tokenmill.client import Connection, MessagePublisher, Publisher
 from tokenmill.codecs import find_codec
-from tokenmill.commands.reading import lines_of, pieces_of
+from tokenmill.commands.reading import coming_lines, coming_pieces
 from tokenmill.commands.settings import configuration, kafka_options, message_options, opening, quiet_kafka
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import read_options
@@ -86,9 +86,7 @@ def _headers(codec: str | None, message: str | None, options: Mapping[str, Any])
 
 
 async def _text(message: MessagePublisher, file: BinaryIO, chunk: int, pause_s: float) -> None:
-    pieces = pieces_of(file, chunk)
-    # In a thread: a pipe may take its time, and what was read is sent meanwhile.
-    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+    async for piece in coming_pieces(file, chunk):
         await message.text(piece)
         await asyncio.sleep(pause_s)
 
@@ -96,7 +94,6 @@ async def _text(message: MessagePublisher, file: BinaryIO, chunk: int, pause_s: 
 async def _lines(
     publisher: Publisher, file: BinaryIO, name: str, headers: Sequence[tuple[str, bytes]], pause_s: float
 ) -> None:
-    lines = lines_of(file)
-    while (line := await asyncio.to_thread(next, lines, None)) is not None:
+    async for line in coming_lines(file):
         await publisher.send(name, line, headers)
         await asyncio.sleep(pause_s)

@@ -1,10 +1,12 @@
 """Read model text as it comes: from a file, or from a pipe whose writer takes its time."""
 
+import asyncio
 import os
 import stat
 from codecs import getincrementaldecoder
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,6 +32,31 @@ def pieces_of(file: BinaryIO, chars: int | None) -> Iterator[str]:
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
     """Lines that are not blank, their ends included."""
     return (line for line in file if line.strip())
+
+
+async def coming_pieces(file: BinaryIO, chars: int | None) -> AsyncIterator[str]:
+    """As `pieces_of`, in a loop that does other things while nothing comes."""
+    decoder = getincrementaldecoder("utf-8")("replace")
+    async for block in _coming(file):
+        for piece in _cut(decoder.decode(block), chars):
+            yield piece
+    for piece in _cut(decoder.decode(b"", final=True), chars):
+        yield piece
+
+
+async def coming_lines(file: BinaryIO) -> AsyncIterator[bytes]:
+    """As `lines_of`, in a loop that does other things while nothing comes."""
+    kept = bytearray()
+    async for block in _coming(file):
+        kept += block
+        if b"\n" in block:
+            end = kept.rindex(b"\n") + 1
+            whole = BytesIO(kept[:end])
+            del kept[:end]
+            for line in lines_of(whole):
+                yield line
+    for line in lines_of(BytesIO(kept)):
+        yield line
 
 
 @contextmanager
@@ -60,6 +87,27 @@ def _some(file: BinaryIO) -> bytes:
     """What is there, without waiting until a whole block is."""
     read: bytes = file.read1(READ_BYTES) if hasattr(file, "read1") else file.read(READ_BYTES)
     return read
+
+
+async def _coming(file: BinaryIO) -> AsyncIterator[bytes]:
+    """Blocks as they come. A thread that reads would not do: a loop waits at its end for those that wait in a read."""
+    await _readable(file)
+    while block := _some(file):
+        yield block
+        await _readable(file)
+
+
+async def _readable(file: BinaryIO) -> None:
+    """Until there is something to read, or the end."""
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        loop.add_reader(file.fileno(), ready.set)
+    except (OSError, NotImplementedError):
+        return  # regular files, /dev/null, and what is no file of the system, never let anybody wait; Windows can't say
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(file.fileno())
 
 
 def _cut(text: str, chars: int | None) -> Iterator[str]:
