@@ -1,10 +1,12 @@
 """The input of a response."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.apis.bodies import URL, refusal
+from tests.properties.costs import Text, growth_problem
 from tokenmill.apis.ask import Json
 from tokenmill.apis.reading import Node
 from tokenmill.apis.responses_input import read_input
@@ -53,6 +55,7 @@ def assistant(content: str | None, *calls: Json, **fields: str) -> Json:
         ([spoken("a"), called(1)], [assistant("a", call(1))]),
         ([called(1), spoken("a"), called(2)], [assistant("a", call(1), call(2))]),
         ([spoken("a"), called(1), spoken("b")], [assistant("a\nb", call(1))]),
+        ([called(1), spoken(""), spoken("a"), spoken(""), spoken("b")], [assistant("a\n\nb", call(1))]),
         ([spoken("a"), spoken("b")], [assistant("a"), assistant("b")]),
         ([thought("x", "y"), spoken("a")], [assistant("a", reasoning_content="x\ny")]),
         (
@@ -72,6 +75,27 @@ def assistant(content: str | None, *calls: Json, **fields: str) -> Json:
 def test_what_an_assistant_says_is_one_message(items: list[Json], expected: list[Json]) -> None:
     """Up to what others say."""
     assert of(*items) == expected
+
+
+def parts(*texts: str) -> list[Json]:
+    content = [{"type": "output_text", "text": text} for text in texts]
+    return [{"type": "message", "role": "assistant", "content": content}]
+
+
+@pytest.mark.parametrize(
+    "items_of",
+    [
+        parts,
+        lambda *texts: [called(1), *map(spoken, texts)],
+        lambda *texts: [each for text in texts for each in (thought(text), called(1))],
+    ],
+    ids=["parts", "texts", "thoughts"],
+)
+def test_what_an_assistant_says_in_many_pieces_costs_what_its_length_says(items_of: Callable[..., list[Json]]) -> None:
+    """They are joined once: a body may have tens of thousands."""
+    piece = "a" * 99 + "\n"
+    text = Text("", piece, piece, mixed=True, rest="")
+    assert growth_problem(lambda said: of(*items_of(*said.splitlines())), text, 600_000) is None
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,21 @@ def read_input(node: Node) -> list[Json]:
         conversation.item(item)
     if not conversation.messages:
         raise node.bad("has no message in it.")
-    return conversation.messages
+    return [_joined(message) for message in conversation.messages]
+
+
+def _joined(message: Json) -> Json:
+    """A message whose texts are together: an assistant's are pieces until all is read, as there may be many."""
+    if message["role"] != "assistant":
+        return message
+    return message | {name: "\n".join(message[name]) for name in _PIECES if message.get(name) is not None}
+
+
+_PIECES = ("content", "refusal", "reasoning_content")
 
 
 class _Conversation:
-    """The messages so far."""
+    """The messages so far; an assistant's have lists in place of texts."""
 
     def __init__(self) -> None:
         self.messages: list[Json] = []
@@ -85,7 +95,10 @@ class _Conversation:
     def _answer(self, node: Json) -> None:
         message = self._assistant(new=True)
         for name, text in node.items():
-            message[name] = f"{message[name]}\n{text}" if message.get(name) else text
+            said = message.get(name)
+            if said is None or said == [""]:
+                said = message[name] = []
+            said.append(text)
 
     def _assistant(self, *, new: bool) -> Json:
         """The assistant's message that goes on; `new`: behind a text another one begins."""
@@ -94,8 +107,7 @@ class _Conversation:
             last = {"role": "assistant", "content": None}
             self.messages.append(last)
         if self._thought:
-            before = [last["reasoning_content"]] if "reasoning_content" in last else []
-            last["reasoning_content"] = "\n".join([*before, *self._thought])
+            last.setdefault("reasoning_content", []).extend(self._thought)
             self._thought = []
         return last
 
@@ -130,11 +142,11 @@ def _assistant_content(node: Node) -> Json:
     """The fields of an assistant's message: its text, and with which words it refused."""
     if isinstance(node.value, str):
         return {"content": node.value}
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for part in (_part(each, _SPOKEN) for each in node.items()):
         for name, text in part.items():
-            found[name] = found.get(name, "") + text
-    return found or {"content": ""}
+            found.setdefault(name, []).append(text)
+    return {name: "".join(texts) for name, texts in found.items()} or {"content": ""}
 
 
 def _of_type(node: Node, kind: str) -> Node:
