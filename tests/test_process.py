@@ -1,12 +1,13 @@
 """What long-running processes share: a deadline on their end, fewer searches for garbage."""
 
+import asyncio
 import gc
 import threading
 
 import pytest
 
 from tokenmill.errors import FatalError
-from tokenmill.process import GARBAGE_THRESHOLD, Deadline, bound, tune_garbage_collector
+from tokenmill.process import GARBAGE_THRESHOLD, Deadline, ToldToStop, before, bound, tune_garbage_collector
 
 
 def test_the_garbage_collector_looks_less_often() -> None:
@@ -35,6 +36,26 @@ def test_a_deadline_ends_the_process_once(capsys: pytest.CaptureFixture[str]) ->
     assert ended.wait(10)
     assert codes == [1]
     assert "stop: not over after 0.01 s" in capsys.readouterr().err
+
+
+async def test_what_a_process_waits_for_ends_when_it_is_told_to() -> None:
+    """Its result, or its error, else; and nothing goes on behind either."""
+    stop, never = asyncio.Event(), asyncio.Event()
+
+    async def result() -> int:
+        return 7
+
+    async def broken() -> int:
+        raise FatalError("no")
+
+    tasks = asyncio.all_tasks()
+    assert await before(stop, result()) == 7
+    with pytest.raises(FatalError, match="no"):
+        await before(stop, broken())
+    asyncio.get_running_loop().call_later(0.01, stop.set)
+    with pytest.raises(ToldToStop):
+        await before(stop, never.wait())
+    assert asyncio.all_tasks() == tasks
 
 
 def test_a_port_is_bound_for_whoever_asks() -> None:

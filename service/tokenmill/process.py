@@ -1,18 +1,39 @@
 """What every long-running process of ours needs: a port, an end that comes, and few searches for garbage."""
 
+import asyncio
 import errno
 import gc
 import os
 import socket
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from tokenmill.errors import FatalError
 
+T = TypeVar("T")
+
 EXIT_S = 5.0
 """From the end of the drain, or from a failure, to the end of the process."""
+
+
+class ToldToStop(Exception):
+    """A process is told to end before it has begun."""
+
+
+async def before(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+    """The result of what a process can't begin without. Raises `ToldToStop` if `stop` comes first; it is cancelled."""
+    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ToldToStop
+        return working.result()
+    finally:
+        for task in (working, stopping):
+            task.cancel()
+        await asyncio.gather(working, stopping, return_exceptions=True)
 
 
 class Deadline:

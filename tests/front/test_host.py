@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.stage import until
 from tests.support.topics import make_topics
 from tokenmill.config import Caller, Config, Front, Kafka
 from tokenmill.errors import FatalError, Unavailable
@@ -14,6 +15,7 @@ from tokenmill.front.host import Process, run_caller, run_front
 from tokenmill.gateway.host import SILENT_S
 from tokenmill.servers.front import CallerProcess, FrontProcess
 from tokenmill.servers.ours import OurProcess
+from tokenmill.servers.process import answer_of
 
 AWAY = Config(
     kafka=Kafka(bootstrap_servers="127.0.0.1:1", startup_timeout_s=1),
@@ -26,10 +28,11 @@ RUNS: list[Callable[[Config], int]] = [lambda config: run_front(config, caller=T
 
 @pytest.mark.parametrize("run", RUNS)
 def test_without_kafka_they_do_not_start(run: Callable[[Config], int], capsys: pytest.CaptureFixture[str]) -> None:
-    """They say so, and a supervisor tries again."""
+    """They try for as long as they may, and say so; then a supervisor tries again."""
     assert run(AWAY) == 1
     out, err = capsys.readouterr()
     assert "connect to 127.0.0.1:1" in out + err
+    assert "next try in" in out + err
     assert "Traceback" not in out + err
 
 
@@ -37,8 +40,9 @@ def test_without_kafka_they_do_not_start(run: Callable[[Config], int], capsys: p
 async def test_they_are_ready_while_kafka_answers_and_nobody_told_them_to_end(*, front: bool, caller: bool) -> None:
     """Else the reason is said."""
     process = Process(Config(), {}, front=front, caller=caller)
+    assert process.readiness() == (False, "Kafka has not answered yet")
     now = asyncio.get_running_loop().time()
-    process._tail.polled_at = now
+    process._tail.polled_at, process._tail._partitions = now, 1
     assert process.readiness() == (True, "ready")
     process._tail.polled_at = now - SILENT_S - 5
     ready, why = process.readiness()
@@ -60,6 +64,23 @@ async def test_a_topic_or_a_port_that_can_not_be_had_is_named(kafka: str, unique
         await make_topics(kafka, topics.requests, partitions=1)
         with pytest.raises(FatalError, match=r"front\.port"):
             await Process(config, {}, front=True, caller=False).run(asyncio.Event())
+
+
+@pytest.mark.parametrize("kind", [FrontProcess, CallerProcess])
+async def test_they_wait_for_kafka_and_end_when_they_are_told_to(kind: type[OurProcess], tmp_path: Path) -> None:
+    """Alive for their supervisor meanwhile, and not ready: clients find another one."""
+
+    class Waiting(kind):  # type: ignore[misc,valid-type] # a base that is a variable
+        def ready(self) -> bool:
+            return answer_of(f"http://127.0.0.1:{self.ops_port}/healthz") is not None
+
+    with Waiting(tmp_path, {"kafka": {"bootstrap_servers": "127.0.0.1:1"}}) as ours:
+        await until(lambda: "giving up in" in ours.log.read_text(), "it tries again")
+        assert answer_of(f"http://127.0.0.1:{ours.ops_port}/readyz") is None
+        assert "_build_info{" in ours.metrics()
+        ours.process.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(ours.process.wait, 15) == 0
+        assert "Traceback" not in ours.log.read_text()
 
 
 @pytest.mark.integration

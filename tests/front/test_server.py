@@ -48,6 +48,10 @@ async def unknown(_: web.Request) -> web.Response:
     raise BadAsk("no such model", "model", code="model_not_found")
 
 
+async def wrong(_: web.Request) -> web.Response:
+    raise KeyError("nobody foresaw it")
+
+
 async def failed(_: web.Request) -> web.Response:
     raise Failed(529, "busy", '{"type":"error","error":{"type":"overloaded_error","message":"busy"}}')
 
@@ -61,6 +65,7 @@ ROUTES = [
     web.get("/v1/responses/conflict", conflict),
     web.post("/v1/chat/completions", unknown),
     web.post("/v1/messages", failed),
+    web.post("/v1/responses", wrong),
     web.post("/v1/body", body),
 ]
 
@@ -117,11 +122,16 @@ async def test_requests_are_counted_by_api_and_outcome() -> None:
     """What is no request for an answer is not."""
     numbers = Numbers(FRONT_METRICS)
     async with served(numbers) as client:
-        for method, path in (("POST", "/v1/messages"), ("POST", "/v1/chat/completions"), ("GET", "/v1/nothing")):
+        posts = [("POST", path) for path in ("/v1/messages", "/v1/chat/completions", "/v1/responses")]
+        for method, path in (*posts, ("GET", "/v1/nothing")):
             await client.request(method, path)
     rows = product([api.name for api in APIS], ["2xx", "4xx", "5xx", "left"])
     counts = {row: numbers.value("tokenmill_front_requests_total", *row) for row in rows}
-    assert {row: count for row, count in counts.items() if count} == {("messages", "5xx"): 1, ("chat", "4xx"): 1}
+    assert {row: count for row, count in counts.items() if count} == {
+        ("messages", "5xx"): 1,
+        ("chat", "4xx"): 1,
+        ("responses", "5xx"): 1,
+    }
 
 
 async def test_pages_of_other_origins_are_refused() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.stage import until
 from tests.support.topics import make_topics
 from tokenmill.config import Config, Gateway, Kafka
 from tokenmill.gateway.host import SILENT_S, Process, run_gateway
@@ -15,25 +16,43 @@ from tokenmill.servers.process import answer_of
 
 
 def test_without_kafka_it_does_not_start(capsys: pytest.CaptureFixture[str]) -> None:
-    """It says so, and a supervisor tries again."""
+    """It tries for as long as it may, and says so; then a supervisor tries again."""
     config = Config(kafka=Kafka(bootstrap_servers="127.0.0.1:1", startup_timeout_s=1), gateway=Gateway(port=0))
     assert run_gateway(config) == 1
     out, err = capsys.readouterr()
     assert "connect to 127.0.0.1:1" in out + err
+    assert "next try in" in out + err
     assert "Traceback" not in out + err
 
 
 async def test_it_is_ready_while_kafka_answers_and_nobody_told_it_to_end() -> None:
     """Else the reason is said."""
     process = Process(Config(), Deadline())
+    assert process.readiness() == (False, "Kafka has not answered yet")
     now = asyncio.get_running_loop().time()
-    process._tail.polled_at = now
+    process._tail.polled_at, process._tail._partitions = now, 1
     assert process.readiness() == (True, "ready")
     process._tail.polled_at = now - SILENT_S - 5
     ready, why = process.readiness()
     assert (ready, "Kafka was not heard of" in why) == (False, True)
     process._draining = True
     assert process.readiness() == (False, "draining")
+
+
+async def test_it_waits_for_kafka_and_ends_when_it_is_told_to(tmp_path: Path) -> None:
+    """Alive for its supervisor meanwhile, and not ready: clients find another one."""
+
+    class Waiting(GatewayProcess):
+        def ready(self) -> bool:
+            return answer_of(f"http://127.0.0.1:{self.ops_port}/healthz") is not None
+
+    with Waiting(tmp_path, {"kafka": {"bootstrap_servers": "127.0.0.1:1"}}) as gateway:
+        await until(lambda: "giving up in" in gateway.log.read_text(), "it tries again")
+        assert answer_of(f"http://127.0.0.1:{gateway.ops_port}/readyz") is None
+        assert "tokenmill_gateway_build_info{" in gateway.metrics()
+        gateway.process.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(gateway.process.wait, 15) == 0
+        assert "Traceback" not in gateway.log.read_text()
 
 
 @pytest.mark.integration

@@ -34,7 +34,7 @@ async def served(bootstrap: str, made: list[web.Application]) -> set[tuple[str, 
     """Methods and paths of a process that listens."""
     settings = Gateway(port=0, ops_bind="127.0.0.1", ops_port=0)
     config = Config(gateway=settings, kafka=Kafka(bootstrap_servers=bootstrap))
-    async with host.Process(config, Deadline())._served():
+    async with host.Process(config, Deadline())._served(asyncio.Event()):
         resources = made[0].router.resources()
         routes = ((route.method, resource.canonical) for resource in resources for route in resource)
         return {route for route in routes if route[0] not in {"OPTIONS", "*"}}

@@ -40,6 +40,7 @@ from tokenmill.kafka import deadline, offsets_since, started, stopped
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.partition.trace_context import trace_context
+from tokenmill.process import ToldToStop, before
 from tokenmill.worker.connect import make_consumer, until_available
 from tokenmill.worker.positions import committed_offsets
 

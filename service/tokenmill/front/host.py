@@ -1,7 +1,8 @@
 """`tokenmill front` and `tokenmill caller`: the parts of either, or of both in one process, started and stopped.
 
-Order of a start: Kafka first, then the ports. Order of an end: `/readyz` fails, nobody new is let in, streams are told
-to come back, answers of the caller's get their time.
+Order of a start: the port of the operators, then Kafka, for as long as that may take, then the port of the clients.
+Order of an end: `/readyz` fails, nobody new is let in, streams are told to come back, answers of the caller's get their
+time.
 """
 
 import asyncio
@@ -38,7 +39,7 @@ from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.flusher import Flusher
-from tokenmill.gateway.host import SILENT_S, listening
+from tokenmill.gateway.host import heard, listening
 from tokenmill.gateway.hub import Hub
 from tokenmill.gateway.origins import Origins
 from tokenmill.gateway.past import Past
@@ -54,7 +55,8 @@ from tokenmill.observe import CALLER_METRICS, FRONT_METRICS, Numbers, exposition
 from tokenmill.observe.ops import ops_app
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.observe.telemetry_setup import telemetry_of
-from tokenmill.process import EXIT_S, Deadline, tune_garbage_collector
+from tokenmill.process import EXIT_S, Deadline, ToldToStop, before, tune_garbage_collector
+from tokenmill.worker.connect import until_available
 
 log = logging.getLogger(__name__)
 
@@ -128,28 +130,33 @@ class Process:
         self._producer = Producer(config.kafka, [topics.tokens, topics.requests])
         self._deadline = Deadline()
         self._draining = False
-        self._ready: list[Callable[[], tuple[bool, str]]] = [self._heard]
+        self._ready: list[Callable[[], tuple[bool, str]]] = [lambda: heard(self._tail)]
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop`. Raises a `TokenmillError` that says why going on is impossible."""
-        async with contextlib.AsyncExitStack() as running:
-            await self._tail.start(self._config.kafka.startup_timeout_s)
-            running.push_async_callback(self._tail.stop)
-            await self._tail.pin_all()
-            running.push_async_callback(self._past.close)
-            await self._producer.start()
-            running.push_async_callback(self._producer.stop)
-            parts: list[Part] = [("the reader of the log", self._tail.run), ("the writer", self._flusher.run)]
-            clients = None
-            if self._with_caller:
-                parts.append(("the caller", partial((await self._calling(running)).run, stop)))
-            if self._front:
-                clients, log_ = await self._serving(running)
-                parts.append(("the reader of requests", log_.run))
-            await self._operators(running)
-            await self._work(stop, parts, clients)
+        with contextlib.suppress(ToldToStop):
+            async with contextlib.AsyncExitStack() as running:
+                await self._operators(running)
+                await self._reached(stop, lambda: self._tail.start(self._config.kafka.startup_timeout_s))
+                running.push_async_callback(self._tail.stop)
+                await self._tail.pin_all()
+                running.push_async_callback(self._past.close)
+                await self._reached(stop, self._producer.start)
+                running.push_async_callback(self._producer.stop)
+                parts: list[Part] = [("the reader of the log", self._tail.run), ("the writer", self._flusher.run)]
+                clients = None
+                if self._with_caller:
+                    parts.append(("the caller", partial((await self._calling(running, stop)).run, stop)))
+                if self._front:
+                    clients, log_ = await self._serving(running, stop)
+                    parts.append(("the reader of requests", log_.run))
+                await self._work(stop, parts, clients)
 
-    async def _calling(self, running: contextlib.AsyncExitStack) -> Caller:
+    async def _reached(self, stop: asyncio.Event, connect: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Connect, again and again for as long as a start may take. Raises `Unavailable` and `ToldToStop`."""
+        await before(stop, until_available(connect, self._config.kafka.startup_timeout_s))
+
+    async def _calling(self, running: contextlib.AsyncExitStack, stop: asyncio.Event) -> Caller:
         """A caller, ready to run."""
         config, renderer = self._config, Renderer()
         running.push_async_callback(renderer.close)
@@ -157,7 +164,7 @@ class Process:
         native = config.parser.codec == "native"
         # The client has one batch on its way to a broker: a request is not to wait for the tokens before it.
         producer = Producer(config.kafka, [config.topics.tokens])
-        await producer.start()
+        await self._reached(stop, producer.start)
         running.push_async_callback(producer.stop)
         means = Means(self._models, producer, self._producer, http, renderer, config.topics.tokens, native=native)
         caller = Caller(config, means, Finishes(self._tail, self._hub), self._numbers, self._telemetry)
@@ -165,7 +172,9 @@ class Process:
         self._ready.append(caller.readiness)
         return caller
 
-    async def _serving(self, running: contextlib.AsyncExitStack) -> tuple[web.BaseSite, RequestLog]:
+    async def _serving(
+        self, running: contextlib.AsyncExitStack, stop: asyncio.Event
+    ) -> tuple[web.BaseSite, RequestLog]:
         """The port of the clients, open."""
         config, numbers = self._config, self._numbers
         front, gateway = config.front, config.gateway
@@ -180,7 +189,7 @@ class Process:
         back_s = max(front.remember_s, front.retry_s)
         index = RequestIndex(int(back_s * 1000), readers.read_elsewhere, readers.asked)
         requests_log = RequestLog(config.kafka, config.topics.requests, back_s, index.take)
-        await requests_log.start()
+        await self._reached(stop, requests_log.start)
         running.push_async_callback(requests_log.stop)
         requests = Requests(front, config.topics.requests, requests_log, index, self._producer)
         parts = Parts(config, self._models, serving, admission, requests, readers, stops, numbers)
@@ -232,10 +241,6 @@ class Process:
                     await self._flusher.emptied()
         if callers:
             await asyncio.wait(callers)
-
-    def _heard(self) -> tuple[bool, str]:
-        silent = asyncio.get_running_loop().time() - self._tail.polled_at
-        return (False, f"Kafka was not heard of for {silent:.0f} s") if silent > SILENT_S else (True, "ready")
 
     def readiness(self) -> tuple[bool, str]:
         """Whether clients should be sent here, and why not."""

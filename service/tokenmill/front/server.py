@@ -57,6 +57,11 @@ def answering(numbers: Numbers, origins: Origins, watch: Deadlines) -> Middlewar
         except (BadAsk, Failed, Refused, Unavailable, web.HTTPException) as problem:
             response = refusal(api, problem)
             status = f"{response.status // 100}xx"
+        except ConnectionError:  # the client went away while it was written to
+            raise
+        except Exception:
+            status = "5xx"  # what aiohttp makes of it
+            raise
         finally:
             watch.ends(request.protocol)
             if request.path == api.path and request.method == "POST":

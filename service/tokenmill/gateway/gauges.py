@@ -23,5 +23,6 @@ def read_gauges(numbers: Numbers, settings: Gateway, tail: Tail, past: Past, win
         lambda: [((str(partition),), records) for partition, records in tail.uncommitted()],
     )
     numbers.read(
-        "tokenmill_gateway_poll_age_seconds", lambda: [((), asyncio.get_running_loop().time() - tail.polled_at)]
+        "tokenmill_gateway_poll_age_seconds",
+        lambda: [((), asyncio.get_running_loop().time() - tail.polled_at)] if tail.polled_at else [],
     )

@@ -1,7 +1,8 @@
 """The process: starts the parts, waits for a signal or a failure, drains, and ends in time.
 
-Order of a start: Kafka first, then the ports, so that nobody is told to go away. Order of an end: `/readyz` fails,
-nobody new is let in, streams are told to come back and reset, then the rest.
+Order of a start: the port of the operators, then Kafka, for as long as that may take, then the port of the clients, so
+that nobody is told to go away. Order of an end: `/readyz` fails, nobody new is let in, streams are told to come back
+and reset, then the rest.
 """
 
 import asyncio
@@ -50,7 +51,8 @@ from tokenmill.observe import GATEWAY_METRICS, Numbers, exposition, setup_logs
 from tokenmill.observe.ops import ops_app
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
 from tokenmill.observe.telemetry_setup import telemetry_of
-from tokenmill.process import EXIT_S, Deadline, bound, tune_garbage_collector
+from tokenmill.process import EXIT_S, Deadline, ToldToStop, before, bound, tune_garbage_collector
+from tokenmill.worker.connect import until_available
 
 log = logging.getLogger(__name__)
 
@@ -124,14 +126,17 @@ class Process:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         await self._door.prepare()
-        await self._tail.start(self._config.kafka.startup_timeout_s)
-        try:
-            async with self._served() as clients:
-                await self._work(stop, clients)
-                self._deadline.start(self._settings.drain_s + EXIT_S, "drain")
-        finally:
-            await self._past.close()
-            await self._tail.stop()
+        patience_s = self._config.kafka.startup_timeout_s
+        with contextlib.suppress(ToldToStop):
+            async with self._operators():
+                await before(stop, until_available(lambda: self._tail.start(patience_s), patience_s))
+                try:
+                    async with self._served(stop) as clients:
+                        await self._work(stop, clients)
+                        self._deadline.start(self._settings.drain_s + EXIT_S, "drain")
+                finally:
+                    await self._past.close()
+                    await self._tail.stop()
 
     async def _work(self, stop: asyncio.Event, clients: web.BaseSite) -> None:
         """Until a signal or a part's end."""
@@ -159,27 +164,30 @@ class Process:
             async with asyncio.timeout(self._settings.drain_s):
                 await self._flusher.emptied()
 
-    @contextlib.asynccontextmanager
-    async def _served(self) -> AsyncIterator[web.BaseSite]:
-        """Both ports, open; that of the clients."""
-        settings, numbers = self._settings, self._counts.numbers
+    def _operators(self) -> AbstractAsyncContextManager[web.BaseSite]:
+        """The port of the operators."""
+        settings, numbers, watch = self._settings, self._counts.numbers, Deadlines()
         read_gauges(numbers, settings, self._tail, self._past, self._windows)
+        app = ops_app(exposition(numbers), self.readiness, [watch.middleware()])
+        return listening(app, watch, settings.ops_bind, settings.ops_port, "gateway", "ops_")
+
+    @contextlib.asynccontextmanager
+    async def _served(self, stop: asyncio.Event) -> AsyncIterator[web.BaseSite]:
+        """The port of the clients, open."""
+        settings, watch = self._settings, Deadlines()
         serving = Serving(settings, self._tail, self._past, self._hub, self._flusher, self._counts, self._telemetry)
-        watches = Deadlines(), Deadlines()
-        operators = ops_app(exposition(numbers), self.readiness, [watches[1].middleware()])
         async with (
-            self._routed(serving, watches[0]) as clients,
-            listening(operators, watches[1], settings.ops_bind, settings.ops_port, "gateway", "ops_"),
-            listening(clients, watches[0], settings.bind, settings.port, "gateway", "", self._tls) as site,
+            self._routed(serving, watch, stop) as clients,
+            listening(clients, watch, settings.bind, settings.port, "gateway", "", self._tls) as site,
             self._beside(self._config, self._door),
         ):
             yield site
 
     @contextlib.asynccontextmanager
-    async def _routed(self, serving: Serving, watch: Deadlines) -> AsyncIterator[web.Application]:
+    async def _routed(self, serving: Serving, watch: Deadlines, stop: asyncio.Event) -> AsyncIterator[web.Application]:
         """What clients come to, and a producer beneath it if they may write."""
         settings, admission = self._settings, Admission(self._door, self._places)
-        async with self._writing(admission) as writing:
+        async with self._writing(admission, stop) as writing:
             writes = {"stop": writing.say_stop, "tool_result": writing.say_tool_result} if writing else {}
             sockets = WebSockets(serving, admission, writes)
             routed = [part(serving, admission) for part in READING]
@@ -191,13 +199,13 @@ class Process:
             yield app
 
     @contextlib.asynccontextmanager
-    async def _writing(self, admission: Admission) -> AsyncIterator[Writing | None]:
+    async def _writing(self, admission: Admission, stop: asyncio.Event) -> AsyncIterator[Writing | None]:
         if not self._settings.writes:
             yield None
             return
         topics = self._config.topics
         producer = Producer(self._config.kafka, [topics.tokens, topics.tool_results])
-        await producer.start()
+        await before(stop, until_available(producer.start, self._config.kafka.startup_timeout_s))
         try:
             writing = Writing(self._config, producer, admission, self._counts, self._open_messages)
             try:
@@ -215,10 +223,15 @@ class Process:
         """Whether clients should be sent here, and why not."""
         if self._draining:
             return False, "draining"
-        silent = asyncio.get_running_loop().time() - self._tail.polled_at
-        if silent > SILENT_S:
-            return False, f"Kafka was not heard of for {silent:.0f} s"
-        return True, "ready"
+        return heard(self._tail)
+
+
+def heard(tail: Tail) -> tuple[bool, str]:
+    """Whether Kafka answers the reader, and what is wrong."""
+    if not tail.partitions:
+        return False, "Kafka has not answered yet"
+    silent = asyncio.get_running_loop().time() - tail.polled_at
+    return (False, f"Kafka was not heard of for {silent:.0f} s") if silent > SILENT_S else (True, "ready")
 
 
 @contextlib.asynccontextmanager

@@ -70,10 +70,11 @@ class Tail:
         self._wanted_at: dict[int, float] = {}
         self._turn = asyncio.Lock()
         self.polled_at = 0.0
-        """When Kafka was heard of last, in the loop's seconds."""
+        """When Kafka was heard of last, in the loop's seconds; before that, since when it is asked; 0: it is not."""
 
     async def start(self, seconds: float) -> None:
-        """Connect and find the partitions."""
+        """Connect and find the partitions. It may be tried again."""
+        self.polled_at = self.polled_at or asyncio.get_running_loop().time()
         self._consumer = await started(self._client, self._connection.connecting, seconds)
         async with stopped_on_failure(self._consumer):
             count = await self._count()
@@ -93,13 +94,13 @@ class Tail:
 
     @property
     def partitions(self) -> int:
-        """Of the topic."""
+        """Of the topic; 0 until Kafka has said."""
         return self._partitions
 
     def uncommitted(self) -> Iterator[tuple[int, int]]:
         """Partitions that are read, and how many records at their ends wait for the end of a transaction."""
-        consumer = self._started()
         for partition, _ in self._windows:
+            consumer = self._started()
             place = TopicPartition(self._topic, partition)
             end, stable = consumer.highwater(place), consumer.last_stable_offset(place)
             if end is not None and stable is not None:

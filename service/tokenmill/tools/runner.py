@@ -20,7 +20,7 @@ from tokenmill.errors import FatalError, TokenmillError
 from tokenmill.kafka import deadline, started, stopped
 from tokenmill.observe import Numbers
 from tokenmill.observe.telemetry import NO_TELEMETRY, Telemetry
-from tokenmill.process import EXIT_S
+from tokenmill.process import EXIT_S, ToldToStop, before
 from tokenmill.tools.call_queue import CallQueue
 from tokenmill.tools.control import Orders
 from tokenmill.tools.control_log import ControlLog
@@ -107,15 +107,10 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc] # untyped base cl
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop`; then what runs is waited for. Raises a `TokenmillError` when going on is impossible."""
-        stopping = asyncio.create_task(stop.wait())
-        joining = asyncio.create_task(until_available(self._joined, self._kafka.startup_timeout_s))
-        await asyncio.wait((joining, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if not joining.done():
-            joining.cancel()
-            await asyncio.gather(joining, return_exceptions=True)
+        try:
+            consumer = await before(stop, until_available(self._joined, self._kafka.startup_timeout_s))
+        except ToldToStop:
             return
-        stopping.cancel()
-        consumer = joining.result()
         tasks = [asyncio.create_task(work) for work in (self._poll(consumer), self._control.run(), stop.wait())]
         try:
             ends: set[asyncio.Future[Any]] = {*tasks, self._failed}
