@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from tests.support.provided import Provided, provided
-from tokenmill.codecs.openai_responses import PLACES
+from tokenmill.codecs.openai_responses import OPENAI_RESPONSES, PLACES
+from tokenmill.errors import Undecodable
+from tokenmill.records import InputRecord
 
 USAGE = {"input_tokens": 5, "output_tokens": 7, "total_tokens": 12}
 
@@ -215,6 +217,33 @@ def test_a_number_that_is_out_of_all_bounds_is_none() -> None:
         for number, letter in ((1, "a"), (2**64, "b"), (2, "c"))
     ]
     assert provided("openai_responses", CREATED, *deltas).text == "abc"
+
+
+@pytest.mark.parametrize("name", ["content_index", "summary_index"])
+def test_an_index_that_is_no_number_is_none(name: str) -> None:
+    """However deep it is nested."""
+    for depth in (1, 200, *range(800, 1_010)):
+        index = b"[" * depth + b"]" * depth
+        event = b'{"type":"response.reasoning_text.delta","%b":%b,"delta":"a"}' % (name.encode(), index)
+        record = InputRecord("tokens", 0, 0, 0, b"c", event)
+        try:
+            _, (chunk,) = OPENAI_RESPONSES.decode(b"", record)
+        except Undecodable:
+            assert depth > 800
+        else:
+            assert chunk.reasoning == "a"
+
+
+def test_a_summary_and_a_content_of_an_item_are_two_texts() -> None:
+    """Deltas of one say nothing of the other, whose index may be the same."""
+    summary = [{"type": "summary_text", "text": "short"}]
+    raw = [{"type": "reasoning_text", "text": "RAW"}]
+    short = said("reasoning_summary_text.delta", output_index=0, summary_index=0, delta="short")
+    long = said("reasoning_text.delta", output_index=0, content_index=0, delta="RAW")
+    ended = said("output_item.done", **item(0, type="reasoning", summary=summary, content=raw))
+    assert response(short, ended).reasoning == "shortRAW"
+    assert response(long, ended).reasoning == "RAWshort"
+    assert response(short, long, ended).reasoning == "shortRAW"
 
 
 def test_what_is_remembered_is_capped() -> None:

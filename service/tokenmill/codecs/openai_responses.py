@@ -105,7 +105,7 @@ class _Stream(EventStream[_State]):
         """`response.output_item.added`."""
         item, index = object_of(event.get("item")), index_of(event.get("output_index"))
         if item.get("type") == "function_call":
-            self._fed({"output_index": index, "content_index": "call"})
+            self._fed(_call_place(index))
             self.answer.call(index, id=text_of(item.get("call_id")), name=text_of(item.get("name")))
             self._arguments(index, text_of(item.get("arguments")))
 
@@ -114,7 +114,7 @@ class _Stream(EventStream[_State]):
         item, index = object_of(event.get("item")), index_of(event.get("output_index"))
         kind = text_of(item.get("type"))
         if kind == "function_call":
-            if _place({"output_index": index, "content_index": "call"}) not in self.state.fed:
+            if _call_place(index) not in self.state.fed:
                 self.added(event)
             self._whole_arguments(index, item)
         self._said_at_last(index, item)
@@ -134,32 +134,32 @@ class _Stream(EventStream[_State]):
 
     def text(self, event: Json) -> None:
         """`response.output_text.delta`."""
-        self._fed(event)
+        self._fed(_place(event))
         self._say(delta=text_of(event.get("delta")))
 
     def text_done(self, event: Json) -> None:
         """`response.output_text.done`."""
-        if not self._fed(event):
+        if not self._fed(_place(event)):
             self._say(delta=text_of(event.get("text")))
 
     def refusal(self, event: Json) -> None:
         """`response.refusal.delta`."""
-        self._fed(event)
+        self._fed(_place(event))
         self.answer.part("refusal", event.get("delta"))
 
     def refusal_done(self, event: Json) -> None:
         """`response.refusal.done`."""
-        if not self._fed(event):
+        if not self._fed(_place(event)):
             self.answer.part("refusal", event.get("refusal"))
 
     def reasoning(self, event: Json) -> None:
         """`response.reasoning_text.delta`, or that of a summary."""
-        self._fed(event)
+        self._fed(_place(event))
         self._say(reasoning=text_of(event.get("delta")))
 
     def reasoning_done(self, event: Json) -> None:
         """`response.reasoning_text.done`, or that of a summary."""
-        if not self._fed(event):
+        if not self._fed(_place(event)):
             self._say(reasoning=text_of(event.get("text")))
 
     def summary_part(self, event: Json) -> None:
@@ -213,9 +213,8 @@ class _Stream(EventStream[_State]):
         if any(text.values()):
             self.answer.put(**text)
 
-    def _fed(self, event: Json) -> bool:
+    def _fed(self, place: str) -> bool:
         """Whether deltas of this place came before; from now on they did."""
-        place = _place(event)
         if place in self.state.fed:
             return True
         if len(self.state.fed) == PLACES:
@@ -225,17 +224,27 @@ class _Stream(EventStream[_State]):
 
     def _arguments(self, index: int, piece: str) -> None:
         if piece:
-            self._fed({"output_index": index})
+            self._fed(_arguments_place(index))
             self.answer.call(index, arguments=piece)
 
     def _whole_arguments(self, index: int, said: Json) -> None:
-        if _place({"output_index": index}) not in self.state.fed:
+        if _arguments_place(index) not in self.state.fed:
             self._arguments(index, text_of(said.get("arguments")))
 
 
 def _place(event: Json) -> str:
-    """Where in the response an event's text stands: item, and part of it."""
-    return f"{index_of(event.get('output_index'))}/{event.get('content_index', event.get('summary_index', 0))!r:.9}"
+    """Where in the response an event's text stands: item, and part of its content or of its summary, which are two."""
+    kind = "summary" if "summary_index" in event and "content_index" not in event else "content"
+    return f"{index_of(event.get('output_index'))}/{kind}/{index_of(event.get(f'{kind}_index'))}"
+
+
+def _call_place(index: int) -> str:
+    """Of a call that has begun."""
+    return f"{index}/call"
+
+
+def _arguments_place(index: int) -> str:
+    return f"{index}/arguments"
 
 
 _PARTS: dict[str, Callable[[_Stream, Json], None]] = {
