@@ -1,17 +1,19 @@
 """From records to chunks."""
 
+from collections.abc import Sequence
 from hashlib import sha256
 
 import pytest
 from msgspec import UNSET
 
 from tests.partition.logs import record
+from tokenmill.codecs import Chunk
 from tokenmill.errors import BadKey, RecordError, TooLarge, Undecodable, UnknownCodec
 from tokenmill.limits import KEY_BYTES
 from tokenmill.partition.intake import Intake
 from tokenmill.partition.low_water import LowWater
 from tokenmill.partition.tally import Tally
-from tokenmill.records import InputRecord
+from tokenmill.records import InputRecord, Record
 
 
 def intake(codec: str = "native", record_bytes: int = 1_000) -> Intake:
@@ -161,6 +163,28 @@ def test_what_a_snapshot_must_write_is_noted() -> None:
     assert list(reads.changed) == []
     reads.read(record(1, b"\xe2"))
     assert list(reads.changed) == [("text", b"c", b"")]
+
+
+class Deep:
+    """A codec that goes deeper into a value than the stack bears, once it remembers something."""
+
+    name, summary, sample = "deep", "", ()
+
+    def decode(self, state: bytes, _record: Record) -> tuple[bytes, Sequence[Chunk]]:
+        """The second record is too deep."""
+        return (b"s", ()) if not state else self.decode(state, _record)
+
+
+def test_a_codec_that_goes_too_deep_has_not_read_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a dead letter, and no record that comes again with each start of the process; the stream still ends."""
+    monkeypatch.setattr("tokenmill.partition.intake.find_codec", lambda _name: Deep())
+    reads = intake("deep")
+    reads.read(record(0, b"a"))
+    with pytest.raises(Undecodable, match="nested too deep for the codec deep"):
+        reads.read(record(1, b"b"))
+    assert [kept.state for kept in reads] == [b"s"]
+    assert reads.read(record(2, None, tm_codec="deep", tm_last_offset="0"))[0] == []
+    assert list(reads) == []
 
 
 def test_chunks_are_counted_by_codec() -> None:

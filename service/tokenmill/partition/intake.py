@@ -80,7 +80,7 @@ class Intake:
             if condition.opened_before is not None:  # a replay that has not seen the stream would drop it
                 self._low_water.forbid(kept.root.offset, record.offset)
         else:
-            state, chunks = codec.decode(kept.state if kept else b"", record)
+            state, chunks = _decoded(codec, kept.state if kept else b"", record)
         self.tally.chunks[codec.name] += len(chunks)
         if kept and state and any(chunk.error is not None for chunk in chunks):
             self._low_water.forbid(kept.root.offset, record.offset)  # from its middle it might look sound
@@ -150,10 +150,22 @@ class Intake:
         return iter(self._kept.values())
 
 
+def _decoded(codec: Codec, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
+    """What the codec makes of a record. Raises `RecordError`.
+
+    No record may end the process, as it would end each that follows: a codec that goes deeper into a value than the
+    stack bears has not read it.
+    """
+    try:
+        return codec.decode(state, record)
+    except RecursionError as problem:
+        raise Undecodable(f"the value is nested too deep for the codec {codec.name}: {problem}") from problem
+
+
 def _last_chunks(codec: Codec, kept: Kept, record: Record) -> list[Chunk]:
     """Of a stream that is ended by a timeout: what its codec makes of the end. Half an event is no failure then."""
     try:
-        _, chunks = codec.decode(kept.state, record)
+        _, chunks = _decoded(codec, kept.state, record)
     except RecordError:  # a codec without a word for the end, or headers that are wrong: it is over all the same
         return []
     return [_timed_out(chunk) for chunk in chunks if chunk.error is None]
