@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from tokenmill.codecs import find_codec
 from tokenmill.codecs.payloads import (
     MODEL_CHARS,
     error_of,
@@ -14,10 +16,12 @@ from tokenmill.codecs.payloads import (
     object_of,
     payloads,
     read_event,
+    shown,
     text_of,
 )
 from tokenmill.errors import Undecodable
 from tokenmill.limits import KEY_BYTES
+from tokenmill.records import InputRecord
 
 
 @pytest.mark.parametrize(
@@ -80,3 +84,37 @@ def test_ids_and_names_have_an_end() -> None:
 def test_an_error_is_said_in_the_providers_words(error: Any, said: str) -> None:
     """Whatever its shape."""
     assert error_of(error) == said
+
+
+@pytest.mark.parametrize("deep", ["[" * 200 + "]" * 200, '{"a":' * 200 + "1" + "}" * 200], ids=["list", "object"])
+def test_an_error_that_cannot_be_shown_says_why(deep: str) -> None:
+    """It ends its message all the same."""
+    assert "nested more than" in error_of(msgspec.json.decode(deep))
+    assert "more than 64 bits" in shown({"code": 2**64})
+
+
+@pytest.mark.parametrize(
+    ("codec", "event"),
+    [
+        ("anthropic", b'{"type":"error","error":%b}'),
+        ("gemini", b'{"error":%b}'),
+        ("gemini", b'[{"error":%b}]'),
+        ("llama_cpp", b'{"error":%b}'),
+        ("ollama", b'{"error":%b}'),
+        ("openai", b'{"error":%b}'),
+        ("openai_responses", b'{"type":"error","message":%b}'),
+        ("qwen_sse", b'data: {"error":%b}\n\n'),
+    ],
+)
+def test_an_error_of_any_depth_stops_nothing(codec: str, event: bytes) -> None:
+    """Where the reader of JSON still reads it and where it does not, to the last level."""
+    decode, said = find_codec(codec).decode, []
+    for depth in (2, 200, *range(800, 1_010)):
+        record = InputRecord("tokens", 0, 0, 0, b"c", event % (b"[" * depth + b"]" * depth))
+        try:
+            _, chunks = decode(b"", record)
+        except Undecodable:
+            continue
+        said.append([chunk.error is not None for chunk in chunks])
+    assert said[:2] == [[True], [True]]
+    assert all(said)

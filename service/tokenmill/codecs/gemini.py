@@ -108,7 +108,7 @@ def _responses(value: bytes) -> Iterator[bytes]:
         return
     try:
         yield from map(bytes, msgspec.json.decode(b"[%b]" % value.strip(_AROUND), type=list[msgspec.Raw]))
-    except msgspec.DecodeError as problem:
+    except (msgspec.DecodeError, RecursionError) as problem:
         raise Undecodable(f"not elements of an array: {problem}") from problem
 
 

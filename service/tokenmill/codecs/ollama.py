@@ -17,7 +17,7 @@ import msgspec
 from tokenmill.codecs.answer import Answer
 from tokenmill.codecs.chunk import Chunk
 from tokenmill.codecs.message_id import message_id
-from tokenmill.codecs.payloads import list_of, model_of, object_of, text_of
+from tokenmill.codecs.payloads import list_of, model_of, object_of, shown, text_of
 from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.errors import Undecodable
 from tokenmill.records import InputRecord, Record
@@ -75,7 +75,7 @@ def _read(line: Json, known: _State | None, answer: Answer) -> _State | None:
     if not _KNOWN & line.keys():
         raise Undecodable(f"not a line of Ollama's: it has none of {', '.join(sorted(_KNOWN))}")
     if line.get("error"):
-        answer.fail(str(line["error"]))
+        answer.fail(shown(line["error"]))
         return None
     message = object_of(line.get("message"))
     text = text_of(message.get("content")) or text_of(line.get("response"))

@@ -23,7 +23,7 @@ from tokenmill.codecs.chunk import Chunk, ProviderPart
 from tokenmill.codecs.message_id import message_id
 from tokenmill.codecs.openai_choice import content_of, finish_of, index_of
 from tokenmill.codecs.openai_token import Token, token_of
-from tokenmill.codecs.payloads import DONE, identity_of, model_of, payloads
+from tokenmill.codecs.payloads import DONE, identity_of, model_of, payloads, shown
 from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.errors import Undecodable
 from tokenmill.records import InputRecord, Record
@@ -233,8 +233,12 @@ def _error_of(payload: dict[str, Any]) -> str | None:
     error = payload if payload.get("object") == "error" else payload.get("error")
     if isinstance(error, dict) and error:
         message = error.get("message")
-        return message if isinstance(message, str) and message else msgspec.json.encode(error).decode()
-    return str(error) if error else None
+        return message if isinstance(message, str) and message else shown(error, _json)
+    return shown(error) if error else None
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 OPENAI = OpenAICodec()

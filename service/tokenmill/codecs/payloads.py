@@ -1,9 +1,9 @@
 """What a record of a streaming protocol carries: one JSON object, or whole lines of an SSE stream."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from tokenmill.codecs.plain import read_object
+from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.errors import Undecodable
 from tokenmill.limits import KEY_BYTES
 
@@ -75,4 +75,16 @@ def error_of(error: Any) -> str:
     """What an error object of a provider says."""
     fields = object_of(error)
     words = [fields.get(name) for name in ("type", "status", "message")]
-    return ": ".join(word for word in words if isinstance(word, str) and word) or str(error)
+    return ": ".join(word for word in words if isinstance(word, str) and word) or shown(error)
+
+
+def shown(value: Any, write: Callable[[Any], str] = str) -> str:
+    """What stands in an error's place, as text; of what is no plain value, why it can't be shown.
+
+    To write what is nested too deep raises, and the error, which ends a message, must not get lost.
+    """
+    try:
+        check_plain(value, "error")
+    except Undecodable as problem:
+        return f"the provider failed, and {problem}"
+    return write(value)

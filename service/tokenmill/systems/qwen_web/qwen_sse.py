@@ -19,7 +19,7 @@ import msgspec
 
 from tokenmill.codecs.chunk import Chunk, ProviderPart
 from tokenmill.codecs.message_id import message_id
-from tokenmill.codecs.payloads import list_of, object_of, text_of
+from tokenmill.codecs.payloads import list_of, object_of, shown, text_of
 from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing
 from tokenmill.errors import Undecodable
@@ -183,7 +183,7 @@ def _error_of(event: Mapping[str, Any]) -> str | None:
     if not said:
         return None
     if not isinstance(said, Mapping):
-        return str(said)
+        return shown(said)
     words = [said.get(name) for name in ("message", "details", "code")]
     return ": ".join(str(word) for word in words if isinstance(word, str | int) and word != "") or "the request failed"
 
