@@ -115,6 +115,6 @@ def test_an_error_of_any_depth_stops_nothing(codec: str, event: bytes) -> None:
             _, chunks = decode(b"", record)
         except Undecodable:
             continue
-        said.append([chunk.error is not None for chunk in chunks])
-    assert said[:2] == [[True], [True]]
+        said.append(any(chunk.error is not None for chunk in chunks))
+    assert len(said) > 2
     assert all(said)
