@@ -103,6 +103,13 @@ def test_other_parts_are_parts() -> None:
     assert done.parts == [("executableCode", code), ("groundingMetadata", {"webSearchQueries": ["q"]})]
 
 
+def test_kinds_of_a_part_come_in_its_order() -> None:
+    """The same in each process: what is replayed must come out as it did."""
+    kinds = [f"kind{number}" for number in range(20)]
+    done = stream(response(dict.fromkeys(kinds, "x")), LAST)
+    assert [kind for kind, _ in done.parts] == kinds
+
+
 def test_candidates_are_choices() -> None:
     """The message ends when all have."""
     both = {"candidates": [{"index": n, "content": {"parts": [{"text": f"{n}"}]}} for n in (0, 1)], "responseId": "r1"}

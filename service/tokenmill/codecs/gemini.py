@@ -186,8 +186,9 @@ class _Stream:
             self._other(candidate, "signature", signature)
         if isinstance(part.get("functionCall"), dict):
             self._call(candidate, part["functionCall"])
-        for kind in part.keys() - _ITS_OWN:
-            self._other(candidate, kind, part[kind])
+        for kind, value in part.items():
+            if kind not in _ITS_OWN:
+                self._other(candidate, kind, value)
 
     def _other(self, candidate: _Candidate, kind: str, value: Any) -> None:
         check_plain(value, kind)
