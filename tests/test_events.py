@@ -43,6 +43,17 @@ def test_what_is_no_event() -> None:
             decode_event(payload)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [b'"\xff"', b"[" * 5_000 + b"]" * 5_000, b'["\\ud83d",' + b"[" * 5_000],
+    ids=["no text", "bottomless", "half a pair"],
+)
+def test_what_is_no_text_or_bottomless_is_no_event(value: bytes) -> None:
+    """Readers of a topic that anybody may write to catch one error."""
+    with pytest.raises(msgspec.DecodeError):
+        decode_event(b'{"type":"tool-call","id":"c","name":"f","arguments":{"a":%b}}' % value)
+
+
 def test_half_a_surrogate_pair_can_be_read() -> None:
     """A model may write one in an argument; the worker writes it as an escape."""
     payload = b'{"type":"tool-call","id":"c","name":"f","arguments":{"a":"\\ud83d"},"seq":1}'

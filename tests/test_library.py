@@ -117,7 +117,17 @@ def test_wrong_options_are_refused() -> None:
         Parser("hermes", colour="red")  # type: ignore[call-arg] # that is the mistake
 
 
-@pytest.mark.parametrize("data", [b"", b"\xc1", b"\x81\xa7version\x01"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xc1",
+        b"\x81\xa7version\x01",
+        b"\x81\xa1x" + b"\x91" * 5_000 + b"\xc0",
+        Parser("hermes").snapshot().replace(b"\xa6hermes", b"\xa6\xffermes"),
+    ],
+    ids=["nothing", "no data", "another shape", "bottomless", "no text"],
+)
 def test_wrong_snapshots_are_refused(data: bytes) -> None:
     """Bytes that are no snapshot raise `SnapshotError`."""
     with pytest.raises(SnapshotError):

@@ -319,12 +319,14 @@ def decode_event(data: bytes | str) -> AnyEvent:
         raise
     except msgspec.DecodeError as problem:
         return _decode_odd(data, problem)
+    except (UnicodeDecodeError, RecursionError) as problem:
+        raise msgspec.DecodeError(str(problem)) from problem
 
 
 def _decode_odd(data: bytes | str, problem: msgspec.DecodeError) -> AnyEvent:
     """An event with halves of surrogate pairs: a model may write them in arguments; msgspec refuses to read them."""
     try:
         event: AnyEvent = msgspec.convert(json.loads(data), AnyEvent)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise problem from None
     return event

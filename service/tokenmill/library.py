@@ -112,6 +112,6 @@ class Parser(parser.MessageParser):
                 if format
                 else compile_grammar(snapshot.options, snapshot.limits)
             )
-        except (msgspec.DecodeError, BadOpen) as problem:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, BadOpen) as problem:
             raise SnapshotError(f"the snapshot can't be read: {problem}") from problem
         return cls.of_state(grammar, snapshot.state)

@@ -110,7 +110,9 @@ def test_any_deltas_say_the_same(deltas: list[tuple[str, str]]) -> None:
     assert [frame.place for frame in merged] == sorted(frame.place for frame in merged)
 
 
-@pytest.mark.parametrize("payload", [b"", b"[DONE]", b"[]", b"3", b'{"delta":3}', b'{"delta":{"text":3}}', b"\xff"])
+@pytest.mark.parametrize(
+    "payload", [b"", b"[DONE]", b"[]", b"3", b'{"delta":3}', b'{"delta":{"text":3}}', b"\xff", b'{"delta":"\xff"}']
+)
 @pytest.mark.parametrize("dialect", sorted(TEXTS))
 def test_payloads_without_a_text_are_left_alone(dialect: str, payload: bytes) -> None:
     """Whatever they are."""

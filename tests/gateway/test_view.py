@@ -228,7 +228,9 @@ def test_a_view_that_began_earlier_knows_more() -> None:
     assert not later.knows_more_than(later)
 
 
-@pytest.mark.parametrize("value", [b'{"type":"text-delta"', b"plain words", b'{"type":"x"}\n\nid: 9', b"[]", b"\xff"])
+@pytest.mark.parametrize(
+    "value", [b'{"type":"text-delta"', b"plain words", b'{"type":"x"}\n\nid: 9', b"[]", b"\xff", b'{"a":"\xff"}']
+)
 @pytest.mark.parametrize("dialect", [NATIVE, OPENAI], ids=lambda dialect: dialect.name)
 def test_what_is_no_event_is_not_shown(value: bytes, dialect: Dialect) -> None:
     """Whoever wrote it to the topic: a client's reader would break, or read what is not there."""

@@ -103,6 +103,11 @@ def test_another_event_than_the_one_that_was_expected_is_told() -> None:
     assert [line.other for line in told(hear(watching, [third]), Published)] == [msgspec.Raw('"\ufffd"'.encode())]
 
 
+def test_a_value_with_bytes_that_are_no_text_is_told_as_a_string() -> None:
+    """Like all that is no JSON."""
+    assert live.readable(b'["\xff"]') == msgspec.Raw('"[\\"\ufffd\\"]"'.encode())
+
+
 def test_an_event_that_comes_before_its_token_waits_for_it() -> None:
     """They are on different topics."""
     watching, records = watch(), tokens(*CHUNKS)

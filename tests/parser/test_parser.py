@@ -222,6 +222,10 @@ def test_a_state_that_is_none() -> None:
     """Bytes that hold no state are refused."""
     with pytest.raises(SnapshotError):
         MessageParser.of_state(grammar(), b"\xc1")
+    with pytest.raises(SnapshotError):
+        MessageParser.of_state(
+            grammar(), MessageParser.of(grammar(), "identity").encode_state().replace(b"id", b"\xff\xff")
+        )
 
 
 def test_several_formats_live_at_once() -> None:

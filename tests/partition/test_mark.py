@@ -40,7 +40,8 @@ def test_the_largest_mark_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [None, "", "x", "{}", "[]", '{"offset":1}', '{"offset":"1","low_water":0,"fingerprint":""}']
+    "text",
+    [None, "", "x", "{}", "[]", '{"offset":1}', '{"offset":"1","low_water":0,"fingerprint":""}', '{"x":' + "[" * 5_000],
 )
 def test_other_metadata_is_none(text: str | None) -> None:
     """Offsets that were reset by hand, or committed by another program."""

@@ -137,6 +137,7 @@ def put(name: bytes, value: bytes) -> Callable[[SnapshotWrite], SnapshotWrite]:
         put(b"kx", b"\x90"),
         put(b"gx", msgspec.msgpack.encode({"format": "gone"})),
         put(b"gx", msgspec.msgpack.encode({"colour": 1})),
+        put(b"gx", b"\x81\xa5tools\x91\x81\xa1x" + b"\x91" * 5_000 + b"\xc0"),
         put(b"?", b""),
         put(b"", b""),
         lambda write: write._replace(meta=b""),

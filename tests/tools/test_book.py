@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+import pytest
 
 from tokenmill.tools.asking import Asked
 from tokenmill.tools.book import Book
@@ -109,3 +110,13 @@ def test_the_calls_of_an_answer_that_are_not_done_are_known() -> None:
     assert book.unfinished(one.answer) == [two, three]
     assert book.unfinished(call(5, time=9).answer) == book.unfinished(one.answer)
     assert book.unfinished(b"nobody's") == []
+
+
+@pytest.mark.parametrize("value", [b'"\xff"', b"[" * 5_000 + b"]" * 5_000], ids=["no text", "bottomless"])
+def test_a_record_that_is_no_text_or_bottomless_is_passed_over(value: bytes) -> None:
+    """As its value, and as its key."""
+    book = Book(KEEP_MS)
+    book.read(call().key, b'{"stage":"done","time":1,"fingerprint":"f","call":%b}' % value, 0)
+    assert call().key not in book
+    book.read(b"[%b]" % value, msgspec.json.encode(Written("done", 1)), 1)
+    assert book.first_needed(5_000) == 2

@@ -36,6 +36,8 @@ def test_a_record_is_a_call_of_its_message() -> None:
         (EVENT, [("tm-opened", b"soon")]),
         (msgspec.json.encode(EVENT).replace(b"[1]", b'"\\ud83d"'), HEADERS),
         (msgspec.json.encode(EVENT).replace(b"call_1", b"\\ud83d"), HEADERS),
+        (msgspec.json.encode(EVENT).replace(b"call_1", b"\xff"), HEADERS),
+        (msgspec.json.encode(EVENT).replace(b"[1]", b"[" * 5_000 + b"]" * 5_000), HEADERS),
         (msgspec.json.encode(Finish("cancelled", conversation_id="X")).replace(b"X", b"\\ud83d"), HEADERS),
     ],
 )

@@ -76,3 +76,10 @@ def test_records_are_read_as_they_were_written() -> None:
         assert read_control(msgspec.json.encode(said)) == said
     for value in (None, b"", b"[]", b'{"type":"approval"}', b'{"type":"order"}'):
         assert read_control(value) is None
+
+
+@pytest.mark.parametrize("value", [b'"\xff"', b"[" * 5_000 + b"]" * 5_000], ids=["no text", "bottomless"])
+def test_a_record_that_is_no_text_or_bottomless_is_passed_over(value: bytes) -> None:
+    """Anybody may write one, and a runner that ended of it would read it again at its next start."""
+    assert read_control(b'{"type":"cancel","conversation_id":"c","by":%b}' % value) is None
+    assert read_control(b'{"type":"cancel","conversation_id":"c","other":%b,"by":"\xff"}' % value) is None

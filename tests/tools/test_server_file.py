@@ -87,11 +87,19 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     assert [problem.partition(":")[0] for problem in refused.value.problems] == ["mcpServers.one", "mcpServers.three"]
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"mcpServers": []}', b"\xff"])
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{}", b'{"mcpServers": []}', b"\xff", b'{"mcpServers": {"\xff": {}}}']
+)
 def test_a_file_without_servers_is_refused(content: bytes) -> None:
     """With the shape that is expected."""
     with pytest.raises(ConfigError, match=r"expected .*mcpServers"):
         read_servers(content, {})
+
+
+def test_an_entry_that_is_no_text_is_wrong_like_others() -> None:
+    """What is in an entry is read after the file."""
+    with pytest.raises(ConfigError, match=r"^mcpServers\.one: .*0xff"):
+        read_servers(b'{"mcpServers": {"one": {"command": "\xff"}}}', {})
 
 
 def test_a_secret_is_not_in_what_is_said() -> None:

@@ -13,8 +13,9 @@ from tests.support.stage import Stage, without_repeats
 from tokenmill.config import Config
 from tokenmill.observe import Numbers
 from tokenmill.partition import Mark, Move, Moved, PartitionSettings, Published
+from tokenmill.records import InputRecord
 from tokenmill.worker import moved
-from tokenmill.worker.moved import sentence, tell, understand
+from tokenmill.worker.moved import event_of, sentence, tell, understand
 from tokenmill.worker.restore import Committed, Extent
 
 EVERYTHING = Extent(0, 1 << 30)
@@ -139,6 +140,20 @@ async def test_a_message_that_is_open_there_goes_on_in_the_middle(
     assert without_repeats(found) == before
     assert rig.engine.numbers.value("tokenmill_offsets_moved_total", "back") == 1
     assert "offset 2 was not committed by a worker: what was published from 2 on is published again" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [("tm-seq", b"soon")],
+        [("tm-seq", b"7"), ("tm-choice", b"a")],
+        [("tm-seq", b"7"), ("tm-message-id", b"\xff")],
+    ],
+)
+def test_a_record_that_no_worker_wrote_says_nothing(headers: list[tuple[str, bytes]]) -> None:
+    """Whoever wrote it to the output would stop each worker that takes the partition over."""
+    assert event_of(InputRecord("events", 0, 5, 9, b"c", b"{}", headers)) is None
 
 
 def test_what_is_said() -> None:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from tokenmill.gateway.bodies import NOT_JSON
 from tokenmill.gateway.view import Frame
 
 FOLDED_CHARACTERS = 16 * 1024
@@ -106,7 +107,7 @@ def _delta(frame: Frame, paths: Sequence[Path]) -> _Delta | None:
         return None
     try:
         payload = msgspec.json.decode(frame.payload)
-    except msgspec.DecodeError:
+    except NOT_JSON:
         return None
     for path in paths:
         text = at(payload, path)

@@ -18,6 +18,7 @@ import msgspec
 from tokenmill.dialects import Dialect, Renderer
 from tokenmill.dialects.native import NATIVE
 from tokenmill.events import decode_event
+from tokenmill.gateway.bodies import NOT_JSON
 from tokenmill.gateway.entry import Entry
 from tokenmill.gateway.position import Position
 
@@ -236,11 +237,12 @@ class View:
         try:
             if self._renderer is None:
                 _any_json.decode(entry.value)  # raises for what would not be one line
+                _ = entry.value.isascii() or entry.value.decode()  # no frame of a WebSocket may hold other bytes
                 return (entry.value,)
             if known.adopted and not known.notice:
                 return ()  # without its beginning a dialect can't say what came of it
             return self._renderer.render(decode_event(entry.value))
-        except msgspec.DecodeError:
+        except NOT_JSON:
             return ()  # no event that this version knows, or no JSON
 
     def _end(self, entry: Entry, known: _Known) -> None:

@@ -261,7 +261,7 @@ def readable(value: bytes) -> msgspec.Raw:
     """A payload as a line can hold it: as it is, or as a string where it is no JSON."""
     try:
         msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return msgspec.Raw(msgspec.json.encode(value.decode(errors="replace")))
     return msgspec.Raw(value)
 

@@ -46,7 +46,7 @@ class MessageParser:
         parser = cls.__new__(cls)
         try:
             parser.state = decode_state(data, grammar.body_type)
-        except msgspec.DecodeError as problem:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             raise SnapshotError(f"a parser's state can't be read: {problem}") from problem
         parser.grammar, parser.chars, parser.quick = grammar, parser.state.chars, None
         return parser

@@ -40,7 +40,7 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
         """The mark in a metadata string, or None where there is none: a group made by hand, or another program."""
         try:
             return _decoder.decode(text or "")
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return None
 
 

@@ -63,7 +63,7 @@ def at_once(steps: Generator[None, None, T]) -> T:
 def _readable() -> Iterator[None]:
     try:
         yield
-    except (msgspec.DecodeError, UnicodeDecodeError, BadOpen, KeyError, IndexError) as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, BadOpen, KeyError, IndexError) as problem:
         raise SnapshotError(f"the snapshot can't be read: {problem!r}") from problem
 
 

@@ -47,7 +47,7 @@ class Book:
         self._end = offset + 1
         try:
             self._put(key, _Known(_answer(key), msgspec.json.decode(value or b"", type=Written), offset))
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             self._forget(key)
 
     def expect(self, call: Call, now: int) -> None:
@@ -110,5 +110,5 @@ def _answer(key: bytes) -> bytes:
     """What the keys of an answer's calls begin with: all but the call's id."""
     try:
         return msgspec.json.encode(msgspec.json.decode(key, type=list)[:-1])[:-1]
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return b""  # no key of ours

@@ -64,7 +64,7 @@ def read_control(value: bytes | None) -> Control | None:
     """A record of the topic; None for what is none."""
     try:
         return _decoder.decode(value or b"")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

@@ -91,14 +91,14 @@ def read_servers(content: bytes, environ: Mapping[str, str]) -> tuple[Server, ..
     """The servers of a file, in its order. Raises `ConfigError`."""
     try:
         entries = msgspec.json.decode(content, type=_File).servers
-    except msgspec.DecodeError as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         shape = '{"mcpServers": {"NAME": {"command": …} or {"url": …}}}'
         raise ConfigError([f"expected {shape} as JSON: {problem}"]) from problem
     servers, problems = list[Server](), list[str]()
     for name, raw in entries.items():
         try:
             servers += _servers(name, raw, environ)
-        except (msgspec.DecodeError, _Wrong) as problem:
+        except (msgspec.DecodeError, UnicodeDecodeError, _Wrong) as problem:
             problems.append(f"mcpServers.{name}: {problem}")
     if problems:
         raise ConfigError(problems)

@@ -19,7 +19,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline, started, stopped
 from tokenmill.observe import Numbers
 from tokenmill.partition import Mark, Move, Moved, PartitionSettings, Published
-from tokenmill.records import header
+from tokenmill.records import InputRecord, header
 from tokenmill.worker.connect import make_reader
 from tokenmill.worker.restore import Committed, Extent
 
@@ -113,10 +113,8 @@ class _Looking:
             start = max(first, end - tail)
             records = await self._read(place, start, end)
             for record in reversed(records):
-                if (seq := header(record.headers, "tm-seq")) is not None:
-                    message_id = (header(record.headers, "tm-message-id") or b"").decode()
-                    choice = int(header(record.headers, "tm-choice") or 0)
-                    return Published(record.timestamp, record.key, message_id, choice, int(seq), 0)
+                if (event := event_of(record)) is not None:
+                    return event
             if start == first or tail >= LONGEST_TAIL:
                 return None
             tail *= 4
@@ -135,6 +133,17 @@ class _Looking:
                     found += [record for record in batches.get(place, ()) if record.offset < end]
                 return found
         raise Unavailable(f"Kafka: {place.topic}/{place.partition} was not read within {START_S:g} s")
+
+
+def event_of(record: ConsumerRecord | InputRecord) -> Published | None:
+    """What a record says of its event; None for one without a number, and for what no worker wrote."""
+    message_id, choice, seq = (header(record.headers, f"tm-{name}") for name in ("message-id", "choice", "seq"))
+    try:
+        return Published(
+            record.timestamp, record.key, (message_id or b"").decode(), int(choice or 0), int(seq or b""), 0
+        )
+    except ValueError:  # of `decode`, too
+        return None
 
 
 def tell(numbers: Numbers, place: TopicPartition, until: int, moved: Moved | None) -> None:
