@@ -1,5 +1,6 @@
 """The program as a whole: exit codes, and what it says when something is wrong."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -50,7 +51,13 @@ def test_wrong_configuration_is_2(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
-    ("problem", "code"), [(FatalError("broken"), 1), (KeyboardInterrupt(), 130), (click.Abort(), 130)]
+    ("problem", "code"),
+    [
+        (FatalError("broken"), 1),
+        (OSError(errno.EIO, "broken"), 1),
+        (KeyboardInterrupt(), 130),
+        (click.Abort(), 130),
+    ],
 )
 def test_failures_have_their_codes(
     problem: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -65,15 +72,40 @@ def test_failures_have_their_codes(
     assert capsys.readouterr().err == ("tokenmill: broken\n" if code == 1 else "")
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
-    """`tokenmill formats | head -1` ends quietly."""
-    command = [sys.executable, "-m", "tokenmill", "formats"]
+@pytest.mark.parametrize(
+    "arguments",
+    [["formats"], ["parse", __file__], ["parse", "--step", __file__], ["dialects"], ["--help"], ["parse", "--help"]],
+    ids=" ".join,
+)
+def test_a_reader_that_goes_away_is_no_error(arguments: list[str]) -> None:
+    """`tokenmill formats | head -1` ends quietly, whatever prints: lines, tables, help."""
+    command = [sys.executable, "-m", "tokenmill", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
         assert process.wait(30) == 0
         assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [["formats"], ["parse", __file__], ["--help"]], ids=" ".join)
+def test_a_full_disk_is_a_failure_that_is_said(
+    arguments: list[str], unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one sentence, as what is on the disk is not whole; the interpreter adds nothing of what it could not write."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    command = [sys.executable, "-m", "tokenmill", *arguments]
+    with Path("/dev/full").open("wb") as full:
+        run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (run.returncode, run.stderr) == (1, b"tokenmill: No space left on device\n")
+
+
+def test_nobody_has_to_listen() -> None:
+    """Without a stdout a command does what it does."""
+    command = f"{sys.executable} -m tokenmill formats >&-"
+    run = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (run.returncode, run.stderr) == (0, b"")
 
 
 def test_parsing_starts_fast() -> None:

@@ -43,23 +43,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
         return stopped
-    except BrokenPipeError:
-        _forget_stdout()
-        return 0
     except TokenmillError as problem:
         click.echo(f"tokenmill: {problem}", err=True)
         return MISUSED if isinstance(problem, ConfigError | BadOpen | UnknownCodec) else FAILED
+    except (SystemExit, OSError) as end:
+        return _cut_short(end)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
     given = None if arguments is None else list(arguments)
     answer = tokenmill.main(args=given, prog_name="tokenmill", standalone_mode=False)
-    sys.stdout.flush()  # a reader that went away is noticed here, not at the interpreter's exit
+    _flush()  # a reader that went away, or a full disk, is noticed here, not at the interpreter's exit
     return answer if isinstance(answer, int) else 0
 
 
+def _flush() -> None:
+    if sys.stdout is not None:  # as where it was closed by whoever started this
+        sys.stdout.flush()
+
+
+def _cut_short(end: SystemExit | OSError) -> int:
+    """What the system has refused. A reader that is gone has what it wanted; click and rich make an exit code of it."""
+    if isinstance(end if isinstance(end, OSError) else end.__context__, BrokenPipeError):
+        _forget_stdout()
+        return 0
+    if isinstance(end, SystemExit) or end.strerror is None:  # or a deadline of our own that nobody looked after
+        raise end
+    return _refused(end)
+
+
+def _refused(problem: OSError) -> int:
+    """What the system says: a disk is full, or a file can't be read."""
+    try:
+        _flush()
+    except OSError:
+        _forget_stdout()
+    where = f"{problem.filename}: " if problem.filename else ""
+    click.echo(f"tokenmill: {where}{problem.strerror}", err=True)
+    return FAILED
+
+
 def _forget_stdout() -> None:
-    """The reader is gone: send what is still buffered nowhere, or the interpreter complains at its exit."""
+    """Send what is still buffered nowhere, or the interpreter complains at its exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
