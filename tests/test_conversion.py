@@ -48,11 +48,12 @@ def test_every_codec_becomes_every_dialect(codec: Codec, dialect: Dialect) -> No
     assert payloads != []
 
 
-@pytest.mark.parametrize("codec", ["native", "text", "sse+openai", "openai"])
+@pytest.mark.parametrize("codec", ["native", "sse+native", "text", "sse+openai", "openai"])
 def test_an_answer_that_was_cut_off_is_ended(codec: str) -> None:
     """By whoever says that nothing follows: what was held comes out, and the dialect's last payload."""
     begun = {
         "native": '{"message_id": "m7", "delta": "Hello <tool"}',
+        "sse+native": 'data: {"message_id": "m7", "delta": "Hello <tool"}\n\n',
         "text": "Hello <tool",
         "openai": {"id": "m7", "choices": [{"delta": {"content": "Hello <tool"}}]},
         "sse+openai": 'data: {"id": "m7", "choices": [{"delta": {"content": "Hello <tool"}}]}\n\ndata: {"id"',

@@ -8,6 +8,7 @@ from tests.support.provided import Provided, provided
 from tokenmill.codecs import Chunk, find_codec
 from tokenmill.codecs.sse import EVENT_BYTES
 from tokenmill.errors import UnknownCodec
+from tokenmill.records import InputRecord
 
 OPENAI = (
     b': hi\r\n\r\ndata: {"id":"c1","model":"m","choices":[{"index":0,"delta":{"content":"na\xc3\xafve "}}]}\r\n\r\n'
@@ -91,10 +92,55 @@ def test_an_event_that_is_nested_too_deep_is_an_error_like_others() -> None:
     assert (done.text, done.rejected, len(done.ends), len(done.errors)) == ("aa", [], 1, 1)
 
 
-def test_a_codec_that_knows_no_end_ends_like_the_others() -> None:
-    """Nothing follows a null: what is left of an event is forgotten, and the record is no dead letter."""
-    done = provided("sse+native", b'data: {"message_id": "m", "delta": "a"}\n\ndata: {"del', None)
-    assert (done.text, done.rejected) == ("a", [])
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("opening", ["data: {first}\n\n", "{first}\n"], ids=["events", "lines"])
+def test_an_unreadable_event_of_the_opening_record_is_an_error_of_its_message(opening: str, cut: bool) -> None:
+    """However the bytes are cut."""
+    first = '{"id":"c1","choices":[{"index":0,"delta":{"content":"a"}}]}'
+    pieces = [opening.replace("{first}", first).encode(), b"data: {bad\n\n"]
+    done = provided("sse+openai", *(pieces if cut else [b"".join(pieces)]), None)
+    assert (done.messages, done.text, len(done.errors), len(done.ends)) == ([("c1", "")], "a", 1, 1)
+
+
+def test_an_unreadable_event_behind_the_end_is_a_message_of_its_own() -> None:
+    """Which ends with it; so is one before anything of a message came out."""
+    said = b'data: {"id":"c1","choices":[{"index":0,"delta":%b}]}\n\n'
+    behind = provided("sse+openai", said % b'{"content":"a"}' + b"data: [DONE]\n\ndata: {bad\n\n", None)
+    before = provided("sse+openai", said % b'{"role":"assistant"}', b"data: {bad\n\n", said % b'{"content":"a"}', None)
+    assert [message for message, _ in behind.messages] == ["c1", "o0-0"]
+    assert [message for message, _ in before.messages] == ["o0-1", "c1"]
+    for done in (behind, before):
+        assert (done.text, len(done.errors), sorted(reason for reason, _ in done.ends)) == ("a", 1, ["error", "stop"])
+
+
+def test_an_error_without_a_message_is_in_the_one_that_the_header_names() -> None:
+    """Who waits for that one sees it."""
+    done = provided("sse+openai", b'{"detail":"Not Found"}\n', None, headers=[("tm-message-id", b"m7")])
+    assert ([message for message, _ in done.messages], done.ends) == (["m7"], [("error", None)])
+
+
+@pytest.mark.parametrize(
+    ("chunk", "message"),
+    [(b'{"message_id":"m","delta":"a"}', "m"), (b'{"delta":"a"}', "o0-0")],
+    ids=["named", "unnamed"],
+)
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_codec_that_knows_no_end_ends_like_the_others(chunk: bytes, message: str, cut: bool) -> None:
+    """Nothing follows a null: its message ends, what is left of an event is none, and the record is no dead letter."""
+    pieces = [b"data: %b\n\ndata: {bad\n\n" % chunk, b"data: %b\n\ndata: {del" % chunk]
+    done = provided("sse+native", *(pieces if cut else [b"".join(pieces)]), None)
+    assert (done.messages, done.text, done.ends, done.rejected) == ([(message, "")], "aa", [("stop", None)], [])
+    assert len(done.errors) == 2
+
+
+@pytest.mark.parametrize("last", [b'"finish_reason":"length"', b'"end":true', b'"control":"cancel"'])
+def test_what_has_ended_does_not_end_again(last: bytes) -> None:
+    """Nor is anything remembered of it."""
+    codec = find_codec("sse+native")
+    state, _ = codec.decode(b"", InputRecord("t", 0, 0, 0, b"c", b'data: {"message_id":"m","delta":"a"}\n\n'))
+    state, _ = codec.decode(state, InputRecord("t", 0, 1, 0, b"c", b'data: {"message_id":"m",%b}\n\n' % last))
+    assert state == b""
+    assert codec.decode(state, InputRecord("t", 0, 2, 0, b"c", None)) == (b"", [])
 
 
 def test_without_a_message_it_is_one_of_its_own() -> None:

@@ -5,18 +5,18 @@ Rules of this file:
 1. A record is some bytes of the stream. Each event that they complete is given to the other codec as a record.
 2. A line that is JSON as it stands is an event, too: what servers answer in place of a stream, and lines of NDJSON.
 3. What the other codec can't read fails its message, as no record can be blamed for it alone: an `error` `upstream`.
-   The stream goes on.
-4. A null value says that nothing follows. So it does where the other codec has no such word.
+   The stream goes on. Its message is that of the chunk before, unless it has ended: then there is none, and the error
+   is one of its own.
+4. A null value says that nothing follows. Where the other codec has no such word, the message of the last chunk ends.
 """
 
-import contextlib
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import UNSET
 
 from tokenmill.codecs.chunk import Chunk
 from tokenmill.codecs.codec import Codec
+from tokenmill.codecs.message_id import message_id
 from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing, whole_events
 from tokenmill.errors import RecordError
 from tokenmill.records import InputRecord, Record
@@ -30,7 +30,7 @@ class _State(msgspec.Struct, array_like=True, gc=False):
     framing: Framing = msgspec.field(default_factory=Framing)
     inner: bytes = b""
     id: str | None = None
-    """Of the message of the last chunk."""
+    """Of the message of the last chunk, unless that ended it; empty where it has none."""
 
 
 _encode_state = msgspec.msgpack.Encoder().encode
@@ -62,26 +62,35 @@ class SseCodec:
             for frame in known.framing.feed(value or b"", whole=_is_event, last=value is None):
                 chunks += self._read(frame, known, record)
         if value is None:
-            with contextlib.suppress(RecordError):
-                chunks += self._decode(None, known, record)
-        known.id = next((chunk.message_id for chunk in reversed(chunks)), known.id) if known.inner else None
-        kept = known.inner or known.framing != _EMPTY
+            chunks += self._end(known, record)
+        kept = known.inner or known.id is not None or known.framing != _EMPTY
         return _encode_state(known) if kept else b"", chunks
+
+    def _end(self, known: _State, record: Record) -> Sequence[Chunk]:
+        """Nothing follows, whether the other codec can say so or not."""
+        try:
+            return self._decode(None, known, record)
+        except RecordError:
+            last, known.inner, known.id = known.id, b"", None
+            return [] if last is None else [Chunk(message_id=last or None, end=True)]
 
     def _read(self, frame: Frame, known: _State, record: Record) -> Sequence[Chunk]:
         if frame.data is None:
-            return [_failure(f"an event has more than {EVENT_BYTES} bytes; it is left out", known)]
+            return [_failure(f"an event has more than {EVENT_BYTES} bytes; it is left out", known, record)]
         return self._event(frame.data.encode(errors="replace"), known, record)
 
     def _event(self, data: bytes, known: _State, record: Record) -> Sequence[Chunk]:
         try:
             return self._decode(data, known, record)
         except RecordError as problem:
-            return [_failure(f"an event can't be read: {problem}", known)]
+            return [_failure(f"an event can't be read: {problem}", known, record)]
 
     def _decode(self, value: bytes | None, known: _State, record: Record) -> Sequence[Chunk]:
         event = InputRecord("", 0, record.offset, record.timestamp, record.key, value, list(record.headers))
         known.inner, chunks = self._inner.decode(known.inner, event)
+        if chunks:
+            over = chunks[-1].end is True or chunks[-1].control is not None
+            known.id = None if over else chunks[-1].message_id or ""
         return chunks
 
 
@@ -98,9 +107,8 @@ def _is_event(data: str) -> bool:
     return True
 
 
-def _failure(message: str, known: _State) -> Chunk:
+def _failure(message: str, known: _State, record: Record) -> Chunk:
     """What can't be read is said in the message that is open; where none is, one is opened for it and ends."""
-    over = not known.inner
-    return Chunk(
-        message_id=known.id, error=message, finish_reason="error" if over else None, end=True if over else UNSET
-    )
+    if known.id is not None:
+        return Chunk(message_id=known.id or None, error=message)
+    return Chunk(message_id=message_id(record), error=message, finish_reason="error", end=True)
