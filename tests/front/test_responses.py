@@ -104,6 +104,24 @@ async def test_a_response_is_stopped_by_its_id(kafka: str, unique: str) -> None:
                 assert (response.status, (await response.json())["status"]) == (200, "cancelled")
 
 
+async def test_a_response_that_was_lost_has_failed(kafka: str, unique: str) -> None:
+    """Whoever asks until it is over hears of it, and so does who stops it."""
+
+    async def lose(asked: Asked) -> None:
+        await asked.say({"open": {"format": "plain", "model": "m"}}, {"delta": "Hel"})
+        await asked.lose()
+
+    async with fronting(kafka, unique, lose) as front:
+        async with front.post(PATH, BODY | {"background": True}) as response:
+            identity = (await response.json())["id"]
+        assert (await numbered(front, identity, ""))[-1]["type"] == "error"
+        async with front.session.get(f"{front.url}{PATH}/{identity}") as response:
+            found = await response.json()
+            assert (response.status, found["status"], found["error"]["code"]) == (200, "failed", "server_error")
+        async with front.post(f"{PATH}/{identity}/cancel", b"") as response:
+            assert (response.status, (await response.json())["status"]) == (200, "failed")
+
+
 async def test_what_is_not_there_is_404(kafka: str, unique: str) -> None:
     """An id of nothing, of another API, of no kind; and the log says nothing of why."""
     async with fronting(kafka, unique) as front:

@@ -1,11 +1,12 @@
 """Answers in one piece, made of the events of a message."""
 
+import tracemalloc
 from collections.abc import AsyncIterator, Iterable
 
 import msgspec
 import pytest
 
-from tests.support.gateways import answer
+from tests.support.gateways import Speaker, answer
 from tokenmill.apis import CHAT, MESSAGES, RESPONSES, Api
 from tokenmill.front.failure import Failed
 from tokenmill.front.whole import Whole, begun, collected
@@ -64,3 +65,41 @@ async def test_what_there_is_grows_with_the_events() -> None:
         seen.append((whole.so_far() or {})["status"])
     assert seen == ["in_progress"] * (len(seen) - 1) + ["completed"]
     assert msgspec.json.encode(whole.so_far())
+
+
+def test_a_response_that_was_lost_has_failed() -> None:
+    """Whoever asks for it again and again has to hear of an end, though its stream has no object at its end."""
+    speaker, whole = Speaker("c", "m"), Whole(RESPONSES)
+    records = speaker.says({"open": {"format": "plain"}, "delta": "Hel"})
+    for frame in frames([*records, *speaker.lost()]):
+        whole.take(frame)
+    response = whole.so_far()
+    assert response is not None
+    assert (response["id"], response["status"], response["output"]) == ("m", "failed", [])
+    assert response["error"] == {"code": "server_error", "message": "the answer was lost"}
+
+
+def test_a_response_without_an_end_has_failed() -> None:
+    """As where the object of the end was larger than a record may be, and left out."""
+    whole = Whole(RESPONSES)
+    for frame in frames(answer("c", "m", TEXTS, finish=False)):
+        whole.take(frame)
+    response = whole.so_far()
+    assert response is not None
+    error = {"code": "server_error", "message": "the answer did not end"}
+    assert (response["status"], response["error"]) == ("failed", error)
+
+
+def test_nothing_is_kept_of_an_answer_but_what_is_read_of_it() -> None:
+    """Text in twenty thousand pieces would otherwise be fifty times as large."""
+    every = frames(answer("c", "m", ["word"] * 5_000))
+    tracemalloc.start()
+    try:
+        whole = Whole(RESPONSES)
+        for frame in every:
+            whole.take(frame)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert b"wordword" in whole.body()
+    assert kept < 400_000

@@ -5,7 +5,7 @@ Model servers, callers and workers are not in it: the requests that it writes ar
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -22,6 +22,7 @@ from tokenmill.config import Config, Front, Gateway, Kafka, Topics, Upstream
 from tokenmill.front.host import Process
 from tokenmill.gateway.grant import Action, Credentials, Grant
 from tokenmill.process import Deadline
+from tokenmill.records import Output
 from tokenmill.servers.process import answer_of, free_port
 
 PARTITIONS = 2
@@ -58,8 +59,15 @@ class Asked:
     async def say(self, *chunks: Chunk) -> None:
         """What a worker makes of these chunks; the first one opens the message."""
         for chunk in chunks:
-            for record in self._speaker.says(chunk):
-                await self._stage.put(record.key or b"", record.value or b"", list(record.headers), record.timestamp)
+            await self._put(self._speaker.says(chunk))
+
+    async def lose(self) -> None:
+        """What a worker says that has lost the message."""
+        await self._put(self._speaker.lost())
+
+    async def _put(self, records: Iterable[Output]) -> None:
+        for record in records:
+            await self._stage.put(record.key or b"", record.value or b"", list(record.headers), record.timestamp)
 
     async def answer(self, *chunks: Chunk) -> None:
         """All of an answer: opened, said, ended."""

@@ -61,6 +61,12 @@ class Speaker:
         self._offset += 1
         return [record for record in out if record.topic == "events"]
 
+    def lost(self) -> list[Output]:
+        """The records of a message whose state is gone."""
+        out = list[Output]()
+        self._partition.lose_open(out, "its state is gone")
+        return out
+
 
 def answer(
     conversation: str, message: str, texts: Sequence[str], *, finish: bool = True, **opening: Any

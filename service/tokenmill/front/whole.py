@@ -1,10 +1,8 @@
 """Answers in one piece, for requests without `stream`: made of the events when all of them have come."""
 
 import asyncio
-from collections import defaultdict
+import json
 from collections.abc import AsyncIterable, Callable
-
-import msgspec
 
 from tokenmill.apis import Api
 from tokenmill.apis.whole import whole_answer
@@ -13,12 +11,20 @@ from tokenmill.events import Error, Finish, decode_event
 from tokenmill.front.failure import LATE, UNAVAILABLE, Failed, Opening, failure_of
 from tokenmill.gateway.view import Frame
 
+_TELLS = tuple(
+    b'{"type":"response.%b"' % kind for kind in (b"created", b"in_progress", b"completed", b"incomplete", b"failed")
+)
+"""How payloads begin that have the whole `response`."""
+
+_BEGUN = "in_progress"
+"""The status of a response that has no end yet."""
+
 MORE_S = 10.0
 """Beyond the time that the answer has: its caller ends it in time, and the end has to come here."""
 
 
 class Whole:
-    """What there is of an answer; a function of its events.
+    """What there is of an answer; a function of its events. Of what its dialect writes only the last is read.
 
     Args:
         api: whose words it is in.
@@ -30,7 +36,10 @@ class Whole:
         self._begins = begins
         self._opening = Opening()
         self._renderer = Renderer(find_dialect(api.whole))
-        self._payloads: defaultdict[int, list[bytes]] = defaultdict(list)
+        self._last: dict[int, bytes] = {}
+        """Of each choice."""
+        self._response = b""
+        """The last that has all of a response."""
         self._errors: list[Error] = []
         self.failure: Failed | None = None
         """It is over, and failed."""
@@ -43,7 +52,10 @@ class Whole:
             if self._opening.content:
                 self._begins()
             self._begins = None
-        self._payloads[event.choice] += self._renderer.render(event)
+        for payload in self._renderer.render(event):
+            self._last[event.choice] = payload
+            if payload.startswith(_TELLS):
+                self._response = payload
         if isinstance(event, Error):
             self._errors.append(event)
         if isinstance(event, Finish) and event.reason in ("error", "timeout"):
@@ -54,16 +66,20 @@ class Whole:
         """All of it, as JSON. Raises `Failed`."""
         if self.failure is not None:
             raise self.failure
-        return whole_answer(self._api, self._payloads)
+        return whole_answer(self._api, {choice: [payload] for choice, payload in self._last.items()})
 
     def so_far(self) -> dict[str, object] | None:
-        """The last object that tells of the answer as a whole, in APIs that have one from the beginning."""
-        for payload in reversed([payload for payloads in self._payloads.values() for payload in payloads]):
-            found = msgspec.json.decode(payload)
-            if isinstance(found, dict) and isinstance(found.get("response"), dict):
-                response: dict[str, object] = found["response"]
-                return response
-        return None
+        """The last object that tells of the answer as a whole, in APIs that have one from the beginning.
+
+        One that is over has a status that says so, also where its state was lost and its stream ended without it.
+        """
+        if not self._response:
+            return None
+        response: dict[str, object] = json.loads(self._response)["response"]
+        if self.over and response["status"] == _BEGUN:
+            error = {"code": "server_error", "message": str(self.failure or "the answer did not end")}
+            response |= {"status": "failed", "error": error}
+        return response
 
 
 async def begun(whole: Whole, frames: AsyncIterable[Frame], within_s: float) -> dict[str, object]:
