@@ -20,6 +20,7 @@ from aiokafka.errors import (
 )
 from aiokafka.partitioner import murmur2
 
+import tokenmill.header_names  # noqa: F401 -- it changes how consumers read, whoever makes one
 from tokenmill.aiokafka_inside import hear_failures, refuse_unsent, sending_task
 from tokenmill.config import Kafka
 from tokenmill.errors import ConfigError, Unavailable

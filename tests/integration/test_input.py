@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from confluent_kafka import Producer
 
+from tests.support.raw_names import LATIN, READ, RawName, send_raw
 from tests.support.stage import Stage, until
 from tokenmill.limits import Limits
 
@@ -75,6 +77,24 @@ async def test_wrong_records_go_to_the_dead_letter_topic_as_they_came(stage: Sta
     assert letters["undecodable"].value == b"{"
     assert letters["undecodable"].headers[0] == ("own", b"1")
     assert [event["type"] for event in await stage.events()][-1] == "finish"
+
+
+async def test_a_header_whose_name_is_not_utf8_stops_no_worker(stage: Stage) -> None:
+    """Brokers take any bytes: such a record is read as others are, and a dead letter has what of the name is UTF-8."""
+    producer = AIOKafkaProducer(bootstrap_servers=stage.bootstrap)
+    await producer.start()
+    try:
+        odd = [(RawName(LATIN), b"1")]
+        chunks = [b'{"message_id": "m", "seq": 0, "delta": "a"}', b"{", b'{"message_id": "m", "seq": 1, "delta": "b"}']
+        await send_raw(producer, stage.topics.tokens, 0, [(b"c", value, odd) for value in chunks])
+    finally:
+        await producer.stop()
+    await stage.send("c", {"message_id": "m", "seq": 2, "delta": "c", "end": True}, partition=0)
+    await stage.start()
+    await until(stage.caught_up, "the partition goes on")
+    assert "".join(event["delta"] for event in await stage.events() if event["type"] == "text-delta") == "abc"
+    [letter] = await stage.read(stage.topics.dlq)
+    assert (letter.value, letter.headers[0]) == (b"{", (READ, b"1"))
 
 
 async def test_the_output_cap_follows_the_topics(stage: Stage) -> None:

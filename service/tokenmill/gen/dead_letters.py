@@ -10,7 +10,8 @@ def page() -> str:
     return markdown.page(
         "Dead letters",
         "A record that can't be used goes to the topic `tokens.dlq`, to the partition with the number of its own.\n"
-        "Key, value and headers stay as they came; these headers are added:",
+        "Key, value and headers stay as they came, but for U+FFFD in place of what is not UTF-8 in a header's name;\n"
+        "these headers are added:",
         markdown.table(
             ("header", "holds"),
             [
