@@ -12,6 +12,13 @@ from tokenmill.errors import BadOpen, FatalError, UnknownCodec
 
 TEXT = 'Hi 😀 <tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
 
+NO_JSON = {
+    "broken": "{",
+    "deep": '{"a":' * 5_000 + "1" + "}" * 5_000,
+    "deep, with half a character": '{"a":"\\ud83d","b":' + '{"c":' * 500 + "1" + "}" * 501,
+}
+"""Lines by what is wrong with them."""
+
 
 def run(*arguments: str, text: str | bytes = "") -> Result:
     return CliRunner().invoke(command, list(arguments), input=text, catch_exceptions=False)
@@ -114,9 +121,10 @@ def test_whole_records_give_the_records_that_a_worker_would_write(tmp_path: Path
 
 
 @pytest.mark.parametrize("arguments", [("--records",), ("--batch",), ("--codec", "native")])
-def test_a_line_that_is_no_json_is_wrong_usage(arguments: tuple[str, ...]) -> None:
-    """The message says which one."""
-    result = run(*arguments, text="{}\n{\n" if arguments != ("--records",) else "{\n")
+@pytest.mark.parametrize("line", NO_JSON.values(), ids=NO_JSON.keys())
+def test_a_line_that_is_no_json_is_wrong_usage(arguments: tuple[str, ...], line: str) -> None:
+    """The message says which one; so it is with one that is nested deeper than the stack bears."""
+    result = run(*arguments, text=f"{{}}\n{line}\n" if arguments != ("--records",) else f"{line}\n")
     assert result.exit_code == 2
     assert "is no JSON object" in result.stderr
 

@@ -39,6 +39,22 @@ def test_tools_that_are_no_json_are_refused(tmp_path: Path) -> None:
         opening(None, tools, [])
 
 
+@pytest.mark.parametrize("text", [b"[" * 5_000 + b"]" * 5_000, b"\xff"], ids=["deep", "no text"])
+def test_tools_that_can_not_be_read_are_refused(tmp_path: Path, text: bytes) -> None:
+    """Nested deeper than the stack bears, or not UTF-8."""
+    tools = tmp_path / "tools.json"
+    tools.write_bytes(text)
+    with pytest.raises(click.BadParameter, match=r"tools\.json is not JSON"):
+        opening(None, tools, [])
+
+
+def test_a_value_that_can_not_be_read_is_refused() -> None:
+    """Nested deeper than the stack bears; or bytes that are no text, which no event could say."""
+    for value in ("[" * 5_000 + "]" * 5_000, "\udcff"):
+        with pytest.raises(click.BadParameter, match=r"--open|'model"):
+            opening(None, None, [f"model={value}"])
+
+
 def test_another_kafka_goes_over_the_configured_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """File, then environment, then the command line."""
     path = tmp_path / "t.toml"

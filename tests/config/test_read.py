@@ -165,6 +165,24 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
             load_config(path, {})
 
 
+@pytest.mark.parametrize("value", ["[" * 5_000 + "]" * 5_000, "9" * 5_000], ids=["deep", "long"])
+def test_a_file_that_python_can_not_read_is_said(tmp_path: Path, value: str) -> None:
+    """It is TOML: nested deeper than the stack bears, or a number of thousands of digits."""
+    (problem,) = problems(tmp_path, f"[parser]\ntools = {value}")
+    assert "tokenmill.toml: can't be read: " in problem
+
+
+@pytest.mark.parametrize(
+    ("variable", "key"), [("TOKENMILL_PARSER__TOOLS", "parser.tools"), ("TOKENMILL_OUTPUTS", "outputs")]
+)
+def test_json_of_a_variable_that_is_nested_too_deep_is_said(tmp_path: Path, variable: str, key: str) -> None:
+    """Of a file's keys the same, which may be as deep."""
+    (problem,) = problems(tmp_path, "", {variable: "[" * 5_000 + "]" * 5_000})
+    assert problem.startswith(f"{key}: ")
+    (problem,) = problems(tmp_path, f"[[parser.tools]]\n{'.'.join(['a'] * 5_000)} = 1\n")
+    assert problem.startswith("parser.tools: Expected values that are not nested so deep")
+
+
 @pytest.mark.parametrize("variable", ["TOKENMILL_KAFKA__SASL_PASSWORD", "TOKENMILL_REDIS__URL"])
 def test_secrets_are_in_no_message(variable: str) -> None:
     """Neither an error nor a repr shows a secret."""

@@ -31,6 +31,14 @@ def test_a_stream_is_parsed_to_its_end() -> None:
         assert place.items() <= event.items()
 
 
+def nested(depth: int) -> dict[str, Any]:
+    """Objects in objects."""
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
 @pytest.mark.parametrize("chunks", [[], [""], None])
 def test_an_empty_stream_is_an_empty_message(chunks: list[str] | None) -> None:
     """It starts and it ends."""
@@ -93,6 +101,12 @@ def test_what_cannot_be_used_is_named() -> None:
         ({"format": "plain", "codec": "nonsense"}, "unknown codec"),
         ({"format": "plain", "dialect": "nonsense"}, "unknown dialect"),
         ({"function": "nonsense", "input": [1]}, "unknown function"),
+        ({"function": "qwen_web_parameters", "input": ["", 2**70]}, "qwen_web_parameters: "),
+        ({"codec": "openai", "chunks": [{"base64": "!"}]}, "chunk 1: not base64: "),
+        ({"codec": "openai", "chunks": ["[DONE]", {"base64": 1}]}, "chunk 2: not base64: "),
+        ({"chunks": [{"base64": "é"}]}, "chunk 1: not base64: "),
+        ({"chunks": [{"usage": nested(5_000)}]}, "chunk 1: can't be written as JSON: "),
+        ({"open": {"tools": [{"function": {"name": "f", "parameters": nested(5_000)}}]}}, "nested too deep"),
     ],
 )
 def test_a_line_that_is_wrong_is_answered_with_an_error(wrong: dict[str, Any], why: str) -> None:

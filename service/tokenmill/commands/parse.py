@@ -162,7 +162,7 @@ def _json(number: int, line: bytes) -> Any:
             if not HALF_PAIR.search(line):
                 raise
             return msgspec.convert(whole_characters(json.loads(line)), dict[str, Any])
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise click.BadParameter(f"line {number} is no JSON object: {problem}", param_hint="FILE") from problem
 
 

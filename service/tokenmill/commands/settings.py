@@ -89,13 +89,16 @@ def _pair(text: str) -> tuple[str, Any]:
     if not equals:
         raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="--open")
     try:
+        value.encode()
         return key, msgspec.json.decode(value)
     except msgspec.DecodeError:
         return key, value
+    except (UnicodeEncodeError, RecursionError) as problem:
+        raise click.BadParameter(f"{key!r} has a value that can't be read: {problem}", param_hint="--open") from problem
 
 
 def _json_file(path: Path) -> Any:
     try:
         return msgspec.json.decode(path.read_bytes())
-    except msgspec.DecodeError as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise click.BadParameter(f"{path} is not JSON: {problem}", param_hint="--tools") from problem

@@ -83,6 +83,8 @@ class _Reader:
             self._problem(str(path), "is not UTF-8")
         except tomllib.TOMLDecodeError as error:
             self._problem(str(path), f"is not TOML: {error}")
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits; lists in lists in lists
+            self._problem(str(path), f"can't be read: {error}")
         return {}
 
     def config(self, values: Mapping[str, Any]) -> Config:
@@ -169,6 +171,8 @@ def _convert(value: object, kind: Any) -> Any:
         raise msgspec.ValidationError("Expected numbers of at most 64 bits") from None
     except UnicodeEncodeError:
         raise msgspec.ValidationError("Expected text that is UTF-8") from None
+    except RecursionError:
+        raise msgspec.ValidationError("Expected values that are not nested so deep") from None
     if isinstance(converted, float) and not isfinite(converted):
         raise msgspec.ValidationError("Expected a number that is finite")
     return converted

@@ -7,7 +7,7 @@ import msgspec
 
 from tokenmill.codecs import Chunk, find_codec
 from tokenmill.dialects import find_dialect
-from tokenmill.errors import RecordError, TokenmillError
+from tokenmill.errors import BadOpen, RecordError, TokenmillError, Undecodable
 from tokenmill.parser import read_options
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
@@ -42,9 +42,9 @@ def parse_batch(line: Mapping[str, Any]) -> Json:
     try:
         msgspec.convert(line, _Line)
         stream = Stream(line)
+        per_chunk = [_fed(stream, number, chunk) for number, chunk in enumerate(line.get("chunks") or (), 1)]
     except (TokenmillError, msgspec.ValidationError) as problem:
         return {"name": name, "error": str(problem)}
-    per_chunk = [stream.feed(chunk) for chunk in line.get("chunks") or ()]
     per_chunk.append(stream.end())
     answer = {"name": name, "events": [event for events in per_chunk for event in events]}
     if line.get("per_chunk"):
@@ -52,10 +52,18 @@ def parse_batch(line: Mapping[str, Any]) -> Json:
     return answer | ({"rejected": stream.rejected} if stream.rejected else {})
 
 
+def _fed(stream: "Stream", number: int, chunk: Any) -> list[Any]:
+    try:
+        return stream.feed(chunk)
+    except Undecodable as problem:
+        raise Undecodable(f"chunk {number}: {problem}") from problem
+
+
 class Stream:
     """A partition with one message. Chunks go through the line's codec and on as native ones, for the fixed ids."""
 
     def __init__(self, line: Mapping[str, Any]) -> None:
+        """Raises `BadOpen`, `UnknownCodec` and `ConfigError`."""
         options = {key: line[key] for key in ("format", "tools") if key in line}
         dialect = line.get("dialect", "native")
         find_dialect(dialect)
@@ -66,11 +74,17 @@ class Stream:
         )
         self._codec = find_codec(line.get("codec", "native"))
         self._kept = b""
-        self._partition = Partition(settings, "tokens", 0)
+        try:
+            self._partition = Partition(settings, "tokens", 0)
+        except RecursionError as problem:
+            raise BadOpen(f"the options are nested too deep: {problem}") from problem
         self.rejected: list[str] = []
 
     def feed(self, chunk: Any) -> list[Any]:
-        """The events of one chunk: a string of model text, or what the codec takes."""
+        """The events of one chunk: a string of model text, or what the codec takes.
+
+        Raises `Undecodable` for what no record can hold.
+        """
         return self._decode(self._value(chunk))
 
     def _decode(self, value: bytes | None) -> list[Any]:
@@ -89,8 +103,15 @@ class Stream:
     def _value(self, chunk: Any) -> bytes:
         if isinstance(chunk, str) and self._codec.name == "native":
             return msgspec.json.encode({"delta": chunk})
-        raw = isinstance(chunk, str) or (isinstance(chunk, dict) and chunk.keys() == {"base64"})
-        return (to_bytes(chunk) if raw else msgspec.json.encode(chunk)) or b""
+        if isinstance(chunk, str) or (isinstance(chunk, dict) and chunk.keys() == {"base64"}):
+            try:
+                return to_bytes(chunk) or b""
+            except (ValueError, TypeError) as problem:
+                raise Undecodable(f"not base64: {problem}") from problem
+        try:
+            return msgspec.json.encode(chunk)
+        except RecursionError as problem:
+            raise Undecodable(f"can't be written as JSON: {problem}") from problem
 
     def _record(self, value: bytes | None) -> InputRecord:
         return InputRecord("tokens", 0, self._partition.offset, 0, CONVERSATION.encode(), value)

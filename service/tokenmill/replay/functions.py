@@ -21,7 +21,7 @@ def call_function(name: Any, arguments: Any) -> dict[str, Any]:
         return {"error": "`input` must be the list of the function's arguments"}
     try:
         return {"result": function(*arguments)}
-    except (TypeError, AttributeError) as problem:
+    except (TypeError, AttributeError, OverflowError, RecursionError) as problem:
         return {"error": f"{name}: {problem}"}
 
 
