@@ -4,6 +4,9 @@ import json
 from typing import Any
 
 from tests.support.scenarios import SCENARIOS, rendered
+from tokenmill.dialects import Envelope
+from tokenmill.dialects.anthropic import ANTHROPIC, AnthropicState
+from tokenmill.events import AnyEvent, Part, ReasoningDelta, ReasoningEnd, TextDelta
 
 BEGIN = "content_block_start"
 DELTA = "content_block_delta"
@@ -83,6 +86,72 @@ def test_words_of_the_provider_stay_where_the_shape_has_them() -> None:
         scenario = SCENARIOS["text"]._replace(chunks=[{"delta": "a"}, {"finish_reason": word}])
         *_, delta, _stop = [json.loads(payload) for payload in rendered(scenario, "anthropic").payloads]
         assert delta["delta"]["stop_reason"] == expected
+
+
+def test_a_call_goes_before_the_words_of_the_provider() -> None:
+    """Its server may not know that the text is one, and agents run tools only where the reason is `tool_use`."""
+    call = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    scenario = SCENARIOS["text"]._replace(chunks=[{"delta": call}, {"finish_reason": "stop_sequence"}])
+    *_, delta, _stop = [json.loads(payload) for payload in rendered(scenario, "anthropic").payloads]
+    assert delta["delta"]["stop_reason"] == "tool_use"
+
+
+def of(*events: AnyEvent) -> list[dict[str, Any]]:
+    """The frames of the blocks of these events."""
+    state, envelope = AnthropicState(), Envelope("c", "m", 0, 0)
+    every = [
+        payload for seq, event in enumerate(events) for payload in ANTHROPIC.encode(state, envelope, event, seq, 0)
+    ]
+    return [json.loads(payload) for payload in every]
+
+
+def begun(index: int, kind: str) -> dict[str, Any]:
+    return {"type": BEGIN, "index": index, "content_block": {"type": kind, kind: ""}}
+
+
+def delta(index: int, kind: str, value: Any, of_kind: str = "") -> dict[str, Any]:
+    return {"type": DELTA, "index": index, "delta": {"type": f"{of_kind or kind}_delta", kind: value}}
+
+
+def stopped(index: int) -> dict[str, Any]:
+    return {"type": "content_block_stop", "index": index}
+
+
+def thinking(index: int) -> dict[str, Any]:
+    return {"type": BEGIN, "index": index, "content_block": {"type": "thinking", "thinking": "", "signature": ""}}
+
+
+def test_each_signature_is_of_a_block_of_its_own() -> None:
+    """A client sends each back as it came, with its thinking."""
+    events = [ReasoningDelta("r", "one"), Part("signature", "1"), ReasoningDelta("r", "two"), Part("signature", "2")]
+    expected = [
+        frame
+        for index, text in enumerate(("one", "two"))
+        for frame in (
+            thinking(index),
+            delta(index, "thinking", text),
+            delta(index, "signature", str(index + 1)),
+            stopped(index),
+        )
+    ]
+    assert of(*events, ReasoningEnd("r")) == expected
+
+
+def test_thinking_that_is_not_shown_has_its_signature() -> None:
+    """In an empty block: without it a client could not go on behind the results of tools."""
+    found = of(TextDelta("t", "a"), Part("signature", "1"), TextDelta("t", "b"))
+    signed = [thinking(1), delta(1, "signature", "1"), stopped(1)]
+    text = [begun(0, "text"), delta(0, "text", "a"), stopped(0)]
+    assert found == [*text, *signed, begun(2, "text"), delta(2, "text", "b")]
+    assert of(Part("signature", "")) == of(Part("signature", 1)) == []
+
+
+def test_citations_are_of_the_text_before_them() -> None:
+    """Without a text there is no place for them; what another provider calls so may be no object."""
+    citation = {"type": "char_location", "cited_text": "x"}
+    found = of(TextDelta("t", "a"), Part("citation", citation), Part("citation", "x"))
+    assert found[2:] == [delta(0, "citation", citation, "citations")]
+    assert of(Part("citation", citation)) == of(ReasoningDelta("r", "a"), Part("citation", citation))[2:] == []
 
 
 def test_choices_are_messages_of_their_own() -> None:

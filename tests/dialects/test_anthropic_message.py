@@ -92,6 +92,19 @@ def test_what_comes_first_is_kept() -> None:
     assert "metadata" not in answer
 
 
+def test_thinking_has_its_signature() -> None:
+    """Each block its own, also where nothing of it is shown; citations have no place."""
+    events = [Part("signature", "1"), ReasoningDelta("r", "two"), Part("signature", "2"), TextDelta("t", "a")]
+    answer, _ = of(*events, Part("citation", {"type": "char_location"}))
+    assert answer["content"] == [
+        {"type": "thinking", "thinking": "", "signature": "1"},
+        {"type": "thinking", "thinking": "two", "signature": "2"},
+        {"type": "text", "text": "a"},
+    ]
+    answer, _ = of(TextDelta("t", "1"), Part("signature", "x" * 99), room=FRAME_BYTES + 2 * BLOCK_BYTES + 10)
+    assert answer["content"] == [{"type": "text", "text": "1"}]
+
+
 @pytest.mark.parametrize("text", ["x", "\x01", "é", '"'])
 def test_it_fits_an_output_record(text: str) -> None:
     """However JSON writes its text."""

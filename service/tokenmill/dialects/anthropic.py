@@ -9,10 +9,12 @@
 4. A client of this shape reads what has come of a call's arguments at any time, and nothing on the wire takes it back.
    So growing is off unless it is asked for: a call that breaks off would look like one. Where it is on, and a call
    breaks off, its block ends there with arguments that are no complete JSON, for clients that look.
-5. Counts of tokens come with the last `message_delta`.
+5. A signature ends its block of thinking, as a client sends both back together; one of thinking that is not shown has
+   an empty block. Citations are of the text that is open.
+6. Counts of tokens come with the last `message_delta`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -50,7 +52,7 @@ STOP_REASONS: dict[FinishReason, str] = {
 """Reasons that a client of this shape knows; the others end the stream with an `error`."""
 
 _RAW_REASONS = frozenset({"stop_sequence", "pause_turn", "model_context_window_exceeded"})
-"""The provider's own words that this shape has, too."""
+"""The provider's own words that this shape has, too. They do not hide a call: clients run tools at `tool_use` alone."""
 
 _ERROR_TYPES: dict[FinishReason, str] = {"timeout": "timeout_error"}
 _ERROR_TYPE = "api_error"
@@ -128,6 +130,17 @@ def _begin_block(state: AnthropicState, block: dict[str, Any], out: Payloads) ->
     return index
 
 
+def _open_block(state: AnthropicState, kind: str, out: Payloads) -> None:
+    """A block of text or thinking, in place of the one that is open."""
+    _end_block(state, out)
+    block = {"type": kind, kind: ""} | ({"signature": ""} if kind == _THINKING else {})
+    state.kind, state.index = kind, _begin_block(state, block, out)
+
+
+def _add(index: int, delta: dict[str, Any], out: Payloads) -> None:
+    out.append(json_bytes({"type": "content_block_delta", "index": index, "delta": delta}))
+
+
 def _stop_block(index: int, out: Payloads) -> None:
     out.append(b'{"type":"content_block_stop","index":%d}' % index)
 
@@ -148,9 +161,7 @@ def _reasoning(state: AnthropicState, _envelope: Envelope, event: ReasoningDelta
 def _show(state: AnthropicState, kind: str, text: str, out: Payloads) -> None:
     """More text or thinking, in a block of that kind."""
     if state.kind != kind:
-        _end_block(state, out)
-        block = {"type": kind, kind: ""} | ({"signature": ""} if kind == _THINKING else {})
-        state.kind, state.index = kind, _begin_block(state, block, out)
+        _open_block(state, kind, out)
     out.append(
         b'{"type":"content_block_delta","index":%d,"delta":{"type":"%b_delta","%b":%b}}'
         % (state.index, kind.encode(), kind.encode(), json_bytes(text))
@@ -212,14 +223,37 @@ def _call(state: AnthropicState, _envelope: Envelope, event: ToolCall, out: Payl
 
 def _part(state: AnthropicState, _envelope: Envelope, event: Part, out: Payloads) -> None:
     """What this shape has a place for: signatures and redacted thinking, citations, refusals."""
-    if event.kind == "signature" and isinstance(event.value, str) and state.kind == _THINKING:
-        delta = {"type": "signature_delta", "signature": event.value}
-        out.append(json_bytes({"type": "content_block_delta", "index": state.index, "delta": delta}))
-    elif event.kind == "redacted_thinking" and isinstance(event.value, str):
-        _end_block(state, out)
-        _stop_block(_begin_block(state, {"type": "redacted_thinking", "data": event.value}, out), out)
-    elif event.kind == "refusal" and isinstance(event.value, str):
-        _show(state, _TEXT, event.value, out)
+    value = event.value
+    if isinstance(value, str) and (show := _TEXTS.get(event.kind)) is not None:
+        show(state, value, out)
+    elif event.kind == "citation" and isinstance(value, dict) and state.kind == _TEXT:
+        _add(state.index, {"type": "citations_delta", "citation": value}, out)
+
+
+def _sign(state: AnthropicState, signature: str, out: Payloads) -> None:
+    if not signature:
+        return
+    if state.kind != _THINKING:
+        _open_block(state, _THINKING, out)
+    _add(state.index, {"type": "signature_delta", "signature": signature}, out)
+    _end_block(state, out)
+
+
+def _redacted(state: AnthropicState, data: str, out: Payloads) -> None:
+    _end_block(state, out)
+    _stop_block(_begin_block(state, {"type": "redacted_thinking", "data": data}, out), out)
+
+
+def _refuse(state: AnthropicState, text: str, out: Payloads) -> None:
+    _show(state, _TEXT, text, out)
+
+
+_TEXTS: Mapping[str, Callable[[AnthropicState, str, Payloads], None]] = {
+    "signature": _sign,
+    "redacted_thinking": _redacted,
+    "refusal": _refuse,
+}
+"""Parts that are texts, by their kind."""
 
 
 def _error(state: AnthropicState, _envelope: Envelope, event: Error, out: Payloads) -> None:
@@ -238,12 +272,12 @@ def _finish(state: AnthropicState, _envelope: Envelope, event: Finish, out: Payl
     if reason is None:
         out.append(_failed(event.reason, failure_text(event.reason, state.failure)))
         return
-    raw = event.raw_reason
+    says_more = event.raw_reason in _RAW_REASONS and event.reason != "tool-calls"
     counts = tokens(event.usage) if event.usage is not UNSET else tokens({})
     usage = {"input_tokens": counts.input - counts.cached - counts.cache_written, "output_tokens": counts.output}
     if counts.cached or counts.cache_written:
         usage |= {"cache_read_input_tokens": counts.cached, "cache_creation_input_tokens": counts.cache_written}
-    delta = {"stop_reason": raw if raw in _RAW_REASONS else reason, "stop_sequence": None}
+    delta = {"stop_reason": event.raw_reason if says_more else reason, "stop_sequence": None}
     out.append(json_bytes({"type": "message_delta", "delta": delta, "usage": usage}))
     out.append(b'{"type":"message_stop"}')
 

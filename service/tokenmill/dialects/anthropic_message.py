@@ -1,7 +1,7 @@
 """Dialect `anthropic_message`: the whole answer as one Message of Anthropic's API, when it ends.
 
 1. It is what a client would have made of the stream in the dialect `anthropic`: the same blocks, the same reason, the
-   same counts. Calls come whole, whatever the message asks for; one that breaks off is not seen.
+   same counts, without citations. Calls come whole, whatever the message asks for; one that breaks off is not seen.
 2. An answer that failed or timed out, or whose state was lost, is an object `error`, as a stream of that shape ends.
 3. What is kept is capped, and so is the object. What comes first is kept, to the character; behind the cap nothing is,
    and calls, signatures and redacted thinking are kept whole or not at all. Such an object has `tm-truncated` in its
@@ -123,7 +123,7 @@ def _grow(state: AnthropicMessageState, envelope: Envelope, said: Any, _out: lis
         _argue(state, block, delta["partial_json"], room)
     elif kind == "signature":
         block.signature = delta["signature"] if state.takes(json_size(delta["signature"]), room) else ""
-    else:
+    elif kind == block.kind:
         text = delta[kind]
         block.said.add(text if state.takes(json_size(text), room) else beginning(text, left))
 
@@ -138,7 +138,7 @@ def _argue(state: AnthropicMessageState, block: MessageBlock, text: str, room: i
 
 def _end(state: AnthropicMessageState, envelope: Envelope, said: Any, out: list[bytes]) -> None:
     """The object."""
-    content = b",".join(_encoded(block) for block in state.blocks if block.said.size)
+    content = b",".join(_encoded(block) for block in state.blocks if block.said.size or block.signature)
     fields = {"id": envelope.choice_id, "type": "message", "role": "assistant", "model": envelope.model}
     further = {**said["delta"], "usage": said["usage"]}
     if state.truncated:
