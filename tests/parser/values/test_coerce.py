@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tokenmill.limits import JSON_DEPTH
 from tokenmill.parser.values.coerce import coerce, is_text, read_typed
 
 
@@ -95,3 +96,20 @@ def test_certainty(types: str, expected: bool | None) -> None:  # a parameter of
 def test_repairs(text: str, types: str, expected: tuple[Any, bool]) -> None:
     """Objects and arrays that are almost JSON are read and marked, unless they may be text."""
     assert read_typed(text, frozenset(types.split())) == expected
+
+
+@pytest.mark.parametrize("types", ["array", "json", "string array", "object array"])
+@pytest.mark.parametrize("deep", [JSON_DEPTH + 1, 900, 5_000])
+@pytest.mark.parametrize("form", ["%s", "[%s,]", "['a', %s]"])
+def test_a_value_that_is_nested_too_deep_is_text(types: str, deep: int, form: str) -> None:
+    """Whatever room the caller leaves a decoder."""
+    text = form % ("[" * deep + "]" * deep)
+    assert read_typed(text, frozenset(types.split())) == (text, False)
+
+
+def test_a_value_that_is_nested_as_deep_as_it_may_be_is_read() -> None:
+    """And so is one with many brackets side by side."""
+    for text in ("[" * JSON_DEPTH + "]" * JSON_DEPTH, "[" + "[[]]," * JSON_DEPTH + "{}]", '["' + "[" * 200 + '"]'):
+        value, repaired = read_typed(text, frozenset({"array"}))
+        assert isinstance(value, list)
+        assert not repaired

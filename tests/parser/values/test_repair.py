@@ -1,5 +1,6 @@
 """JSON of models: strict where valid, lenient where not, and marked."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -63,13 +64,40 @@ def test_whole_characters_everywhere() -> None:
     assert whole_characters({"\ud800": ["\udc00", 1, {"a": "b"}]}) == {"\ufffd": ["\ufffd", 1, {"a": "b"}]}
 
 
-@pytest.mark.parametrize(("depth", "too_deep"), [(0, False), (JSON_DEPTH, False), (JSON_DEPTH + 1, True), (5000, True)])
-def test_depth_of_a_value(depth: int, too_deep: bool) -> None:
-    """Lists and objects count alike."""
-    value: Any = 1
-    for number in range(depth):
-        value = [value, 2] if number % 2 else {"a": value}
-    assert nested_too_deep(value) is too_deep
+@pytest.mark.parametrize(
+    ("text", "too_deep"),
+    [
+        ("", False),
+        ("[" * JSON_DEPTH + "]" * JSON_DEPTH, False),
+        ("[" * (JSON_DEPTH + 1) + "]" * (JSON_DEPTH + 1), True),
+        ('[{"a":' * (JSON_DEPTH // 2) + "[1]", True),
+        ("[[],{}]" * JSON_DEPTH, False),
+        ('{"a": "' + "[" * 200 + '"}', False),
+        ('["\\"' + "[" * 200 + '\\\\", "]"]', False),
+        ('["\\"", ' + "[" * 200, True),
+        ("[" * 200 + ' "and no end \\', True),
+    ],
+)
+def test_depth_of_a_text(text: str, too_deep: bool) -> None:
+    """Lists and objects count alike, and what stands in strings does not."""
+    assert nested_too_deep(text) is too_deep
+    assert nested_too_deep(f"[{text}]", around=0) is (nested_too_deep(text, around=1))
+
+
+def _below(frames: int, read: Callable[[str], Any], text: str) -> Any:
+    """What `read` makes of the text when it is called from so deep."""
+    return read(text) if not frames else _below(frames - 1, read, text)
+
+
+@pytest.mark.parametrize("deep", [JSON_DEPTH + 1, 850, 950, 5_000])
+@pytest.mark.parametrize("form", ['{"a": %s}', "%s", '{"a": %s, "a": 1}', "{'a': %s}", '{"a": 1e999, "b": %s}'])
+def test_what_is_read_does_not_depend_on_the_caller(form: str, deep: int) -> None:
+    """A decoder gets as deep as its caller leaves it room: what one process reads, another would not."""
+    text = form % ("[" * deep + "]" * deep)
+    for read in (decode_json, decode_printed):
+        for frames in (0, 100, 500):
+            with pytest.raises(ValueError, match="nesting is too deep"):
+                _below(frames, read, text)
 
 
 def test_decode_printed() -> None:

@@ -47,6 +47,7 @@ def test_the_name_may_come_last() -> None:
         '{name: "f", "arguments": {"a": "x "y" z"}}',
         '{"name": "f", "arguments": [1]}',
         call('"a": "x ,"b": y"'),
+        call('"a": "x "y" z", "b": ' + "[" * 127 + "]" * 127),
         call('"a": "x'),
         call('"a": 1 2'),
         call('"a" 1'),

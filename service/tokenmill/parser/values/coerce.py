@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from tokenmill.parser.values.repair import decode_json, decode_printed, decode_string
+from tokenmill.parser.values.repair import decode_json, decode_printed, decode_string, nested_too_deep
 
 _INTEGER = re.compile(r"[+-]?\d{1,1000}\Z")
 """Python refuses to read integers of more than 4,300 digits; a thousand are more than any tool takes."""
@@ -51,9 +51,11 @@ def _boolean(text: str) -> Any:
 
 def _json(kind: type) -> Callable[[str], Any]:
     def read(text: str) -> Any:
+        if nested_too_deep(text):
+            return _NO
         try:
             value = msgspec.json.decode(text)
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeEncodeError):
             return _NO
         return value if isinstance(value, kind) else _NO
 

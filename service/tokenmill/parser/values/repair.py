@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -24,34 +25,33 @@ HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair in a JSON text: producers that cut their text by UTF-16 units write it alone."""
 
 
+_NO_BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+|[^\[\]{}"]++', re.DOTALL)
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
+
+
 def decode_json(text: str, *, words: bool = False, growing: bool = False) -> tuple[Any, bool]:
     """The value of a JSON text, and whether it had to be repaired. Raises `ValueError` if it can't be read.
 
     Repaired are raw control characters inside strings, numbers that are not finite (they become strings), halves of
     surrogate pairs (they become U+FFFD), and what `relaxed` reads as meant: see there for `words` and `growing`.
     """
-    try:
-        return msgspec.json.decode(text), False
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        pass
-    try:
+    if not nested_too_deep(text):
+        with suppress(msgspec.DecodeError, UnicodeEncodeError):
+            return msgspec.json.decode(text), False
         if not _BARE_KEY.match(text):
             with suppress(ValueError):
                 return whole_characters(_lenient(text)), True
-        return _read(to_json(text, words=words, growing=growing)), True
-    except RecursionError:
-        raise ValueError("nesting is too deep") from None
+    return _read(to_json(text, words=words, growing=growing)), True
 
 
 def decode_printed(text: str) -> Any:
     """The JSON value that Python's `repr()` wrote so. Raises `ValueError` if it did not."""
-    try:
-        return _read(printed(text))
-    except RecursionError:
-        raise ValueError("nesting is too deep") from None
+    return _read(printed(text))
 
 
 def _read(text: str) -> Any:
+    if nested_too_deep(text):
+        raise ValueError("nesting is too deep")
     try:
         return msgspec.json.decode(text)  # knows no halves of characters
     except (msgspec.DecodeError, UnicodeEncodeError):
@@ -94,19 +94,15 @@ def _whole(text: str) -> str:
     return text
 
 
-def nested_too_deep(value: Any) -> bool:
-    """Whether a value is nested deeper than readers bear."""
-    level = [value]
-    for _ in range(JSON_DEPTH + 1):
-        level = [
-            item
-            for part in level
-            if isinstance(part, dict | list)
-            for item in (part.values() if isinstance(part, dict) else part)
-        ]
-        if not level:
-            return False
-    return True
+def nested_too_deep(text: str, around: int = 0) -> bool:
+    """Whether a JSON text, with so many brackets around it, is nested deeper than readers bear.
+
+    It is the text that is asked: how deep a decoder gets depends on who called it.
+    """
+    most = JSON_DEPTH - around
+    if text.count("[") + text.count("{") <= most:
+        return False
+    return max(accumulate(map(_STEPS.__getitem__, _NO_BRACKETS.sub("", text))), default=0) > most
 
 
 def decode_string(raw: str, spelling: int = Spelling.JSON) -> str:

@@ -39,7 +39,7 @@ from tokenmill.parser.run.state import JsonState, OpenCall, Source, State
 from tokenmill.parser.spec import Call, Format, Section
 from tokenmill.parser.values.conform import keeps_text
 from tokenmill.parser.values.relaxed import Spelling
-from tokenmill.parser.values.repair import decode_json, nested_too_deep
+from tokenmill.parser.values.repair import decode_json
 from tokenmill.systems.ai_sdk.quotes import read_unescaped
 
 
@@ -267,8 +267,6 @@ def _decoded(body: str, whole: int) -> tuple[Any, bool]:
             return read_unescaped(body), True
         except ValueError:
             raise problem from None
-    if nested_too_deep(value):
-        raise ValueError("nesting is too deep")
     return value, repaired or bool(body[len(text) :].strip())
 
 
@@ -283,8 +281,6 @@ def _entry(entry: Any) -> tuple[str, dict[str, Any]]:
     arguments = entry.get("arguments", {})
     if isinstance(arguments, str):
         arguments = decode_json(arguments, words=True)[0]
-        if nested_too_deep(arguments):
-            raise ValueError("nesting is too deep")
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are no JSON object")  # noqa: TRY004 -- as above
     return name, arguments

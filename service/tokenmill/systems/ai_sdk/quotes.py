@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from tokenmill.parser.values.relaxed import Spelling, escaped
+from tokenmill.parser.values.repair import nested_too_deep
 
 _STRING = r'"(?:[^"\\]|\\.)*+"'
 _NAME = rf'"name"\s*+:\s*+(?P<name>{_STRING})'
@@ -56,6 +57,8 @@ def _value(text: str, begin: int) -> tuple[Any, int]:
         value, end = _decoder.raw_decode(text, begin)
     except RecursionError:
         raise ValueError("nesting is too deep") from None
+    if nested_too_deep(text[begin:end], around=2):  # the call, and its arguments
+        raise ValueError("nesting is too deep")
     follows = _NEXT.match(text, end)
     if follows is None:
         raise ValueError("something stands behind a value")
