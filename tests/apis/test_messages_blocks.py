@@ -55,6 +55,7 @@ def test_results_are_messages_of_their_own(blocks: list[Json], expected: list[Js
         ([text("a"), text("b")], {"content": "ab"}),
         ([{"type": "redacted_thinking", "data": "x"}], {"content": ""}),
         ([{"type": "thinking", "thinking": "x", "signature": ""}], {"content": "", "reasoning_content": "x"}),
+        ([{"type": "thinking", "thinking": "", "signature": "s"}, text("a")], {"content": "a"}),
         (
             [{"type": "tool_use", "id": "k", "name": "f", "input": {}, "caller": {"type": "direct"}}],
             {

@@ -116,7 +116,8 @@ def _answered(node: Node) -> Json:
 
 def _thinking(node: Node) -> Json:
     node.only(*_BESIDE, "thinking", "signature")
-    return {"reasoning_content": node.need("thinking").text()}
+    text = node.need("thinking").text()
+    return {"reasoning_content": text} if text else {}  # it was not shown
 
 
 def _redacted(node: Node) -> Json:
