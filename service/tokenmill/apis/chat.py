@@ -49,7 +49,12 @@ FIELDS = Fields(
     Field("reasoning_effort", "used", f"a word that the model knows; {UNTHINKING}"),
     Field("stream", "used", "whether the answer comes in pieces"),
     Field("stream_options", "used", "see its members"),
-    Field("stream_options.include_usage", "used", "a last chunk with counts of tokens"),
+    Field(
+        "stream_options.include_usage",
+        "used",
+        "a chunk with counts of tokens behind each answer's end; of several answers each has those of all, where the "
+        "server counts them together",
+    ),
     Field("stream_options.include_obfuscation", "noted", "pieces are not padded"),
     Field("metadata", "used", "strings by name; they are not kept"),
     Field("metadata.conversation_id", "used", "the conversation of the answer, and the key of its records"),

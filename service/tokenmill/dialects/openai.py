@@ -10,8 +10,8 @@
 4. Errors that do not end the answer are not part of this shape. One that does, a time-out too, is an `error` in place
    of the finish chunk.
 5. Choices are rendered each for itself, with their index. Counts of tokens, in a chunk without choices, follow the
-   choice they came for, unless the message is without `include_usage`. `[DONE]` follows the end of a choice when no
-   other choice of the message is open.
+   choice they came for, unless the message is without `include_usage`; each choice is told those of all, where the
+   server counts them together. `[DONE]` follows the end of a choice when no other choice of the message is open.
 """
 
 from collections.abc import Sequence
