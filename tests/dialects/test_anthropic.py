@@ -123,7 +123,12 @@ def thinking(index: int) -> dict[str, Any]:
 
 def test_each_signature_is_of_a_block_of_its_own() -> None:
     """A client sends each back as it came, with its thinking."""
-    events = [ReasoningDelta("r", "one"), Part("signature", "1"), ReasoningDelta("r", "two"), Part("signature", "2")]
+    events: list[AnyEvent] = [
+        ReasoningDelta("r", "one"),
+        Part("signature", "1"),
+        ReasoningDelta("r", "two"),
+        Part("signature", "2"),
+    ]
     expected = [
         frame
         for index, text in enumerate(("one", "two"))

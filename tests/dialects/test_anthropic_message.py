@@ -94,7 +94,12 @@ def test_what_comes_first_is_kept() -> None:
 
 def test_thinking_has_its_signature() -> None:
     """Each block its own, also where nothing of it is shown; citations have no place."""
-    events = [Part("signature", "1"), ReasoningDelta("r", "two"), Part("signature", "2"), TextDelta("t", "a")]
+    events: list[AnyEvent] = [
+        Part("signature", "1"),
+        ReasoningDelta("r", "two"),
+        Part("signature", "2"),
+        TextDelta("t", "a"),
+    ]
     answer, _ = of(*events, Part("citation", {"type": "char_location"}))
     assert answer["content"] == [
         {"type": "thinking", "thinking": "", "signature": "1"},
