@@ -43,6 +43,8 @@ async def test_they_are_ready_while_kafka_answers_and_nobody_told_them_to_end(*,
     assert process.readiness() == (False, "Kafka has not answered yet")
     now = asyncio.get_running_loop().time()
     process._tail.polled_at, process._tail._partitions = now, 1
+    assert process.readiness() == (False, "starting")
+    process._begun = True
     assert process.readiness() == (True, "ready")
     process._tail.polled_at = now - SILENT_S - 5
     ready, why = process.readiness()

@@ -129,8 +129,8 @@ class Process:
         topics = config.topics
         self._producer = Producer(config.kafka, [topics.tokens, topics.requests])
         self._deadline = Deadline()
-        self._draining = False
-        self._ready: list[Callable[[], tuple[bool, str]]] = [lambda: heard(self._tail)]
+        self._begun = self._draining = False
+        self._ready: list[Callable[[], tuple[bool, str]]] = [lambda: heard(self._tail, serving=self._begun)]
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop`. Raises a `TokenmillError` that says why going on is impossible."""
@@ -214,6 +214,7 @@ class Process:
 
     async def _work(self, stop: asyncio.Event, parts: Sequence[Part], clients: web.BaseSite | None) -> None:
         """Until a signal or a part's end."""
+        self._begun = True
         tasks = {asyncio.create_task(run(), name=name): name for name, run in parts}
         stopping = asyncio.create_task(stop.wait(), name="a signal")
         try:

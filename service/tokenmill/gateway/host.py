@@ -118,7 +118,7 @@ class Process:
         self._door = make_rights(settings)
         self._places = Places(settings.connections, settings.connections_per_principal)
         self._tls = server_context(settings)
-        self._draining = False
+        self._begun = self._draining = False
 
     async def run(self) -> None:
         """Until a signal. Raises a `TokenmillError` that says why going on is impossible."""
@@ -140,6 +140,7 @@ class Process:
 
     async def _work(self, stop: asyncio.Event, clients: web.BaseSite) -> None:
         """Until a signal or a part's end."""
+        self._begun = True
         parts = {
             asyncio.create_task(self._tail.run(), name="the reader of the log"),
             asyncio.create_task(self._flusher.run(), name="the writer"),
@@ -223,13 +224,13 @@ class Process:
         """Whether clients should be sent here, and why not."""
         if self._draining:
             return False, "draining"
-        return heard(self._tail)
+        return heard(self._tail, serving=self._begun)
 
 
-def heard(tail: Tail) -> tuple[bool, str]:
-    """Whether Kafka answers the reader, and what is wrong."""
-    if not tail.partitions:
-        return False, "Kafka has not answered yet"
+def heard(tail: Tail, *, serving: bool) -> tuple[bool, str]:
+    """Whether all has begun and Kafka answers the reader, and what is wrong."""
+    if not serving:
+        return False, "starting" if tail.partitions else "Kafka has not answered yet"
     silent = asyncio.get_running_loop().time() - tail.polled_at
     return (False, f"Kafka was not heard of for {silent:.0f} s") if silent > SILENT_S else (True, "ready")
 
