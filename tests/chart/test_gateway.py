@@ -22,6 +22,7 @@ from tests.chart.rendering import (
     render,
     worker,
 )
+from tests.chart.test_around import notes
 from tokenmill.config import load_config
 
 JWT = CHART / "ci" / "gateway-values.yaml"
@@ -218,6 +219,17 @@ def test_the_release_s_own_test_asks_it_too() -> None:
         found for found in kind("NetworkPolicy", objects) if found["metadata"]["name"] == "mill-tokenmill-test"
     )
     assert [port["port"] for port in policy["spec"]["egress"][1]["ports"]] == [8080, 8091]
+
+
+def test_the_notes_say_where_clients_come_to() -> None:
+    """By https where something ends TLS: an Ingress with a certificate, or else the pods."""
+    pods = "come to the gateway at {}://mill-tokenmill-gateway.streams:80, with keys"
+    assert "come to the gateway at https://answers.example.com, with keys or tokens" in notes(JWT)
+    assert pods.format("http") in notes(None, ON)
+    assert pods.format("https") in notes(None, {**ON, "gateway.tls.existingSecret": "gateway-tls"})
+    plain = {"gateway.ingress.enabled": True, "gateway.ingress.hosts": ["a.example.com"]}
+    behind = {**ON, **plain, "gateway.tls.existingSecret": "gateway-tls"}
+    assert "come to the gateway at http://a.example.com, with keys" in notes(None, behind)
 
 
 @pytest.mark.parametrize(

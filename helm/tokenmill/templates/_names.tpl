@@ -113,3 +113,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ default "default" .Values.serviceAccount.name }}
 {{- end -}}
 {{- end }}
+
+{{/* Where clients of a .part come to. An Ingress ends TLS with certificates of its own, and else the pods do. */}}
+{{- define "tokenmill.address" -}}
+{{- $part := get .Values .part -}}
+{{- $tls := ternary $part.ingress.tls .Values.gateway.tls.existingSecret $part.ingress.enabled -}}
+{{- $host := printf "%s.%s:%v" (include (printf "tokenmill.%s" .part) .) .Release.Namespace $part.service.port -}}
+{{- if $part.ingress.enabled -}}
+{{- $host = first $part.ingress.hosts | default "?" -}}
+{{- end -}}
+{{ ternary "http" "https" (empty $tls) }}://{{ $host }}
+{{- end }}
