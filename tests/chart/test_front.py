@@ -250,7 +250,10 @@ def test_the_release_s_own_test_asks_it_too() -> None:
 
 
 def test_the_notes_say_where_clients_come_to() -> None:
-    """And that nobody calls models, if so."""
+    """By https where something ends TLS; and that nobody calls models, if so."""
+    tls: Values = {"gateway.tls.existingSecret": "gateway-tls"}
+    assert "come to the front at https://mill-tokenmill-front.streams:80, with keys" in notes(MINIMAL, tls)
+    assert "come to the front at http://models.example.com, with keys" in notes(FULL, {"front.ingress.tls": []})
     assert "come to the front at https://models.example.com, with keys or tokens" in notes(FULL)
     assert "come to the front at http://mill-tokenmill-front.streams:80, with keys" in notes(MINIMAL)
     assert "nobody in this release calls the models" in notes(FULL, {"front.caller": False})
@@ -266,6 +269,7 @@ def test_the_notes_say_where_clients_come_to() -> None:
         ({**ON, "front.terminationGracePeriodSeconds": 39}, "is 39, and a drain may take 40"),
         ({**ON, "front.caller": False, "front.terminationGracePeriodSeconds": 24}, "is 24, and a drain may take 25"),
         ({**ON, "front.ingress.enabled": True}, "front.ingress.hosts is empty"),
+        ({**ON, "config.gateway.window_mib": 2_048}, "window_mib is 2048 MiB, and front.resources.limits.memory 1Gi"),
         (
             {**ON, "front.autoscaling.enabled": True, "front.autoscaling.minReplicas": 11},
             "minReplicas is 11, and there are at most 10",

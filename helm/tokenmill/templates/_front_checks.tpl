@@ -28,6 +28,7 @@
 {{- end }}
 
 {{- define "tokenmill.frontChecks" -}}
+{{- include "tokenmill.memoryChecks" (dict "of" "config.gateway.window_mib" "mib" .Values.config.gateway.window_mib "limits" "front.resources.limits.memory" "limit" (dig "limits" "memory" "" .Values.front.resources)) -}}
 {{- include "tokenmill.rightsChecks" (merge (dict "for" "front" "could" "use the models") .) -}}
 {{- include "tokenmill.upstreamChecks" (merge (dict "for" "front" "calls" .Values.front.caller) .) -}}
 {{- $least := .Values.front.autoscaling.minReplicas | int -}}
