@@ -33,13 +33,25 @@ def test_a_text_is_cut_as_it_is_read() -> None:
     assert (stream.records, stream.codec, stream.dialect, stream.text) == ("data: {}", "sse+openai", "openai", "")
 
 
-def test_a_dialect_s_payloads_and_rejected_records_are_shown() -> None:
-    """Where they belong, and at the end."""
+def test_a_dialect_s_payloads_are_shown() -> None:
+    """Where they belong."""
     page = StringIO()
-    records = '{"delta": "Hi"}\nno JSON'
-    print_steps(Terminal(file=page), Asked(records=records, codec="native", dialect="openai"))
+    print_steps(Terminal(file=page), Asked(records='{"delta": "Hi"}', codec="native", dialect="openai"))
     assert '"content":"Hi"' in page.getvalue()
-    assert page.getvalue().splitlines()[-1].startswith("record 2: ")
+
+
+def test_rejected_records_fail_it_at_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the same words as without the option; the others are shown."""
+    stream = tmp_path / "stream.jsonl"
+    stream.write_text('{"choices":[{"delta":{"content":"Hi"}}]}\nno JSON\n')
+    said = []
+    for option in (["--step"], []):
+        assert main(["parse", "--codec", "openai", *option, str(stream)]) == 1
+        shown, error = capsys.readouterr()
+        assert "text-delta" in shown
+        said.append(error)
+    assert said[0] == said[1]
+    assert said[0].startswith("tokenmill: no records of the codec openai:\n  record 2: ")
 
 
 def test_it_is_an_option_of_parse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

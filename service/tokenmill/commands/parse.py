@@ -11,10 +11,9 @@ import msgspec
 from click.core import ParameterSource
 
 from tokenmill.commands.explain import explain, print_explained
-from tokenmill.commands.reading import lines_of, pieces_of, reading_bar
+from tokenmill.commands.reading import lines_of, pieces_of, reading_bar, refuse
 from tokenmill.commands.settings import config_option, configuration, message_options, opening
 from tokenmill.commands.step import asked, print_steps
-from tokenmill.errors import FatalError
 from tokenmill.events import AnyEvent
 from tokenmill.formats.order import better_read_by
 from tokenmill.parser import read_options
@@ -101,8 +100,7 @@ def _print_stream(options: dict[str, Any], source: Iterable[Any], codec: str, di
     _print_events(_parsed(stream, _keeping(source, kept) if several else source, rejected), native=dialect == "native")
     if (better := better_read_by(read_options(options), "".join(kept))) is not None:
         click.echo(f"tokenmill: {better} alone reads more calls of this: put it first in --format", err=True)
-    if rejected:
-        raise FatalError("\n  ".join([f"no records of the codec {codec}:", *rejected]))
+    refuse(codec, rejected)
 
 
 def _keeping(source: Iterable[Any], kept: list[str]) -> Iterator[Any]:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import stat
 from codecs import getincrementaldecoder
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from rich.progress import DownloadColumn
 
+from tokenmill.errors import FatalError
 from tokenmill.terminal.console import Terminal, watched
 from tokenmill.terminal.progress import progress_bar
 
@@ -57,6 +58,12 @@ async def coming_lines(file: BinaryIO) -> AsyncIterator[bytes]:
                 yield line
     for line in lines_of(BytesIO(kept)):
         yield line
+
+
+def refuse(codec: str, rejected: Sequence[str]) -> None:
+    """Raises `FatalError` with all records that the codec could not read, if there are any."""
+    if rejected:
+        raise FatalError("\n  ".join([f"no records of the codec {codec}:", *rejected]))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from tokenmill.commands.reading import pieces_of
+from tokenmill.commands.reading import pieces_of, refuse
 from tokenmill.inspector.ranges import Made
 from tokenmill.inspector.steps import Asked, stepped
 from tokenmill.inspector.watched import Step
@@ -31,14 +31,13 @@ def asked(
 
 
 def print_steps(console: Console, what: Asked) -> None:
-    """Every piece with what it did; coloured where a person looks."""
+    """Every piece with what it did; coloured where a person looks. Raises `FatalError` for records that are none."""
     found = stepped(what)
     source = found.source
     for number, step in enumerate(found.steps, 1):
         for kind, line in _lines(source, number, step):
             console.print(Text(line, style=STYLES[kind] if console.is_terminal else ""), soft_wrap=True)
-    for problem in found.rejected:
-        console.print(Text(problem, style="red" if console.is_terminal else ""), soft_wrap=True)
+    refuse(what.codec, found.rejected)
 
 
 def _lines(source: str, number: int, step: Step) -> Iterator[tuple[str, str]]:
