@@ -14,15 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.structure.tree import CHECKOUT
+from tests.structure.tree import CHECKOUT, DOCS
 from tests.support import odd_server
 from tests.support.dockerfile import DOCKERFILE, build, named, pairs, stages
 from tests.support.nobody import NOBODY, ImageWorker, Nobody, python_for_all
 from tests.support.servers import docker_answers
 from tests.support.stage import Stage
 from tokenmill.commands import COMMANDS
+from tokenmill.config import Config
 
 BUILD, LAST = stages(DOCKERFILE.read_text())
+PAGE = DOCS / "howto" / "run-in-containers.md"
 LOCKS = ("deploy/build.lock", "deploy/requirements.lock", "deploy/tools.lock")
 PIN = re.compile(r"^([\w.-]+)(?:\[[\w, ]+\])?==(\S+).*?\\\n((?:    --hash=\S+(?: \\)?\n)+)", flags=re.MULTILINE)
 
@@ -106,6 +108,17 @@ def test_the_image_says_what_it_is() -> None:
     assert labels.keys() == {f"org.opencontainers.image.{key}" for key in keys}
     arguments = {value.partition("=")[0] for value in named(LAST, "ARG")}
     assert {re.sub(r"\W", "", text) for text in labels.values() if text.startswith("$")} == arguments
+
+
+def test_every_port_of_a_service_is_said() -> None:
+    """Of the image, and of what each answers to a health check on the page about it."""
+    config = Config()
+    checked = {config.gateway.ops_port, config.tools.port, config.front.ops_port, config.caller.port}
+    (exposed,) = named(LAST, "EXPOSE")
+    services = {config.worker.port, config.gateway.port, config.front.port, *checked}
+    assert sorted(int(port) for port in exposed.split()) == sorted(services)
+    (health,) = (line for line in PAGE.read_text().splitlines() if line.startswith("| health |"))
+    assert {int(port) for port in re.findall(r"\b80\d\d\b", health)} == checked
 
 
 def test_the_user_is_a_number_and_not_root() -> None:
