@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
-from tokenmill.events import Finish, ReasoningDelta, TextDelta, ToolCall
+from tokenmill.events import Error, Finish, MessageStart, ReasoningDelta, TextDelta, ToolCall
 from tokenmill.inspector import steps as module
 from tokenmill.inspector.steps import Asked, Stepped, stepped
 from tokenmill.inspector.watched import Step
@@ -123,3 +123,17 @@ def test_what_is_too_long_to_be_shown_is_refused(monkeypatch: pytest.MonkeyPatch
 def test_half_a_pair_of_surrogates_has_no_bytes() -> None:
     """It becomes U+FFFD, as a worker would have it."""
     assert stepped(Asked(text="a\ud800b")).source == "a\ufffdb"
+
+
+def test_a_line_ends_where_a_record_does() -> None:
+    """What Unicode calls the end of a line or of a paragraph may stand in JSON as it is."""
+    found = stepped(Asked(records='{"delta": "a\u2028b\x85"}\r\n\n{"delta": "c"}', codec="native"))
+    assert ("".join(step.source for step in found.steps), found.rejected) == ("a\u2028b\x85c", [])
+
+
+def test_a_stream_that_is_cut_off_is_read_to_its_end() -> None:
+    """Its codec hears that nothing follows: an event without the blank line behind it is one, half a one an error."""
+    event = 'data: {"choices":[{"delta":{"content":"Hi"}}]}'
+    assert [step.source for step in stepped(Asked(records=event, codec="sse+openai")).steps] == ["Hi", ""]
+    (failed, _) = stepped(Asked(records=event[:-1], codec="sse+openai")).steps
+    assert [type(made.event) for made in failed.made] == [MessageStart, Error]

@@ -104,13 +104,15 @@ class Stepper:
             return
         codec, state = find_codec(asked.codec), b""
         raw = cut_anywhere(codec)
-        for number, line in enumerate(asked.records.splitlines(keepends=raw), 1):
-            if not line.strip() and not raw:
-                continue
+        lines = asked.records.encode(errors="replace").splitlines(keepends=raw)  # as bytes: Unicode has more ends
+        values = [line for line in lines if raw or line.strip()]
+        for number, value in enumerate([*values, None], 1):
+            if value is None and not state:
+                break  # the codec waits for nothing
             try:
-                state, found = codec.decode(state, InputRecord("tokens", 0, number, 0, b"inspect", line.encode()))
+                state, found = codec.decode(state, InputRecord("tokens", 0, number, 0, b"inspect", value))
             except RecordError as problem:
-                self.rejected.append(f"record {number}: {problem}")
+                self.rejected.append(f"{'at the end' if value is None else f'record {number}'}: {problem}")
                 continue
             yield from (chunk for chunk in found if choice_index(chunk) == asked.choice)
 
