@@ -1,6 +1,7 @@
 """What the page asks for."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -113,3 +114,23 @@ async def test_others_are_served_while_a_long_text_is_parsed(monkeypatch: pytest
 async def test_foreign_pages_can_t_ask(headers: dict[str, str], status: int) -> None:
     """Nor under a name that is not this machine's."""
     assert (await asked("steps", {"text": "x"}, headers=headers))[0] == status
+
+
+async def test_few_may_ask_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is answered, others wait, and for more there is no room."""
+    goes_on, running = threading.Event(), list[int]()
+
+    def slow(_asked: Asked) -> str:
+        running.append(1)
+        assert goes_on.wait(30)
+        return "over"
+
+    monkeypatch.setattr(module, "stepped", slow)
+    async with TestClient(TestServer(inspector_app(None, Deadlines()))) as client:
+        waiting = [asyncio.create_task(client.post("/inspect/api/steps", json={})) for _ in range(module.ASKERS + 1)]
+        (first,), others = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        assert (await first).status == 429
+        assert (await first).headers["retry-after"].isdigit()
+        assert len(running) == 1
+        goes_on.set()
+        assert [(await other).status for other in others] == [200] * module.ASKERS

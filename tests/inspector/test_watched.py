@@ -1,6 +1,9 @@
 """A parser that tells what each call did."""
 
+import pytest
+
 from tokenmill.formats import compile_grammar
+from tokenmill.inspector import watched as watched_module
 from tokenmill.inspector.watched import Step, WatchedParser
 from tokenmill.parser import MessageParser, read_options
 
@@ -49,3 +52,17 @@ def test_calls_of_a_provider_s_own_move_no_place_of_the_text() -> None:
     assert texts == ["Hi ", "<tool", "there"]
     (end,) = steps[-1].made[-1:]
     assert (end.event.type, end.start, end.end) == ("finish", len(source), len(source))
+
+
+def test_what_is_shown_of_text_that_waits_has_a_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step says it again: of what has no room its length is told, and what is as short is shown."""
+    monkeypatch.setattr(watched_module, "HELD_CHARS", 1_000)
+    steps = list[Step]()
+    watched = WatchedParser.of(compile_grammar(read_options({"format": "llama3_json"}), traced=True), "x")
+    watched.watch(steps.append)
+    for piece in ["{", *" " * 200, '"name"', *" " * 200, ":"]:
+        watched.feed(piece)
+    waiting = [step.held + step.pending for step in steps]
+    assert waiting[40] == "{" + " " * 40
+    assert waiting[-1] == "(408 characters, too many to be shown at each step)"
+    assert sum(map(len, waiting)) < 1_000 + 64 * len(steps)

@@ -1,10 +1,9 @@
 """What the playground asks for: what there is to choose from, the steps of a text, and whether its cuts matter.
 
 The parser runs here, never in the page. It runs in a thread: a long text takes seconds, in which others are served.
-Whoever is known may ask: what is parsed is what they send.
+Whoever is known may ask, as what is parsed is what they send; one question is answered at a time, and few may wait.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -16,13 +15,17 @@ from tokenmill.codecs.sse_stream import SseCodec
 from tokenmill.dialects import DIALECTS
 from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
 from tokenmill.formats import FORMATS
+from tokenmill.gateway.admission import Admission
+from tokenmill.gateway.bodies import NOT_JSON
 from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
+from tokenmill.gateway.places import Places
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
-from tokenmill.gateway.rights import Rights, credentials_of
+from tokenmill.gateway.rights import Rights
 from tokenmill.inspector.cuts import tried
 from tokenmill.inspector.diagram import Diagram, diagram
 from tokenmill.inspector.page import HEADERS
 from tokenmill.inspector.steps import Asked, stepped
+from tokenmill.inspector.turns import Turns
 from tokenmill.limits import MIB
 
 BODY_BYTES = 8 * MIB
@@ -30,6 +33,12 @@ BODY_BYTES = 8 * MIB
 
 BODY_S = 30.0
 """For a body to come: it comes from this machine."""
+
+ASKERS = 8
+"""Of a process at once: one is answered, and the body of each other is in memory."""
+
+ASKERS_EACH = 3
+"""Of one name: the others have places, too."""
 
 RAW = tuple(SseCodec(codec) for codec in CODECS if not cut_anywhere(codec))
 """The same as raw bytes of a stream, as they are copied out of a terminal or a browser."""
@@ -76,7 +85,8 @@ class Playground:
     """The routes."""
 
     def __init__(self, rights: Rights, recording: Recording | None = None, *, live: bool = False) -> None:
-        self._rights = rights
+        self._admission = Admission(rights, Places(ASKERS, ASKERS_EACH))
+        self._turns = Turns()
         self._recording = recording
         self._live = live
 
@@ -90,43 +100,47 @@ class Playground:
         ]
 
     async def _choices(self, request: web.Request) -> web.Response:
-        await self._rights.grant(credentials_of(request))
+        await self._admission.who(request)
         formats = [FormatChoice(each.name, each.summary, each.sample, diagram(each)) for each in FORMATS]
         file = self._recording.name if self._recording else None
         return _json(Choices(formats, _all([*CODECS, *RAW]), _all(DIALECTS), file=file, live=self._live))
 
     async def _file(self, request: web.Request) -> web.Response:
-        await self._rights.grant(credentials_of(request))
+        await self._admission.who(request)
         if self._recording is None:
             raise web.HTTPNotFound
         return _json(self._recording)
 
     async def _steps(self, request: web.Request) -> web.Response:
-        await self._rights.grant(credentials_of(request))
-        return await _made(stepped, request)
+        return await self._made(stepped, request)
 
     async def _cuts(self, request: web.Request) -> web.Response:
-        await self._rights.grant(credentials_of(request))
-        return await _made(tried, request)
+        return await self._made(tried, request)
+
+    async def _made(self, make: Callable[[Asked], T], request: web.Request) -> web.Response:
+        """The answer to what is asked. Raises `Refused` with what to change in it."""
+        grant = await self._admission.who(request)
+        with self._admission.place(grant):
+            asked = await _asked(request)
+            try:
+                answer = await self._turns.done(lambda: msgspec.json.encode(make(asked)))
+            except (BadOpen, ConfigError, UnknownCodec) as problem:
+                raise Refused(BAD_REQUEST, str(problem)) from problem
+        return _json_bytes(answer)
 
 
 def _all(named: Iterable[object]) -> list[Choice]:
     return [msgspec.convert(each, Choice, from_attributes=True) for each in named]
 
 
-async def _made(make: Callable[[Asked], T], request: web.Request) -> web.Response:
-    """The answer to what is asked. Raises `Refused` with what to change in it."""
+async def _asked(request: web.Request) -> Asked:
+    """What is asked. Raises `Refused`."""
     try:
-        body = await Incoming(request, BODY_S).whole(BODY_BYTES)
-        asked = msgspec.json.decode(body, type=Asked)
-        answer = await asyncio.to_thread(lambda: msgspec.json.encode(make(asked)))
+        return msgspec.json.decode(await Incoming(request, BODY_S).whole(BODY_BYTES), type=Asked)
     except BrokenOff as lost:
         raise broken_off() from lost
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except NOT_JSON as problem:
         raise Refused(BAD_REQUEST, f"the body is not what is asked for: {problem}") from problem
-    except (BadOpen, ConfigError, UnknownCodec) as problem:
-        raise Refused(BAD_REQUEST, str(problem)) from problem
-    return _json_bytes(answer)
 
 
 def _json(value: object) -> web.Response:

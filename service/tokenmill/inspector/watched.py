@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from tokenmill.events import AnyEvent, TextDelta
 from tokenmill.inspector.ranges import Made, Ranges
+from tokenmill.limits import MIB
 from tokenmill.parser import MessageParser
 from tokenmill.parser.run.run import Span
 from tokenmill.parser.values.repair import single_halves
@@ -18,6 +19,14 @@ from tokenmill.parser.values.repair import single_halves
 Kind: TypeAlias = Literal["text", "reasoning", "tool_calls", "part", "error", "finish", "record", "alone"]
 """What a piece brought; `record` is one whose events come of something else, `alone` one whose event comes of nothing
 that was read."""
+
+
+HELD_CHARS = 4 * MIB
+"""Of text that waits, in all steps of a message together: each step says it again, and of a text that waits as a whole
+a thousandth would be more than the text. What is longer is told by its length."""
+
+LENGTH_CHARS = 64
+"""What is no longer than this is shown: its length would not be shorter by much."""
 
 
 class Step(msgspec.Struct):
@@ -30,9 +39,9 @@ class Step(msgspec.Struct):
     """What it brought: `[start, end)` of all that came, in characters."""
     made: list[Made]
     held: str
-    """Text that can still become a marker."""
+    """Text that can still become a marker; its length in words where there was too much of it, see `HELD_CHARS`."""
     pending: str
-    """Framing that waits for the next call."""
+    """Framing that waits for the next call, likewise."""
     mode: str
     """What the parser is in, as the format's diagram calls it."""
     bytes: int
@@ -45,7 +54,7 @@ Note: TypeAlias = Callable[[Step], None]
 class WatchedParser(MessageParser):
     """A parser of a traced grammar, and who is told of its steps."""
 
-    __slots__ = ("_aside", "_note", "_ranges", "_read")
+    __slots__ = ("_aside", "_note", "_ranges", "_read", "_room")
 
     _note: Note
     _ranges: Ranges
@@ -53,10 +62,12 @@ class WatchedParser(MessageParser):
     """Characters of text that it was given."""
     _aside: int
     """Characters of the source that are none of its text."""
+    _room: int
+    """Characters of text that waits which may still be shown."""
 
     def watch(self, note: Note) -> Self:
         """Tell of its steps from now on, which is the start of a message."""
-        self._note, self._ranges, self._read, self._aside = note, Ranges(), 0, 0
+        self._note, self._ranges, self._read, self._aside, self._room = note, Ranges(), 0, 0, HELD_CHARS
         return self
 
     @property
@@ -132,4 +143,12 @@ class WatchedParser(MessageParser):
     def _step(self, kind: Kind, start: int, source: str, made: list[Made]) -> Step:
         state, mode = self.state, self.grammar.mode_names[self.state.mode]
         size = len(self.encode_state())
-        return Step(kind, start, start + len(source), source, made, state.held, state.pending, mode, size)
+        held, pending = self._shown(state.held), self._shown(state.pending)
+        return Step(kind, start, start + len(source), source, made, held, pending, mode, size)
+
+    def _shown(self, waiting: str) -> str:
+        """Text that waits, as far as there is room for it."""
+        if LENGTH_CHARS < len(waiting) > self._room:
+            return f"({len(waiting)} characters, too many to be shown at each step)"
+        self._room -= len(waiting)
+        return waiting
