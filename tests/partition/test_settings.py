@@ -113,6 +113,26 @@ def test_the_fingerprint_covers_what_changes_events(changed: dict[str, object]) 
     assert msgspec.structs.replace(settings, **changed).fingerprint() != settings.fingerprint()
 
 
+@pytest.mark.parametrize(
+    ("defaults", "rendered"),
+    [
+        (Options(stream_tool_input=False), ("ai_sdk_ui",)),
+        (Options(stream_tool_input=False, describe_tools=True), ("agent",)),
+    ],
+    ids=["streams", "describes"],
+)
+def test_the_fingerprint_covers_what_dialects_ask_of_messages_with_words_of_their_own(
+    defaults: Options, rendered: tuple[str, ...]
+) -> None:
+    """What the defaults say alike for both, a message may say otherwise."""
+    settings = PartitionSettings(defaults=defaults)
+    other = msgspec.structs.replace(settings, rendered=rendered)
+    own = Options(stream_tool_input=True)
+    assert settings.resolved(defaults) == other.resolved(defaults)
+    assert settings.resolved(own) != other.resolved(own)
+    assert settings.fingerprint() != other.fingerprint()
+
+
 def test_the_fingerprint_leaves_out_what_does_not() -> None:
     """Names of topics, the order in which a filter lists its types, and how long a record of an output may be."""
     settings = PartitionSettings(outputs=(OutputSpec("a", events=frozenset(("finish", "error", "text-delta"))),))

@@ -18,6 +18,10 @@ from tokenmill.partition.cloud_events import Mode
 EVERY_ARGUMENT = "*"
 """Stands for all in the option `content_arguments`."""
 
+_BARE = (Options(), Options(stream_tool_input=True))
+"""Of a message that says nothing, and of one that streams by its own word, whatever the defaults: what `resolved` makes
+of them tells all that dialects ask of any message."""
+
 EVENTS_VERSION = 2
 """Raised whenever the same input gives other events or other state: a replay by a newer worker would not fit then."""
 
@@ -66,7 +70,8 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
             (spec.dialect, sorted(spec.events) if spec.events is not None else None, spec.for_runners, spec.key)
             for spec in self.outputs
         ]
-        content = (EVENTS_VERSION, self.resolved(self.defaults), self.codec, outputs, limits, self.ended_offsets)
+        asked = [self.resolved(options) for options in (self.defaults, *_BARE)]
+        content = (EVENTS_VERSION, asked, self.codec, outputs, limits, self.ended_offsets)
         return blake2b(msgspec.msgpack.encode(content), digest_size=8).hexdigest()
 
     def resolved(self, options: Options) -> Options:
