@@ -80,6 +80,15 @@ def test_the_trace_goes_on() -> None:
     assert {read(each).get_extension("traceparent") for each in out} == {TRACE}
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("time", [253_402_300_800_000, -62_135_596_800_001, 2**63 - 1, -(2**63)])
+def test_a_time_that_no_calendar_has_is_left_out(mode: Mode, time: int) -> None:
+    """A producer may say any, and no record may end the worker; the standard asks for none."""
+    state = Partition(PartitionSettings(outputs=(OutputSpec("events", cloudevents=mode),)), "tokens", 3)
+    out = run(state, [msgspec.structs.replace(record(0, {"message_id": "m", "delta": "a"}), timestamp=time)])
+    assert {read(each).get_time() for each in out} == {None}
+
+
 def test_a_message_without_state_has_ids_too() -> None:
     """Its events have no position."""
     settings = PartitionSettings(outputs=(OutputSpec("events", cloudevents="binary"),))

@@ -47,12 +47,21 @@ def attributes(event: Event, choice: Choice, topic: str, seq: int | None, part: 
         "source": f"/topics/{topic}/conversations/{quote(envelope.conversation_id, safe='')}",
         "type": TYPE.format(event=event.type),
         "subject": envelope.conversation_id,
-        "time": datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        **_time(time),
         "partitionkey": envelope.conversation_id,
     }
     if seq is not None:
         given["sequence"] = f"{seq:010}"
     return given | {name: value.decode() for name, value in choice.trace_context}
+
+
+def _time(time: int) -> dict[str, str]:
+    """None for what no calendar has: a producer may say any number, and the standard needs no time."""
+    try:
+        said = datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return {}
+    return {"time": said.replace("+00:00", "Z")}
 
 
 def _binary(given: dict[str, str], payload: bytes) -> tuple[bytes, Headers]:
