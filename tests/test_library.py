@@ -12,6 +12,7 @@ from tokenmill.errors import BadOpen, ConfigError, MessageEnded, SnapshotError
 from tokenmill.events import ToolCall
 from tokenmill.formats.hermes import HERMES
 from tokenmill.limits import Limits
+from tokenmill.parser import Format
 
 CALL = '<tool_call>{"name":"f","arguments":{"a":1}}</tool_call>'
 
@@ -109,12 +110,41 @@ def test_halves_of_surrogate_pairs_beside_the_text_are_replaced() -> None:
     assert told.count("\ufffd") >= 5
 
 
+def _nested(deep: int) -> object:
+    """A value in so many lists."""
+    value: object = 1
+    for _ in range(deep):
+        value = [value]
+    return value
+
+
 def test_wrong_options_are_refused() -> None:
     """Unknown formats and options raise, by name."""
     with pytest.raises(BadOpen, match="unknown format 'nope'"):
         Parser("nope")
     with pytest.raises(BadOpen, match="unknown option 'colour'"):
         Parser("hermes", colour="red")  # type: ignore[call-arg] # that is the mistake
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (2**128, "64 bits"),
+        (-(2**64), "64 bits"),
+        ("\ud800", "surrogate"),
+        (object(), "JSON"),
+        (_nested(5_000), "nested"),
+    ],
+    ids=["large", "small", "half a pair", "an object", "bottomless"],
+)
+def test_a_tool_that_can_not_be_kept_is_refused(value: object, problem: str) -> None:
+    """With what to change in it: a snapshot holds the options."""
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "maximum": value}}}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+    formats: tuple[str | Format, ...] = ("hermes", HERMES)
+    for format_ in formats:
+        with pytest.raises(BadOpen, match=problem):
+            Parser(format_, tools=tools)
 
 
 @pytest.mark.parametrize(

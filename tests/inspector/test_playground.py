@@ -64,6 +64,7 @@ async def test_cuts_are_tried() -> None:
         ({"dialect": "opnai"}, "opnai"),
         ({"records": "{}", "codec": "opnai"}, "opnai"),
         ({"txt": "x"}, "txt"),
+        ({"tools": [{"function": {"name": "f", "parameters": {"maximum": 2**128}}}]}, "64 bits"),
         ([], "object"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from tokenmill.errors import BadOpen
 from tokenmill.events import MessageStart
 from tokenmill.limits import Limits
 from tokenmill.parser.compile.modes import compile_modes
@@ -74,9 +75,21 @@ class Grammar(Rules):
         return mode.body_type
 
 
+_UNKEPT: dict[type[Exception], str] = {
+    OverflowError: "an integer of more than 64 bits: write it with a fraction or an exponent, or leave it out",
+    UnicodeEncodeError: "half a surrogate pair in a text: write the whole character, or leave it out",
+    RecursionError: "a value that is nested too deep: make it flatter",
+    TypeError: "a value that JSON can't say: give what `json.loads` would",
+}
+"""What no snapshot can hold, by what the encoder says of it. Codecs let none of it in; libraries and pages may."""
+
+
 def options_key(options: Options) -> str:
-    """Content hash of options."""
-    return blake2b(msgspec.msgpack.encode(options), digest_size=12).hexdigest()
+    """Content hash of options. Raises `BadOpen` for options that can't be kept."""
+    try:
+        return blake2b(msgspec.msgpack.encode(options), digest_size=12).hexdigest()
+    except tuple(_UNKEPT) as problem:
+        raise BadOpen(f"the options hold {_UNKEPT[type(problem)]} ({problem})") from problem
 
 
 # Markers with a checkpoint's suffix: `<think>` becomes `<think:6124c78e>`, in all markers of a format.
