@@ -25,8 +25,9 @@ from tests.support.model_servers.llama_cpp import LlamaCpp
 from tests.support.model_servers.speech import Script
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.caller.kinds import Call
-from tokenmill.caller.kinds.llama_cpp import LLAMA_CPP
+from tokenmill.caller.kinds.llama_cpp import LAST_EVENT, LLAMA_CPP
 from tokenmill.caller.kinds.raw_text import UNTHINKING
+from tokenmill.codecs.sse import EVENT_BYTES
 
 CALL = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
 MARKERS = ("<tool_call>", "</tool_call>")
@@ -39,7 +40,12 @@ def body(begins: str = "", **fields: Any) -> Json:
 
 
 MESSAGE: Json = {"model": "m", "max_tokens": 9, "messages": [HI]}
-RAW: Json = {"prompt": "P", "preserved_tokens": list(MARKERS), "stream": True}
+RAW: Json = {
+    "prompt": "P",
+    "preserved_tokens": list(MARKERS),
+    "response_fields": list(LAST_EVENT),
+    "stream": True,
+}
 
 
 def test_a_completion_keeps_the_markers_of_the_format() -> None:
@@ -136,3 +142,13 @@ async def test_the_server_takes_both_and_hides_no_marker() -> None:
     prompt = server.generations[0].body["prompt"]
     assert prompt.startswith("<|im_start|>system\n<tools>\nnow")
     assert prompt.endswith("<|im_start|>assistant\n")
+
+
+async def test_a_prompt_longer_than_an_event_may_be_is_not_repeated() -> None:
+    """The last event would be lost with it: how the answer ended, and what it used."""
+    long = {"role": "user", "content": "word " * (EVENT_BYTES // 4)}
+    async with LlamaCpp(lambda _: Script(CALL), special=MARKERS) as server:
+        plan = await prompt_from(server, LLAMA_CPP, plan_of("llama.cpp", chat(long)))
+        chunks = await answered(server, LLAMA_CPP, LLAMA_CPP.call(plan))
+    assert (text_of(chunks), ends_of(chunks), [chunk.error for chunk in chunks if chunk.error]) == (CALL, ["stop"], [])
+    assert chunks[-1].usage is not None

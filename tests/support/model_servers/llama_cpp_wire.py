@@ -62,7 +62,9 @@ class CompletionWire(Wire):
         settings = {name: self._body.get(name, value) for name, value in SETTINGS.items()}
         line |= {"generation_settings": settings, "prompt": self._body.get("prompt"), "has_new_line": False}
         line |= {"truncated": False, "stop_type": _stop_type(said), "stopping_word": said.matched or ""}
-        return line | {"tokens_cached": self._prompt + said.tokens, "timings": self._timings(said)}
+        line |= {"tokens_cached": self._prompt + said.tokens, "timings": self._timings(said)}
+        wanted = self._body.get("response_fields") or line
+        return {name: line[name] for name in wanted if name in line}
 
     def _timings(self, said: Speech) -> dict[str, Any]:
         prompt = {"cache_n": 0, "prompt_n": self._prompt, "prompt_ms": 10.5, "prompt_per_token_ms": 0.5}

@@ -2,12 +2,16 @@
 
 llama.cpp of October 2026 (`tools/server/server-context.cpp`): `/apply-template` takes the body of a chat completion and
 answers its prompt; `/completion` goes on from there and parses nothing. A special token has no text there unless it is
-among `preserved_tokens`, so the format's markers are.
+among `preserved_tokens`, so the format's markers are. Its last event repeats the whole prompt unless `response_fields`
+say what is wanted of it.
 """
 
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.caller.kinds.kind import Base, Call, Plan, given, one_call_at_a_time, single
 from tokenmill.caller.kinds.raw_text import template_variables
+
+LAST_EVENT = ("content", "stop", "stop_type", "tokens_predicted", "tokens_evaluated")
+"""What its codec reads of the last event: with a long prompt in it, it would be longer than an event may be."""
 
 
 class LlamaCpp(Base):
@@ -58,6 +62,7 @@ class LlamaCpp(Base):
                 json_schema=_schema(ask.response_format),
                 preserved_tokens=list(plan.markers),
             ),
+            "response_fields": list(LAST_EVENT),
             "stream": True,
         }
         return Call("/completion", body, "sse+llama_cpp")
