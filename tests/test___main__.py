@@ -40,6 +40,24 @@ def test_wrong_usage_is_2(arguments: list[str], said: str, capsys: pytest.Captur
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "arguments", [["parse", "--format", "\udcff"], ["parse", "--finish=\udcff"], ["tail", "\udcff"]], ids=ascii
+)
+def test_an_argument_that_is_no_text_is_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """No event or record could hold it."""
+    assert main(arguments) == 2
+    assert "is neither UTF-8 nor a file's name: " in capsys.readouterr().err
+
+
+def test_a_file_may_have_any_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On most systems names of files are bytes."""
+    path = tmp_path / "a\udcff"
+    path.write_text("")
+    assert main(["parse", str(path)]) == 0
+    assert main(["config", "check", f"--config={path}"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_wrong_configuration_is_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every problem is said, each with its key."""
     path = tmp_path / "wrong.toml"

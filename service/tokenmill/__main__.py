@@ -52,9 +52,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     given = None if arguments is None else list(arguments)
+    for argument in sys.argv[1:] if given is None else given:
+        _look_at(argument)
     answer = tokenmill.main(args=given, prog_name="tokenmill", standalone_mode=False)
     _flush()  # a reader that went away, or a full disk, is noticed here, not at the interpreter's exit
     return answer if isinstance(answer, int) else 0
+
+
+def _look_at(argument: str) -> None:
+    """Raises `click.UsageError` for bytes that are no text. Names of files may be such, also those behind a `=`."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError as problem:
+        if not any(os.path.lexists(name) for name in (argument, argument.partition("=")[2])):
+            raise click.UsageError(f"an argument is neither UTF-8 nor a file's name: {argument!a}") from problem
 
 
 def _flush() -> None:
