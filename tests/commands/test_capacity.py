@@ -1,6 +1,7 @@
 """`tokenmill capacity`."""
 
 import msgspec
+import pytest
 from click.testing import CliRunner
 
 from tokenmill.capacity import Load, Need, need
@@ -28,3 +29,21 @@ def test_json_is_the_model_itself() -> None:
     run = CliRunner().invoke(command, given, catch_exceptions=False)
     expected = need(Load(conversations=5, delivery="exactly-once", copies=2, keep_hours=1))
     assert msgspec.json.decode(run.stdout, type=Need) == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--conversations", "9" * 400],
+        ["--conversations", "1", "--tokens-per-s", "nan"],
+        ["--conversations", "1", "--keep-hours", "inf"],
+        ["--conversations", "1", "--broker-mb-s", "1e-320"],
+        ["--conversations", "1", "--gb-month", "nan"],
+        ["--conversations", "1", "--core-hour", "1e308"],
+    ],
+)
+def test_a_load_that_nothing_can_carry_is_wrong_usage(given: list[str]) -> None:
+    """Numbers that are none, or make such of others."""
+    run = CliRunner().invoke(command, given, catch_exceptions=False)
+    assert run.exit_code == 2
+    assert "no figures" in run.stderr

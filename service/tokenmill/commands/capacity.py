@@ -1,5 +1,6 @@
 """`tokenmill capacity`."""
 
+from math import isfinite
 from typing import Any, get_args
 
 import click
@@ -34,6 +35,8 @@ ROWS = {
 PRICES = {"month", "million_tokens"}
 """Nothing is printed of them where no price was given."""
 
+NO_FIGURES = "there are no figures for such a load: give numbers that are finite, and less far from what there is"
+
 POSITIVE = click.FloatRange(0, min_open=True)
 
 
@@ -56,7 +59,12 @@ def command(*, as_json: bool, **load: Any) -> None:
     Arithmetic over figures that were measured on one machine; docs/topics/operations.md has them, and what they do not
     say. Bytes are those before compression.
     """
-    found = need(Load(**load))
+    try:
+        found = need(Load(**load))
+    except (ValueError, OverflowError, ZeroDivisionError) as problem:  # what is infinite has no whole numbers
+        raise click.UsageError(NO_FIGURES) from problem
+    if not isfinite(found.month + found.million_tokens):
+        raise click.UsageError(NO_FIGURES)
     if as_json:
         click.echo(msgspec.json.encode(found))
     else:
