@@ -56,11 +56,14 @@ def test_a_token_provider_that_is_none_is_refused_by_name(name: str) -> None:
 
 
 def test_a_client_certificate_is_loaded(tmp_path: Path) -> None:
-    """A file that is none is refused when the client is made, not when it is first used."""
-    wrong = tmp_path / "cert.pem"
+    """A file that is none, or is not there, is refused by name when the client is made, not when it is first used."""
+    wrong, missing = tmp_path / "cert.pem", tmp_path / "missing.pem"
     wrong.write_text("no certificate")
-    with pytest.raises(ssl.SSLError):
-        client_options(Kafka(security_protocol="SSL", ssl_certfile=str(wrong), ssl_keyfile=str(wrong)))
+    for path in (str(wrong), str(missing)):
+        with pytest.raises(ConfigError, match=rf"kafka\.ssl_certfile: {path} "):
+            client_options(Kafka(security_protocol="SSL", ssl_certfile=path, ssl_keyfile=path))
+        with pytest.raises(ConfigError, match=rf"kafka\.ssl_cafile: {path} "):
+            client_options(Kafka(security_protocol="SSL", ssl_cafile=path))
 
 
 async def test_a_call_has_a_deadline() -> None:

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypeVar
@@ -200,7 +200,19 @@ async def _cut_off(producer: AIOKafkaProducer) -> None:
 
 
 def _ssl_context(kafka: Kafka) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=kafka.ssl_cafile or None)
+    """Raises `ConfigError` for files that hold no certificate, or not what belongs to it."""
+    with _named("ssl_cafile", kafka.ssl_cafile):
+        context = ssl.create_default_context(cafile=kafka.ssl_cafile or None)
     if kafka.ssl_certfile:
-        context.load_cert_chain(kafka.ssl_certfile, kafka.ssl_keyfile, kafka.ssl_password or None)
+        with _named("ssl_certfile", f"{kafka.ssl_certfile} with {kafka.ssl_keyfile}"):
+            context.load_cert_chain(kafka.ssl_certfile, kafka.ssl_keyfile, kafka.ssl_password or None)
     return context
+
+
+@contextmanager
+def _named(key: str, what: str) -> Iterator[None]:
+    """The system names no file, and OpenSSL not even what is wrong."""
+    try:
+        yield
+    except OSError as problem:
+        raise ConfigError([f"kafka.{key}: {what} can't be used: {problem.strerror or problem}"]) from problem
