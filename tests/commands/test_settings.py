@@ -55,6 +55,22 @@ def test_a_value_that_can_not_be_read_is_refused() -> None:
             opening(None, None, [f"model={value}"])
 
 
+def test_options_that_no_record_can_hold_are_refused(tmp_path: Path) -> None:
+    """Numbers of more than 64 bits, wherever they stand; and bytes that are no text."""
+    tools = tmp_path / "tools.json"
+    tools.write_text(f'[{{"type":"function","function":{{"name":"f","parameters":{{"maximum":{2**70}}}}}}}]')
+    for given in ((None, tools, ()), (None, None, (f"min_delta_chars={2**70}",)), ("\udcff", None, ())):
+        with pytest.raises(BadOpen, match="the options hold "):
+            opening(*given)
+
+
+def test_another_kafka_is_an_address_too() -> None:
+    """As in a file."""
+    for address in ("broker", "[[", "a:65536", f"{'a' * 64}:1"):
+        with pytest.raises(ConfigError, match=r"kafka\.bootstrap_servers: must be host:port"):
+            configuration(None, address)
+
+
 def test_another_kafka_goes_over_the_configured_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """File, then environment, then the command line."""
     path = tmp_path / "t.toml"

@@ -47,6 +47,10 @@ def test_the_defaults_hold() -> None:
         (("kafka.bootstrap_servers",), {"kafka": {"bootstrap_servers": ""}}),
         (("kafka.bootstrap_servers",), {"kafka": {"bootstrap_servers": "a:9092,"}}),
         (("kafka.bootstrap_servers",), {"kafka": {"bootstrap_servers": "broker"}}),
+        (("kafka.bootstrap_servers",), {"kafka": {"bootstrap_servers": "broker:65536"}}),
+        (("kafka.bootstrap_servers",), {"kafka": {"bootstrap_servers": "[::1:9092"}}),
+        (("kafka.bootstrap_servers",), {"kafka": {"bootstrap_servers": "a..b:9092"}}),
+        (("kafka.bootstrap_servers",), {"kafka": {"bootstrap_servers": f"{'a' * 64}:9092"}}),
         (("limits.calls",), {"limits": {"calls": 0}}),
         (("limits.delta_chars", "limits.output_bytes"), {"limits": {"delta_chars": 200_000}}),
         (("limits.call_chars", "limits.output_bytes"), {"limits": {"call_chars": 1_000_000}}),
@@ -119,6 +123,7 @@ def test_a_wrong_redis_url_is_not_quoted() -> None:
         {"redis": {"url": "rediss://user:p%40ss@[::1]:6380/2"}},
         {"redis": {"url": "redis://redis"}},
         {"kafka": {"bootstrap_servers": "a:9092, [::1]:9093"}},
+        {"kafka": {"bootstrap_servers": "my_kafka.example.com.:9092,münchen.example:1,10.0.0.1:65535"}},
     ],
 )
 def test_addresses_of_every_kind_hold(sections: dict[str, Any]) -> None:

@@ -11,8 +11,9 @@ import click
 import msgspec
 
 from tokenmill.config import Config, load_config
+from tokenmill.config.read import PREFIX
 from tokenmill.errors import ConfigError
-from tokenmill.parser import Options, read_options
+from tokenmill.parser import options_key, read_options
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -60,11 +61,8 @@ def need_tools() -> None:
 
 def configuration(config_path: Path | None, bootstrap: str | None = None) -> Config:
     """The configuration, with another Kafka if one is given. Raises `ConfigError`."""
-    config = load_config(config_path, os.environ)
-    if bootstrap is None:
-        return config
-    kafka = msgspec.structs.replace(config.kafka, bootstrap_servers=bootstrap)
-    return msgspec.structs.replace(config, kafka=kafka)
+    given = {} if bootstrap is None else {f"{PREFIX}KAFKA__BOOTSTRAP_SERVERS": bootstrap}
+    return load_config(config_path, os.environ | given)
 
 
 def quiet_kafka() -> None:
@@ -80,7 +78,7 @@ def opening(format_name: str | None, tools: Path | None, pairs: Sequence[str]) -
         values["format"] = names if len(names) > 1 else names[0]
     if tools is not None:
         values["tools"] = _json_file(tools)
-    read_options(values, Options())
+    options_key(read_options(values))
     return values
 
 

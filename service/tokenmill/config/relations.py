@@ -37,8 +37,10 @@ INTERVALS = 10
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://", "memory://")
 
-SERVER = re.compile(r"\S+:\d{1,5}")
-"""A broker's address."""
+SERVER = re.compile(r"(\[[^\s\[\]]+\]|[^\s\[\]]+):([0-9]{1,5})")
+"""A broker's address: a name, or a number, in brackets where it has colons itself."""
+
+PORTS = 65_535
 
 TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 """What the broker takes for a topic's name."""
@@ -67,7 +69,7 @@ def _group(config: Config) -> Iterator[Contradiction]:
     kafka = config.kafka
     if not kafka.group_id:
         yield ("kafka.group_id",), "kafka.group_id: must not be empty: workers of one group share the partitions"
-    if not all(SERVER.fullmatch(server.strip()) for server in kafka.bootstrap_servers.split(",")):
+    if not all(_is_server(server.strip()) for server in kafka.bootstrap_servers.split(",")):
         yield ("kafka.bootstrap_servers",), "kafka.bootstrap_servers: must be host:port, or several with commas between"
     if kafka.heartbeat_interval_ms * 3 > kafka.session_timeout_ms:
         yield _pair(
@@ -83,6 +85,18 @@ def _group(config: Config) -> Iterator[Contradiction]:
             "kafka.request_timeout_ms",
             "must be less than {}: joining a group is a request that waits for the rebalance",
         )
+
+
+def _is_server(address: str) -> bool:
+    """Whether it has a port, and a host that a resolver can be asked for."""
+    found = SERVER.fullmatch(address)
+    if found is None or int(found[2]) > PORTS:
+        return False
+    try:
+        found[1].encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def _security(config: Config) -> Iterator[Contradiction]:

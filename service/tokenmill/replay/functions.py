@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tokenmill.errors import BadOpen
 from tokenmill.events import ToolCall
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import MessageParser, Options
@@ -21,7 +22,7 @@ def call_function(name: Any, arguments: Any) -> dict[str, Any]:
         return {"error": "`input` must be the list of the function's arguments"}
     try:
         return {"result": function(*arguments)}
-    except (TypeError, AttributeError, OverflowError, RecursionError) as problem:
+    except (TypeError, AttributeError, RecursionError, BadOpen) as problem:
         return {"error": f"{name}: {problem}"}
 
 
