@@ -1,8 +1,15 @@
 """What of a partition is kept outside."""
 
+from collections.abc import Iterator
+
 import msgspec
+import pytest
 
 from tests.partition.logs import log, partition, record, run
+from tests.support.restoring import restore
+from tokenmill.dialects import DIALECTS, find_dialect
+from tokenmill.parser import Options
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.partition.snapshot import SCHEMA, Meta, grammar_field, kept_field, message_field
 
 
@@ -45,6 +52,49 @@ def test_what_a_codec_keeps_is_a_field() -> None:
     assert b"\xe2\x82" in value
     run(state, [record(1, b"\xac", tm_codec="text")])
     assert [name[:1] for name in state.changes(full=False).removed] == [b"k"]
+
+
+NESTED = '{"a":' * 126 + "1" + "}" * 126
+
+ODD_VALUES = {
+    "an integer of more than 64 bits": "9" * 23,
+    "the lowest of those": f"-{'9' * 23}",
+    "a number that no float has": "1e999",
+    "nested as deep as may be": NESTED,
+    "nested deeper": '{"a":' * 3 + NESTED + "}" * 3,
+    "half a surrogate pair": '"\\ud800"',
+    "one that is a key": '{"\\udc00":1}',
+}
+
+
+def bodies(value: str) -> Iterator[bytes]:
+    """Native chunks with a JSON value wherever one may be: what their codec refuses is no matter here."""
+    yield (
+        b'{"message_id":"o","open":{"tools":[{"function":{"name":"f","parameters":{"default":%b}}}]}}' % value.encode()
+    )
+    arguments = msgspec.json.encode('{"path":%s,"x":%s}' % (value, value)).decode()  # noqa: UP031 -- it has braces
+    for number, tool in enumerate(("f", "write_file")):
+        function = f'"function":{{"name":"{tool}","arguments":{arguments}}}'
+        yield f'{{"message_id":"m","tool_calls":[{{"index":{number},"id":"c{number}",{function}}}]}}'.encode()
+    for kind in ("media", "refusal", "reasoning_details"):
+        yield f'{{"message_id":"m","part":{{"kind":"{kind}","value":{value}}}}}'.encode()
+    yield f'{{"message_id":"m","usage":{{"prompt_tokens":{value}}}}}'.encode()
+    yield f'{{"message_id":"m","error":"x","error_raw":{msgspec.json.encode(value).decode()}}}'.encode()
+    yield msgspec.json.encode({"message_id": "n", "delta": f'<tool_call>{{"name":"f","arguments":{{"x":{value}'})
+    yield msgspec.json.encode({"message_id": "n", "delta": "}}</tool_call>"})
+
+
+@pytest.mark.parametrize("odd", ODD_VALUES)
+def test_a_snapshot_has_room_for_any_value(odd: str) -> None:
+    """Of models and providers, behind every record, whatever dialect remembers it: nothing ends a worker there."""
+    find_dialect("segments")  # which makes those of systems known, too
+    outputs = tuple(OutputSpec(f"events-{dialect.name}", dialect.name) for dialect in DIALECTS)
+    settings = PartitionSettings(defaults=Options(format="hermes", stream_tool_input=True), outputs=outputs)
+    live = restored = Partition(settings, "tokens", 0)
+    for offset, value in enumerate(bodies(ODD_VALUES[odd])):
+        write = restored.changes(full=True)
+        restored = restore(settings, "tokens", 0, restored.mark(), (write.meta, write.changed))
+        assert run(live, [record(offset, value)]) == run(restored, [record(offset, value)])
 
 
 def test_a_snapshot_is_the_same_for_equal_states() -> None:

@@ -63,6 +63,27 @@ def test_the_opening_is_the_header() -> None:
     assert (start.name, start.attributes) == ("f", {"type": "tool_call", "tool_name": "f", "n": [1]})
 
 
+@pytest.mark.parametrize("value", ["9" * 23, '"\ufffd"', "[" * 126 + "]" * 126, "1e400"])
+def test_a_snapshot_can_be_taken_behind_any_header(value: str) -> None:
+    """Also one with a number that only JSON has: what comes is the same."""
+    text = f'[[SEG_START {{"type":"tool","tool_name":"f","arguments":{{"x":{value}}}}}]]x[[SEG_END]] b'
+    compiled = grammar("autobyteus_sentinel")
+    expected = parse(compiled, list(text))
+    parser, events = MessageParser.of(compiled, "identity"), []
+    for char in text:
+        events += parser.feed(char)
+        parser = MessageParser.of_state(compiled, parser.encode_state())
+    events += parser.finish("stop")
+    assert merged(events) == merged(expected)
+
+
+def test_a_header_is_no_deeper_than_values() -> None:
+    """How deep a decoder gets depends on who called it, and no deeper one than all of them get is a header."""
+    for depth, calls in ((128, 1), (129, 0), (900, 0), (5_000, 0)):
+        text = '[[SEG_START {"type":"run_bash","x":' + "[" * (depth - 1) + "]" * (depth - 1) + "}]]ls[[SEG_END]]"
+        assert len(named(parse(grammar("autobyteus_sentinel"), [text]), ToolCall)) == calls
+
+
 def test_half_an_end_is_held() -> None:
     """Content comes as it is written, but for what may be the end."""
     parser = MessageParser.of(grammar("autobyteus_sentinel"), "identity")

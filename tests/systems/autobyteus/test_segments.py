@@ -187,6 +187,14 @@ def test_metadata_may_be_said_again_at_the_end() -> None:
     assert end["payload"] == {"metadata": {"tool_name": "write_file", "path": "/a"}}
 
 
+def nested(depth: int) -> Any:
+    """A list in a list, and so on."""
+    value: Any = []
+    for _ in range(depth - 1):
+        value = [value]
+    return value
+
+
 def delta(index: int, arguments: str = "", **more: Any) -> dict[str, Any]:
     """A tool-call delta of a provider: `id` and `name` begin a call."""
     function = {"arguments": arguments, **({"name": more["name"]} if "name" in more else {})}
@@ -227,6 +235,30 @@ def test_files_of_a_provider(
     for cut in range(len(arguments) + 1):
         call = (delta(0, id="c1", name="write_file"), delta(0, arguments[:cut]), delta(0, arguments[cut:]))
         assert told(segments(*call, segment_end_metadata=True)) == expected
+
+
+ODD_VALUES = {
+    "an integer of more than 64 bits": (10**23, 10**23),
+    "nested as deep as may be": (nested(126), nested(126)),
+    "half a surrogate pair": (["\ud800"], ["\ufffd"]),
+}
+
+
+@pytest.mark.parametrize("odd", ODD_VALUES)
+def test_what_a_call_says_waits_for_the_end_whatever_it_is(odd: str) -> None:
+    """A snapshot can hold it meanwhile."""
+    value, read = ODD_VALUES[odd]
+    call = (delta(0, json.dumps({"x": value}), id="c1", name="f"), "more text")
+    metadata = {"tool_name": "f", "arguments": {"x": read}}
+    assert told(segments(*call, segment_end_metadata=True))[0][3] == metadata
+
+
+def test_what_a_header_says_waits_for_the_end_whatever_it_is() -> None:
+    """Likewise."""
+    header = {"type": "tool", "tool_name": "f", "arguments": {"x": 10**23}}
+    source = f"[[SEG_START {json.dumps(header)}]]x[[SEG_END]]"
+    metadata = {"tool_name": "f", "arguments": {"x": 10**23}}
+    assert told(segments(source, segment_end_metadata=True)) == [("tool_call", metadata, "x", metadata)]
 
 
 def test_a_provider_call_that_is_cut_off() -> None:

@@ -25,7 +25,7 @@ from tokenmill.parser.run.rules import Rules
 from tokenmill.parser.run.run import Run
 from tokenmill.parser.run.state import JsonState, OpenCall, State
 from tokenmill.parser.spec import Call, Format, Section
-from tokenmill.parser.values.repair import decode_json
+from tokenmill.parser.values.repair import decode_json, nested_too_deep
 from tokenmill.systems.autobyteus.autobyteus_json import any_call, object_of
 from tokenmill.systems.autobyteus.tagged import ANY_TOOL, RawText, content_of, long_argument
 
@@ -40,8 +40,10 @@ class SegmentState(msgspec.Struct, array_like=True, gc=False):
 
     json: JsonState
     """Of the header."""
-    header: dict[str, Any] | None = None
-    """The header once it is read."""
+    kind: str = ""
+    """Of the segment, once its header is read."""
+    header: str = ""
+    """The header then, as it was written: a snapshot has no room for every number that JSON has."""
     begin: int = -1
     """Where the content begins; -1 until then."""
     end: int = -1
@@ -90,16 +92,16 @@ class _SentinelReader:
         state = call.body
         assert isinstance(state, SegmentState)
         base = call.source.size - position
-        if state.header is None:
+        if not state.kind:
             position, verdict = self._header(call, state, buffer, position, base)
-            if state.header is None:
+            if not state.kind:
                 return position, verdict
         if state.begin < 0:
             hit = self._until.at(buffer, position, final=run.final)
             if hit is None or hit.value is None:
                 waits = hit is not None or (position == len(buffer) and not run.final)
                 return position, Verdict.MORE if waits else Verdict.TEXT
-            verdict = self._open(run, call, state, state.header)
+            verdict = self._open(run, call, state)
             if verdict is not Verdict.MORE:
                 return hit.end, verdict
             position = hit.end
@@ -124,34 +126,36 @@ class _SentinelReader:
             return first, Verdict.TEXT
         if token != Token.END:
             return position, Verdict.MORE if token == Token.MORE else Verdict.TEXT
-        state.header = self._header_of((call.source.text() + buffer[first:position])[state.json.root :])
-        return position, Verdict.TEXT if state.header is None else Verdict.MORE
+        state.header = (call.source.text() + buffer[first:position])[state.json.root :]
+        state.kind = self._kind_of(state.header)
+        return position, Verdict.MORE if state.kind else Verdict.TEXT
 
-    def _header_of(self, source: str) -> dict[str, Any] | None:
-        """What a header says, its type as the kind that it is; None if it is none."""
+    def _kind_of(self, header: str) -> str:
+        """Which kind of segment a header is of; nothing if it is none."""
+        if nested_too_deep(header):
+            return ""
         try:
-            header = msgspec.json.decode(source)
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            return None
-        said = header.get("type")
-        kind = self._sentinel.kinds.get(said.strip().lower()) if isinstance(said, str) else None
-        return {**header, "type": kind} if kind else None
+            said = msgspec.json.decode(header).get("type")
+        except (msgspec.DecodeError, UnicodeEncodeError):
+            return ""
+        return self._sentinel.kinds.get(said.strip().lower(), "") if isinstance(said, str) else ""
 
-    def _open(self, run: Run, call: OpenCall, state: SegmentState, header: dict[str, Any]) -> Verdict:
+    def _open(self, run: Run, call: OpenCall, state: SegmentState) -> Verdict:
         """The header and what stands behind it are complete."""
-        kind = header["type"]
+        kind = state.kind
         if kind == BLOCK:
             return Verdict.BLOCK
-        name = header.get("tool_name", "") if kind == ANY_TOOL else run.rules.options.segment_tools.get(kind, kind)
+        said = _said(state).get("tool_name", "")
+        name = said if kind == ANY_TOOL else run.rules.options.segment_tools.get(kind, kind)
         if not isinstance(name, str) or len(name) > NAME_CHARS:
             return Verdict.TEXT
         return self._begin(run, call, state, name) if name else Verdict.MORE
 
     def _begin(self, run: Run, call: OpenCall, state: SegmentState, name: str) -> Verdict:
-        return begin(run, call, name, "", self.encoding, attributes=state.header or {})
+        return begin(run, call, name, "", self.encoding, attributes=_said(state))
 
     def _argument(self, state: SegmentState) -> str:
-        return self._sentinel.arguments.get(state.header["type"], "") if state.header else ""
+        return self._sentinel.arguments.get(state.kind, "")
 
     def _read(
         self, run: Run, call: OpenCall, state: SegmentState, buffer: str, position: int, base: int
@@ -170,10 +174,10 @@ class _SentinelReader:
     def result(self, run: Run, call: OpenCall) -> tuple[dict[str, Any], bool]:  # noqa: ARG002 -- needs no tools
         state = call.body
         assert isinstance(state, SegmentState)
-        header, content, argument = state.header or {}, content_of(call, state), self._argument(state)
+        header, content, argument = _said(state), content_of(call, state), self._argument(state)
         if argument:
-            path = header.get("path") if header["type"] in self._sentinel.paths else None
-            if header["type"] in self._sentinel.paths and not isinstance(path, str):
+            path = header.get("path") if state.kind in self._sentinel.paths else None
+            if state.kind in self._sentinel.paths and not isinstance(path, str):
                 raise ValueError("there is no path")
             return long_argument(argument, content, path), False
         if header.get("arguments") is not None:
@@ -183,6 +187,11 @@ class _SentinelReader:
         value, repaired = decode_json(content)
         named = next(any_call(value), None)
         return object_of(named[1] if named else value), repaired
+
+
+def _said(state: SegmentState) -> dict[str, Any]:
+    """What the header says, its type as the kind that it is; nothing before it is read."""
+    return {**msgspec.json.decode(state.header), "type": state.kind} if state.kind else {}
 
 
 def _call_in(content: str) -> tuple[str, Any] | None:

@@ -14,6 +14,7 @@
 7. What came of a call is `TOOL_EXECUTION_SUCCEEDED` or `TOOL_EXECUTION_FAILED`, with the id of its segment.
 """
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from tokenmill.dialects.arguments import whole
 from tokenmill.dialects.dialect import Envelope, Handlers, Payloads, handled, warns
 from tokenmill.dialects.json_text import json_bytes, pieces
 from tokenmill.events import (
@@ -47,7 +49,8 @@ class CallSegment(msgspec.Struct, array_like=True, gc=False):
     kind: str
     name: str
     """Of the tool."""
-    metadata: dict[str, Any]
+    metadata: str
+    """As JSON, as are `arguments`: a snapshot has no room for every number that JSON has."""
     provider: bool = False
     shown: bool = False
     """Its start was sent."""
@@ -58,7 +61,7 @@ class CallSegment(msgspec.Struct, array_like=True, gc=False):
     """Content in front of the path: at most that of a call."""
     sent: bool = False
     """Some of its content is sent, or waits."""
-    arguments: dict[str, Any] | None = None
+    arguments: str = ""
     """Of a provider's call that is complete and waits for the end."""
 
 
@@ -191,7 +194,7 @@ def _call_start(state: SegmentsState, envelope: Envelope, event: ToolInputStart,
     said = {} if event.attributes is UNSET else dict(event.attributes)
     kind = said.pop("type", "") if said else _kind_of(envelope, event.name, provider=event.provider)
     metadata = {"tool_name": event.name} if event.attributes is UNSET else said
-    segment = CallSegment(event.id, kind, event.name, metadata, event.provider)
+    segment = CallSegment(event.id, kind, event.name, whole(metadata), event.provider)
     _open(state, envelope, segment, out)
 
 
@@ -204,7 +207,7 @@ def _kind_of(envelope: Envelope, tool: str, *, provider: bool) -> str:
 
 def _open(state: SegmentsState, envelope: Envelope, segment: CallSegment, out: Payloads) -> None:
     state.calls[segment.id] = segment
-    segment.waits = segment.kind in PATHED and "tool_name" in segment.metadata
+    segment.waits = segment.kind in PATHED and "tool_name" in json.loads(segment.metadata)
     if not segment.provider:
         _close_text(state, envelope, out)
     if not segment.waits:
@@ -215,10 +218,12 @@ def _show(state: SegmentsState, segment: CallSegment, out: Payloads) -> None:
     """Send the start, with the path if there is one by now, and what waited for it."""
     if segment.shown:
         return
+    metadata = json.loads(segment.metadata)
     if segment.waits and segment.path:
-        segment.metadata = {**segment.metadata, "path": segment.path}
+        metadata["path"] = segment.path
+        segment.metadata = whole(metadata)
     segment.shown, segment.waits = True, False
-    start(state, segment.id, segment.kind, segment.metadata, out)
+    start(state, segment.id, segment.kind, metadata, out)
     content(segment.id, "".join(segment.waiting), out)
     segment.waiting = []
 
@@ -249,18 +254,18 @@ def _call(state: SegmentsState, envelope: Envelope, event: ToolCall, out: Payloa
     streamed = segment is not None
     if segment is None:
         kind = _kind_of(envelope, event.name, provider=False)
-        segment = CallSegment(event.id, kind, event.name, {"tool_name": event.name})
+        segment = CallSegment(event.id, kind, event.name, whole({"tool_name": event.name}))
         _open(state, envelope, segment, out)
     path = event.arguments.get("path")
     segment.path = path if isinstance(path, str) else segment.path
     _show(state, segment, out)
     if segment.kind == _TOOL_CALL:
-        text = "" if streamed else json_bytes(event.arguments).decode()
+        text = "" if streamed else whole(event.arguments)
     else:
         value = event.arguments.get(CONTENT_OF[segment.kind], "")
-        text = "" if segment.sent else value if isinstance(value, str) else json_bytes(value).decode()
+        text = "" if segment.sent else value if isinstance(value, str) else whole(value)
     content(segment.id, text, out)
-    segment.arguments = event.arguments
+    segment.arguments = whole(event.arguments)
     if not segment.provider:
         _close_calls(state, envelope, [segment], out)
 
@@ -273,11 +278,12 @@ def _close_calls(state: SegmentsState, envelope: Envelope, segments: Iterable[Ca
 
 
 def _end_metadata(segment: CallSegment) -> dict[str, Any]:
-    if not segment.provider:
-        return segment.metadata
-    if segment.kind in PATHED:
+    if segment.provider and segment.kind in PATHED:
         return {"path": segment.path} if segment.path else {}
-    return segment.metadata if segment.arguments is None else {**segment.metadata, "arguments": segment.arguments}
+    metadata: dict[str, Any] = json.loads(segment.metadata)
+    if segment.provider and segment.arguments:
+        metadata["arguments"] = json.loads(segment.arguments)
+    return metadata
 
 
 def _result(_state: SegmentsState, envelope: Envelope, event: ToolResult, out: Payloads) -> None:
