@@ -6,7 +6,7 @@ from aiohttp.test_utils import make_mocked_request
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.grant import Credentials, Grant, Rights
 from tokenmill.gateway.places import Places
-from tokenmill.gateway.problems import Refused
+from tokenmill.gateway.problems import FORBIDDEN, Refused
 
 
 class Named(Rights):
@@ -29,6 +29,15 @@ async def test_only_what_is_granted_is_let_in() -> None:
     for conversation, action in (("d1", "read"), ("c1", "stop")):
         with pytest.raises(Refused):
             await admission.check(request, conversation, action)  # type: ignore[arg-type] # -- each is an action
+
+
+async def test_who_may_do_something_is_known_before_it_is_known_where() -> None:
+    """Where the body says which conversation it is about: nobody's is read who may not do this anywhere."""
+    admission, request = Admission(Named(), Places(1, 1)), make_mocked_request("POST", "/")
+    assert (await admission.may(request, "read")).name == "ann"
+    with pytest.raises(Refused) as refused:
+        await admission.may(request, "stop")
+    assert refused.value.kind is FORBIDDEN
 
 
 async def test_a_place_is_taken_and_given_back() -> None:

@@ -3,14 +3,25 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
+from aiohttp.test_utils import TestServer
 
 from tests.support.gateways import Gate, admission, answer, listening, payloads, shown
 from tests.support.judging import run_node
+from tests.support.stage import until
+from tokenmill.config import Gateway
+from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.ag_ui import AgUi
+from tokenmill.gateway.counts import Counts
+from tokenmill.gateway.deadlines import Deadlines
+from tokenmill.gateway.grant import Credentials, Grant, Rights, unauthenticated
+from tokenmill.gateway.origins import Origins
+from tokenmill.gateway.places import Places
+from tokenmill.gateway.server import client_app
+from tokenmill.gateway.serving import Serving
 
 pytestmark = pytest.mark.integration
 
@@ -107,3 +118,39 @@ async def test_a_body_that_does_not_come_is_not_waited_for(gate: Gate, monkeypat
         assert b" 408 " in await reader.readline()
     writer.close()
     await writer.wait_closed()
+
+
+class Keyed(Rights):
+    """Who has the key may read; nobody else is known."""
+
+    async def grant(self, credentials: Credentials) -> Grant:
+        if credentials.key != "key":
+            raise unauthenticated("say who you are", "missing")
+        return Grant("ann", ("c",), frozenset({"read"}))
+
+
+async def half(server: TestServer, *headers: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A post whose body does not come."""
+    assert server.port is not None
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    head = ["POST /ag-ui HTTP/1.1", "host: 127.0.0.1", "content-length: 1000000", *headers, "", "{"]
+    writer.write("\r\n".join(head).encode())
+    return reader, writer
+
+
+async def test_nobody_unknown_has_a_body_read() -> None:
+    """They are told so at once, and take no place; a body of somebody who is known takes one of their own."""
+    places = Places(10, 1)
+    route = AgUi(cast("Serving", None), Admission(Keyed(), places))
+    async with TestServer(client_app(route.routes(), Counts(), Origins(Gateway()), Deadlines(), 1_000_000)) as server:
+        async with asyncio.timeout(10):
+            reader, stranger = await half(server)
+            assert b" 401 " in await reader.readline()
+        _, known = await half(server, "x-api-key: key")
+        await until(lambda: places.of("ann") == 1, "the body has a place")
+        async with asyncio.timeout(10):
+            reader, again = await half(server, "x-api-key: key")
+            assert b" 429 " in await reader.readline()
+        for writer in (stranger, known, again):
+            writer.close()
+        await until(lambda: places.taken_now == 0, "the places are free")

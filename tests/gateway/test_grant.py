@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokenmill.apis.record import own_conversation
-from tokenmill.gateway.grant import Credentials, Grant, fits, forbidden, unauthenticated
+from tokenmill.gateway.grant import Credentials, Grant, fits, forbidden, must_allow, unauthenticated
+from tokenmill.gateway.problems import Refused
 
 READER = Grant("web", ("web-*",), frozenset({"read", "stop"}), source="12ab")
 
@@ -28,6 +29,14 @@ READER = Grant("web", ("web-*",), frozenset({"read", "stop"}), source="12ab")
 def test_a_grant_allows_its_actions_on_its_conversations(conversation: str, action: str, *, allowed: bool) -> None:
     """Both have to fit; upper and lower case differ."""
     assert READER.allows(conversation, action) is allowed  # type: ignore[arg-type] # parametrized
+
+
+def test_what_a_grant_does_not_cover_is_refused() -> None:
+    """With the action."""
+    must_allow(READER, "web-1", "read")
+    with pytest.raises(Refused) as refused:
+        must_allow(READER, "app", "read")
+    assert "allow to read" in refused.value.detail
 
 
 @pytest.mark.parametrize("conversation", ["a*", "*", "a?", "[a]"])

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -24,6 +24,9 @@ from tokenmill.limits import KEY_BYTES
 from tokenmill.tools.control import Approval, ApprovalRequest, read_control
 
 pytestmark = pytest.mark.integration
+
+LOOK_S = 0.5
+"""To see that nothing is answered."""
 
 
 class Some(Rights):
@@ -172,6 +175,32 @@ async def test_no_word_is_said_about_another_s_call(config: Config) -> None:
         async with client.post("/inspect/api/words", data=broken, headers=json) as answer:
             assert answer.status == 400
     assert await words(config) == []
+
+
+async def test_a_word_is_read_of_whoever_may_say_one(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others are refused before their body comes. One that comes has a place, and none of the readers'."""
+    monkeypatch.setattr("tokenmill.inspector.host.READERS", 1)
+    head = "POST /inspect/api/words HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+    half = f"{head}content-length: 1000000\r\n\r\n{{".encode()
+
+    async def status(client: TestClient[Any, Any]) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+        writers.append(writer)
+        writer.write(half)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_S):
+                return (await reader.readline()).split()[1]
+        return b""
+
+    writers: list[asyncio.StreamWriter] = []
+    async with served(config, Some("read")) as client:
+        assert await status(client) == b"403"
+    async with served(config, Some("read", "approve")) as client:
+        async with client.get("/inspect/api/live", params={"conversation": "mine"}) as answer:
+            await answer.content.readline()
+            assert [await status(client), await status(client)] == [b"", b"429"]
+        for writer in writers:
+            writer.close()
 
 
 async def test_a_page_that_takes_nothing_is_left(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from tokenmill.gateway.grant import Action, Grant, Rights
+from tokenmill.gateway.grant import Action, Grant, Rights, forbidden
 from tokenmill.gateway.places import Place, Places
 from tokenmill.gateway.rights import authorised, credentials_of
 from tokenmill.gateway.stream import Held
@@ -25,6 +25,16 @@ class Admission:
     async def who(self, request: web.BaseRequest) -> Grant:
         """The grant of whoever asks, whatever for. Raises `Refused`."""
         return await self._rights.grant(credentials_of(request))
+
+    async def may(self, request: web.BaseRequest, action: Action) -> Grant:
+        """The grant of whoever may do this at all. Raises `Refused`.
+
+        For routes whose body says which conversation it is about: nobody unknown has it read, and `must_allow` follows.
+        """
+        grant = await self.who(request)
+        if action not in grant.actions:
+            raise forbidden(action)
+        return grant
 
     def place(self, grant: Grant) -> Place:
         """A place for a connection."""

@@ -15,6 +15,7 @@ from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import Asked, named
 from tokenmill.gateway.bodies import NOT_JSON
 from tokenmill.gateway.framing import SSE
+from tokenmill.gateway.grant import must_allow
 from tokenmill.gateway.incoming import whole_body
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
 from tokenmill.gateway.serving import Serving
@@ -43,12 +44,13 @@ class AgUi:
 
     async def post(self, request: web.Request) -> web.StreamResponse:
         """A run from its start to its end."""
-        with self._admission.unnamed_place():
-            body = _read(await whole_body(request))
-        wanted = Asked(named(body.thread_id), AG_UI, SSE, start="start", folded=True)
-        grant = await self._admission.check(request, wanted.conversation, "read")
-        held, run = self._admission.held(grant), body.run_id.encode(errors="replace")
+        grant = await self._admission.may(request, "read")
+        held = self._admission.held(grant)
         with self._admission.place(grant):
+            body = _read(await whole_body(request))
+            wanted = Asked(named(body.thread_id), AG_UI, SSE, start="start", folded=True)
+            must_allow(grant, wanted.conversation, "read")
+            run = body.run_id.encode(errors="replace")
             if 0 < len(run) <= KEY_BYTES:
                 async with self._serving.begun(wanted.only(run)) as begun:
                     if begun.peeked:

@@ -129,6 +129,12 @@ def unauthenticated(detail: str, reason: Reason) -> Refused:
     return Refused(UNAUTHENTICATED, detail, headers=challenge, reason=reason)
 
 
+def must_allow(grant: Grant, conversation: str, action: Action) -> None:
+    """Raise `Refused` if a grant does not cover this."""
+    if not grant.allows(conversation, action):
+        raise forbidden(action)
+
+
 def forbidden(action: str) -> Refused:
     """A 403. It says the same whether there is such a conversation or not."""
     return Refused(FORBIDDEN, f"these credentials do not allow to {action} this conversation")

@@ -23,7 +23,7 @@ from tokenmill.gateway.grant import (
     Credentials,
     Grant,
     Rights,
-    forbidden,
+    must_allow,
     unauthenticated,
 )
 from tokenmill.gateway.keys import Keys
@@ -106,8 +106,7 @@ async def authorised(rights: Rights, asked: web.BaseRequest | Credentials, conve
     Raises `Refused`: 401 if nobody knows who it is, 403 if they may not, 503 if that can't be found out now.
     """
     grant = await rights.grant(asked if isinstance(asked, Credentials) else credentials_of(asked))
-    if not grant.allows(conversation, action):
-        raise forbidden(action)
+    must_allow(grant, conversation, action)
     return grant
 
 

@@ -70,6 +70,7 @@ def inspector_app(
     rights = rights or Everybody()
     parts: list[Playground | LiveRoutes | Page] = [Playground(rights, recording, live=live is not None), Page()]
     if live is not None:
-        parts.insert(0, LiveRoutes(live, Admission(rights, Places(READERS, READERS_EACH))))
+        readers, words = (Admission(rights, Places(READERS, READERS_EACH)) for _ in range(2))
+        parts.insert(0, LiveRoutes(live, readers, words))
     routes = [route for part in parts for route in part.routes()]
     return client_app(routes, Counts(), Origins(gateway or Gateway()), watch, BODY_BYTES)

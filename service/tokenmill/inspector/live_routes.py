@@ -1,6 +1,7 @@
 """What the live view asks for: a conversation as lines of JSON, and a word about a call that waits for one.
 
 A reader has the rights of who asks, for as long as they hold, and a place among few: each one reads a partition whole.
+So has a word, among others: whoever reads may say one.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import named
 from tokenmill.gateway.bodies import NOT_JSON
+from tokenmill.gateway.grant import must_allow
 from tokenmill.gateway.incoming import whole_body
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, UNSUPPORTED, Refused
 from tokenmill.gateway.stream import Held
@@ -51,9 +53,10 @@ class Word(msgspec.Struct, forbid_unknown_fields=True):
 class LiveRoutes:
     """The routes. `admission` counts readers, and no other connections."""
 
-    def __init__(self, config: Config, admission: Admission) -> None:
+    def __init__(self, config: Config, admission: Admission, words: Admission) -> None:
         self._config = config
         self._admission = admission
+        self._words = words
 
     def routes(self) -> list[web.RouteDef]:
         """For the application."""
@@ -77,11 +80,10 @@ class LiveRoutes:
     async def _word(self, request: web.Request) -> web.Response:
         if request.content_type != "application/json":  # other types any page may send, with a user's cookies
             raise Refused(UNSUPPORTED, "send application/json")
-        try:
-            word = msgspec.json.decode(await whole_body(request), type=Word)
-        except NOT_JSON as problem:
-            raise Refused(BAD_REQUEST, f"the body is not what is asked for: {problem}") from problem
-        grant = await self._admission.check(request, word.conversation, "approve")
+        grant = await self._words.may(request, "approve")
+        with self._words.place(grant):
+            word = await _said(request)
+        must_allow(grant, word.conversation, "approve")
         # A word counts by its hash alone: without this look one conversation's rights would open another's calls.
         waiting = {(each.conversation_id, each.approval) for each in await questions(self._config)}
         if (word.conversation, word.approval) not in waiting:
@@ -91,6 +93,14 @@ class LiveRoutes:
         said = Approval(approval=word.approval, granted=word.granted, by=grant.name or "inspector", why=word.why)
         await say(self._config, [(word.conversation, said)])
         return web.Response(status=204, headers=HEADERS)
+
+
+async def _said(request: web.Request) -> Word:
+    """What the body says. Raises `Refused`."""
+    try:
+        return msgspec.json.decode(await whole_body(request), type=Word)
+    except NOT_JSON as problem:
+        raise Refused(BAD_REQUEST, f"the body is not what is asked for: {problem}") from problem
 
 
 async def _tell(response: web.StreamResponse, log: LiveLog, held: Held) -> None:
