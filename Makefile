@@ -202,7 +202,9 @@ $(INSTALLED): requirements.lock pyproject.toml
 	[ -x $(BIN)/python ] || $$python -m venv $(VENV) || { \
 	    echo "$$python can't make virtual environments; on Debian: apt-get install python3-venv" >&2; exit 1; }
 	@echo "installing into $(VENV), about a minute the first time"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@# The lock is whole, so nothing is to be resolved; and what is imported is compiled then.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes \
+	    --requirement requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
 
