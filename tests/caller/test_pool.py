@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.stage import until
 from tokenmill.caller.failure import UpstreamFailed
-from tokenmill.caller.pool import BREAK_S, FAILURES, Pool, Replica
+from tokenmill.caller.pool import BREAK_S, FAILURES, Place, Pool
 from tokenmill.config import Upstream
 
 
@@ -99,6 +99,25 @@ async def test_a_url_that_fails_again_and_again_is_left_alone_then_tried_once() 
     assert two.closed == 0
 
 
+async def test_a_url_is_tried_again_while_an_answer_from_before_goes_on() -> None:
+    """A long stream is not the try: neither its place nor its end, which says nothing of the server."""
+    clock = Clock()
+    one = pool(clock=clock)
+    long, given_up = await one.take(), await one.take()
+    for _ in range(FAILURES):
+        one.give_back(await one.take(), failed=True)
+    assert one.closed == 1
+    clock.now = BREAK_S
+    probe = await one.take()
+    one.give_back(given_up, failed=None)
+    with pytest.raises(UpstreamFailed):
+        await one.take()
+    one.give_back(probe, failed=None)
+    one.give_back(await one.take(), failed=False)
+    assert (one.closed, one.running) == (0, 1)
+    one.give_back(long, failed=False)
+
+
 async def test_where_all_are_left_alone_nobody_waits() -> None:
     """503 at once, and one try when the time is over."""
     clock = Clock()
@@ -113,7 +132,7 @@ async def test_where_all_are_left_alone_nobody_waits() -> None:
     assert one.closed == 1
 
 
-async def place_of_last_try(pool: Pool) -> Replica:
+async def place_of_last_try(pool: Pool) -> Place:
     """Taken from a pool of one URL, which is left alone if this one fails, too."""
     for _ in range(FAILURES - 1):
         pool.give_back(await pool.take(), failed=True)

@@ -3,8 +3,8 @@
 1. Of several URLs the one with the fewest answers is asked, of equals the one that was asked longest ago. One that has
    just failed for the same answer comes last.
 2. Where all places are taken, requests wait in order, as many as `queue` and for `queue_s`; more are refused at once.
-3. A URL that failed `FAILURES` times in a row is left alone for `BREAK_S`; then one request tries it. If all are left
-   alone nobody waits: whoever asks or waits is told.
+3. A URL that failed `FAILURES` times in a row is left alone for `BREAK_S`; then one request tries it, whatever it still
+   answers of before. If all are left alone nobody waits: whoever asks or waits is told.
 4. As many of those who wait are called as there are places. Nothing tells that a URL was left alone for long enough:
    whoever asks next looks, and lets those in who asked before.
 """
@@ -37,16 +37,35 @@ class Replica:
         """It is left alone up to then."""
         self.asked = 0
         """The number of the request that asked it last."""
+        self.probe: Place | None = None
+        """The try, while it is under way. An answer from before the failures is none: a long one says nothing soon."""
+
+    @property
+    def broken(self) -> bool:
+        """Whether it has failed too often to be asked without a try."""
+        return self.failures >= FAILURES
 
     def closed(self, now: float) -> bool:
         """Whether it is left alone; while one request tries it, for all others."""
-        return self.failures >= FAILURES and (now < self.until or self.taken > 0)
+        return self.broken and (now < self.until or self.probe is not None)
 
     def room(self, now: float, most: int) -> int:
         """How many more answers it may give, of so many at once; of one that is tried, the try."""
         if self.closed(now):
             return 0
-        return 1 if self.failures >= FAILURES else most - self.taken
+        return 1 if self.broken else most - self.taken
+
+
+class Place:
+    """One answer's, at a URL."""
+
+    def __init__(self, replica: Replica) -> None:
+        self.replica = replica
+
+    @property
+    def url(self) -> str:
+        """Where to ask."""
+        return self.replica.url
 
 
 class Pool:
@@ -77,19 +96,22 @@ class Pool:
         now = self._now()
         return sum(replica.closed(now) for replica in self.replicas)
 
-    async def take(self, avoided: Collection[str] = ()) -> Replica:
+    async def take(self, avoided: Collection[str] = ()) -> Place:
         """A place, as soon as there is one. Raises `UpstreamFailed`."""
         self._wake()
-        replica = self._free(avoided) if self._room and not self._waiting else None
-        while replica is None:
+        place = self._free(avoided) if self._room and not self._waiting else None
+        while place is None:
             self._check()
             await self._turn()
-            replica = self._free(avoided)
-        return replica
+            place = self._free(avoided)
+        return place
 
-    def give_back(self, replica: Replica, *, failed: bool | None) -> None:
+    def give_back(self, place: Place, *, failed: bool | None) -> None:
         """An answer is over, or did not come; None: that says nothing of the server."""
+        replica = place.replica
         replica.taken -= 1
+        if replica.probe is place:
+            replica.probe = None
         if failed is not None:
             replica.failures = replica.failures + 1 if failed else 0
             replica.until = self._now() + BREAK_S
@@ -106,7 +128,7 @@ class Pool:
         """Whether all are left alone."""
         return self.closed == len(self.replicas)
 
-    def _free(self, avoided: Collection[str]) -> Replica | None:
+    def _free(self, avoided: Collection[str]) -> Place | None:
         """The best of those that have a place, which is taken then."""
         now, most = self._now(), self._upstream.calls
         free = [each for each in self.replicas if each.room(now, most)]
@@ -116,7 +138,10 @@ class Pool:
         best.taken += 1
         self._number += 1
         best.asked = self._number
-        return best
+        place = Place(best)
+        if best.broken:
+            best.probe = place
+        return place
 
     def _check(self) -> None:
         """Raise for whoever need not wait."""

@@ -18,7 +18,7 @@ from tokenmill.caller.failure import UpstreamFailed
 from tokenmill.caller.generation import Generation, Taker
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
-from tokenmill.caller.pool import Replica
+from tokenmill.caller.pool import Place
 from tokenmill.caller.prompting import prompted
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served
@@ -73,12 +73,12 @@ class Tries:
         """Try until something comes, and go on with that to its end. Raises `UpstreamFailed`."""
         avoided = set[str]()
         for number in range(1, served.upstream.tries + 1):
-            replica = await self._place(served, plan, avoided)
-            avoided.add(replica.url)
+            place = await self._place(served, plan, avoided)
+            avoided.add(place.url)
             try:
-                return await self._tried(served, plan, replica, number)
+                return await self._tried(served, plan, place, number)
             except UpstreamFailed as problem:
-                _tell(plan, problem, replica.url)
+                _tell(plan, problem, place.url)
                 alone = all(each.url in avoided for each in served.pool.replicas)
                 pause = _pause(problem, number, alone=alone)
                 last = self._begun or not problem.again or number == served.upstream.tries
@@ -88,24 +88,24 @@ class Tries:
         return None
 
     @staticmethod
-    async def _place(served: Served, plan: Plan, avoided: Collection[str]) -> Replica:
+    async def _place(served: Served, plan: Plan, avoided: Collection[str]) -> Place:
         try:
             return await served.pool.take(avoided)
         except UpstreamFailed as problem:
             _tell(plan, problem)
             raise
 
-    async def _tried(self, served: Served, plan: Plan, replica: Replica, number: int) -> None:
+    async def _tried(self, served: Served, plan: Plan, place: Place, number: int) -> None:
         """Ask one server, and give its place back. Raises `UpstreamFailed`."""
         failed: bool | None = None
         try:
-            await self._asked(served, plan, replica.url, number)
+            await self._asked(served, plan, place.url, number)
             failed = False
         except UpstreamFailed as problem:
             failed = problem.said >= SERVER_ERROR
             raise
         finally:
-            served.pool.give_back(replica, failed=failed)
+            served.pool.give_back(place, failed=failed)
 
     async def _asked(self, served: Served, plan: Plan, url: str, number: int) -> None:
         upstream, kind = served.upstream, served.kind
