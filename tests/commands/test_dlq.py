@@ -95,6 +95,16 @@ def letters(kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch) -> Letters
     return Letters(kafka, unique, monkeypatch)
 
 
+def test_a_time_that_no_calendar_has_is_shown_as_it_is(letters: Letters, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A producer may say any."""
+    letters.dlq += "-any-time"
+    monkeypatch.setenv("TOKENMILL_TOPICS__DLQ", letters.dlq)
+    asyncio.run(make_topics(letters.bootstrap, letters.dlq, message_timestamp_after_max_ms=str(2**63 - 1)))
+    year_10000 = 253_402_300_800_000
+    letters.write((msgspec.structs.replace(letters.record(7), timestamp=year_10000), Undecodable("x")))
+    assert f" {year_10000} " in letters.run("list").stdout
+
+
 def test_a_dead_letter_is_listed_with_everything_it_says(letters: Letters) -> None:
     """Where it is, where it came from, why, how large, and the record itself."""
     letters.write((letters.record(7, b"\xff{"), Undecodable("not JSON")))

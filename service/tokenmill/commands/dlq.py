@@ -234,10 +234,17 @@ async def _rows(letters: AsyncGenerator[DeadLetter], limit: int) -> tuple[list[t
 
 
 def _row(letter: DeadLetter) -> tuple[str, ...]:
-    time = datetime.fromtimestamp(letter.record.timestamp / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     key = (letter.record.key or b"").decode(errors="replace")
-    texts = (letter.name, letter.code, _from(letter), time, key, letter.state, letter.error)
+    texts = (letter.name, letter.code, _from(letter), _time(letter.record.timestamp), key, letter.state, letter.error)
     return (*(_shown(text) for text in texts), str(letter.size))
+
+
+def _time(timestamp: int) -> str:
+    """The number itself where no calendar has it: a producer may say any."""
+    try:
+        return datetime.fromtimestamp(timestamp / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return str(timestamp)
 
 
 def _from(letter: DeadLetter) -> str:
