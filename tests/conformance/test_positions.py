@@ -42,12 +42,12 @@ def test_cut_and_saved_at_every_position(format_name: str) -> None:
 
 
 def saved_in_between(answer: Answer, chunks: list[str]) -> list[Any]:
-    """All events of a parser that is encoded and decoded behind every chunk."""
+    """All events of a parser that is encoded and decoded between any two chunks. Its end is saved where it is tried."""
     parser, events = MessageParser.of(answer.grammar, "identity"), []
-    for chunk in chunks:
+    for chunk in chunks[:-1]:
         events += parser.feed(chunk)
         parser = MessageParser.of_state(answer.grammar, parser.encode_state())
-    return events + parser.finish()
+    return events + parser.feed(chunks[-1] if chunks else "") + parser.finish()
 
 
 @pytest.mark.parametrize("format_name", FORMAT_NAMES)
