@@ -6,13 +6,17 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from typing import cast
 
 import pytest
+from mcp import Client
+from mcp import Tool as Described
+from mcp.types import ListToolsResult
 
 from tests.support.stage import until
 from tokenmill.tools import connection
 from tokenmill.tools.catalogue import Catalogue
-from tokenmill.tools.connection import ServerFailed, connected, tools_of
+from tokenmill.tools.connection import ServerFailed, connected, offered, tools_of
 from tokenmill.tools.server_file import Program, Remote, Server
 
 PATIENCE_S = 60.0
@@ -120,3 +124,28 @@ async def test_a_list_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(connection, "PAGES", 0)
     with pytest.raises(ServerFailed, match=r"^weather: its list of tools has no end"):
         await tools_of(program(*WEATHER), PATIENCE_S)
+
+
+class Pages:
+    """A server whose list has so many pages, each with a tool of a size."""
+
+    def __init__(self, pages: int, size: int) -> None:
+        self._pages = pages
+        self._size = size
+        self.asked = 0
+
+    async def list_tools(self, *, cursor: str | None) -> ListToolsResult:
+        """The next page."""
+        self.asked += 1
+        described = Described(name=f"t{cursor}", description="x" * self._size, input_schema={"type": "object"})
+        return ListToolsResult(tools=[described], next_cursor="more" if self.asked < self._pages else None)
+
+
+async def test_a_list_is_no_longer_than_a_message_however_many_pages_it_has() -> None:
+    """It is kept for as long as the server is connected."""
+    few = Pages(2, connection.LIST_BYTES // 3)
+    assert len(await offered(cast("Client", few), "weather")) == 2
+    many = Pages(50, connection.LIST_BYTES // 3)
+    with pytest.raises(ServerFailed, match=r"^weather: its list of tools is longer than \d+ bytes"):
+        await offered(cast("Client", many), "weather")
+    assert many.asked == 3

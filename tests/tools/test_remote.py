@@ -9,7 +9,7 @@ from aiohttp import web
 from tests.support.pipes import soon
 from tokenmill.servers.process import free_port
 from tokenmill.tools.program import ANSWER_BYTES, TOO_LONG
-from tokenmill.tools.remote import client_of
+from tokenmill.tools.remote import COMPRESSED, client_of
 from tokenmill.tools.server_file import Remote
 
 PIECE = 64 * 1024
@@ -26,6 +26,10 @@ async def answered(request: web.Request) -> web.StreamResponse:
     return response
 
 
+async def coded(request: web.Request) -> web.Response:
+    return web.Response(body=b"{}", headers={"content-encoding": request.query["as"]})
+
+
 async def moved(_: web.Request) -> web.StreamResponse:
     raise web.HTTPFound("/")
 
@@ -34,7 +38,7 @@ async def moved(_: web.Request) -> web.StreamResponse:
 async def url() -> AsyncIterator[str]:
     """Of a server that says what it is told to."""
     app = web.Application()
-    app.add_routes([web.get("/", answered), web.get("/moved", moved)])
+    app.add_routes([web.get("/", answered), web.get("/coded", coded), web.get("/moved", moved)])
     runner, port = web.AppRunner(app), free_port()
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
@@ -71,3 +75,12 @@ async def test_nobody_is_sent_elsewhere(url: str) -> None:
     """With headers that are for one server."""
     async with client_of(Remote("r", url, {"x-own": "1"})) as client:
         assert (await client.get(f"{url}moved")).status_code == 302
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "identity, gzip"])
+async def test_an_answer_that_is_compressed_is_not_taken(url: str, coding: str) -> None:
+    """Nobody asked for it, and a few bytes of it may be many: bounds count those on the way."""
+    async with client_of(Remote("r", url, {"x-own": "1"})) as client:
+        with pytest.raises(httpx2.ReadError, match=COMPRESSED):
+            await client.get(f"{url}coded", params={"as": coding})
+        assert (await client.get(f"{url}coded", params={"as": "Identity"})).content == b"{}"

@@ -15,17 +15,21 @@ from mcp import Tool as Described
 from mcp.client import Transport
 from mcp.client.session import MessageHandlerFnT
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import ToolListChangedNotification
+from mcp.types import ListToolsResult, ToolListChangedNotification
 
 from tokenmill.errors import Unavailable
 from tokenmill.tools.catalogue import Tool
 from tokenmill.tools.content import plain
-from tokenmill.tools.program import spoken_to
+from tokenmill.tools.program import ANSWER_BYTES, spoken_to
 from tokenmill.tools.remote import client_of
 from tokenmill.tools.server_file import Program, Server
 
 PAGES = 100
 """Of a list of tools. A server that never ends its list would keep us for ever."""
+
+
+LIST_BYTES = ANSWER_BYTES
+"""Of all pages together, as of one that has all of it: no model is told of as much, and it is held for each server."""
 
 
 class ServerFailed(Unavailable):
@@ -89,16 +93,25 @@ async def tools_of(server: Server, seconds: float) -> list[Tool]:
 
 async def offered(client: Client, name: str) -> list[Tool]:
     """What a connected server offers; `name` is ours for it. Raises `ServerFailed`."""
-    found, cursor = list[Tool](), None
+    found, size, cursor = list[Tool](), 0, None
+    for _ in range(PAGES):
+        page, length = await _page(client, name, cursor)
+        size += length
+        if size > LIST_BYTES:
+            raise ServerFailed(f"{name}: its list of tools is longer than {LIST_BYTES} bytes")
+        found += (_tool(name, each) for each in page.tools)
+        if (cursor := page.next_cursor) is None:
+            return found
+    raise ServerFailed(f"{name}: its list of tools has no end: {PAGES} pages were read")
+
+
+async def _page(client: Client, name: str, cursor: str | None) -> tuple[ListToolsResult, int]:
+    """A page, and how long it is."""
     try:
-        for _ in range(PAGES):
-            page = await client.list_tools(cursor=cursor)
-            found += (_tool(name, each) for each in page.tools)
-            if (cursor := page.next_cursor) is None:
-                return found
+        page = await client.list_tools(cursor=cursor)
+        return page, len(page.model_dump_json())
     except Exception as problem:
         raise ServerFailed(f"{name}: {told(problem)}") from problem
-    raise ServerFailed(f"{name}: its list of tools has no end: {PAGES} pages were read")
 
 
 def _tool(server: str, described: Described) -> Tool:

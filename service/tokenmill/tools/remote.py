@@ -1,7 +1,7 @@
 """A server that is reached by HTTP, by a client that takes no answer of any length.
 
-Answers are not compressed: what is small on its way may be large here. Redirects are not followed: no server sends us
-elsewhere with our headers.
+Answers are not compressed, and those that are all the same are not read: what is small on its way may be large here.
+Redirects are not followed: no server sends us elsewhere with our headers.
 """
 
 from collections.abc import AsyncIterator
@@ -16,10 +16,15 @@ CONNECT_S = 10.0
 """For a connection. How long an answer may take is the business of each request."""
 
 
+PLAIN = "identity"
+
+COMPRESSED = "the answer is compressed, which was not asked for"
+
+
 def client_of(server: Remote) -> httpx2.AsyncClient:
     """A client that is open as long as its block lasts."""
     return httpx2.AsyncClient(
-        headers={**server.headers, "accept-encoding": "identity"},
+        headers={**server.headers, "accept-encoding": PLAIN},
         timeout=httpx2.Timeout(None, connect=CONNECT_S),
         follow_redirects=False,
         transport=Bounded(),
@@ -27,11 +32,14 @@ def client_of(server: Remote) -> httpx2.AsyncClient:
 
 
 class Bounded(httpx2.AsyncHTTPTransport):
-    """Breaks off answers that are too long. In a stream of events that is each event."""
+    """Breaks off answers that are too long, in a stream of events each event; and takes none that is compressed."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """As the base does it."""
         response = await super().handle_async_request(request)
+        if response.headers.get("content-encoding", PLAIN).strip().lower() != PLAIN:
+            await response.aclose()
+            raise httpx2.ReadError(COMPRESSED)
         events = "text/event-stream" in response.headers.get("content-type", "")
         response.stream = _Bounded(cast(httpx2.AsyncByteStream, response.stream), events=events)
         return response
