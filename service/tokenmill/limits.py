@@ -49,6 +49,10 @@ PAYLOAD_BYTES = Limits().payload_bytes
 RAW_CHARS = 4 * KIB
 """Source text quoted in an `error` event: enough to see what was wrong."""
 
+CHOICES = 128
+"""Alternative answers of one message: the most that OpenAI's API allows to ask for; Gemini's allows 8. Whatever is done
+to a message looks at all of them."""
+
 NAME_CHARS = 256
 """A tool's name or an argument's name before it stops being one: OpenAI allows 64, MCP servers prefix theirs."""
 

@@ -7,9 +7,9 @@ import pytest
 from msgspec import UNSET
 
 from tokenmill.codecs import Chunk, ProviderPart
-from tokenmill.codecs.openai import CHOICES, MESSAGES_AT_ONCE, OPENAI
+from tokenmill.codecs.openai import MESSAGES_AT_ONCE, OPENAI
 from tokenmill.errors import Undecodable
-from tokenmill.limits import KEY_BYTES
+from tokenmill.limits import CHOICES, KEY_BYTES
 from tokenmill.records import InputRecord
 
 END = Chunk(message_id="c1", choice=0, end=True)

@@ -1,11 +1,13 @@
 """What a chunk does to its message."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
-from tests.partition.logs import events, log, partition, record, run, types
+from tests.partition.logs import SETTINGS, events, log, partition, record, run, types
 from tokenmill.events import Error, Finish, Part, TextDelta
-from tokenmill.limits import DETAIL_BYTES
+from tokenmill.limits import CHOICES, DETAIL_BYTES
 from tokenmill.partition import Partition
 
 
@@ -98,6 +100,39 @@ def test_positions_of_events_are_contiguous_for_each_choice() -> None:
     for choice in (0, 1):
         seqs = [event.seq for event in out if event.choice == choice]
         assert seqs == list(range(len(seqs)))
+
+
+def choices(*numbers: int, **more: Any) -> list[dict[str, Any]]:
+    """Chunks that open choices of a message, each with options of its own."""
+    return [{"message_id": "m", "choice": number, "open": {}, "delta": "a", **more} for number in numbers]
+
+
+def test_a_message_has_no_more_choices_than_any_provider_gives() -> None:
+    """One more is a dead letter, whatever its number; those that are there go on, begin again and end."""
+    state = partition(*choices(*range(1, CHOICES), 2**53))
+    start = CHOICES
+    refused = run(state, log(*choices(0, 500), {"message_id": "m", "choice": 500, "end": True}, start=start))
+    assert [(each.topic, dict(each.headers)["tm-error-code"]) for each in refused] == [("dlq", b"undecodable")] * 2
+    assert types(run(state, log(*choices(2**53, end=True), start=start + 3)))[-1] == "finish"
+    assert types(run(state, log(*choices(2**53), start=start + 4)))[0] == "message-start"
+    assert state.open_messages == CHOICES
+    assert types(run(state, log({"message_id": "m", "control": "cancel"}, start=start + 5))).count("finish") == CHOICES
+    assert types(run(state, log(*choices(0, message_id="n"), start=start + 6)))[0] == "message-start"
+
+
+def test_a_choice_that_was_one_too_many_stays_out_in_a_replay() -> None:
+    """Those that were there then may be forgotten: no replay begins where it would not know of all of them."""
+    records = log(*choices(*range(CHOICES + 1)))
+    records += log(*({"message_id": "m", "choice": choice, "end": True} for choice in range(5)), start=len(records))
+    records += [record(offset, {"message_id": "n", "delta": "b"}) for offset in range(len(records), 2 * len(records))]
+    state = Partition(SETTINGS, "tokens", 0)
+    run(state, records)
+    mark = state.mark()
+    assert (mark.low_water, state.open_messages) == (0, CHOICES - 5 + 1)
+    again = Partition(SETTINGS, "tokens", 0, mark.low_water)
+    again.begin_replay(mark, lossy=False)
+    run(again, records)
+    assert again.end_replay([]).agrees
 
 
 def test_a_part_of_the_provider_comes_out_as_it_is() -> None:

@@ -25,7 +25,7 @@ class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
     message_id: str | None = None
     """Absent: the conversation's open unnamed message."""
     choice: Number | UnsetType | None = UNSET
-    """Absent: 0; for a `control` without it, all choices."""
+    """Which of a message's alternative answers, at most 128. Absent: 0; for a `control` without it, all choices."""
     seq: Number | None = None
     """Position of the chunk in (message, choice)."""
     open: dict[str, Any] | None = None

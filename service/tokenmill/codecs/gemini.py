@@ -34,12 +34,10 @@ from tokenmill.codecs.payloads import (
 )
 from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.errors import Undecodable
+from tokenmill.limits import CHOICES
 from tokenmill.records import InputRecord, Record
 
 Json: TypeAlias = dict[str, Any]
-
-CANDIDATES = 128
-"""Alternatives of one answer; the API allows 8."""
 
 _ITS_OWN = frozenset({"text", "thought", "thoughtSignature", "functionCall", "partMetadata"})
 """Fields of a part that are not its kind."""
@@ -161,8 +159,8 @@ class _Stream:
         for candidate in self.state.candidates:
             if candidate.index == index:
                 return candidate
-        if len(self.state.candidates) == CANDIDATES:
-            raise Undecodable(f"an answer has more than {CANDIDATES} candidates")
+        if len(self.state.candidates) == CHOICES:
+            raise Undecodable(f"an answer has more than {CHOICES} candidates")
         self.state.candidates.append(_Candidate(index))
         return self.state.candidates[-1]
 

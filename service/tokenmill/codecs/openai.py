@@ -26,13 +26,11 @@ from tokenmill.codecs.openai_token import Token, token_of
 from tokenmill.codecs.payloads import DONE, identity_of, model_of, payloads, shown
 from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.errors import Undecodable
+from tokenmill.limits import CHOICES
 from tokenmill.records import InputRecord, Record
 
 MESSAGES_AT_ONCE = 8
 """Answers that share one stream: it should be one, and whoever mixes some does not mix many."""
-
-CHOICES = 128
-"""Alternatives of one answer: the most that the API allows to ask for."""
 
 WHOLE = "chat.completion"
 """What an answer is that was not streamed."""

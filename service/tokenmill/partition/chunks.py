@@ -6,9 +6,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tokenmill.codecs import Chunk
-from tokenmill.errors import BadKey, Orphan
+from tokenmill.errors import BadKey, Orphan, Undecodable
 from tokenmill.events import Error
-from tokenmill.limits import DETAIL_BYTES
+from tokenmill.limits import CHOICES, DETAIL_BYTES
 from tokenmill.parser import MessageParser
 from tokenmill.partition.identity import Verdict, choice_index, has_content, judge, opens
 from tokenmill.partition.idle import condition_of
@@ -152,6 +152,8 @@ class Chunks:
         out: list[Output],
     ) -> Opened | None:
         previous, message = (message, None) if verdict is Verdict.RENEW else (None, message)
+        if message is not None and len(message.choices) >= CHOICES:
+            self._check_room(message, chunk, record)
         grammar = self._opener.grammar(chunk, message, record)
         message, choice = self._opener.choice(message, grammar, chunk, record, root)
         if previous is not None:
@@ -172,6 +174,15 @@ class Chunks:
         self._messages.add(message, choice)
         self._outputs.emit(parser.start(), choice, record.timestamp, out)
         return message, choice
+
+    def _check_room(self, message: Message, chunk: Chunk, record: Record) -> None:
+        """Raise `Undecodable` for a choice that would be one too many: each walks all that are known.
+
+        A replay that knows less of them would open it.
+        """
+        if message.choice(choice_index(chunk)) is None:
+            self._keep_whole(message, record.offset)
+            raise Undecodable(f"message {message.id!r} has {CHOICES} choices, and no message has more")
 
     def _gap(self, choice: Choice, chunk: Chunk, record: Record, out: list[Output]) -> None:
         assert chunk.seq is not None  # it jumped
