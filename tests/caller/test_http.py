@@ -76,16 +76,36 @@ async def test_a_server_that_is_not_there_can_t_be_reached() -> None:
     [
         ((), {"first_byte_s": 0.1}),
         ((b"HTTP/1.1 200 OK\r\ncontent-",), {"first_byte_s": 0.1}),
-        ((SSE,), {"silence_s": 0.1}),
+        ((SSE,), {"first_byte_s": 0.1}),
+        ((SSE, chunk(b": ping\n\n")), {"first_byte_s": 0.1, "silence_s": 0.1}),
         ((SSE, chunk(b"Hel")), {"silence_s": 0.1}),
+        ((SSE, chunk(b": ping\n\n"), chunk(b"data: {}\n\n")), {"silence_s": 0.1}),
+        ((SSE, chunk(b": ping\r\n\r\ndata: {}\n\n")), {"silence_s": 0.1}),
     ],
 )
 async def test_silence_ends(pieces: Sequence[bytes], settings: dict[str, float]) -> None:
-    """Before the head, in it, behind it and in the middle; the connection is closed, so that nothing is computed."""
+    """Before the head, in it, behind it or a comment, and in the middle; the connection is closed, so that nothing is computed."""
     async with raw_server(*pieces, then="silent") as server:
         problem = await problem_of(server.url, **settings)
         await server.left.wait()
     assert (problem.kind, problem.status, problem.again) == ("slow", 504, True)
+
+
+@pytest.mark.parametrize("before", [(), (b": ping\n\n",), (b":\n\n", b": ping\n", b"\n")])
+async def test_a_prompt_has_the_time_of_the_first_byte_though_the_head_and_comments_come_before(
+    before: Sequence[bytes],
+) -> None:
+    """They are sent before the prompt is read: the silence that ends an answer is that of one that has begun."""
+    said = b"data: {}\n\n"
+    async with raw_server(SSE, *map(chunk, before), 0.5, chunk(said), b"0\r\n\r\n") as server, Http() as http:
+        assert await streamed(http, server.url, silence_s=0.1, first_byte_s=20) == b"".join(before) + said
+
+
+async def test_comments_keep_a_prompt_going() -> None:
+    """Whoever says every few moments that it is at work is waited for, as long as the answer may take."""
+    ping, said = b": ping\n\n", b"data: {}\n\n"
+    async with raw_server(SSE, chunk(ping), 0.5, chunk(said), b"0\r\n\r\n") as server, Http() as http:
+        assert await streamed(http, server.url, silence_s=20, first_byte_s=0.2) == ping + said
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,18 @@ async def test_only_waiting_counts() -> None:
                 await asyncio.sleep(0.02)
 
 
+async def test_waits_may_become_shorter_and_longer() -> None:
+    """From then on, also where the timer was set for long."""
+    with closing(Patience(30)) as patience:
+        patience.change(0.05)
+        with pytest.raises(TimeoutError), patience:
+            await asyncio.Event().wait()
+    with closing(Patience(0.05)) as patience:
+        patience.change(30)
+        with patience:
+            await asyncio.sleep(0.1)
+
+
 async def test_a_cancel_is_no_timeout() -> None:
     """One of others' ends the task."""
 

@@ -1,4 +1,4 @@
-"""A server that speaks HTTP by hand: what it answers is bytes, and then comes silence, the end, or the loss of all."""
+"""A server that speaks HTTP by hand: what it answers is bytes and pauses, and then silence, the end, or the loss of all."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -27,7 +27,7 @@ def chunk(data: bytes) -> bytes:
 class RawServer:
     """Answers each request with the same bytes; `again`: it waits for the next one on the same connection."""
 
-    def __init__(self, pieces: Sequence[bytes], then: Then) -> None:
+    def __init__(self, pieces: Sequence[bytes | float], then: Then) -> None:
         self._pieces = pieces
         self._then = then
         self._writers: list[asyncio.StreamWriter] = []
@@ -63,6 +63,9 @@ class RawServer:
         size = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
         self.requests.append(head + await reader.readexactly(size))
         for piece in self._pieces:
+            if isinstance(piece, float):
+                await asyncio.sleep(piece)
+                continue
             writer.write(piece)
             await writer.drain()
             for _ in range(TURNS):
@@ -78,8 +81,8 @@ class RawServer:
 
 
 @asynccontextmanager
-async def raw_server(*pieces: bytes, then: Then = "close") -> AsyncIterator[RawServer]:
-    """One of them; whoever uses it has half a minute."""
+async def raw_server(*pieces: bytes | float, then: Then = "close") -> AsyncIterator[RawServer]:
+    """One of them; a number is a pause of so many seconds. Whoever uses it has half a minute."""
     served = RawServer(pieces, then)
     listening = await asyncio.start_server(served.respond, "127.0.0.1", 0)
     served.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"

@@ -1,6 +1,9 @@
 """The way to model servers: one connection pool, a deadline for each wait, and failures as what they mean for clients.
 
-1. No wait is without an end: for a connection, for the first byte of an answer, and between two pieces of it.
+1. No wait is without an end: for a connection, for the first byte of an answer, and between two pieces of it. Servers
+   send their head, and comments that keep the connection open, before they have read the prompt: neither is that byte.
+   So a prompt has its time though a proxy says one word first; and where comments go on, a server that is at work is
+   waited for, as long as the next one comes within the silence that an answer may have.
 2. A server's own refusal keeps its status and the beginning of its body, which may hold prompts and is not logged; one
    of our key is told as our own fault (`failure.refusal`).
 3. Redirects are not followed: they would take the key elsewhere.
@@ -34,6 +37,9 @@ PIECE_BYTES = 64 * 1024
 
 KEEP_S = 15.0
 """How long an idle connection is kept: servers close theirs after some seconds, and a request that meets that fails."""
+
+MOMENT_S = 0.05
+"""At least, for the first byte behind a head that came late."""
 
 ABORT_S = 5.0
 """For telling a server that an answer is not wanted any more."""
@@ -87,13 +93,17 @@ class Http:
         self, url: str, call: Call, headers: Mapping[str, str], upstream: Upstream
     ) -> AsyncGenerator[bytes]:
         """What a call is answered with, as it comes. Raises `UpstreamFailed`."""
+        until, begun = time.monotonic() + upstream.first_byte_s, False
         async with self._answered(url, call, headers, upstream) as response:
-            with _Failing(), closing(Patience(upstream.silence_s)) as patience:
+            with _Failing(), closing(Patience(_left(until))) as patience:
                 while True:
                     with patience:
                         piece = await response.content.readany()
                     if not piece:
                         return
+                    if not begun:
+                        begun = not _only_comments(piece)
+                        patience.change(upstream.silence_s if begun else max(_left(until), upstream.silence_s))
                     with _left_alone(response):
                         for start in range(0, len(piece), PIECE_BYTES):
                             yield piece[start : start + PIECE_BYTES]
@@ -134,6 +144,16 @@ class Http:
             yield response
         finally:
             response.close()
+
+
+def _left(until: float) -> float:
+    """Seconds up to then, or the moment that it takes to read what came with the head."""
+    return max(until - time.monotonic(), MOMENT_S)
+
+
+def _only_comments(piece: bytes) -> bool:
+    """Whether it is nothing but comments of SSE; where one is cut, the rest of it is taken for an answer."""
+    return all(line.startswith(b":") for line in piece.splitlines() if line)
 
 
 def _compressed(response: aiohttp.ClientResponse) -> bool:

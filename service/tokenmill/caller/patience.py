@@ -29,6 +29,12 @@ class Patience:
         if self._late and kind is asyncio.CancelledError and not self._task.uncancel():
             raise TimeoutError from problem
 
+    def change(self, seconds: float) -> None:
+        """How long waits may take from now on; between two of them."""
+        self._timer.cancel()
+        self._seconds = seconds
+        self._timer = self._loop.call_later(seconds, self._look)
+
     def close(self) -> None:
         """Look no more."""
         self._timer.cancel()
