@@ -111,6 +111,32 @@ async def test_options_of_a_message_whose_provider_is_not_looked_at(publisher: P
     assert len(done.messages) == len(done.ends) == 1
 
 
+AZURE: list[Any] = [
+    {"id": "", "object": "", "model": "", "choices": [], "prompt_filter_results": [{"prompt_index": 0}]},
+    {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]},
+    {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"content": RAW_CALL}}]},
+    {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+]
+"""Azure judges the prompt in a chunk of its own, which has no id yet."""
+
+
+async def test_options_wait_for_the_chunk_that_names_the_message(publisher: Publisher) -> None:
+    """A first chunk without an id would open another message: empty, never ended, and the call would be text."""
+    await publish_stream(publisher, "c1", AZURE, codec="openai", open={"format": "hermes"})
+    done = await parsed(publisher)
+    assert told(done) == ("", "", [("get_weather", {"city": "Oslo"})])
+    assert [message for message, _ in done.messages] == ["chatcmpl-1"]
+    assert [reason for reason, _ in done.ends] == ["tool-calls"]
+
+
+async def test_options_where_the_codec_is_not_known_here(publisher: Publisher) -> None:
+    """A worker may have a plug-in that its clients have not: any record may be the one that opens."""
+    await publish_stream(publisher, "c1", [{"a": 1}, {"a": 2}], codec="elsewhere", open={"model": "m"})
+    records = await read_topic(publisher.connection.bootstrap_servers, publisher.topic)
+    assert [record.value for record in records] == [b'{"a":1}', b'{"a":2}', None]
+    assert all(("tm-open", b'{"model":"m"}') in record.headers for record in records)
+
+
 @pytest.mark.parametrize("source", [["a"], [{"message": {"content": "a"}}, {"done": True}]])
 async def test_headers_are_on_every_record(publisher: Publisher, source: list[Any]) -> None:
     """Beside its own: for a trace that the answer is part of."""
@@ -183,6 +209,62 @@ async def test_a_source_that_is_cancelled_leaves_an_answer_that_was(publisher: P
         await publishing
     done = await parsed(publisher)
     assert (done.text, [reason for reason, _ in done.ends]) == ("Hel", ["cancelled"])
+
+
+NAMED = b'data: {"id":"chatcmpl-1","choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n'
+HALF = b'data: {"id":"chatcmpl-1","choices":[{"ind'
+FAILED: list[tuple[str, list[Any], str, str]] = [
+    ("sse+openai", [NAMED[:30], NAMED[30:]], "chatcmpl-1", "Hel"),
+    ("sse+openai", [NAMED + HALF], "chatcmpl-1", "Hel"),
+    ("sse+openai", [NAMED[:-2]], "chatcmpl-1", ""),
+    ("sse+openai", [HALF], "m1", ""),
+    ("sse+openai", [NAMED.replace(b'"id":"chatcmpl-1",', b"")], "m1", "Hel"),
+    ("openai", [{"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"content": "Hel"}}]}], "chatcmpl-1", "Hel"),
+    ("ollama", [{"message": {"content": "Hel"}}], "m1", "Hel"),
+    ("native", [{"message_id": "own", "open": {}, "delta": "Hel"}], "own", "Hel"),
+]
+"""Codec, what came before the source broke off, the id of the answer, and its text: a line without an end has none."""
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "m"}])
+@pytest.mark.parametrize(("codec", "items", "message_id", "text"), FAILED)
+async def test_a_provider_s_answer_that_breaks_off_ends_as_one_that_failed(
+    publisher: Publisher, codec: str, items: list[Any], message_id: str, text: str, options: dict[str, Any]
+) -> None:
+    """Under the id that the provider gave it: no other message is made for its end, and it does not stay open."""
+
+    async def source() -> AsyncIterator[Any]:
+        for item in items:
+            yield item
+        raise ConnectionError("gone")
+
+    with pytest.raises(ConnectionError, match="gone"):
+        await publish_stream(publisher, "c1", source(), codec=codec, message_id="m1", open=options)
+    done = await parsed(publisher)
+    assert [message for message, _ in done.messages] == [message_id]
+    assert (done.text, done.errors) == (text, [("upstream", "ConnectionError: gone")])
+    assert ([reason for reason, _ in done.ends], done.rejected) == (["error"], [])
+
+
+async def test_a_provider_s_answer_that_is_cancelled_ends_as_one_that_was(publisher: Publisher) -> None:
+    """Under the provider's id, too; what the codec keeps of half an event is given up."""
+    begun = asyncio.Event()
+
+    async def source() -> AsyncIterator[bytes]:
+        yield NAMED + HALF
+        begun.set()
+        await asyncio.Event().wait()
+
+    publishing = asyncio.create_task(publish_stream(publisher, "c1", source(), codec="sse+openai"))
+    await asyncio.wait_for(begun.wait(), 30)
+    publishing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await publishing
+    done = await parsed(publisher)
+    assert [message for message, _ in done.messages] == ["chatcmpl-1"]
+    assert (done.text, done.errors, [reason for reason, _ in done.ends]) == ("Hel", [], ["cancelled"])
+    records = await read_topic(publisher.connection.bootstrap_servers, publisher.topic)
+    assert records[-1].value is None
 
 
 async def test_answers_of_a_conversation_may_stream_side_by_side(publisher: Publisher) -> None:

@@ -4,28 +4,35 @@
    provider, one record an item.
 2. Records of one answer share the header `tm-stream`, so that answers of a conversation may stream side by side, and
    `tm-message-id`, which counts where the provider gives its answer no id.
-3. Options come first, in a native chunk that opens the message which the provider names. Bytes and lines are not looked
-   into: there they are in the header `tm-open` of every record, as any of them may be the one that opens.
+3. The codec runs here as in the worker until it names the message, so that items before that open no other. Options
+   come first, in a native chunk that opens it. With bytes and lines, and where the codec is not known here, they are in
+   the header `tm-open` of every record instead, as any of them may be one that opens.
 4. At the end a null value says that nothing follows. A source that fails leaves an answer that failed; one that is
-   cancelled, an answer that was.
+   cancelled, an answer that was: under the id that the provider gave it, whatever the source was.
 """
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 from uuid import uuid4
 
 import msgspec
 
 from tokenmill.client.publish import Publisher
+from tokenmill.codecs import Codec, find_codec
+from tokenmill.errors import RecordError, UnknownCodec
+from tokenmill.records import InputRecord
 
 Source: TypeAlias = AsyncIterable[Any] | Iterable[Any]
 
 TEXT = "text"
 """Stands for strings; they are no provider's protocol."""
 
-_ID_HOLDERS = ("message", "response")
-"""Where events of some providers keep the id of their answer."""
+NATIVE = "native"
+"""The one codec in which a null value says nothing."""
+
+_Raw: TypeAlias = bytes | bytearray | memoryview | str
 
 _SAID_AGAIN = ("content.", "refusal.", "logprobs.", "tool_calls.")
 """What the types of events begin with that say again what a chunk of OpenAI's said."""
@@ -99,9 +106,13 @@ class _Answer:
         self._stream = uuid4().hex
         self._default_id = message_id
         self._message_id = ""
+        """Empty: no record has named it."""
         self._open: dict[str, Any] | None = options
         """None: they were sent."""
+        self._opening: list[tuple[str, bytes]] = []
+        """Options as a header, where they are in every record."""
         self._headers = headers
+        self._reader: _Reader | None = None
 
     async def put(self, item: Any) -> None:
         """One item of the source."""
@@ -110,43 +121,83 @@ class _Answer:
         if isinstance(item, str) and self._codec == TEXT:
             await self._native({"delta": item})
         elif not _says_again(item):
-            await self._begin(item)
-            await self._send(_value_of(item))
+            value = _value_of(item)
+            await self._begin(value, raw=isinstance(item, _Raw))
+            await self._send(value)
 
     async def end(self) -> None:
         """The source is at its end."""
         if self._codec == TEXT or self._codec is None:
             await self._native({"finish_reason": "stop", "end": True})
-        else:
-            await self._send(None)
+        await self._nothing_follows()
         await self._publisher.flush()
 
     async def fail(self, fields: Mapping[str, Any]) -> None:
-        """The source broke off."""
+        """The source broke off. What its codec holds back may still be the first that names the message."""
+        if self._reader is not None and not self._message_id:
+            self._message_id = self._reader.names(None)
         await self._native(fields)
+        await self._nothing_follows()
         await self._publisher.flush()
 
-    async def _begin(self, item: Any) -> None:
-        """Before the first record of a provider: its message opens with its options."""
+    async def _begin(self, value: bytes, *, raw: bool) -> None:
+        """Before a record of a provider: the message opens with its options, once the record says which it is."""
         if self._message_id:
             return
-        self._message_id = _identity_of(item) or self._default_id
-        if self._open and isinstance(item, bytes | bytearray | memoryview | str):
-            self._headers.append(("tm-open", msgspec.json.encode(self._open)))
-        elif self._open:
+        if self._reader is None:
+            self._reader = _Reader(self._codec or "", self._conversation_id, self._default_id)
+            if self._open and (raw or not self._reader.known):
+                self._opening = [("tm-open", msgspec.json.encode(self._open))]
+        self._message_id = self._reader.names(value)
+        if self._message_id and self._open and not self._opening:
             await self._native({})
-        self._open = None
+        elif self._message_id:
+            self._open = None
 
     async def _native(self, fields: Mapping[str, Any]) -> None:
         opening, self._open = {"open": self._open} if self._open is not None else {}, None
         named = {"message_id": self._message_id or self._default_id}
         value = msgspec.json.encode({**named, **opening, **fields})
-        await self._publisher.send(self._conversation_id, value, [("tm-codec", b"native"), *self._headers])
+        await self._publisher.send(self._conversation_id, value, [("tm-codec", NATIVE.encode()), *self._headers])
+
+    async def _nothing_follows(self) -> None:
+        """What the codec remembers of the stream is over, and with it the message, if it is open."""
+        if self._codec not in (None, TEXT, NATIVE):
+            await self._send(None)
 
     async def _send(self, value: bytes | None) -> None:
         headers = {"tm-codec": self._codec or "", "tm-stream": self._stream, "tm-message-id": self._default_id}
         pairs = [(name, content.encode()) for name, content in headers.items()]
-        await self._publisher.send(self._conversation_id, value, pairs + self._headers)
+        await self._publisher.send(self._conversation_id, value, [*pairs, *self._headers, *self._opening])
+
+
+class _Reader:
+    """The codec of an answer, as the worker runs it: it says under which id the answer goes."""
+
+    def __init__(self, codec: str, conversation_id: str, default_id: str) -> None:
+        self._key = conversation_id.encode()
+        self._default_id = default_id
+        self._state = b""
+        self._codec: Codec | None = None
+        """None: a plug-in that the workers have."""
+        with suppress(UnknownCodec):
+            self._codec = find_codec(codec)
+
+    @property
+    def known(self) -> bool:
+        """Whether the codec is."""
+        return self._codec is not None
+
+    def names(self, value: bytes | None) -> str:
+        """The id of the message that this record brings something of; empty where it brings nothing."""
+        if self._codec is None:
+            return ""
+        record = InputRecord("", 0, 0, 0, self._key, value, [("tm-message-id", self._default_id.encode())])
+        try:
+            self._state, chunks = self._codec.decode(self._state, record)
+        except RecordError:  # the worker will say so
+            return ""
+        return next((chunk.message_id or self._default_id for chunk in chunks), "")
 
 
 def _codec_of(item: Any) -> str:
@@ -175,15 +226,3 @@ def _value_of(item: Any) -> bytes:
     if hasattr(item, "model_dump_json"):
         return str(item.model_dump_json(exclude_unset=True)).encode()
     return msgspec.json.encode(item)
-
-
-def _identity_of(item: Any) -> str:
-    """The id that a provider gives its answer; empty where its first item has none."""
-    fields = item if isinstance(item, Mapping) else getattr(item, "__dict__", {})
-    for name in _ID_HOLDERS:
-        inside = fields.get(name)
-        if inside is not None:
-            fields = inside if isinstance(inside, Mapping) else getattr(inside, "__dict__", {})
-            break
-    identity = fields.get("id", fields.get("responseId"))
-    return identity if isinstance(identity, str) else ""
