@@ -172,10 +172,21 @@ async def test_an_answer_of_nothing_was_not_begun() -> None:
 async def test_an_error_in_the_stream_fails_the_answer(before: Sequence[bytes]) -> None:
     """With the server's words; it is no chunk, so before the first token it can be tried again."""
     taken, generation, problem = await failed(*before, ERROR, DONE)
-    assert (str(problem), problem.kind, problem.status) == ("Out of memory", "refused", 502)
-    assert problem.logged == "status 502"
+    assert (str(problem), problem.kind, problem.status, problem.again) == ("Out of memory", "refused", 500, True)
+    assert problem.logged == "status 500"
     assert generation.begun is bool(taken.chunks) is (before == [said("Hel")])
     assert all(chunk.error is None and chunk.end is not True for chunk in taken.chunks)
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "again"), [(400, 400, False), (422, 422, False), (429, 429, True), (None, 502, True)]
+)
+async def test_a_refusal_in_the_stream_is_as_good_as_one_by_its_status(
+    code: int | None, status: int, again: bool
+) -> None:
+    """A request that can't be answered is not made again: vLLM says so behind a head with 200."""
+    _, _, problem = await failed(event(error={"message": "too long", "type": "BadRequestError", "code": code}))
+    assert (problem.status, problem.said, problem.again) == (status, status, again)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +217,7 @@ async def test_choices_come_in_turns_and_each_ends() -> None:
 async def test_one_choice_that_never_ends_fails_them(tail: Sequence[bytes]) -> None:
     """The other one may have had its end."""
     taken, _, problem = await failed(said("a"), said("b", 1), finish(), *tail, choices=2)
-    assert problem.status == 502
+    assert problem.status == (500 if tail == [ERROR] else 502)
     assert 1 not in taken.ends
 
 

@@ -84,7 +84,7 @@ async def test_a_server_that_is_not_there_can_t_be_reached() -> None:
     ],
 )
 async def test_silence_ends(pieces: Sequence[bytes], settings: dict[str, float]) -> None:
-    """Before the head, in it, behind it or a comment, and in the middle; the connection is closed, so that nothing is computed."""
+    """Before the head, in it, behind it or a comment, in the middle; the connection is closed: nothing is computed."""
     async with raw_server(*pieces, then="silent") as server:
         problem = await problem_of(server.url, **settings)
         await server.left.wait()

@@ -276,7 +276,7 @@ def test_what_else_counts(frame: Any, chunks: list[Chunk]) -> None:
     ("frame", "message"),
     [
         ({"error": {"message": "overloaded", "type": "server_error", "param": None, "code": None}}, "overloaded"),
-        ({"object": "error", "message": "overloaded", "code": 500}, "overloaded"),
+        ({"object": "error", "message": "overloaded", "code": 1}, "overloaded"),
         ({"error": "overloaded"}, "overloaded"),
         ({"error": {"code": 1}}, '{"code":1}'),
         ({"id": "c1", "choices": [], "error": {"message": "overloaded"}}, "overloaded"),
@@ -288,6 +288,26 @@ def test_an_error_frame_ends_the_answer(frame: dict[str, Any], message: str) -> 
     assert decode(text("a"), frame, b"[DONE]") == [[said("a")], [failed], []]
     first = msgspec.structs.replace(failed, message_id=frame.get("id"))
     assert decode(frame) == [[first]]
+
+
+@pytest.mark.parametrize(
+    ("frame", "status"),
+    [
+        ({"error": {"message": "too long", "type": "BadRequestError", "param": None, "code": 400}}, 400),
+        ({"object": "error", "message": "too long", "code": 422}, 422),
+        ({"error": {"message": "too long", "code": "context_length_exceeded"}, "code": 599}, 599),
+        ({"error": "too long", "code": 400}, 400),
+        ({"error": {"message": "too long", "code": 429}, "code": 500}, 429),
+        *(
+            ({"error": {"message": "too long", "code": code}}, None)
+            for code in (399, 600, -400, 400.0, "400", True, [])
+        ),
+    ],
+)
+def test_an_error_frame_may_say_a_status(frame: dict[str, Any], status: int | None) -> None:
+    """What HTTP would have said, had the head not been sent: only that of a refusal or a failure is one."""
+    ((failed,),) = decode(frame)
+    assert (failed.error, failed.error_status) == ("too long", status)
 
 
 def test_an_answer_that_was_not_streamed_is_all_of_its_message() -> None:

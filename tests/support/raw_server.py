@@ -1,4 +1,4 @@
-"""A server that speaks HTTP by hand: what it answers is bytes and pauses, and then silence, the end, or the loss of all."""
+"""A server that speaks HTTP by hand: it answers bytes and pauses, then come silence, the end, or the loss of all."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

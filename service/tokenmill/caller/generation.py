@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 from msgspec import UNSET
 
-from tokenmill.caller.failure import BAD_GATEWAY, UpstreamFailed, refusal
+from tokenmill.caller.failure import AGAIN, BAD_GATEWAY, UpstreamFailed, refusal
 from tokenmill.caller.pace import joined
 from tokenmill.codecs import Chunk, find_codec
 from tokenmill.errors import RecordError
@@ -110,7 +110,8 @@ class Generation:
         for chunk in chunks:
             choice = choice_index(chunk)
             if chunk.error is not None and self._missing:  # whichever choice it names, no other will be whole
-                raise refusal(chunk.error_status or BAD_GATEWAY, chunk.error, chunk.error_raw or "", again=True)
+                status = chunk.error_status or BAD_GATEWAY
+                raise refusal(status, chunk.error, chunk.error_raw or "", again=status in AGAIN)
             if choice not in self._open or chunk.error is not None:
                 continue  # behind its end, or one that nobody asked for
             if chunk.finish_reason is not None:

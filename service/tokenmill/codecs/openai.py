@@ -35,6 +35,9 @@ MESSAGES_AT_ONCE = 8
 WHOLE = "chat.completion"
 """What an answer is that was not streamed."""
 
+STATUSES = range(400, 600)
+"""Those of a refusal or a failure."""
+
 _FIELDS = frozenset({"choices", "usage", "error", "moderation"})
 
 
@@ -142,7 +145,7 @@ class _Answers:
         if payload.get("object") == WHOLE and message.finished:
             self._end(message)
         if error is not None:
-            self._fail([message] if payload.get("id") else self.known or [message], error)
+            self._fail([message] if payload.get("id") else self.known or [message], error, _status_of(payload))
 
     def _message(self, payload: dict[str, Any], choices: Sequence[Any]) -> _Message:
         """The message that a chunk belongs to; the first chunk of another ends those that are finished."""
@@ -205,11 +208,12 @@ class _Answers:
             if not choice.silent:
                 self._put(message, choice, Chunk(end=True))
 
-    def _fail(self, messages: Sequence[_Message], error: str) -> None:
+    def _fail(self, messages: Sequence[_Message], error: str, status: int | None) -> None:
         """The provider failed: what is open ends with its error; where nothing is, a message of nothing else opens."""
         for message in list(messages):
             for choice in message.choices or [_Choice(0)]:
-                self._put(message, choice, Chunk(error=error, finish_reason="error", end=True))
+                failed = Chunk(error=error, error_status=status, finish_reason="error", end=True)
+                self._put(message, choice, failed)
             if message in self.known:
                 self.known.remove(message)
 
@@ -233,6 +237,16 @@ def _error_of(payload: dict[str, Any]) -> str | None:
         message = error.get("message")
         return message if isinstance(message, str) and message else shown(error, _json)
     return shown(error) if error else None
+
+
+def _status_of(payload: dict[str, Any]) -> int | None:
+    """The status that an error frame says in place of the response's own, which was sent before it.
+
+    `code` may also be a word, or a number of the server's own.
+    """
+    error = payload.get("error")
+    codes = (error.get("code") if isinstance(error, dict) else None, payload.get("code"))
+    return next((code for code in codes if type(code) is int and code in STATUSES), None)
 
 
 def _json(value: Any) -> str:
