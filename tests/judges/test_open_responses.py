@@ -142,11 +142,11 @@ def test_streaming_response(stack: SdkStack) -> None:
 
 @pytest.mark.parametrize("role", ["system", "developer"])
 def test_system_prompt(stack: SdkStack, role: str) -> None:
-    """`system-prompt`: an instruction among the messages comes to the model, as that of a developer does."""
+    """`system-prompt`: an instruction among the messages comes to the model, and a developer's as the system's."""
     asked = Asked(stack, [say(role, "Talk like a sailor."), say("user", "Greet me.")])
     assert asked.response["status"] == "completed"
     first, second = asked.messages
-    assert (first["role"], first["content"], second["role"]) == (role, "Talk like a sailor.", "user")
+    assert (first["role"], first["content"], second["role"]) == ("system", "Talk like a sailor.", "user")
 
 
 def test_tool_calling(stack: SdkStack) -> None:

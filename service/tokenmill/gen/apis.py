@@ -59,6 +59,11 @@ A template is told not to think by its variables `enable_thinking` and `thinking
 format's own habit) is told nothing: if its prompt did not open it, its text would be taken for reasoning.
 """,
     """
+`developer` messages are the system's for servers that render the prompt, unless the format is `harmony`: few templates
+know the role, and the others refuse it, or leave its messages out. `openai` gets them as they are; of a `template_file`
+it is seen whether it knows the role.
+""",
+    """
 Raw text, of all kinds but the last two, is held to a shape from its first token on: servers leave room for reasoning
 and calls only where their own parsers read the text. So the model is told not to think, and refused beside it, by
 their names, are tools that may be called, an effort other than `none`, and models whose prompt opens the reasoning. A

@@ -11,6 +11,7 @@ from tests.support.calling import (
     IMAGE,
     NAMED,
     OTHER,
+    RENDERED,
     SCHEMA,
     SHAPE,
     TOOL,
@@ -59,7 +60,7 @@ def test_a_completion_keeps_the_markers_of_the_format() -> None:
 def test_the_prompt_is_asked_for_with_messages_and_tools() -> None:
     """No choice is said: what a model may not call is not there, and an answer's beginning is added here."""
     plan = plan_of("llama.cpp", chat(*HISTORY, tools=[TOOL, OTHER]))
-    assert LLAMA_CPP.rendering(plan) == Call("/apply-template", {"messages": HISTORY, "tools": [TOOL, OTHER]})
+    assert LLAMA_CPP.rendering(plan) == Call("/apply-template", {"messages": RENDERED, "tools": [TOOL, OTHER]})
     none = plan_of("llama.cpp", chat(tools=[TOOL], tool_choice="none"))
     assert LLAMA_CPP.rendering(none) == Call("/apply-template", {"messages": [HI]})
     named = plan_of("llama.cpp", chat(tools=[TOOL, OTHER], tool_choice=NAMED))

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.calling import HI, OTHER, SHAPE, TOOL, chat, plan_of
+from tests.support.calling import HI, HISTORY, OTHER, RENDERED, SHAPE, TOOL, chat, plan_of
 from tokenmill.apis.ask import BadAsk, Json
-from tokenmill.caller.kinds import KINDS
-from tokenmill.caller.kinds.raw_text import UNTHINKING, template_variables, thinks
+from tokenmill.caller.kinds import KINDS, find_kind
+from tokenmill.caller.kinds.raw_text import UNTHINKING, template_messages, template_variables, thinks
 
 RAW = [kind.name for kind in KINDS if kind.raw]
 R1: Json = {"open": {"start": "reasoning"}}
@@ -92,3 +92,24 @@ def test_what_the_client_tells_the_template_counts() -> None:
     said = template_variables(plan_of("vllm", chat(reasoning_effort="none", chat_template_kwargs=own)))
     assert said == {"enable_thinking": True, "thinking": False, "a": 1}
     assert template_variables(plan_of("vllm", chat(chat_template_kwargs=3))) == {}
+
+
+@pytest.mark.parametrize(("format_", "expected"), [("hermes", RENDERED), ("plain", RENDERED), ("harmony", HISTORY)])
+def test_a_developer_is_the_system_where_templates_do_not_know_the_role(format_: str, expected: list[Json]) -> None:
+    """Qwen's refuse it, others leave its messages out and say nothing; gpt-oss knows it."""
+    plan = plan_of("vllm", chat(*HISTORY), format=format_)
+    assert template_messages(plan) == expected
+    assert plan.ask.messages == HISTORY
+
+
+@pytest.mark.parametrize(("format_", "role"), [("hermes", "system"), ("harmony", "developer")])
+def test_every_server_that_renders_hears_of_the_developer_by_a_role_that_its_template_knows(
+    format_: str, role: str
+) -> None:
+    """Whoever of them renders, and whichever API the client speaks."""
+    told = {"role": "developer", "content": "No jokes."}
+    body: Json = {"model": "m", "input": [told, {"role": "user", "content": "hi"}]}
+    for kind in map(find_kind, ("vllm", "sglang", "llama.cpp")):
+        plan = plan_of(kind.name, body, "responses", format=format_)
+        asked = kind.rendering(plan) or kind.call(plan)
+        assert asked.body["messages"] == [told | {"role": role}, HI]

@@ -10,6 +10,7 @@ from tests.support.calling import (
     IMAGE,
     NAMED,
     OTHER,
+    RENDERED,
     SHAPE,
     TOOL,
     answered,
@@ -86,9 +87,9 @@ def test_our_fields_go_before_the_client_s() -> None:
 
 
 def test_the_history_goes_as_it_is() -> None:
-    """System and developer messages, images, calls, their results, reasoning."""
-    messages = [*HISTORY, {"role": "user", "content": [IMAGE]}]
-    assert SGLANG.call(plan_of("sglang", chat(*messages))).body == RAW | {"messages": messages}
+    """System messages, images, calls, their results, reasoning; a developer is the system."""
+    seen = {"role": "user", "content": [IMAGE]}
+    assert SGLANG.call(plan_of("sglang", chat(*HISTORY, seen))).body == RAW | {"messages": [*RENDERED, seen]}
 
 
 def test_other_apis_ask_the_same() -> None:

@@ -10,6 +10,7 @@ from tests.support.calling import (
     IMAGE,
     NAMED,
     OTHER,
+    RENDERED,
     SHAPE,
     TOOL,
     answered,
@@ -104,10 +105,10 @@ def test_our_fields_go_before_the_client_s() -> None:
 
 
 def test_the_history_goes_as_it_is() -> None:
-    """System and developer messages, images, calls, their results, reasoning."""
+    """System messages, images, calls, their results, reasoning; a developer is the system."""
     seen = {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "map"}, IMAGE]}
-    messages = [*HISTORY, {"role": "user", "content": [{"type": "text", "text": "and this?"}, IMAGE]}, seen]
-    assert VLLM.call(plan_of("vllm", chat(*messages))).body == RAW | {"messages": messages}
+    more = [{"role": "user", "content": [{"type": "text", "text": "and this?"}, IMAGE]}, seen]
+    assert VLLM.call(plan_of("vllm", chat(*HISTORY, *more))).body == RAW | {"messages": [*RENDERED, *more]}
 
 
 def test_other_apis_ask_the_same() -> None:

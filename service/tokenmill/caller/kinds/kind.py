@@ -158,10 +158,9 @@ def single(plan: Plan) -> None:
         raise BadAsk(f"{plan.ask.model} gives one answer at a time; ask for n=1", "n", "unsupported_value")
 
 
-def chat_body(plan: Plan) -> Json:
-    """A streamed chat completion; what else the client says stands below."""
+def chat_body(plan: Plan, messages: list[Json]) -> Json:
+    """A streamed chat completion of these messages; what else the client says stands below."""
     ask = plan.ask
-    messages = ask.messages
     if plan.begins:
         messages = [*messages, {"role": "assistant", "content": plan.begins}]
     return {

@@ -8,7 +8,7 @@ say what is wanted of it.
 
 from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.caller.kinds.kind import Base, Call, Plan, given, one_call_at_a_time, single
-from tokenmill.caller.kinds.raw_text import template_variables
+from tokenmill.caller.kinds.raw_text import template_messages, template_variables
 
 LAST_EVENT = ("content", "stop", "stop_type", "tokens_predicted", "tokens_evaluated")
 """What its codec reads of the last event: with a long prompt in it, it would be longer than an event may be."""
@@ -34,7 +34,7 @@ class LlamaCpp(Base):
         """By the server's own template."""
         template = template_variables(plan) | given(reasoning_effort=plan.ask.reasoning_effort)
         body = {
-            "messages": plan.ask.messages,
+            "messages": template_messages(plan),
             **given(tools=plan.tools),
             **({"chat_template_kwargs": template} if template else {}),
         }

@@ -33,7 +33,7 @@ class OpenAI(Base):
             own = {name: value for name, value in plan.body.items() if name not in LEFT_OUT}
             body = {**own, "model": plan.model, "stream": True, "stream_options": {"include_usage": True}}
         else:
-            body = chat_body(plan) | _choice(plan)
+            body = chat_body(plan, plan.ask.messages) | _choice(plan)
             body.pop(OLD, None)
         return Call("/v1/chat/completions", body | given(**{_length(plan.upstream): plan.ask.max_tokens}), "sse+openai")
 

@@ -1,4 +1,4 @@
-"""What raw text can't be at once, and how its model is kept from thinking.
+"""What raw text can't be at once, and what the templates of its models are told.
 
 Servers hold text to a shape from its first token on. vLLM, SGLang and llama.cpp wait for the end of the reasoning, or
 leave room for calls, only where their own parsers read the text: without those nobody tells them where it ends. So a
@@ -13,6 +13,12 @@ from tokenmill.caller.kinds.kind import Plan
 
 UNTHINKING: Mapping[str, bool] = {"enable_thinking": False, "thinking": False}
 """Variables of chat templates: Qwen, GLM and most others have the first one, DeepSeek, Kimi and Granite the second."""
+
+DEVELOPER = "developer"
+"""The role that OpenAI's newer clients send in place of the system's."""
+
+KNOW_DEVELOPER = frozenset({"harmony"})
+"""Formats of models whose templates know that role. Others refuse it, or leave its messages out and say nothing."""
 
 
 def check_shape(plan: Plan) -> None:
@@ -46,3 +52,11 @@ def template_variables(plan: Plan) -> Json:
     said = plan.ask.forwarded.get("chat_template_kwargs")
     own = said if isinstance(said, dict) else {}
     return own if thinks(plan) else {**UNTHINKING, **own}
+
+
+def template_messages(plan: Plan) -> list[Json]:
+    """The conversation, for a server that renders it: a developer is the system where templates know none."""
+    messages = plan.ask.messages
+    if plan.format in KNOW_DEVELOPER:
+        return messages
+    return [each | {"role": "system"} if each["role"] == DEVELOPER else each for each in messages]

@@ -6,7 +6,7 @@ text. It notices that a connection is gone after two seconds; `/abort_request` s
 """
 
 from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given, one_call_at_a_time
-from tokenmill.caller.kinds.raw_text import template_variables
+from tokenmill.caller.kinds.raw_text import template_messages, template_variables
 from tokenmill.caller.kinds.vllm import CONTINUED
 
 
@@ -23,7 +23,7 @@ class SGLang(Base):
     def call(self, plan: Plan) -> Call:
         """The chat completion, under an id of ours."""
         body = {
-            **chat_body(plan),
+            **chat_body(plan, template_messages(plan)),
             **given(tool_choice="auto" if plan.tools else None),
             "skip_special_tokens": False,
             "separate_reasoning": False,

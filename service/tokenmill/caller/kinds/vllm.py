@@ -8,7 +8,7 @@ of many models are, come only if they are not skipped.
 
 from tokenmill.apis.ask import Json
 from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given, one_call_at_a_time
-from tokenmill.caller.kinds.raw_text import template_variables
+from tokenmill.caller.kinds.raw_text import template_messages, template_variables
 
 CONTINUED: Json = {"continue_final_message": True, "add_generation_prompt": False}
 """The last message is the beginning of the answer."""
@@ -32,7 +32,7 @@ class Vllm(Base):
 def raw_chat(plan: Plan) -> Json:
     """A chat completion whose text is the model's."""
     return {
-        **chat_body(plan),
+        **chat_body(plan, template_messages(plan)),
         **given(tool_choice="none" if plan.tools else None),
         **template_kwargs(plan),
         "skip_special_tokens": False,
