@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tokenmill.errors import RecordError
+from tokenmill.gateway.compiling import Compiling
 from tokenmill.gateway.native_chunks import NATIVE, NativeChunks, failure, read_tm_open
 from tokenmill.partition import PartitionSettings
 
@@ -13,17 +14,17 @@ SETTINGS = PartitionSettings()
 
 
 def native(**about: Any) -> NativeChunks:
-    return NativeChunks(SETTINGS, "c", **about)
+    return NativeChunks(Compiling(SETTINGS), "c", **about)
 
 
 def line(**fields: Any) -> bytes:
     return msgspec.json.encode(fields)
 
 
-def test_a_chunk_is_passed_on_as_it_was_written() -> None:
+async def test_a_chunk_is_passed_on_as_it_was_written() -> None:
     """Byte for byte, fields that nobody knows included."""
     written = b'{ "message_id":"m", "delta":"a\\u00e4", "of tomorrow": 1 }'
-    assert native().record(written) == (written, [NATIVE])
+    assert await native().record(written) == (written, [NATIVE])
 
 
 @pytest.mark.parametrize(
@@ -45,50 +46,50 @@ def test_a_chunk_is_passed_on_as_it_was_written() -> None:
         (line(part={"kind": "k", "value": 2**70}), "64 bits"),
     ],
 )
-def test_a_chunk_that_no_worker_would_take_is_refused(written: bytes, said: str) -> None:
+async def test_a_chunk_that_no_worker_would_take_is_refused(written: bytes, said: str) -> None:
     """With the reason that would be in the dead letter, which names what to change."""
     with pytest.raises(RecordError, match=said):
-        native().record(written)
+        await native().record(written)
 
 
-def test_the_address_names_the_message_of_chunks_that_do_not() -> None:
+async def test_the_address_names_the_message_of_chunks_that_do_not() -> None:
     """One that says another is a mistake of somebody's."""
     chunks = native(message_id="m")
-    value, _ = chunks.record(line(delta="a"))
+    value, _ = await chunks.record(line(delta="a"))
     assert msgspec.json.decode(value or b"") == {"message_id": "m", "delta": "a"}
-    assert chunks.record(line(message_id="m", delta="a"))[0] == line(message_id="m", delta="a")
+    assert (await chunks.record(line(message_id="m", delta="a")))[0] == line(message_id="m", delta="a")
     with pytest.raises(RecordError, match="message_id is not the one in the address"):
-        chunks.record(line(message_id="n", delta="a"))
+        await chunks.record(line(message_id="n", delta="a"))
 
 
-def test_a_number_is_given_to_a_chunk_that_has_none() -> None:
+async def test_a_number_is_given_to_a_chunk_that_has_none() -> None:
     """Its own counts."""
-    value, _ = native().record(line(message_id="m", delta="a"), seq=4)
+    value, _ = await native().record(line(message_id="m", delta="a"), seq=4)
     assert msgspec.json.decode(value or b"") == {"message_id": "m", "delta": "a", "seq": 4}
-    assert native().record(line(seq=2, delta="a"), seq=4)[0] == line(seq=2, delta="a")
+    assert (await native().record(line(seq=2, delta="a"), seq=4))[0] == line(seq=2, delta="a")
 
 
-def test_options_beside_the_body_go_with_what_may_open_a_message() -> None:
+async def test_options_beside_the_body_go_with_what_may_open_a_message() -> None:
     """And with nothing else: they may be long. The header opens no message by itself."""
     chunks = native(options={"format": "hermes"}, tracing=[("traceparent", b"00-1")])
     said: list[dict[str, Any]] = [{"usage": {}}, {"delta": "a"}, {}]
-    headers = [chunks.record(line(message_id="m", **fields))[1] for fields in said]
+    headers = [(await chunks.record(line(message_id="m", **fields)))[1] for fields in said]
     traced = [NATIVE, ("traceparent", b"00-1")]
     assert headers == [traced, [*traced, ("tm-open", b'{"format":"hermes"}')], traced]
 
 
 @pytest.mark.parametrize("text", ["hermes", "[]", '{"fromat":"hermes"}', "\udcff"])
-def test_options_beside_the_body_are_checked(text: str) -> None:
+async def test_options_beside_the_body_are_checked(text: str) -> None:
     """A header is bytes; what is no UTF-8 in it is no JSON."""
     with pytest.raises(RecordError):
-        read_tm_open(text, SETTINGS)
+        await read_tm_open(text, Compiling(SETTINGS))
 
 
-def test_what_breaks_off_fails_unless_its_chunks_are_numbered() -> None:
+async def test_what_breaks_off_fails_unless_its_chunks_are_numbered() -> None:
     """Whoever numbers chunks knows where to go on; for the others nobody can tell what arrived."""
     chunks = native()
     for fields in ({"message_id": "m", "delta": "a"}, {"message_id": "n", "seq": 0, "delta": "b"}):
-        chunks.record(line(**fields))
+        await chunks.record(line(**fields))
     assert chunks.broken_off("gone") == [(failure("m", 0, "gone"), [NATIVE])]
     failed = {"message_id": "m", "choice": 0, "error": "gone", "finish_reason": "error", "end": True}
     assert msgspec.json.decode(failure("m", 0, "gone")) == failed

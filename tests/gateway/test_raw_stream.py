@@ -7,6 +7,7 @@ import pytest
 from tests.support.written import SETTINGS, told
 from tokenmill.codecs import CODECS, find_codec
 from tokenmill.errors import RecordError
+from tokenmill.gateway.compiling import Compiling
 from tokenmill.gateway.native_chunks import Valued
 from tokenmill.gateway.problems import Refused
 from tokenmill.gateway.raw_stream import Cut, RawStream, how_to_read
@@ -21,12 +22,12 @@ GONE = "upstream: gone"
 
 
 def stream(codec: str, **about: Any) -> RawStream:
-    return RawStream(SETTINGS, find_codec(codec), "c", **about)
+    return RawStream(Compiling(SETTINGS), find_codec(codec), "c", **about)
 
 
-def written(stream: RawStream, data: bytes, size: int = 7) -> list[Valued]:
+async def written(stream: RawStream, data: bytes, size: int = 7) -> list[Valued]:
     """Records of bytes that came in pieces."""
-    return [stream.record(data[start : start + size]) for start in range(0, len(data), size)]
+    return [await stream.record(data[start : start + size]) for start in range(0, len(data), size)]
 
 
 @pytest.mark.parametrize(
@@ -72,73 +73,73 @@ def test_a_body_that_can_not_be_read_is_refused(content_type: str, codec: str | 
     assert refusal.value.kind.status == status
 
 
-def test_the_bytes_of_an_answer_are_its_message() -> None:
+async def test_the_bytes_of_an_answer_are_its_message() -> None:
     """Cut anywhere; under the id that the provider gave it."""
     answer = stream("sse+openai", message_id="m")
-    records = [*written(answer, OPENAI + FINISH), answer.end()]
+    records = [*(await written(answer, OPENAI + FINISH)), answer.end()]
     assert b"".join(value or b"" for value, _ in records) == OPENAI + FINISH
     assert told(records) == {"chatcmpl-1": ["Hi", " there", "[stop]"]}
     assert answer.message_id == "chatcmpl-1"
 
 
-def test_an_answer_without_an_id_gets_that_of_the_address_or_one_of_its_own() -> None:
+async def test_an_answer_without_an_id_gets_that_of_the_address_or_one_of_its_own() -> None:
     """Never that of another answer."""
     named, first, second = stream("text", message_id="m"), stream("text"), stream("text")
-    assert told([named.record("über".encode()[:1]), named.record("über".encode()[1:]), named.end()]) == {
+    assert told([await named.record("über".encode()[:1]), await named.record("über".encode()[1:]), named.end()]) == {
         "m": ["über", "[stop]"]
     }
     assert len({named.message_id, first.message_id, second.message_id}) == 3
 
 
-def test_streams_of_a_conversation_do_not_disturb_each_other() -> None:
+async def test_streams_of_a_conversation_do_not_disturb_each_other() -> None:
     """Half an event of one is not completed by another."""
     one, other = stream("sse+openai"), stream("sse+openai")
     theirs = OPENAI.replace(b"chatcmpl-1", b"chatcmpl-2")
-    pairs = zip(written(one, OPENAI), written(other, theirs), strict=True)
+    pairs = zip(await written(one, OPENAI), await written(other, theirs), strict=True)
     assert told([record for pair in pairs for record in pair]) == {
         "chatcmpl-1": ["Hi", " there"],
         "chatcmpl-2": ["Hi", " there"],
     }
 
 
-def test_options_go_with_the_record_that_opens_the_message() -> None:
+async def test_options_go_with_the_record_that_opens_the_message() -> None:
     """They may be as long as all of the text, and a stream has a thousand records."""
     answer = stream("sse+openai", options={"format": "hermes"}, tracing=[("traceparent", b"00-1")])
-    records = written(answer, OPENAI + FINISH)
+    records = await written(answer, OPENAI + FINISH)
     assert sum(header(headers, "tm-open") is not None for _, headers in records) == 1
     assert all(header(headers, "traceparent") == b"00-1" for _, headers in records)
     assert told([*records, answer.end()])["chatcmpl-1"][0] == "<hermes>"
 
 
 @pytest.mark.parametrize("kept", range(0, len(OPENAI), 5))
-def test_an_answer_that_breaks_off_anywhere_ends_once_and_as_one_that_failed(kept: int) -> None:
+async def test_an_answer_that_breaks_off_anywhere_ends_once_and_as_one_that_failed(kept: int) -> None:
     """Also in the middle of an event, and before the first one: half an event is no second failure."""
     answer = stream("sse+openai", message_id="m")
-    records = written(answer, OPENAI[:kept])
+    records = await written(answer, OPENAI[:kept])
     records += answer.broken_off("gone", len(records) - 1 if records else None)
     ((message, words),) = told(records).items()
     begun = kept > OPENAI.index(b"\n")
     assert (message, words[-2:]) == ("chatcmpl-1" if begun else "m", [GONE, "[error]"])
 
 
-def test_options_reach_an_event_that_only_the_end_completes() -> None:
+async def test_options_reach_an_event_that_only_the_end_completes() -> None:
     """Some servers do not end their last line, and it may be the only one."""
     answer = stream("sse+openai", options={"format": "hermes"})
-    records = [*written(answer, OPENAI.split(b"\n")[0]), answer.end()]
+    records = [*(await written(answer, OPENAI.split(b"\n")[0])), answer.end()]
     assert told(records) == {"chatcmpl-1": ["<hermes>", "Hi", "[stop]"]}
 
 
-def test_all_choices_of_an_answer_that_breaks_off_end() -> None:
+async def test_all_choices_of_an_answer_that_breaks_off_end() -> None:
     """Readers wait for each of them."""
     answer = stream("sse+openai")
-    records = written(answer, OPENAI + OPENAI.replace(b'"index":0', b'"index":1'))
+    records = await written(answer, OPENAI + OPENAI.replace(b'"index":0', b'"index":1'))
     assert told([*records, *answer.broken_off("gone", len(records) - 1)])["chatcmpl-1"].count("[error]") == 2
 
 
-def test_an_answer_that_had_ended_does_not_fail() -> None:
+async def test_an_answer_that_had_ended_does_not_fail() -> None:
     """The connection was lost behind its end."""
     answer = stream("sse+openai")
-    records = written(answer, OPENAI + FINISH)
+    records = await written(answer, OPENAI + FINISH)
     assert told([*records, *answer.broken_off("gone", len(records) - 1)]) == {"chatcmpl-1": ["Hi", " there", "[stop]"]}
 
 
@@ -156,7 +157,7 @@ def test_options_of_an_answer_that_brought_nothing_are_those_of_its_failure() ->
         ("sse+native", b'data: {"open":{"fromat":"hermes"}}\n\n', "unknown option"),
     ],
 )
-def test_an_event_that_no_worker_would_take_is_refused(codec: str, event: bytes, said: str) -> None:
+async def test_an_event_that_no_worker_would_take_is_refused(codec: str, event: bytes, said: str) -> None:
     """Here somebody hears of it; in a stream of SSE what can't be read fails the message instead."""
     with pytest.raises(RecordError, match=said):
-        stream(codec).record(event)
+        await stream(codec).record(event)

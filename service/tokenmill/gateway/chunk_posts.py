@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager
 from typing import TypeAlias
 
@@ -20,6 +20,12 @@ log = logging.getLogger(__name__)
 
 PIECE_BYTES = 256 * KIB
 """Bytes of a stream in one record: as much as one of its events may have, and far below what a topic takes."""
+
+SMALL_BYTES = 4 * KIB
+
+PACE_S = 0.01
+"""From one small piece of a stream to the next: what comes meanwhile shares a record. Each is read with all that an
+event has so far, here and in the worker, so a client that sends its bytes one by one would have much of both."""
 
 DETAIL_CHARS = 1_000
 """Of what is wrong with a chunk: it may be wrong in ten thousand ways."""
@@ -85,12 +91,12 @@ class ChunkPost:
 
     # The way in
 
-    async def _put_all(self, record: Callable[[bytes], Valued], cut: Cut) -> None:
+    async def _put_all(self, record: Callable[[bytes], Awaitable[Valued]], cut: Cut) -> None:
         values = {Cut.WHOLE: self._whole, Cut.LINES: self._lines, Cut.ANYWHERE: self._pieces}[cut]
         async with aclosing(values()) as numbered:
             async for number, value in numbered:
                 with _refusing(number):
-                    made = record(value)
+                    made = await record(value)
                 await self._sending.put(*made)
 
     async def _whole(self) -> AsyncGenerator[Numbered]:
@@ -99,10 +105,13 @@ class ChunkPost:
             yield 0, whole
 
     async def _pieces(self) -> AsyncGenerator[Numbered]:
-        size = min(self._cap, PIECE_BYTES)
+        size, clock = min(self._cap, PIECE_BYTES), asyncio.get_running_loop().time
         while piece := await self._incoming.piece():
+            came = clock()
             for start in range(0, len(piece), size):
                 yield 0, piece[start : start + size]
+            if len(piece) < SMALL_BYTES:
+                await asyncio.sleep(max(0.0, came + PACE_S - clock()))
 
     async def _lines(self) -> AsyncGenerator[Numbered]:
         lines, clock = Lines(self._cap), asyncio.get_running_loop().time

@@ -11,11 +11,9 @@ from tokenmill.codecs import Chunk
 from tokenmill.codecs.native import NATIVE as NATIVE_CODEC
 from tokenmill.codecs.plain import read_object
 from tokenmill.errors import BadKey, Undecodable
-from tokenmill.formats import compile_grammar
+from tokenmill.gateway.compiling import BodyOptions, Compiling
 from tokenmill.gateway.unended import Unended
 from tokenmill.limits import KEY_BYTES
-from tokenmill.parser import read_options
-from tokenmill.partition import PartitionSettings
 from tokenmill.records import Headers, InputRecord
 
 Valued: TypeAlias = tuple[bytes | None, Headers]
@@ -25,26 +23,21 @@ NATIVE = ("tm-codec", b"native")
 """The header of native records: the topic's own codec may be another one."""
 
 
-def check_options(options: dict[str, Any], settings: PartitionSettings) -> None:
-    """Raise `BadOpen` for options with which no message can open."""
-    compile_grammar(settings.resolved(read_options(options, settings.defaults)), settings.limits)
-
-
-def read_tm_open(text: str, settings: PartitionSettings) -> dict[str, Any]:
-    """Options that stand beside a body, in its address or in a header. Raises `RecordError`."""
+async def read_tm_open(text: str, compiling: Compiling) -> dict[str, Any]:
+    """Options that stand beside a body, in its address or in a header. Raises `RecordError` and `Refused`."""
     options = read_object(text.encode(errors="surrogateescape"), "a JSON object of options")
-    check_options(options, settings)
+    await compiling.check(options)
     return options
 
 
-def check_chunk(chunk: Chunk, conversation: str, settings: PartitionSettings) -> None:
-    """Raise `RecordError` for what no message takes."""
+async def check_chunk(chunk: Chunk, conversation: str, options: BodyOptions) -> None:
+    """Raise `RecordError` for what no message takes, and `Refused` if there is no time to find out."""
     if chunk.conversation_id not in (None, conversation):
         raise BadKey("conversation_id is not the one in the address")
     if chunk.message_id and len(chunk.message_id.encode()) > KEY_BYTES:
         raise Undecodable(f"message_id is longer than {KEY_BYTES} bytes")
     if chunk.open is not None:
-        check_options(chunk.open, settings)
+        await options.check(chunk.open)
 
 
 def failure(message_id: str | None, choice: int, why: str, options: dict[str, Any] | None = None) -> bytes:
@@ -57,7 +50,7 @@ class NativeChunks:
     """The chunks of one body.
 
     Args:
-        settings: those of the workers, whose defaults count.
+        compiling: finds out whether options are good.
         conversation: whose chunks they are.
         message_id: of those that do not say it; the others have to say the same.
         options: with which their messages open, below what `open` of a chunk says.
@@ -66,14 +59,14 @@ class NativeChunks:
 
     def __init__(
         self,
-        settings: PartitionSettings,
+        compiling: Compiling,
         conversation: str,
         *,
         message_id: str | None = None,
         options: dict[str, Any] | None = None,
         tracing: Headers = (),
     ) -> None:
-        self._settings = settings
+        self._brought = BodyOptions(compiling)
         self._conversation = conversation
         self._key = conversation.encode()
         self._message_id = message_id
@@ -86,10 +79,10 @@ class NativeChunks:
         """Of the message that they are of, of the first one if of several; None: the unnamed one."""
         return self.unended.message_id
 
-    def record(self, line: bytes, seq: int | None = None) -> Valued:
-        """The record of a chunk, which gets `seq` if it has none. Raises `RecordError`."""
+    async def record(self, line: bytes, seq: int | None = None) -> Valued:
+        """The record of a chunk, which gets `seq` if it has none. Raises `RecordError` and `Refused`."""
         _, (chunk,) = NATIVE_CODEC.decode(b"", InputRecord("", 0, 0, 0, self._key, line))
-        check_chunk(chunk, self._conversation, self._settings)
+        await check_chunk(chunk, self._conversation, self._brought)
         changes: dict[str, Any] = {}
         if self._message_id is not None and chunk.message_id != self._message_id:
             if chunk.message_id:

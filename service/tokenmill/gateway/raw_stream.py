@@ -19,10 +19,10 @@ import msgspec
 from tokenmill.codecs import Codec, cut_anywhere, find_codec
 from tokenmill.codecs.sse_stream import PREFIX
 from tokenmill.errors import UnknownCodec
+from tokenmill.gateway.compiling import BodyOptions, Compiling
 from tokenmill.gateway.native_chunks import NATIVE, Valued, check_chunk, failure
 from tokenmill.gateway.problems import BAD_REQUEST, UNKNOWN_CODEC, UNSUPPORTED, Refused, shown
 from tokenmill.gateway.unended import Unended
-from tokenmill.partition import PartitionSettings
 from tokenmill.partition.idle import Condition, stream_end
 from tokenmill.records import Headers, InputRecord
 
@@ -72,7 +72,7 @@ class RawStream:
     """The stream that one body is.
 
     Args:
-        settings: those of the workers, whose defaults count.
+        compiling: finds out whether options are good.
         codec: of its records.
         conversation: whose it is.
         message_id: of an answer to which its provider gives none; without it a random one.
@@ -82,7 +82,7 @@ class RawStream:
 
     def __init__(
         self,
-        settings: PartitionSettings,
+        compiling: Compiling,
         codec: Codec,
         conversation: str,
         *,
@@ -90,7 +90,7 @@ class RawStream:
         options: dict[str, Any] | None = None,
         tracing: Headers = (),
     ) -> None:
-        self._settings = settings
+        self._brought = BodyOptions(compiling)
         self._codec = codec
         self._conversation = conversation
         self._default_id = message_id or uuid4().hex
@@ -108,12 +108,12 @@ class RawStream:
         """Of the answer, of the first one if there are several."""
         return self.unended.message_id or self._default_id
 
-    def record(self, value: bytes) -> Valued:
-        """The record of the next bytes. Raises `RecordError`."""
+    async def record(self, value: bytes) -> Valued:
+        """The record of the next bytes. Raises `RecordError` and `Refused`."""
         record = InputRecord("", 0, 0, 0, self._conversation.encode(), value, self._headers)
         self._state, chunks = self._codec.decode(self._state, record)
         for chunk in chunks:
-            check_chunk(chunk, self._conversation, self._settings)
+            await check_chunk(chunk, self._conversation, self._brought)
         opening = [self.unended.note(chunk) for chunk in chunks]
         return value, [*self._headers, *self._tm_open] if any(opening) else self._headers
 

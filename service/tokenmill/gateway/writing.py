@@ -26,6 +26,7 @@ from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import named
 from tokenmill.gateway.bodies import NOT_JSON, Stop, Stopping, ToolResultBody, Written
 from tokenmill.gateway.chunk_posts import ChunkPost
+from tokenmill.gateway.compiling import Compiling
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.grant import Action, Grant
 from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
@@ -73,7 +74,7 @@ class Writing:
         open_messages: OpenMessages | None = None,
     ) -> None:
         self._topics = config.topics
-        self._settings = PartitionSettings.from_config(config)
+        self._compiling = Compiling(PartitionSettings.from_config(config))
         self._cap = min(config.gateway.body_kib * KIB, config.limits.record_bytes)
         self._idle_s = config.worker.idle_timeout_s
         self._producer = producer
@@ -129,7 +130,7 @@ class Writing:
         conversation, grant = await self._admitted(request, "write")
         cut, codec = how_to_read(request.content_type, request.query.get("codec"))
         message_id = message_id_of(request.query["message_id"]) if "message_id" in request.query else None
-        options, claim = self._options(request), claim_of(request.headers)
+        options, claim = await self._options(request), claim_of(request.headers)
         post = ChunkPost(
             Incoming(request, self._idle_s, self._admission.held(grant)),
             Sending(self._producer, self._topics.tokens, conversation.encode()),
@@ -142,17 +143,17 @@ class Writing:
                     return web.Response(status=204, headers=turn.headers())
                 if codec is NATIVE_CODEC:
                     seq = claim.seq_of(message_id) if claim and cut is Cut.WHOLE else None
-                    accepted = await post.native(NativeChunks(self._settings, conversation, **about), cut, seq)
+                    accepted = await post.native(NativeChunks(self._compiling, conversation, **about), cut, seq)
                 else:
-                    accepted = await post.raw(RawStream(self._settings, codec, conversation, **about), cut)
+                    accepted = await post.raw(RawStream(self._compiling, codec, conversation, **about), cut)
                 turn.done()
                 self._counts.wrote("chunks")
                 return _answer(accepted, headers=turn.headers())
 
-    def _options(self, request: web.Request) -> dict[str, Any] | None:
+    async def _options(self, request: web.Request) -> dict[str, Any] | None:
         text = request.query.get("tm-open") or request.headers.get("tm-open")
         try:
-            return read_tm_open(text, self._settings) if text else None
+            return await read_tm_open(text, self._compiling) if text else None
         except RecordError as problem:
             raise Refused(BAD_REQUEST, f"tm-open: {problem}") from problem
 
