@@ -117,6 +117,14 @@ def test_a_line_that_is_wrong_is_answered_with_an_error(wrong: dict[str, Any], w
     assert why in answer["error"]
 
 
+def test_options_of_any_depth_are_taken_or_refused() -> None:
+    """Whoever keeps them goes a little deeper than whoever looked at them before, and the stack may end in between."""
+    for depth in range(850, 1_000):
+        tool = {"type": "function", "function": {"name": "f", "parameters": nested(depth)}}
+        answer = parse_batch({"name": "x", "tools": [tool], "chunks": ["a"]})
+        assert "events" in answer or "nested too deep" in answer["error"]
+
+
 def test_a_provider_tells_the_model_and_opens_answers_that_bring_nothing() -> None:
     """An option in the line's place is only a default; the finish reason of an empty answer is heard."""
     first = {"id": "a", "model": "m", "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}

@@ -7,7 +7,7 @@ import msgspec
 
 from tokenmill.codecs import Chunk, find_codec
 from tokenmill.dialects import find_dialect
-from tokenmill.errors import RecordError, TokenmillError, Undecodable
+from tokenmill.errors import BadOpen, RecordError, TokenmillError, Undecodable
 from tokenmill.parser import options_key, read_options
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
 from tokenmill.records import InputRecord, Output
@@ -74,8 +74,11 @@ class Stream:
         )
         self._codec = find_codec(line.get("codec", "native"))
         self._kept = b""
-        options_key(settings.defaults)  # a fingerprint, and so a partition, could not be made of all that JSON can say
-        self._partition = Partition(settings, "tokens", 0)
+        try:
+            options_key(settings.defaults)  # a fingerprint, and so a partition, can't be made of all that JSON can say
+            self._partition = Partition(settings, "tokens", 0)
+        except RecursionError as problem:  # the fingerprint goes a little deeper
+            raise BadOpen(f"the options are nested too deep: {problem}") from problem
         self.rejected: list[str] = []
 
     def feed(self, chunk: Any) -> list[Any]:
