@@ -124,6 +124,14 @@ def test_a_response_is_asked_for_as_a_chat(choice: Any, said: Json) -> None:
     assert asked == wanted
 
 
+@pytest.mark.parametrize("tools", [{}, {"tools": None}, {"tools": []}])
+def test_who_has_no_tools_says_nothing_of_how_they_are_called(tools: Json) -> None:
+    """OpenAI's chats refuse both words then, and its Responses take them. A chat's own words are passed on."""
+    said: Json = {"parallel_tool_calls": False, "tool_choice": "none"} | tools
+    assert responses(**said) == RAW
+    assert body(**said) == RAW | said
+
+
 def test_a_message_is_asked_for_as_a_chat() -> None:
     """With the words that chats have for it."""
     asked = {"model": "m", "max_tokens": 9, "messages": [HI], "stop_sequences": ["a"], "temperature": 0.5, "top_k": 3}

@@ -39,11 +39,14 @@ class OpenAI(Base):
 
 
 def _choice(plan: Plan) -> Json:
+    """The tools, and how they are to be called: OpenAI refuses words about that where there are none."""
     ask = plan.ask
+    if not ask.tools:
+        return {}
     named = {"type": "function", "function": {"name": ask.tool}}
     choice = named if ask.tool_choice == "named" else ask.tool_choice if ask.tool_choice != "auto" else None
     tools = ask.tools if ask.tool_choice in ("none", "named") else plan.tools
-    return given(tools=tools, tool_choice=choice if ask.tools else None, parallel_tool_calls=ask.parallel_tool_calls)
+    return given(tools=tools, tool_choice=choice, parallel_tool_calls=ask.parallel_tool_calls)
 
 
 def _length(upstream: Upstream) -> str:
