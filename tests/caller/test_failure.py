@@ -2,7 +2,7 @@
 
 import pytest
 
-from tokenmill.caller.failure import AGAIN, RAW_CHARS, UpstreamFailed, refusal
+from tokenmill.caller.failure import AGAIN, ELSEWHERE, RAW_CHARS, NotAsked, UpstreamFailed, refusal
 
 
 def test_a_failure_says_what_a_client_is_told() -> None:
@@ -38,6 +38,13 @@ def test_a_refusal_of_our_key_is_our_fault(status: int) -> None:
     problem = refusal(status, "key sk-1 is wrong", "key sk-1 is wrong", again=True)
     assert (problem.status, problem.said, problem.raw, problem.again) == (502, status, "", False)
     assert "sk-1" not in f"{problem}{problem.logged}"
+
+
+def test_what_another_server_may_take_is_about_our_side_of_it() -> None:
+    """A key and a model's name are ours; what no server takes is the request's."""
+    assert frozenset({401, 403, 404}) == ELSEWHERE
+    assert not ELSEWHERE & AGAIN
+    assert isinstance(NotAsked("no images here", "refused", 400, again=False), UpstreamFailed)
 
 
 def test_the_log_has_a_failure_s_message_unless_it_may_quote() -> None:

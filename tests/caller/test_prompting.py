@@ -13,7 +13,7 @@ from tests.support.model_servers.serving import FakeModelServer
 from tests.support.model_servers.speech import Script
 from tests.support.raw_server import answer, raw_server
 from tokenmill.apis.ask import Json
-from tokenmill.caller.failure import UpstreamFailed
+from tokenmill.caller.failure import NotAsked, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
 from tokenmill.caller.prompting import for_template, prompted, unsaid
@@ -80,7 +80,7 @@ async def test_a_conversation_that_does_not_render_is_the_client_s_to_change(
 ) -> None:
     """It is not asked for again: it would not render then."""
     (tmp_path / "t.jinja").write_text(text)
-    with pytest.raises(UpstreamFailed, match="does not render") as problem:
+    with pytest.raises(NotAsked, match="does not render") as problem:
         await prompt("completions", "", renderer, chat(), template_file=str(tmp_path / "t.jinja"))
     assert (problem.value.status, problem.value.kind, problem.value.again) == (400, "refused", False)
 
@@ -158,6 +158,6 @@ def test_a_message_is_as_templates_read_it() -> None:
 @pytest.mark.parametrize("role", ["user", "tool"])
 def test_images_have_no_place_in_a_prompt_of_text(role: str) -> None:
     """Without them the model would answer to another question."""
-    with pytest.raises(UpstreamFailed, match="images") as problem:
+    with pytest.raises(NotAsked, match="images") as problem:
         for_template({"role": role, "content": [{"type": "text", "text": "this?"}, IMAGE]})
     assert (problem.value.status, problem.value.again) == (400, False)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,9 @@ from tests.support.answering import Desk, desk
 from tests.support.model_servers.speech import Fail, Script
 from tests.support.model_servers.vllm import Vllm
 from tests.support.raw_server import answer, raw_server
+from tokenmill.caller import pool
 from tokenmill.caller import trying as module
+from tokenmill.caller.pool import FAILURES
 from tokenmill.caller.trying import bare
 from tokenmill.observe import setup_logs
 
@@ -119,6 +122,49 @@ async def test_a_refusal_of_our_key_is_told_as_the_gateway_s(caplog: pytest.LogC
     assert "the gateway's own credentials" in told
     assert not any("error_raw" in chunk for chunk in at.written.chunks)
     assert said(caplog)[0].endswith("(refused): status 401")
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_a_server_that_refuses_all_is_left_for_one_that_does_not(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has another key, or not the model: as it is quick it always has the fewest answers, and would get them all."""
+    monkeypatch.setattr(pool, "BREAK_S", 1_000.0)
+    lacks = Script("", fail="refuse", status=status)
+    async with (
+        Vllm(lambda _: lacks) as first,
+        Vllm(lambda _: Script("Hello")) as second,
+        desk("vllm", first.url, second.url) as at,
+    ):
+        for number in range(4 * FAILURES):
+            assert (await at.run(message_id=f"m{number}"))[1] == "finished"
+        assert (len(first.refusals), len(second.generations), at.pool.closed) == (FAILURES, 4 * FAILURES, 1)
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize(("status", "told"), [(401, 502), (404, 404)])
+async def test_what_all_servers_refuse_is_asked_of_each_once(status: int, told: int) -> None:
+    """Nothing tells that a third time would help; where there is one server it is not left alone for it."""
+    lacks = Script("", fail="refuse", status=status)
+    async with Vllm(lambda _: lacks) as first, Vllm(lambda _: lacks) as second:
+        async with desk("vllm", first.url, second.url, tries=5) as at:
+            _, outcome = await at.run()
+            assert (outcome, at.status, len(first.refusals), len(second.refusals)) == ("refused", told, 1, 1)
+        async with desk("vllm", first.url) as at:
+            for number in range(FAILURES + 1):
+                await at.run(message_id=f"m{number}")
+            assert (at.status, len(first.refusals), at.pool.closed) == (told, FAILURES + 2, 0)
+
+
+async def test_what_comes_to_no_server_says_nothing_of_one(tmp_path: Path) -> None:
+    """A prompt that does not render is no sign that a server which failed is well."""
+    (tmp_path / "t.jinja").write_text("{{ raise_exception('no') }}")
+    url, template = "http://nowhere.invalid", str(tmp_path / "t.jinja")
+    async with desk("completions", url, template_file=template) as at:
+        at.pool.give_back(await at.pool.take(), failed=True)
+        _, outcome = await at.run()
+        assert (outcome, at.status, at.pool.replicas[0].failures) == ("refused", 400, 1)
 
 
 async def test_who_finds_no_place_is_logged(caplog: pytest.LogCaptureFixture) -> None:

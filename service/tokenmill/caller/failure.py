@@ -12,6 +12,10 @@ AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 CREDENTIALS = frozenset({401, 403})
 """Statuses that are about the key that we sent: no client can fix it, and an SDK would take them for its own key's."""
 
+ELSEWHERE = CREDENTIALS | {404}
+"""Statuses of a server that has another key than ours, or not our model: another of the same upstream may answer. All
+that it says comes quickly, so it would always be the one with the fewest answers, and be asked first."""
+
 RAW_CHARS = 4_096
 """Of a server's own words."""
 
@@ -38,6 +42,10 @@ class UpstreamFailed(Exception):
         """The server's own status, where it gave one."""
         self.pause_s: float | None = None
         """For how long it asks not to be asked again."""
+
+
+class NotAsked(UpstreamFailed):
+    """What was to be asked could not be made, so that it came to no server: it says nothing of one."""
 
 
 def refusal(status: int, message: str, raw: str = "", *, again: bool) -> UpstreamFailed:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tokenmill.apis.ask import Json
-from tokenmill.caller.failure import UpstreamFailed
+from tokenmill.caller.failure import NotAsked, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
 from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_of
@@ -49,7 +49,7 @@ async def _rendered(template: str, plan: Plan, renderer: Renderer) -> str:
         return await renderer.render(template, messages, plan.tools, further)
     except CannotRender as problem:
         logged = "the chat template does not render"  # its own words may be the prompt's
-        raise UpstreamFailed(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem
+        raise NotAsked(str(problem), "refused", BAD_REQUEST, again=False, logged=logged) from problem
 
 
 def for_template(message: Json) -> Json:
@@ -57,7 +57,7 @@ def for_template(message: Json) -> Json:
     content = message.get("content")
     if isinstance(content, list) and any(part.get("type") == "image_url" for part in content):
         detail = "images can't be put into a prompt that is rendered here; use an upstream that takes messages"
-        raise UpstreamFailed(detail, "refused", BAD_REQUEST, again=False)
+        raise NotAsked(detail, "refused", BAD_REQUEST, again=False)
     changed: Json = {"content": text_of(message)}  # templates add to it, also where it is null or absent
     if reasoning := reasoning_of(message):
         changed["reasoning_content"] = reasoning

@@ -1,6 +1,7 @@
 """Tries to have one answer from the servers of its upstream: at which of them, how often, and after which pauses.
 
-1. What failed before the first token is tried again where that may help, at another URL if there is one.
+1. What failed before the first token is tried again where that may help, at another URL if there is one. What one server
+   alone may refuse (`failure.ELSEWHERE`) is asked of one that was not asked yet.
 2. Every try that failed is logged, with the server and the kind of the failure, but without words of the server's: they
    may quote a prompt or a key.
 """
@@ -14,7 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tokenmill.caller.failure import UpstreamFailed
+from tokenmill.caller.failure import ELSEWHERE, NotAsked, UpstreamFailed
 from tokenmill.caller.generation import Generation, Taker
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
@@ -80,8 +81,9 @@ class Tries:
             except UpstreamFailed as problem:
                 _tell(plan, problem, place.url)
                 alone = all(each.url in avoided for each in served.pool.replicas)
+                again = problem.again or (problem.said in ELSEWHERE and not alone)
                 pause = _pause(problem, number, alone=alone)
-                last = self._begun or not problem.again or number == served.upstream.tries
+                last = self._begun or not again or number == served.upstream.tries
                 if last or time.time() + pause > self._until:  # better its reason now than none in time
                     raise
             await asyncio.sleep(pause)
@@ -102,7 +104,7 @@ class Tries:
             await self._asked(served, plan, place.url, number)
             failed = False
         except UpstreamFailed as problem:
-            failed = problem.said >= SERVER_ERROR
+            failed = _counts(problem, several=len(served.pool.replicas) > 1)
             raise
         finally:
             served.pool.give_back(place, failed=failed)
@@ -122,6 +124,16 @@ class Tries:
             raise
         finally:
             self._begun |= generation.begun
+
+
+def _counts(problem: UpstreamFailed, *, several: bool) -> bool | None:
+    """Whether a server is left alone for it; None: it says nothing of the server.
+
+    A server that refuses our key, or has not our model, is well; others are to be asked in its place, if there are any.
+    """
+    if isinstance(problem, NotAsked):
+        return None
+    return problem.said >= SERVER_ERROR or (several and problem.said in ELSEWHERE)
 
 
 def _pause(problem: UpstreamFailed, number: int, *, alone: bool) -> float:
