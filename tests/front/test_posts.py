@@ -9,6 +9,7 @@ import pytest
 from tests.support.fronts import WORDS, Asked, another, answered, fronting, told
 from tests.support.stage import until
 from tokenmill.apis import APIS
+from tokenmill.config import Gateway
 from tokenmill.servers.process import free_port
 
 pytestmark = pytest.mark.integration
@@ -249,3 +250,38 @@ async def test_a_conversation_that_is_named_is_where_the_answer_is(kafka: str, u
             async with front.post(path, body | {"metadata": {"conversation_id": "chat-8"}}) as response:
                 assert response.headers["x-conversation-id"] == "chat-8"
         assert [asked.conversation for asked in front.asked] == ["chat 7/é", "chat-8"] * len(APIS)
+
+
+async def test_a_body_is_read_of_whoever_may_ask_and_at_a_place_of_their_own(kafka: str, unique: str) -> None:
+    """It is that of the answer, too. Who may only read is refused before the body comes."""
+    gateway = Gateway(auth="function", function="tests.support.fronts:by_key", flush_ms=1, connections_per_principal=1)
+    async with fronting(kafka, unique, gateway=gateway) as front:
+
+        async def half(key: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            reader, writer = await asyncio.open_connection("127.0.0.1", front.config.front.port)
+            head = ["content-type: application/json", f"x-api-key: {key}", "content-length: 999", "", "{"]
+            writer.write("\r\n".join([f"POST {CHAT} HTTP/1.1", "host: 127.0.0.1", *head]).encode())
+            return reader, writer
+
+        async def status(key: str) -> int:
+            async with front.post(CHAT, BODIES[CHAT], x_api_key=key) as response:
+                return int(response.status)
+
+        async with asyncio.timeout(20):
+            for key, refused in (("nobody", b" 401 "), ("reader", b" 403 ")):
+                reader, writer = await half(key)
+                assert refused in await reader.readline()
+                writer.close()
+        assert await status("alice") == 200
+        _, writer = await half("alice")
+
+        async def full() -> bool:
+            return await status("alice") == 429
+
+        async def free() -> bool:
+            return await status("alice") == 200
+
+        await until(full, "the body has the place")
+        assert await status("bob") == 200
+        writer.close()
+        await until(free, "the place is free")

@@ -1,22 +1,28 @@
 """A ticket is asked for with credentials, and opens what it is for without them."""
 
+import asyncio
+
 import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from tests.support.stage import until
 from tokenmill.config import Gateway
+from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.deadlines import Deadlines
 from tokenmill.gateway.origins import Origins
+from tokenmill.gateway.places import Places
 from tokenmill.gateway.rights import Credentials, Door, authorised, make_rights
 from tokenmill.gateway.server import client_app
 from tokenmill.gateway.ticket_posts import TicketPosts
 
 
-def app(door: Door) -> web.Application:
+def app(door: Door, places: Places | None = None) -> web.Application:
     """The route alone."""
-    return client_app(TicketPosts(door, 60).routes(), Counts(), Origins(Gateway()), Deadlines(), 1_000)
+    posts = TicketPosts(door, Admission(door, places or Places(100, 100)), 60)
+    return client_app(posts.routes(), Counts(), Origins(Gateway()), Deadlines(), 1_000)
 
 
 async def test_a_ticket_is_good_for_what_was_asked() -> None:
@@ -46,3 +52,18 @@ async def test_a_body_that_asks_for_something_else_is_refused(body: bytes) -> No
         problem = msgspec.json.decode(await answer.read())
     assert (answer.status, problem["type"]) == (400, "urn:tokenmill:problem:bad-request")
     assert '{"actions": ["read"]}' in problem["detail"]
+
+
+async def test_a_body_that_comes_has_a_place() -> None:
+    """Of its own name, as any connection; it is free again behind it."""
+    places = Places(1, 1)
+    async with TestClient(TestServer(app(make_rights(Gateway()), places))) as client:
+        _, writer = await asyncio.open_connection("127.0.0.1", client.port)
+        writer.write(b"POST /v1/conversations/c/ticket HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 900\r\n\r\n{")
+        await until(lambda: places.taken_now == 1, "the body has a place")
+        async with client.post("/v1/conversations/c/ticket") as answer:
+            assert answer.status == 429
+        writer.close()
+        await until(lambda: places.taken_now == 0, "the place is free")
+        async with client.post("/v1/conversations/c/ticket") as answer:
+            assert answer.status == 200

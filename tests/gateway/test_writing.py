@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.stage import until
 from tests.support.writes import Answer, Client, serving
 from tests.support.written import PARTITION
 from tokenmill.gateway.problems import Refused
@@ -144,6 +145,36 @@ async def test_bodies_take_the_places_of_the_process_but_not_those_of_their_name
     for writer in writers:
         writer.close()
     await eventually(lambda: client.places.taken_now == 0)
+
+
+async def test_a_result_that_comes_has_a_place_of_the_process(client: Client) -> None:
+    """As a body of chunks, and none of its name's."""
+    result, json = {"id": "call_1", "name": "t", "result": 1}, "application/json"
+    writers = [await client.half("c/tool-results", b"{", json) for _ in range(10)]
+    await eventually(lambda: client.places.taken_now == 10)
+    assert (await client("c/tool-results", result)).status == 429
+    writers.pop().close()
+    await eventually(lambda: client.places.taken_now == 9)
+    assert (await client("c/tool-results", result)).status == 200
+    for writer in writers:
+        writer.close()
+
+
+async def test_a_stop_that_comes_has_one_of_the_places_of_stops(client: Client) -> None:
+    """One name has few of them, and none of what is open besides takes one."""
+    writer = await client.half("c/stop", b"{", "application/json")
+
+    async def refused() -> bool:
+        return (await client("c/stop", {"message_id": "m"})).status == 429
+
+    await until(refused, "the body has a place")
+    assert client.places.taken_now == 0
+    writer.close()
+
+    async def taken() -> bool:
+        return (await client("c/stop", {"message_id": "m"})).status == 202
+
+    await until(taken, "the place is free")
 
 
 @pytest.mark.parametrize(("refusal", "status"), [(too_many(), 429), (unavailable("Kafka: no leader"), 503)])

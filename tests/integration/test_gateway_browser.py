@@ -11,7 +11,7 @@ from playwright.async_api import Page
 from tests.structure.pages import _blocks
 from tests.structure.tree import DOCS
 from tests.support.browser import browser_page, site
-from tests.support.gateways import Gate, answer, listening
+from tests.support.gateways import Gate, admission, answer, listening
 from tests.support.relay import Relay
 from tests.support.stage import until
 from tokenmill.config import Gateway
@@ -120,7 +120,7 @@ async def test_a_page_with_tickets_comes_back_when_its_ticket_has_expired(
         listening(
             kafka,
             unique,
-            lambda _: TicketPosts(door, 1).routes(),
+            lambda _: TicketPosts(door, admission(door), 1).routes(),
             rights=door,
             origins=[f"http://127.0.0.1:{port}"],
         ) as gate,

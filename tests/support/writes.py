@@ -57,7 +57,7 @@ class Client:
         self.counts = Counts()
         self.port = 0
         admission = Admission(self.rights, self.places)
-        config = Config(gateway=Gateway(body_kib=1))
+        config = Config(gateway=Gateway(body_kib=1, connections_per_principal=1))
         self.writing = Writing(config, self.written, admission, self.counts, open_messages)
 
     async def __call__(self, path: str, body: Any = b"", *, method: str = "POST", **headers: str) -> Answer:
@@ -77,11 +77,11 @@ class Client:
         """What a worker makes of what was written."""
         return told((record.value, record.headers) for record in self.written.records)
 
-    async def half(self, path: str, body: bytes) -> asyncio.StreamWriter:
-        """A connection over which the beginning of an SSE body was sent."""
+    async def half(self, path: str, body: bytes, kind: str = "text/event-stream") -> asyncio.StreamWriter:
+        """A connection over which the beginning of a body was sent, of SSE if nothing else is said."""
         _, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        head = f"POST /v1/conversations/{path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/event-stream\r\n"
-        writer.write(f"{head}content-length: 9999\r\n\r\n".encode() + body)
+        head = f"POST /v1/conversations/{path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {kind}\r\n"
+        writer.write(f"{head}content-length: 999\r\n\r\n".encode() + body)
         await writer.drain()
         return writer
 

@@ -1,6 +1,7 @@
 """`POST /v1/chat/completions`, `/v1/responses` and `/v1/messages`: an answer, streamed or in one piece.
 
-1. What can't be had is refused before anything is written: by the field's name, in the object of the API.
+1. Who may not ask at all has no body read. What can't be had is refused before anything is written: by the field's
+   name, in the object of the API. A request has one place, from its body to the end of its answer.
 2. The status waits for the first event, for `front.first_s`: a model server's refusal keeps its own.
 3. A request that comes again gets the answer that is there, from its beginning; one that failed before anything came is
    asked for again.
@@ -25,7 +26,7 @@ from tokenmill.front.readers import Read
 from tokenmill.front.request_index import Known
 from tokenmill.front.whole import Whole, begun, collected
 from tokenmill.gateway.asked import named
-from tokenmill.gateway.grant import forbidden
+from tokenmill.gateway.grant import Grant, must_allow
 from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
 from tokenmill.gateway.problems import TOO_LARGE, Refused
 from tokenmill.gateway.reading import Start
@@ -57,9 +58,10 @@ class Posts:
 
     async def post(self, api: Api, request: web.Request) -> web.StreamResponse:
         """Answer a request."""
-        asking = await self._read(api, request)
         parts = self._parts
-        with parts.admission.place(asking.grant):
+        grant = await parts.admission.may(request, "write")
+        with parts.admission.place(grant):
+            asking = await self._read(api, request, grant)
             known, attempt = await parts.requests.known(asking), 0
             if known is not None:
                 parts.numbers.add("tokenmill_front_attached_total", "key" if known.key else "retry")
@@ -72,12 +74,9 @@ class Posts:
 
     # What is asked
 
-    async def _read(self, api: Api, request: web.Request) -> Asking:
-        """Read a request, and let it in. Raises `BadAsk` and `Refused`."""
-        parts = self._parts
-        grant = await parts.admission.who(request)
-        with parts.admission.unnamed_place():
-            body = await self._body(request)
+    async def _read(self, api: Api, request: web.Request, grant: Grant) -> Asking:
+        """Read a request, and let it into its conversation. Raises `BadAsk` and `Refused`."""
+        parts, body = self._parts, await self._body(request)
         said = _object(body)
         ask = api.read(said)
         served = parts.models.get(ask.model)
@@ -85,10 +84,8 @@ class Posts:
             raise unknown_model(ask.model, parts.models)
         served.plan(ask, api.name, said)
         identity = identify(api, ask, request.headers, grant.name, body)
-        if "write" not in grant.actions or (
-            identity.conversation and not grant.allows(named(identity.conversation), "write")
-        ):
-            raise forbidden("write")
+        if identity.conversation:
+            must_allow(grant, named(identity.conversation), "write")
         span = parts.serving.telemetry.current(tracing_of(request.headers))
         span.name(f"chat {ask.model}")
         span.say({"gen_ai.operation.name": "chat", "gen_ai.request.model": ask.model})

@@ -191,8 +191,9 @@ class Process:
         async with self._writing(admission, stop) as writing:
             writes = {"stop": writing.say_stop, "tool_result": writing.say_tool_result} if writing else {}
             sockets = WebSockets(serving, admission, writes)
+            tickets = TicketPosts(self._door, admission, settings.ticket_s)
             routed = [part(serving, admission) for part in READING]
-            parts = [*routed, sockets, TicketPosts(self._door, settings.ticket_s), *([writing] if writing else [])]
+            parts = [*routed, sockets, tickets, *([writing] if writing else [])]
             routes = [route for part in parts for route in part.routes()]
             cap = settings.body_kib * KIB
             app = client_app(routes, self._counts, Origins(settings), watch, cap, self._telemetry)

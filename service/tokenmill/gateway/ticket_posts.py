@@ -5,11 +5,12 @@ from typing import Literal
 import msgspec
 from aiohttp import web
 
+from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import named
 from tokenmill.gateway.bodies import NOT_JSON
 from tokenmill.gateway.incoming import whole_body
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
-from tokenmill.gateway.rights import Door, authorised
+from tokenmill.gateway.rights import Door
 
 PATH = "/v1/conversations/{conversation}/ticket"
 
@@ -31,8 +32,9 @@ class TicketMade(msgspec.Struct, frozen=True):
 class TicketPosts:
     """The route."""
 
-    def __init__(self, door: Door, lifetime_s: int) -> None:
+    def __init__(self, door: Door, admission: Admission, lifetime_s: int) -> None:
         self._door = door
+        self._admission = admission
         self._lifetime_s = lifetime_s
 
     def routes(self) -> list[web.RouteDef]:
@@ -42,8 +44,9 @@ class TicketPosts:
     async def post(self, request: web.Request) -> web.Response:
         """A ticket, for somebody who may do what it is for."""
         conversation = named(request.match_info["conversation"])
-        grant = await authorised(self._door, request, conversation, "read")
-        first, *more = _asked(await whole_body(request)).actions or ("read",)
+        grant = await self._admission.check(request, conversation, "read")
+        with self._admission.place(grant):
+            first, *more = _asked(await whole_body(request)).actions or ("read",)
         ticket = self._door.ticket(grant, conversation, first, *more)
         made = msgspec.json.encode(TicketMade(ticket, self._lifetime_s))
         return web.Response(body=made, content_type="application/json", headers={"cache-control": "no-store"})

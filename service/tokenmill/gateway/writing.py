@@ -31,6 +31,7 @@ from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.grant import Action, Grant
 from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
 from tokenmill.gateway.native_chunks import NATIVE, NativeChunks, read_tm_open
+from tokenmill.gateway.places import Places
 from tokenmill.gateway.problems import BAD_REQUEST, UNSUPPORTED, Refused
 from tokenmill.gateway.raw_stream import JSON, Cut, RawStream, how_to_read
 from tokenmill.gateway.sending import Sending, Writer
@@ -59,8 +60,9 @@ class Writing:
     Args:
         config: of the service, as the workers have it: with their defaults chunks are checked.
         producer: the way to Kafka; it was started.
-        admission: whom to let in. A body of chunks has one of the places of the process, as long as it comes; those of
-            one name are not counted, as a service writes all of its answers under one.
+        admission: whom to let in. A body has one of the places of the process, as long as it comes; those of one name
+            are not counted, as a service writes all of its answers under one. Bodies of stops have places of their own,
+            counted by name: to stop is possible where nothing else is.
         counts: where what was written is counted.
         open_messages: what of a conversation is open. Without it a stop has to name its message.
     """
@@ -79,6 +81,7 @@ class Writing:
         self._idle_s = config.worker.idle_timeout_s
         self._producer = producer
         self._admission = admission
+        self._stops = Places(config.gateway.connections, config.gateway.connections_per_principal)
         self._counts = counts
         self._open_messages = open_messages or (lambda _: None)
         self._sequences = Sequences()
@@ -160,8 +163,9 @@ class Writing:
     # Stops
 
     async def _stop_said(self, request: web.Request) -> web.Response:
-        conversation, _ = await self._admitted(request, "stop")
-        body = await Incoming(request, self._idle_s).whole(self._cap)
+        conversation, grant = await self._admitted(request, "stop")
+        with self._stops.taken(grant):
+            body = await Incoming(request, self._idle_s).whole(self._cap)
         return await self._stop(conversation, _read(request, body, Stop) if body.strip() else Stop())
 
     async def _stop_addressed(self, request: web.Request) -> web.Response:
@@ -192,8 +196,10 @@ class Writing:
 
     async def _tool_result(self, request: web.Request) -> web.Response:
         conversation, _ = await self._admitted(request, "write")
-        body = _read(request, await Incoming(request, self._idle_s).whole(self._cap), ToolResultBody)
-        return _answer(await self._answered(conversation, body, tracing_of(request.headers)))
+        with self._admission.unnamed_place():
+            body = await Incoming(request, self._idle_s).whole(self._cap)
+        said = _read(request, body, ToolResultBody)
+        return _answer(await self._answered(conversation, said, tracing_of(request.headers)))
 
     async def say_tool_result(self, conversation: str, fields: Mapping[str, Any]) -> Mapping[str, object]:
         """A result that came as a message of a WebSocket, whose rights were asked. Raises `Refused`."""
