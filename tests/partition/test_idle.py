@@ -161,6 +161,24 @@ def test_the_longest_idle_come_first() -> None:
     assert named == ["b", "d"]
 
 
+def test_streams_are_idle_like_messages() -> None:
+    """What a codec remembers takes memory, too, and may be of no message yet."""
+    state = partition({"message_id": "a", "delta": "x"}, {"message_id": "b", "delta": "x"})
+    run(state, [record(2, b'data: {"message_id": "m", "del', b"k", tm_codec="sse+native")])
+    run(state, log({"message_id": "a", "delta": "x"}, start=3))
+    assert state.open_streams == 1
+    kinds = [dict(control.headers)["tm-codec"] for control in state.longest_idle(2)]
+    assert kinds == [b"native", b"sse+native"]
+    run(
+        state,
+        [
+            record(4, None, b"k", **{name.replace("-", "_"): value.decode() for name, value in control.headers})
+            for control in state.longest_idle(2)[1:]
+        ],
+    )
+    assert state.open_streams == 0
+
+
 def come_round(state: Partition, offset: int, control: TimeoutControl) -> list[str]:
     """The types of the events when the record is read at that offset."""
     headers = {name.replace("-", "_"): value.decode() for name, value in control.headers}

@@ -63,17 +63,17 @@ def test_what_came_and_went_between_two_looks_leaves_nothing() -> None:
             {"message_id": "m", "end": True}, {"message_id": "m", "open": {}}, {"message_id": "m", "end": True}, start=1
         ),
     )
-    assert (state.mark().count, state.mark().digest, state.size) == (0, 0, 0)
+    assert (state.mark().count, state.mark().digest, state.own_size) == (0, 0, 0)
 
 
 def test_held_text_is_part_of_the_size() -> None:
     """While a call is open its source is kept."""
     state = partition({"message_id": "m", "open": {"format": "hermes"}, "delta": '<tool_call>{"name": "f"'})
     state.mark()
-    small = state.size
+    small = state.own_size
     run(state, log({"message_id": "m", "delta": ', "arguments": {"a": "' + "x" * 10_000}, start=1))
     state.mark()
-    assert state.size >= small + 10_000
+    assert state.own_size >= small + 10_000
     run(state, log({"message_id": "m", "end": True}, start=2))
     state.mark()
-    assert state.size == 0
+    assert state.own_size == 0

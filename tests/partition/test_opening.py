@@ -1,6 +1,7 @@
 """How a choice opens."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,7 +11,9 @@ from tokenmill.codecs import CODECS, Chunk, find_codec
 from tokenmill.errors import BadKey, BadOpen, Undecodable
 from tokenmill.events import AnyEvent, MessageStart, ToolCall
 from tokenmill.limits import KEY_BYTES
+from tokenmill.parser.compile.recent import Recent
 from tokenmill.partition import OutputSpec, Partition, PartitionSettings
+from tokenmill.partition import opening as opening_module
 from tokenmill.partition.low_water import LowWater
 from tokenmill.partition.opening import OPEN, Opened, Opener
 from tokenmill.records import InputRecord
@@ -196,3 +199,15 @@ def test_options_in_a_header_open_a_message_once() -> None:
     names = [event.type for event in said("qwen_sse", records, (OPEN, b'{"format": "think"}'))]
     assert names.count("message-start") == names.count("finish") == 1
     assert "reasoning-delta" in names
+
+
+def test_headers_that_are_kept_have_a_cap_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are counted as what they take when they are read, which is many times what they take as bytes."""
+    recent: Recent[bytes, dict[str, Any]] = Recent(100, 100_000)
+    monkeypatch.setattr(opening_module, "_recent", recent)
+    tools = [{"function": {"name": f"f{number}"}} for number in range(50)]
+    for number in range(20):
+        options = msgspec.json.encode({"tools": tools, "model": str(number)})
+        run(partition(), [record(0, b'{"message_id": "m", "delta": "x"}', tm_open=options.decode())])
+    assert 0 < len(recent) < 10
+    assert recent.bytes <= 100_000

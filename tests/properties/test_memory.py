@@ -2,12 +2,13 @@
 
 import gc
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 import pytest
 
-from tokenmill.partition import OutputSpec, Partition, PartitionSettings
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings, size_of
 from tokenmill.records import InputRecord
 
 MESSAGES = 60
@@ -20,27 +21,75 @@ CALL = '<tool_call>\n{"name": "f", "arguments": {"a": "'
 NATIVE = PartitionSettings()
 WHOLE = PartitionSettings(outputs=(OutputSpec("events"), OutputSpec("completions", "openai_completion", key="choice")))
 
+WORDS = ["a word " * 8] * 200
+
+
+def _with(dialect: str) -> PartitionSettings:
+    """Settings with one more output."""
+    return PartitionSettings(outputs=(OutputSpec("events"), OutputSpec("more", dialect)))
+
+
 MADE_OF = {
     "idle messages": (NATIVE, ["hello world"]),
     "an open call in English": (NATIVE, [CALL] + ["word"] * 200),
     "an open call in Chinese": (NATIVE, [CALL] + ["漢字漢字"] * 200),
     "an open call of symbols": (NATIVE, [CALL] + ["😀😀😀😀"] * 200),
     "answers that are kept whole": (WHOLE, ["word"] * 200),
+    "answers that a response says again": (_with("openai_responses"), WORDS),
+    "answers in Chinese that a response says again": (_with("openai_responses"), ["漢字漢字" * 8] * 200),
+    "answers that an agent's rows say again": (_with("agent"), WORDS),
+    "calls that grow on a page": (_with("ai_sdk_ui"), [CALL, *WORDS]),
+    "calls that grow in events of AG-UI": (_with("ag_ui"), [CALL, *WORDS]),
+    "texts of calls that a chat hides": (_with("interceptor"), [CALL, *WORDS]),
+}
+
+PARAMETERS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "with long descriptions": lambda n: {f"p{j}": {"type": "string", "description": f"{n}{j}" * 80} for j in range(8)},
+    "with many parameters": lambda n: {f"p{n}_{j}": {"type": ["string", "null"]} for j in range(40)},
+    "with words to choose from": lambda n: {f"p{j}": {"enum": [f"v{n}_{j}_{k}" for k in range(30)]} for j in range(8)},
+    "with numbers to choose from": lambda n: {"a": {"enum": list(range(1000 * n, 1000 * n + 400))}},
+    "with deep objects": lambda n: {"a": _deep(n, 20)},
 }
 
 
-def _taken(settings: PartitionSettings, deltas: Sequence[str]) -> tuple[Partition, int]:
-    """A partition with so many messages of these deltas, and the bytes that it takes."""
+def _deep(number: int, deep: int) -> dict[str, Any]:
+    inner = _deep(number, deep - 1) if deep else {"type": "string"}
+    return {"type": "object", "properties": {f"k{number}": inner}, "required": [f"k{number}"]}
+
+
+def _tools(message: int, parameters: Callable[[int], dict[str, Any]]) -> list[dict[str, Any]]:
+    """A list that no other message has."""
+    return [
+        {"type": "function", "function": {"name": f"f{message}_{n}", "parameters": {"properties": parameters(n)}}}
+        for n in range(message * 20, message * 20 + 20)
+    ]
+
+
+def _records(message: int, deltas: Sequence[str], **options: Any) -> Iterator[InputRecord]:
+    """A message of its own conversation, which is open at their end."""
+    for seq, delta in enumerate(deltas):
+        chunk = {"message_id": f"message-{message}", "seq": seq, "delta": delta}
+        value = msgspec.json.encode(chunk | ({} if seq else {"open": {"format": "hermes", **options}}))
+        yield InputRecord("tokens", 0, 0, 1, b"conversation-%d" % message, value)
+
+
+def _half_an_event(message: int, size: int) -> Iterator[InputRecord]:
+    """Raw bytes of a stream, cut in the middle of an event."""
+    begin = b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"' + b"w" * size
+    headers = [("tm-codec", b"sse+openai")]
+    for at in range(0, len(begin), 20_000):
+        yield InputRecord("tokens", 0, 0, 1, b"conversation-%d" % message, begin[at : at + 20_000], headers)
+
+
+def _taken(settings: PartitionSettings, messages: Iterable[Iterable[InputRecord]]) -> tuple[Partition, int]:
+    """A partition that has read these messages, and the bytes that it takes."""
     gc.collect()
     tracemalloc.start()
     try:
         partition, offset = Partition(settings, "tokens", 0), 0
-        for number in range(MESSAGES):
-            for seq, delta in enumerate(deltas):
-                chunk = {"message_id": f"message-{number}", "seq": seq, "delta": delta}
-                value = msgspec.json.encode(chunk | ({} if seq else {"open": {"format": "hermes"}}))
-                record = InputRecord("tokens", 0, offset, 1, b"conversation-%d" % number, value)
-                partition.process([record], [])
+        for records in messages:
+            for record in records:
+                partition.process([msgspec.structs.replace(record, offset=offset)], [])
                 offset += 1
         partition.mark()
         partition.drain()
@@ -50,10 +99,37 @@ def _taken(settings: PartitionSettings, deltas: Sequence[str]) -> tuple[Partitio
         tracemalloc.stop()
 
 
+def _check(settings: PartitionSettings, made: Callable[[int], Iterable[InputRecord]], messages: int = MESSAGES) -> None:
+    """Between the bounds, also where what is made once, such as compiled grammars, was made before."""
+    _taken(settings, map(made, range(3)))
+    partition, taken = _taken(settings, map(made, range(3, 3 + messages)))
+    assert LEAST <= partition.size / taken <= MOST, (partition.size, taken)
+
+
 @pytest.mark.parametrize("name", MADE_OF)
 def test_the_size_is_what_is_taken(name: str) -> None:
     """Within a factor of two, rather too much than too little, whatever is kept."""
     settings, deltas = MADE_OF[name]
-    _taken(settings, deltas)  # what is made once, such as compiled grammars, belongs to no message
-    partition, taken = _taken(settings, deltas)
-    assert LEAST <= partition.size / taken <= MOST, (partition.size, taken)
+    _check(settings, lambda message: _records(message, deltas))
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_tools_of_a_message_s_own_are_counted(name: str) -> None:
+    """A small message with a list of its own takes what its list does, many times as long as it is written."""
+    _check(NATIVE, lambda message: _records(message, ["hello"], tools=_tools(message, PARAMETERS[name])), 20)
+
+
+@pytest.mark.parametrize("size", [0, 200_000])
+def test_what_codecs_remember_is_counted(size: int) -> None:
+    """Half an event of a stream, of which there is no message yet."""
+    _check(NATIVE, lambda message: _half_an_event(message, size))
+
+
+def test_a_list_of_tools_counts_once() -> None:
+    """However many messages, and partitions, have it."""
+    tools = _tools(0, PARAMETERS["with many parameters"])
+    one, _ = _taken(NATIVE, [_records(0, ["hello"], tools=tools)])
+    many, _ = _taken(NATIVE, [_records(message, ["hello"], tools=tools) for message in range(MESSAGES)])
+    assert many.size - one.size < MESSAGES * 4_000
+    assert size_of([many, one]) - many.size < 4_000
+    assert one.size > 100_000

@@ -65,6 +65,11 @@ class AgUiState(msgspec.Struct, array_like=True, gc=False):
     cut: bool = False
     """The block of text is of a call that was cut off."""
 
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        return sum(call.memory for call in self.calls.values())
+
 
 class AgUiDialect:
     """Runs, messages and tool calls."""

@@ -35,7 +35,7 @@ from tokenmill.dialects.dialect import Envelope
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import ArgumentDelta, DeclaredTool, Event, ToolInputDelta
 from tokenmill.limits import JSON_DEPTH, NAME_CHARS
-from tokenmill.parser.run.state import Source
+from tokenmill.parser.run.state import PIECE_BYTES, Source
 
 HELD_CHARS = 2 * NAME_CHARS
 """Source that waits to become certain, at most: a key with its quotes and the beginning of its value, or a number."""
@@ -96,6 +96,11 @@ class GrowingArguments(msgspec.Struct, array_like=True, gc=False):
     """Source that is not certain yet."""
     stopped: bool = False
     """The rest waits for the end."""
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        return PIECE_BYTES + self.sent.memory
 
     def more(self, event: Event, envelope: Envelope) -> str:
         """The next piece of JSON that a delta of the call brings; empty if it brings none yet."""

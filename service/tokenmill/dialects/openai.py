@@ -62,6 +62,11 @@ class OpenAIState(msgspec.Struct, array_like=True, gc=False):
     cut: bool = False
     """The block of text is of a call that was cut off."""
 
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        return sum(call.arguments.memory for call in self.open.values())
+
 
 class OpenAIDialect:
     """Chunks of a chat completion."""

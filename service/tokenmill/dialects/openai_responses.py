@@ -72,6 +72,11 @@ class ResponsesState(msgspec.Struct, array_like=True, gc=False):
     cut: bool = False
     """The block of text is of a call that was cut off."""
 
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        return self.items.memory
+
 
 class ResponsesDialect:
     """Items of text, reasoning and function calls."""

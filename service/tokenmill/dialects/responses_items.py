@@ -8,7 +8,7 @@ from tokenmill.dialects.arguments import GrowingArguments
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import FinishReason
 from tokenmill.limits import KIB
-from tokenmill.parser.run.state import Source
+from tokenmill.parser.run.state import PIECE_BYTES, Source
 from tokenmill.usage import tokens
 
 Json: TypeAlias = dict[str, Any]
@@ -143,6 +143,13 @@ class Items(msgspec.Struct, array_like=True, gc=False):
     """Bytes that may still be kept."""
     truncated: bool = False
     """Something was not kept."""
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes they take."""
+        block = self.block.said.memory + len(self.block.encrypted) if self.block is not None else 0
+        done = KEPT_BYTES - self.room + len(self.done) * PIECE_BYTES
+        return done + block + sum(call.arguments.memory for call in self.calls.values())
 
     def begin_block(self, kind: Kind) -> OpenBlock:
         """A text begins."""

@@ -1,6 +1,6 @@
 """The formats, one file each. A format is in use when it stands in this list."""
 
-from functools import lru_cache
+from weakref import WeakValueDictionary
 
 from tokenmill.errors import BadOpen
 from tokenmill.formats.apertus import APERTUS
@@ -66,8 +66,9 @@ from tokenmill.formats.step3 import STEP3
 from tokenmill.formats.think import THINK
 from tokenmill.formats.think_append import THINK_APPEND
 from tokenmill.formats.xlam import XLAM
-from tokenmill.limits import Limits
+from tokenmill.limits import MIB, Limits
 from tokenmill.parser.compile.grammar import Grammar, options_key
+from tokenmill.parser.compile.recent import Recent
 from tokenmill.parser.options import Options
 from tokenmill.parser.spec import Format
 from tokenmill.registry import Registry
@@ -148,7 +149,11 @@ FORMATS: Registry[Format] = Registry(
 """Every format by name and alias, those of other packages with them."""
 
 GRAMMARS_KEPT = 512
-"""Compiled grammars that are kept: one for each set of options in use; a tool list makes a few hundred KiB."""
+"""Compiled grammars that are kept though no message is open that uses them: one for each set of options in use."""
+
+GRAMMARS_BYTES = 64 * MIB
+"""Of them together: a tool list makes from some ten KiB to some MiB, and clients may have one each. To make one again
+takes some milliseconds, with the first message of its options."""
 
 
 def find_format(name: str) -> Format:
@@ -168,32 +173,27 @@ def _chosen(name: str, provider: str) -> str:
 def compile_grammar(options: Options, limits: Limits | None = None, *, traced: bool = False) -> Grammar:
     """The grammar of these options, kept for the next message with the same. Raises `BadOpen` on an unknown format.
 
-    A `traced` one gives the source of calls and markers, too, as spans among the events.
+    While any message uses it there is one of it. A `traced` one gives the source of calls and markers, too, as spans
+    among the events.
     """
-    return _compiled(_Content(options), limits or Limits(), traced)
+    key = options_key(options), limits or Limits(), traced
+    if (known := _recent.get(key)) is not None:
+        return known
+    if (grammar := _in_use.get(key)) is None:
+        grammar = _in_use[key] = _compiled(options, limits or Limits(), traced=traced)
+    _recent.put(key, grammar, grammar.memory)
+    return grammar
 
 
-class _Content:
-    """Options, compared by content: they hold lists and can't be hashed themselves."""
-
-    __slots__ = ("key", "options")
-
-    def __init__(self, options: Options) -> None:
-        self.options = options
-        self.key = options_key(options)
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Content) and self.key == other.key
+_Key = tuple[str, Limits, bool]
+_recent: Recent[_Key, Grammar] = Recent(GRAMMARS_KEPT, GRAMMARS_BYTES)
+_in_use: WeakValueDictionary[_Key, Grammar] = WeakValueDictionary()
 
 
-@lru_cache(maxsize=GRAMMARS_KEPT)
-def _compiled(content: _Content, limits: Limits, traced: bool) -> Grammar:  # noqa: FBT001 -- a part of the key
-    names = content.options.format
+def _compiled(options: Options, limits: Limits, *, traced: bool) -> Grammar:
+    names = options.format
     names = [names] if isinstance(names, str) else names
-    formats = [find_format(_chosen(name, content.options.provider)) for name in names]
+    formats = [find_format(_chosen(name, options.provider)) for name in names]
     if not formats:
         raise BadOpen("option 'format': the list of formats is empty")
-    return Grammar(content.options, formats, limits, traced=traced)
+    return Grammar(options, formats, limits, traced=traced)

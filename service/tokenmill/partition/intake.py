@@ -15,6 +15,12 @@ from tokenmill.partition.low_water import LowWater, Root
 from tokenmill.partition.tally import Tally
 from tokenmill.records import Headers, Record, header
 
+STREAM_BYTES = 1024
+"""About what an open stream takes beside what its codec remembers."""
+
+SPARE = 1.25
+"""Bytes that are taken for each that a codec remembers: the encoder leaves up to half as many unused behind them."""
+
 
 class Kept:
     """A stream that has not ended: what its codec remembers, and from where the log must be read to have it again."""
@@ -148,6 +154,14 @@ class Intake:
 
     def __iter__(self) -> Iterator[Kept]:
         return iter(self._kept.values())
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes the streams take."""
+        return sum(STREAM_BYTES + int(len(kept.state) * SPARE) for kept in self)
 
 
 def _decoded(codec: Codec, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:

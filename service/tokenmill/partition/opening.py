@@ -1,7 +1,6 @@
 """How a choice opens: its message's id, its options, and from where the log must be read to open it again."""
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 from tokenmill.codecs import Chunk
@@ -9,8 +8,10 @@ from tokenmill.codecs.plain import check_plain, read_object
 from tokenmill.dialects import Envelope
 from tokenmill.errors import BadKey, BadOpen, Undecodable
 from tokenmill.formats import compile_grammar
-from tokenmill.limits import KEY_BYTES
+from tokenmill.limits import KEY_BYTES, MIB
 from tokenmill.parser import Grammar, MessageParser, Options, read_options
+from tokenmill.parser.compile.recent import Recent
+from tokenmill.parser.compile.weight import weight
 from tokenmill.partition.identity import choice_index
 from tokenmill.partition.low_water import LowWater, Root
 from tokenmill.partition.message import Choice, Message
@@ -24,6 +25,9 @@ opens. It opens none by itself, so it may be on every record of a stream."""
 
 HEADERS_KEPT = 256
 """Values of that header that are not read again: one for each set of tools in use."""
+
+HEADERS_BYTES = 16 * MIB
+"""Of them together, as they are read: a list of large tools takes some hundred KiB, and a millisecond to be read."""
 
 Opened: TypeAlias = tuple[Message, Choice]
 
@@ -141,13 +145,18 @@ def _shared_trace_context(message: Message, chunk: Chunk, previous: Choice | Non
     return None if again or not message.choices else message.choices[-1].trace_context
 
 
-@lru_cache(maxsize=HEADERS_KEPT)
+_recent: Recent[bytes, dict[str, Any]] = Recent(HEADERS_KEPT, HEADERS_BYTES)
+
+
 def _read_options(value: bytes) -> dict[str, Any]:
+    if (known := _recent.get(value)) is not None:
+        return known
     try:
         options = read_object(value, "options")
         check_plain(options, OPEN)
     except Undecodable as problem:
         raise BadOpen(f"the header {OPEN}: {problem}") from problem
+    _recent.put(value, options, len(value) + weight(options, len(value)))
     return options
 
 

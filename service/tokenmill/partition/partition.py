@@ -8,10 +8,11 @@ Rules of this file:
 3. The host asks for `mark`, `idle` and `changes` between batches; they see whole records only.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 
 from tokenmill.errors import RecordError
+from tokenmill.parser import Grammar
 from tokenmill.partition.chunks import Chunks
 from tokenmill.partition.dead_letters import dead_letter
 from tokenmill.partition.idle import Condition, IdleWatch, TimeoutControl, timeout_control
@@ -35,6 +36,12 @@ from tokenmill.records import Output, Record
 
 MESSAGE_BYTES = 1536
 """About what an open message takes beside the text that its parser holds."""
+
+
+def size_of(partitions: Sequence["Partition"]) -> int:
+    """About how many bytes the states of partitions take together. Each grammar counts once, however many use it."""
+    grammars = {key: grammar for partition in partitions for key, grammar in partition.grammars.items()}
+    return sum(partition.own_size for partition in partitions) + sum(each.memory for each in grammars.values())
 
 
 class Partition:
@@ -207,9 +214,24 @@ class Partition:
         return self._messages.count
 
     @property
+    def open_streams(self) -> int:
+        """Streams of which a codec remembers something."""
+        return len(self._intake)
+
+    @property
     def size(self) -> int:
         """About how many bytes the state takes, as of the last `mark`."""
-        return self._messages.count * MESSAGE_BYTES + self._messages.held
+        return size_of([self])
+
+    @property
+    def own_size(self) -> int:
+        """The same without the grammars of its messages, which partitions share."""
+        return self._messages.count * MESSAGE_BYTES + self._messages.held + self._intake.memory
+
+    @property
+    def grammars(self) -> Mapping[str, Grammar]:
+        """Those of its messages, by key."""
+        return self._messages.grammars
 
     def idle(self, now_ms: int, timeout_ms: int) -> list[TimeoutControl]:
         """Records to write to the input topic, one for each message and each stream that got none for `timeout_ms`.
@@ -235,9 +257,10 @@ class Partition:
         return [*streams, *messages]
 
     def longest_idle(self, count: int) -> list[TimeoutControl]:
-        """Such records for the `count` messages whose last chunk is the oldest: when memory runs short."""
-        going_on = (message for message in self._messages if message.going_on())
-        return [timeout_control(message) for message in nsmallest(count, going_on, key=lambda message: message.last)]
+        """Such records for the `count` messages and streams whose last record is the oldest: when memory runs short."""
+        known: list[Message | Kept] = [*self._intake, *self._messages]
+        longest = nsmallest(count, (each for each in known if each.going_on()), key=lambda each: each.last)
+        return [each.timeout() if isinstance(each, Kept) else timeout_control(each) for each in longest]
 
     # Snapshots
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from tokenmill.limits import MIB
 from tokenmill.observe import Numbers
+from tokenmill.partition import Partition, size_of
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.held import held
 from tokenmill.worker.lane import Phase
@@ -12,9 +13,8 @@ from tokenmill.worker.lane import Phase
 def read_gauges(numbers: Numbers, engine: Engine) -> None:
     """Let the numbers ask this engine."""
 
-    def total(what: str) -> Iterable[tuple[tuple[str, ...], float]]:
-        live = [lane for lane in engine.lanes.values() if lane.phase is Phase.LIVE]
-        yield (), sum(getattr(lane.partition, what) for lane in live)
+    def live() -> list[Partition]:
+        return [lane.partition for lane in engine.lanes.values() if lane.phase is Phase.LIVE]
 
     def lag() -> Iterable[tuple[tuple[str, ...], float]]:
         for tp, lane in engine.lanes.items():
@@ -23,8 +23,8 @@ def read_gauges(numbers: Numbers, engine: Engine) -> None:
                 done = max(lane.partition.offset, engine.position(tp))
                 yield (tp.topic, str(tp.partition)), max(0, end - done)
 
-    numbers.read("tokenmill_open_messages", lambda: total("open_messages"))
-    numbers.read("tokenmill_state_bytes", lambda: total("size"))
+    numbers.read("tokenmill_open_messages", lambda: [((), sum(each.open_messages for each in live()))])
+    numbers.read("tokenmill_state_bytes", lambda: [((), size_of(live()))])
     numbers.read("tokenmill_state_limit_bytes", lambda: [((), engine.config.worker.state_mib * MIB)])
     numbers.read("tokenmill_consumer_lag_records", lag)
     numbers.read("tokenmill_assigned_partitions", lambda: [((), len(engine.lanes))])

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable
 
 from tokenmill.limits import MIB
+from tokenmill.partition import size_of
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Lane, Phase
 
@@ -21,7 +22,7 @@ SHORTEST_ROUND_S = 0.2
 LONGEST_ROUND_S = 5.0
 
 RELIEF = 10
-"""When memory runs short, one message in so many is closed, the longest idle ones first."""
+"""When memory runs short, one message or stream in so many is closed, the longest idle ones first."""
 
 
 def round_seconds(timeout: float) -> float:
@@ -45,13 +46,13 @@ class IdleCloser:
             # Behind a backlog a message looks idle though its chunks are only waiting to be read.
             if self._engine.caught_up(lane.topic_partition):
                 lane.write_controls(lane.partition.idle(int(time.time() * 1000), self._timeout_ms))
-        if sum(lane.partition.size for lane in live) > self._state_bytes:
+        if size_of([lane.partition for lane in live]) > self._state_bytes:
             self._relieve(live)
 
     def _relieve(self, live: Iterable[Lane]) -> None:
         log.warning("open messages take more than worker.state_mib: input pauses, and the longest idle are closed")
         for lane in live:
-            if lane.partition.open_messages:
-                lane.write_controls(lane.partition.longest_idle(max(1, lane.partition.open_messages // RELIEF)))
+            if held := lane.partition.open_messages + lane.partition.open_streams:
+                lane.write_controls(lane.partition.longest_idle(max(1, held // RELIEF)))
                 lane.hold = lane.inbox.begun
                 self._engine.pause(lane)

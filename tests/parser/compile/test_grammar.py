@@ -1,15 +1,20 @@
 """Compiled options: shared, keyed by content, and what they know of tools."""
 
+import gc
+from weakref import ref
+
 import msgspec
 import pytest
 
 from tests.support.parsing import grammar, parse, reasoning_of
+from tokenmill import formats as formats_module
 from tokenmill.errors import BadOpen
 from tokenmill.formats import FORMATS, compile_grammar, find_format
 from tokenmill.formats.glm_kv import GLM_KV
 from tokenmill.limits import Limits
 from tokenmill.parser import Format, Grammar, Options, Region, options_key
 from tokenmill.parser.compile.grammar import with_suffix, with_suffix_or_not
+from tokenmill.parser.compile.recent import Recent
 from tokenmill.parser.markers import marker
 from tokenmill.parser.run.state import JsonState, OpenCall, Source
 
@@ -22,6 +27,28 @@ def test_the_same_options_share_a_grammar() -> None:
     assert compile_grammar(options[0]) is compile_grammar(options[1])
     assert compile_grammar(options[0], Limits(calls=1)) is not compile_grammar(options[0])
     assert compile_grammar(Options(format="hermes")) is not compile_grammar(options[0])
+
+
+def test_grammars_that_nobody_uses_have_a_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is in use stays the only one of its options, so what is counted of it once is there once."""
+    monkeypatch.setattr(formats_module, "_recent", Recent(2, 10**9))
+    used = compile_grammar(Options(model="used"))
+    unused = ref(compile_grammar(Options(model="unused")))
+    for number in range(3):
+        compile_grammar(Options(model=str(number)))
+    gc.collect()
+    assert unused() is None
+    assert compile_grammar(Options(model="used")) is used
+
+
+def test_a_grammar_says_what_it_takes() -> None:
+    """Nearly all of it is the tools."""
+    tools = [
+        {"function": {"name": f"f{n}", "parameters": {"properties": {"a": {"type": "integer"}}}}} for n in range(50)
+    ]
+    one, many = (compile_grammar(Options(format="hermes", tools=each)) for each in ([TOOL], tools))
+    assert one.memory < 20_000
+    assert many.memory > 100_000
 
 
 def test_key_is_a_hash_of_the_content() -> None:

@@ -12,9 +12,10 @@ import msgspec
 
 from tokenmill.errors import BadOpen
 from tokenmill.events import MessageStart
-from tokenmill.limits import Limits
+from tokenmill.limits import KIB, Limits
 from tokenmill.parser.compile.modes import compile_modes
 from tokenmill.parser.compile.request import request_of
+from tokenmill.parser.compile.weight import PARAMETER_BYTES, weight
 from tokenmill.parser.markers import Marker
 from tokenmill.parser.modes.call import CallMode
 from tokenmill.parser.modes.native import NATIVE_BODY
@@ -28,10 +29,25 @@ _UNPARSED = {"parse": "none", "tool_choice": "none"}
 """Options under which every marker stays text."""
 
 
+GRAMMAR_BYTES = 8 * KIB
+"""Of a grammar beside its options: the tables of most formats."""
+
+
 class Grammar(Rules):
     """Compiled options; immutable and shared."""
 
-    __slots__ = ("format_names", "key", "message_start", "mode_names", "modes", "prompt", "quick_chars", "start")
+    __slots__ = (
+        "__weakref__",
+        "format_names",
+        "key",
+        "memory",
+        "message_start",
+        "mode_names",
+        "modes",
+        "prompt",
+        "quick_chars",
+        "start",
+    )
 
     def __init__(self, options: Options, formats: Sequence[Format], limits: Limits, *, traced: bool = False) -> None:
         configured = [format_.configured(format_, options) if format_.configured else format_ for format_ in formats]
@@ -58,8 +74,13 @@ class Grammar(Rules):
         """Text that is read in front of the model's first."""
         self.quick_chars = 0 if boundary_chars(options) else limits.delta_chars
         """A chunk up to so long may be read without care, if it is content through and through."""
-        self.key = options_key(options)
+        encoded = _encoded(options)
+        self.key = _hashed(encoded)
         """Content hash of the options: what snapshots intern them by."""
+        said = [options.tools, options.original_schemas, options.response_template]
+        parameters = sum(len(tool.parameters) for tool in self.tools.values())
+        self.memory = GRAMMAR_BYTES + weight(said, len(encoded)) + parameters * PARAMETER_BYTES
+        """About how many bytes it takes, all of it together."""
         names = self.format_names = [format_.name for format_ in formats]
         format_ = names[0] if len(names) == 1 else names
         self.message_start = MessageStart(options.model, format_, request_of(options, self.tools, limits))
@@ -86,8 +107,16 @@ _UNKEPT: dict[type[Exception], str] = {
 
 def options_key(options: Options) -> str:
     """Content hash of options. Raises `BadOpen` for options that can't be kept."""
+    return _hashed(_encoded(options))
+
+
+def _hashed(encoded: bytes) -> str:
+    return blake2b(encoded, digest_size=12).hexdigest()
+
+
+def _encoded(options: Options) -> bytes:
     try:
-        return blake2b(msgspec.msgpack.encode(options), digest_size=12).hexdigest()
+        return msgspec.msgpack.encode(options)
     except tuple(_UNKEPT) as problem:
         raise BadOpen(f"the options hold {_UNKEPT[type(problem)]} ({problem})") from problem
 

@@ -53,6 +53,11 @@ class AiSdkPartsState(msgspec.Struct, array_like=True, gc=False):
     called: str = ""
     """The one whose `tool-call` was just sent; an `error` in its stead may still follow."""
 
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        return sum(call.memory for call in self.calls.values())
+
 
 class AiSdkPartsDialect:
     """Parts of a model's stream."""

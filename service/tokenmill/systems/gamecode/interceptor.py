@@ -27,7 +27,7 @@ from tokenmill.events import (
     ToolInputDelta,
     ToolInputStart,
 )
-from tokenmill.parser.run.state import Source
+from tokenmill.parser.run.state import PIECE_BYTES, Source
 
 
 class Shown(msgspec.Struct, array_like=True, gc=False):
@@ -46,6 +46,12 @@ class InterceptorState(msgspec.Struct, array_like=True, gc=False):
     """The last call was cut off by the end of the stream."""
     incomplete: Source | None = None
     """The text of that call so far; None outside of it."""
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        texts = [call.source for call in self.calls] + ([self.incomplete] if self.incomplete is not None else [])
+        return sum(PIECE_BYTES + text.memory for text in texts)
 
 
 class InterceptorDialect:

@@ -9,13 +9,17 @@ from msgspec import UNSET
 from tokenmill.dialects.json_text import json_bytes
 from tokenmill.events import DeclaredTool
 from tokenmill.limits import KIB
-from tokenmill.parser.run.state import BLOCK_PIECES, Source
+from tokenmill.parser.run.state import BLOCK_PIECES, PIECE_BYTES, WIDE, Source
 
 GATHERED_BYTES = 768 * KIB
 """Of one answer as JSON, and of its reasoning: with the rest of the row it fits the default of an output record."""
 
 WAITING_CHARS = 32 * KIB
 """Of a call's arguments before they are sent whatever `min_delta_chars` says: with the longest delta they fit a row."""
+
+
+CALL_BYTES = 512
+"""Of a call in memory beside its arguments: ids, names, and what its rows begin with."""
 
 
 class Gathered(msgspec.Struct, array_like=True, gc=False):
@@ -27,6 +31,14 @@ class Gathered(msgspec.Struct, array_like=True, gc=False):
     """There was more than there is room for."""
     pieces: list[str] = []
     blocks: list[str] = []
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes, told by its last part; what else took room is another's."""
+        parts = self.blocks or self.pieces
+        width = 1 if not parts or parts[-1].isascii() else WIDE
+        count = sum(map(len, self.blocks)) + sum(map(len, self.pieces))
+        return count * width + (len(self.blocks) + len(self.pieces)) * PIECE_BYTES
 
     def add(self, text: str, size: int) -> bool:
         """Append `text`, of so many bytes as JSON, if there is room; from the first that has none on nothing is."""
@@ -105,6 +117,12 @@ class AgentState(msgspec.Struct, array_like=True, gc=False):
     """The last rows were written once: if they are asked for again, they were too large."""
     cut: bool = False
     """The block of text is of a call that was cut off."""
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        calls = sum(CALL_BYTES + len(call.arguments) + call.waiting.memory for call in self.calls)
+        return self.thought.memory + self.answer.memory + calls
 
     def call(self, call_id: str) -> Called | None:
         """The call of that id, if it has begun."""
