@@ -138,10 +138,9 @@ class _Looking:
 def event_of(record: ConsumerRecord | InputRecord) -> Published | None:
     """What a record says of its event; None for one without a number, and for what no worker wrote."""
     message_id, choice, seq = (header(record.headers, f"tm-{name}") for name in ("message-id", "choice", "seq"))
+    key = record.key or b""
     try:
-        return Published(
-            record.timestamp, record.key, (message_id or b"").decode(), int(choice or 0), int(seq or b""), 0
-        )
+        return Published(record.timestamp, key, (message_id or b"").decode(), int(choice or 0), int(seq or b""), 0)
     except ValueError:  # of `decode`, too
         return None
 
