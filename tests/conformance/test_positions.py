@@ -51,6 +51,19 @@ def saved_in_between(answer: Answer, chunks: list[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("format_name", FORMAT_NAMES)
+def test_saved_or_not_the_same_events_come_in_the_same_order(format_name: str) -> None:
+    """P3: also where each chunk is source and value at once. Their numbers are by what readers tell a repeat."""
+    for case in own_cases(format_name):
+        options = {**case.open, "content_arguments": ["*"], "stream_tool_input": True}
+        compiled = msgspec.structs.replace(case, open=options).grammar(format_name)
+        chunks = [case.text[at : at + 3] for at in range(0, len(case.text), 3)]
+        live = saved = MessageParser.of(compiled, "identity")
+        for chunk in chunks:
+            saved = MessageParser.of_state(compiled, saved.encode_state())
+            assert live.feed(chunk) == saved.feed(chunk), (case.name, chunk)
+
+
+@pytest.mark.parametrize("format_name", FORMAT_NAMES)
 def test_ended_at_every_position(format_name: str) -> None:
     """P7 and P9: a stream that stops anywhere ends well, gives all of itself back and keeps the calls that it had."""
     for answer in all_answers(format_name):

@@ -261,9 +261,11 @@ class _LiteralReader:
                 return None
             text, parser.held = text[:read], text[read:]
         sends = text and rules.streams_input and not call.dropped
-        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
+        events: list[AnyEvent] = []
         if state.growth and text:
             events.append(ArgumentDelta(call.id, state.key, text))
+        if sends:
+            events.append(ToolInputDelta(call.id, text))
         return events
 
     def _follow(self, rules: Rules, state: LiteralState, text: str) -> int:

@@ -95,9 +95,11 @@ class ParamsReader:
             if not text:
                 return []
         sends = rules.streams_input and not call.dropped
-        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
+        events: list[AnyEvent] = []
         if state.growth and (grown := self._certain(state, state.tail + text)):
             events.append(ArgumentDelta(call.id, state.key, grown))
+        if sends:
+            events.append(ToolInputDelta(call.id, text))
         return events
 
     def step(self, run: Run, call: OpenCall, buffer: str, position: int) -> tuple[int, Verdict]:

@@ -113,9 +113,11 @@ class _PythonReader:
                 if not text:
                     return []
         sent = rules.streams_input and not call.dropped
-        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sent else []
+        events: list[AnyEvent] = []
         if state.growing and (grown := _certain(state, text) if state.tail or "\\" in text else text):
             events.append(ArgumentDelta(call.id, state.key, grown))
+        if sent:
+            events.append(ToolInputDelta(call.id, text))
         return events
 
     def _follow(self, state: PythonState, text: str) -> int:

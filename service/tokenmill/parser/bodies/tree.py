@@ -173,9 +173,11 @@ class _TreeReader:
             if not text:
                 return []
         sends = rules.streams_input and not call.dropped
-        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
+        events: list[AnyEvent] = []
         if state.growing and not self._leaves(state):
             events.append(ArgumentDelta(call.id, state.stack[0], text))
+        if sends:
+            events.append(ToolInputDelta(call.id, text))
         return events
 
     def _quick_tags(self, rules: Rules, call: OpenCall, state: TreeState, text: str) -> int:

@@ -134,9 +134,11 @@ class _PipedReader:
             return None
         text, parser.held = text[:settled], text[settled:]
         sends = text and rules.streams_input and not call.dropped
-        events: list[AnyEvent] = [ToolInputDelta(call.id, text)] if sends else []
+        events: list[AnyEvent] = []
         if state.growing and text:
             events.append(ArgumentDelta(call.id, self._argument, text))
+        if sends:
+            events.append(ToolInputDelta(call.id, text))
         return events
 
     def step(
