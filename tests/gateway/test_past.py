@@ -121,3 +121,22 @@ async def test_a_kafka_that_is_away_is_said_so() -> None:
     async with past_of("127.0.0.1:1", "events") as past:
         with pytest.raises(Unavailable, match="connect a reader"):
             await past.bounds(0)
+
+
+@pytest.mark.usefixtures("log")
+async def test_a_name_that_reads_much_keeps_no_other_waiting(kafka: str, unique: str) -> None:
+    """However many of its readings wait, another name's comes next but one."""
+    order: list[str] = []
+
+    async def read(past: Past, name: str) -> None:
+        await past.of(name).read(1, 0, b"c0")
+        order.append(name)
+
+    async with past_of(kafka, f"past-{unique}", readers=1) as past, asyncio.TaskGroup() as group:
+        for _ in range(12):
+            group.create_task(read(past, "ann"))
+        await asyncio.sleep(0)
+        group.create_task(read(past, "bob"))
+        group.create_task(read(past, ""))
+    assert max(order.index("bob"), order.index("")) <= 4
+    assert len(order) == 14

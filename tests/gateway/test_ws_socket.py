@@ -12,6 +12,7 @@ from websockets.asyncio.client import ClientConnection
 from tests.support.gateways import answer
 from tests.support.sockets import HANDSHAKE, MASK, Stand, Token, data_of, heard, read_all, stood, wanted
 from tests.support.stage import until
+from tokenmill.gateway.past import Past, PastOf
 
 pytestmark = pytest.mark.integration
 
@@ -196,3 +197,23 @@ async def _answered(socket: ClientConnection, frame: dict[str, str]) -> dict[str
     async with asyncio.timeout(20):
         answer: dict[str, Any] = json.loads(await socket.recv())
     return answer
+
+
+async def test_what_a_socket_reads_of_the_past_is_its_name_s(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many conversations that are: names take turns."""
+    Token.valid, names, of = True, list[str](), Past.of
+
+    def noted(past: Past, name: str) -> PastOf:
+        names.append(name)
+        return of(past, name)
+
+    monkeypatch.setattr(Past, "of", noted)
+    async with (
+        stood(kafka, unique, Token()) as stand,
+        stand.open("/v1/ws", additional_headers={"Authorization": "Bearer word"}) as socket,
+    ):
+        for conversation in ("c1", "c2"):
+            await _answered(socket, {"conversation": conversation, "from": "start"})
+    assert names == ["ann", "ann"]

@@ -70,10 +70,10 @@ class Parts:
 
     @asynccontextmanager
     async def following(
-        self, conversation: str, message_id: str, start: Start
+        self, conversation: str, message_id: str, start: Start, grant: Grant
     ) -> AsyncIterator[tuple[Following, Told]]:
         """A message's events from a place on; nothing of them was read. Raises `Unavailable`."""
-        async with self.serving.begun(native(conversation, start)) as begun:
+        async with self.serving.begun(native(conversation, start), grant.name) as begun:
             following = Following(self.serving.hub, begun.reading, message_id)
             yield following, Told(time.monotonic(), Opening(), begun.reading.standing, [])
 
@@ -131,7 +131,7 @@ class Parts:
         def finished() -> None:
             read.done = True
 
-        async with self.serving.begun(asked) as begun:
+        async with self.serving.begun(asked, grant.name) as begun:
             headers = place_of(conversation, message_id)
             return await self.serving.answer(request, asked, headers, self.admission.held(grant), begun, finished)
 

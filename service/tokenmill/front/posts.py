@@ -108,7 +108,7 @@ class Posts:
         parts = self._parts
         new = parts.requests.new(asking, attempt)
         with parts.readers.reading(new.conversation, new.message_id, stays=new.stays) as read:
-            async with parts.following(new.conversation, new.message_id, "now") as (following, told):
+            async with parts.following(new.conversation, new.message_id, "now", asking.grant) as (following, told):
                 counts = await parts.requests.write(asking, new)
                 if counts is new:
                     answer = await self._answered(request, asking, new, following, told, read)
@@ -120,9 +120,9 @@ class Posts:
 
     async def _known(self, request: web.Request, asking: Asking, known: Known) -> web.StreamResponse | None:
         """Give the answer that is there, from its beginning; None if that failed before anything came."""
-        parts, start = self._parts, since(known.time_ms)
+        parts, start, grant = self._parts, since(known.time_ms), asking.grant
         with parts.readers.reading(known.conversation, known.message_id, stays=known.stays) as read:
-            async with parts.following(known.conversation, known.message_id, start) as (following, told):
+            async with parts.following(known.conversation, known.message_id, start, grant) as (following, told):
                 return await self._answered(request, asking, known, following, told, read, again=True)
 
     async def _answered(

@@ -67,9 +67,9 @@ class Responses:
         answer, conversation, grant = await self._found(request, "read")
         with parts.admission.place(grant):
             if request.query.get("stream", "false") != "true":
-                return await self._object(answer, conversation)
+                return await self._object(answer, conversation, grant)
             framing: Framing = _behind(request.query.get("starting_after"))
-            await self._exists(answer, conversation)
+            await self._exists(answer, conversation, grant)
             parts.numbers.add("tokenmill_front_attached_total", "id")
             stays = parts.requests.stays(str(answer))
             with parts.readers.reading(conversation, str(answer), stays=stays) as read:
@@ -81,9 +81,9 @@ class Responses:
         """Stop it; the response as it is then."""
         answer, conversation, grant = await self._found(request, "stop")
         with self._parts.admission.place(grant):
-            await self._exists(answer, conversation)
+            await self._exists(answer, conversation, grant)
             await self._parts.stops.stop(conversation, str(answer))
-            return await self._object(answer, conversation, wait_s=CANCEL_S)
+            return await self._object(answer, conversation, grant, wait_s=CANCEL_S)
 
     async def _found(self, request: web.Request, action: Action) -> tuple[AnswerId, str, Grant]:
         """The id of the address, where its answer is, and who asks. Raises `Refused`."""
@@ -95,15 +95,15 @@ class Responses:
         await self._parts.admission.check(request, conversation, action)
         return answer, conversation, grant
 
-    async def _exists(self, answer: AnswerId, conversation: str) -> None:
+    async def _exists(self, answer: AnswerId, conversation: str, grant: Grant) -> None:
         """Raises `Refused` where the log has nothing of it."""
-        async with self._following(answer, conversation) as following:
+        async with self._following(answer, conversation, grant) as following:
             if not await following.past():
                 raise Refused(NOT_FOUND, MISSING)
 
-    async def _object(self, answer: AnswerId, conversation: str, wait_s: float = 0.0) -> web.Response:
+    async def _object(self, answer: AnswerId, conversation: str, grant: Grant, wait_s: float = 0.0) -> web.Response:
         whole = Whole(RESPONSES)
-        async with self._following(answer, conversation) as following:
+        async with self._following(answer, conversation, grant) as following:
             for frame in await following.past():
                 whole.take(frame)
             if wait_s and not whole.over:
@@ -115,9 +115,10 @@ class Responses:
         return web.Response(body=msgspec.json.encode(response), content_type=JSON, headers=headers)
 
     @asynccontextmanager
-    async def _following(self, answer: AnswerId, conversation: str) -> AsyncIterator[Following]:
+    async def _following(self, answer: AnswerId, conversation: str, grant: Grant) -> AsyncIterator[Following]:
         """A block with the events of an answer from its beginning."""
-        async with self._parts.following(conversation, str(answer), since(answer.time_ms)) as (following, _):
+        start = since(answer.time_ms)
+        async with self._parts.following(conversation, str(answer), start, grant) as (following, _):
             yield following
 
 

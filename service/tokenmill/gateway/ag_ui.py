@@ -52,11 +52,11 @@ class AgUi:
             must_allow(grant, wanted.conversation, "read")
             run = body.run_id.encode(errors="replace")
             if 0 < len(run) <= KEY_BYTES:
-                async with self._serving.begun(wanted.only(run)) as begun:
+                async with self._serving.begun(wanted.only(run), grant.name) as begun:
                     if begun.peeked:
                         return await self._serving.answer(request, wanted.only(run), {}, held, begun)
             wanted = msgspec.structs.replace(wanted, start="message")
-            async with self._serving.begun(wanted) as begun:
+            async with self._serving.begun(wanted, grant.name) as begun:
                 open_ = begun.reading.found[-1] if begun.reading.found else b""
                 return await self._serving.answer(request, wanted.only(open_), {}, held, begun)
 

@@ -38,7 +38,7 @@ class AiSdk:
         wanted = Asked(conversation, AI_SDK_UI, SSE, start="message", folded=True)
         grant = await self._admission.check(request, conversation, "read")
         with self._admission.place(grant):
-            async with self._serving.begun(wanted) as begun:
+            async with self._serving.begun(wanted, grant.name) as begun:
                 if not begun.reading.found:
                     return web.Response(status=204)
                 wanted = wanted.only(begun.reading.found[-1])

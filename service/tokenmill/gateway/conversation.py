@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.entry import Entry
-from tokenmill.gateway.past import BATCH, Past
+from tokenmill.gateway.past import BATCH, PastOf
 from tokenmill.gateway.window import OFFSET, Window
 
 FIRST_RECORDS = 64
@@ -25,7 +25,7 @@ class Conversation:
 
     __slots__ = ("_past", "_window", "key", "partition")
 
-    def __init__(self, past: Past, window: Window, key: bytes, partition: int) -> None:
+    def __init__(self, past: PastOf, window: Window, key: bytes, partition: int) -> None:
         self._past = past
         self._window = window
         self.key = key

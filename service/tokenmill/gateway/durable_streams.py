@@ -102,8 +102,8 @@ class DurableStreams:
     async def head(self, request: web.Request) -> web.Response:
         """Where the head is."""
         wanted = _asked(request, "now")
-        await self._admission.check(request, wanted.conversation, "read")
-        async with self._serving.begun(wanted) as begun:
+        grant = await self._admission.check(request, wanted.conversation, "read")
+        async with self._serving.begun(wanted, grant.name) as begun:
             headers = {NEXT: str(begun.reading.standing), "cache-control": "no-store"} | SECURITY
             return web.Response(headers=headers, content_type="application/json")
 
@@ -115,7 +115,7 @@ class DurableStreams:
         wanted = _asked(request, _offset(request, live))
         grant = await self._admission.check(request, wanted.conversation, "read")
         with self._admission.place(grant):
-            async with self._serving.begun(wanted) as begun:
+            async with self._serving.begun(wanted, grant.name) as begun:
                 if live == "sse":
                     return await self._events(request, wanted, begun, self._admission.held(grant))
                 answer = await self._array(request, wanted, begun, live=bool(live))

@@ -25,5 +25,5 @@ class Events:
         wanted = asked(request, request.match_info["conversation"])
         grant = await self._admission.check(request, wanted.conversation, "read")
         with self._admission.place(grant):
-            async with self._serving.begun(wanted) as begun:
+            async with self._serving.begun(wanted, grant.name) as begun:
                 return await self._serving.answer(request, wanted, {}, self._admission.held(grant), begun)

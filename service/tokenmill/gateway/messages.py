@@ -36,7 +36,7 @@ class Messages:
         wait = _waits(request.query.get("wait", "false"))
         grant = await self._admission.check(request, wanted.conversation, "read")
         with self._admission.place(grant):
-            async with self._serving.begun(wanted) as begun:
+            async with self._serving.begun(wanted, grant.name) as begun:
                 if begun.peeked is None and not wait and not begun.reading.view.knows(wanted.message):
                     raise Refused(NOT_FOUND, MISSING)
                 return await self._serving.answer(request, wanted, {}, self._admission.held(grant), begun)

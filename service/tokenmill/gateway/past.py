@@ -1,4 +1,7 @@
-"""What lies before the window: read from the log by a small number of consumers that clients take turns with."""
+"""What lies before the window: read from the log by a small number of consumers that clients take turns with.
+
+Names take turns, too: a client may read a thousand conversations at once, and another one waits for one of them.
+"""
 
 import asyncio
 import time
@@ -11,6 +14,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tokenmill.client import Connection
 from tokenmill.gateway.entry import Entry, entries
+from tokenmill.gateway.turns import Turns
 from tokenmill.kafka import deadline, started, stopped
 
 T = TypeVar("T")
@@ -39,11 +43,15 @@ class Past:
     def __init__(self, connection: Connection, topic: str, readers: int) -> None:
         self._connection = connection
         self._topic = topic
-        self._turns = asyncio.Semaphore(readers)
+        self._turns = Turns(readers)
         self._free: list[AIOKafkaConsumer] = []
         self._unfinished: set[asyncio.Task[Any]] = set()
         self.in_use = 0
         """Consumers that read for somebody."""
+
+    def of(self, name: str) -> "PastOf":
+        """For whoever has this name."""
+        return PastOf(self, name)
 
     async def close(self) -> None:
         """End all consumers, when nobody reads any more."""
@@ -52,8 +60,8 @@ class Past:
             await stopped(self._free.pop())
 
     @asynccontextmanager
-    async def _reader(self, place: TopicPartition) -> AsyncIterator[AIOKafkaConsumer]:
-        async with self._turn() as begun:
+    async def _reader(self, place: TopicPartition, name: str) -> AsyncIterator[AIOKafkaConsumer]:
+        async with self._turn(name) as begun:
             consumer = self._at(place) if self._free else await self._connected(begun)
             try:
                 yield consumer
@@ -90,9 +98,9 @@ class Past:
         return task
 
     @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[list[asyncio.Task[Any]]]:
+    async def _turn(self, name: str) -> AsyncIterator[list[asyncio.Task[Any]]]:
         """One of the places for readers, until what was begun in it has ended, too: clients may come and go at will."""
-        await self._turns.acquire()
+        await self._turns.take(name)
         self.in_use += 1
         begun = list[asyncio.Task[Any]]()
         try:
@@ -100,7 +108,7 @@ class Past:
         finally:
             self.in_use -= 1
             ended = asyncio.gather(*begun, return_exceptions=True)
-            ended.add_done_callback(lambda _: self._turns.release())
+            ended.add_done_callback(lambda _: self._turns.give_back())
 
     def _client(self) -> AIOKafkaConsumer:
         return AIOKafkaConsumer(
@@ -111,7 +119,7 @@ class Past:
         )
 
     async def read(
-        self, partition: int, start: int, key: bytes, stop: float = inf, most: int = BATCH
+        self, partition: int, start: int, key: bytes, stop: float = inf, most: int = BATCH, name: str = ""
     ) -> tuple[list[Entry], int]:
         """A conversation's records from an offset on, as far as one turn gets, and the offset to go on at.
 
@@ -120,7 +128,7 @@ class Past:
         first look: each takes some time, needed or not.
         """
         place = TopicPartition(self._topic, partition)
-        async with self._reader(place) as consumer:
+        async with self._reader(place, name) as consumer:
             self._seek(consumer, place, start)
             until = time.monotonic() + TURN_S
             while True:
@@ -131,30 +139,30 @@ class Past:
                 if came or after >= stop or time.monotonic() > until:
                     return came, after
 
-    async def bounds(self, partition: int) -> tuple[int, int]:
+    async def bounds(self, partition: int, name: str = "") -> tuple[int, int]:
         """The partition's first offset, and the one behind its last committed record."""
         place = TopicPartition(self._topic, partition)
-        async with self._reader(place) as consumer:
+        async with self._reader(place, name) as consumer:
             first = await deadline(consumer.beginning_offsets([place]), "look up the log's beginning")
             end = await deadline(consumer.end_offsets([place]), "look up the log's end")
             return first[place], end[place]
 
-    async def since(self, partition: int, time_ms: int) -> int | None:
+    async def since(self, partition: int, time_ms: int, name: str = "") -> int | None:
         """The first offset whose timestamp is not below the time; None if all are.
 
         A broker that says so of a log whose last records are younger can't look up by time: then it is the log's first.
         """
         place = TopicPartition(self._topic, partition)
-        async with self._reader(place) as consumer:
+        async with self._reader(place, name) as consumer:
             found = await deadline(consumer.offsets_for_times({place: max(time_ms, 0)}), "look up an offset by time")
             if found[place] is not None:
                 return int(found[place].offset)
-        first, end = await self.bounds(partition)
-        return first if await self._is_younger(place, max(first, end - LAST), time_ms) else None
+        first, end = await self.bounds(partition, name)
+        return first if await self._is_younger(place, max(first, end - LAST), time_ms, name) else None
 
-    async def _is_younger(self, place: TopicPartition, start: int, time_ms: int) -> bool:
+    async def _is_younger(self, place: TopicPartition, start: int, time_ms: int, name: str) -> bool:
         """Whether any record from here on is."""
-        async with self._reader(place) as consumer:
+        async with self._reader(place, name) as consumer:
             self._seek(consumer, place, start)
             found = await deadline(consumer.getmany(place, timeout_ms=POLL_MS, max_records=LAST), "read the past")
             return any(record.timestamp >= time_ms for record in found.get(place, ()))
@@ -165,3 +173,27 @@ class Past:
             consumer.assign([place])
         consumer.seek(place, start)
         consumer.resume(place)
+
+
+class PastOf:
+    """The past as one name reads it: its turns are counted as that one's."""
+
+    __slots__ = ("_name", "_past")
+
+    def __init__(self, past: Past, name: str) -> None:
+        self._past = past
+        self._name = name
+
+    async def read(
+        self, partition: int, start: int, key: bytes, stop: float = inf, most: int = BATCH
+    ) -> tuple[list[Entry], int]:
+        """See `Past.read`."""
+        return await self._past.read(partition, start, key, stop, most, self._name)
+
+    async def bounds(self, partition: int) -> tuple[int, int]:
+        """See `Past.bounds`."""
+        return await self._past.bounds(partition, self._name)
+
+    async def since(self, partition: int, time_ms: int) -> int | None:
+        """See `Past.since`."""
+        return await self._past.since(partition, time_ms, self._name)

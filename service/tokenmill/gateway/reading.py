@@ -23,7 +23,7 @@ from tokenmill.dialects import Dialect
 from tokenmill.dialects.native import NATIVE
 from tokenmill.gateway.conversation import Conversation
 from tokenmill.gateway.entry import Entry
-from tokenmill.gateway.past import Past
+from tokenmill.gateway.past import PastOf
 from tokenmill.gateway.position import Position
 from tokenmill.gateway.view import Frame, View
 from tokenmill.gateway.window import Window
@@ -82,7 +82,7 @@ class Reading:
         "view",
     )
 
-    def __init__(self, past: Past, window: Window, key: bytes, dialect: Dialect, partition: int) -> None:
+    def __init__(self, past: PastOf, window: Window, key: bytes, dialect: Dialect, partition: int) -> None:
         self._records = Conversation(past, window, key, partition)
         self.key = key
         self._dialect = dialect

@@ -26,7 +26,7 @@ from tokenmill.gateway.flusher import Flusher
 from tokenmill.gateway.http_pipe import HttpPipe
 from tokenmill.gateway.hub import Hub
 from tokenmill.gateway.outbox import Pipe
-from tokenmill.gateway.past import Past
+from tokenmill.gateway.past import Past, PastOf
 from tokenmill.gateway.position import Position
 from tokenmill.gateway.problems import GONE, Refused
 from tokenmill.gateway.reading import Gone, Lookback, Reading
@@ -73,48 +73,51 @@ class Serving:
         self.telemetry = telemetry
         self._lookback = Lookback(settings.lookback_s, settings.lookback_records)
 
-    def begun(self, asked: Asked) -> "_Beginning":
-        """A block with a reading at the place that was asked for. Its begin raises `Refused` and `Unavailable`."""
-        return _Beginning(self, asked)
+    def begun(self, asked: Asked, name: str = "") -> "_Beginning":
+        """A block with a reading at the place that was asked for, of whoever has this name.
 
-    async def begin(self, asked: Asked, pins: Pins) -> Begun:
+        Its begin raises `Refused` and `Unavailable`.
+        """
+        return _Beginning(self, asked, self.past.of(name))
+
+    async def begin(self, asked: Asked, past: PastOf, pins: Pins) -> Begun:
         """A reading at the place that was asked for. Raises `Refused` and `Unavailable`."""
         try:
-            begun = await self._begin(asked, pins)
+            begun = await self._begin(asked, past, pins)
         except Gone as problem:
             if not asked.comes_back:
                 why = "the log no longer has this position; begin with from=start or from=now"
                 raise Refused(GONE, why) from problem
-            begun = await self._begin(msgspec.structs.replace(asked, start="start"), pins)
+            begun = await self._begin(msgspec.structs.replace(asked, start="start"), past, pins)
             begun.reading.gap = True
         if isinstance(asked.start, Position):
             self.counts.resumed("gap" if begun.reading.gap else "window" if begun.reading.from_window else "log")
         return begun
 
-    async def _begin(self, asked: Asked, pins: Pins) -> Begun:
+    async def _begin(self, asked: Asked, past: PastOf, pins: Pins) -> Begun:
         start, came_at, home = asked.start, time.monotonic(), self.tail.partition_of(asked.key)
         if not isinstance(start, Position):
-            reading = await self._reading(asked, home, pins)
+            reading = await self._reading(asked, home, past, pins)
             return Begun(reading, came_at, await peek(reading, asked.message, math.inf) if asked.message else ())
-        reading = await self._reading(asked, start.partition, pins)
+        reading = await self._reading(asked, start.partition, past, pins)
         begun = Begun(reading, came_at, await peek(reading, asked.message, PEEK_S))
-        return await self._at_home(asked, begun, pins) if start.partition != home else begun
+        return await self._at_home(asked, begun, past, pins) if start.partition != home else begun
 
-    async def _reading(self, asked: Asked, partition: int, pins: Pins) -> Reading:
+    async def _reading(self, asked: Asked, partition: int, past: PastOf, pins: Pins) -> Reading:
         if partition >= self.tail.partitions:
             raise Gone
         window = await self.tail.pin(partition)
         pins.append(partition)
-        reading = Reading(self.past, window, asked.key, asked.dialect, partition)
+        reading = Reading(past, window, asked.key, asked.dialect, partition)
         await reading.begin(asked.start, self._lookback, int(time.time() * 1000))
         return reading
 
-    async def _at_home(self, asked: Asked, old: Begun, pins: Pins) -> Begun:
+    async def _at_home(self, asked: Asked, old: Begun, past: PastOf, pins: Pins) -> Begun:
         """Where the conversation goes on in a topic that has grown, once the old partition has no more of it."""
         if old.peeked is not None or not old.reading.view.idle:
             return old
         anew = msgspec.structs.replace(asked, start="start")
-        reading = await self._reading(anew, self.tail.partition_of(asked.key), pins)
+        reading = await self._reading(anew, self.tail.partition_of(asked.key), past, pins)
         found = Begun(reading, old.came_at, await peek(reading, asked.message, PEEK_S))
         return old if found.peeked is None and old.nothing_comes(asked) else found
 
@@ -161,16 +164,17 @@ class Serving:
 class _Beginning:
     """A block with a reading; no generator, which would take two kilobytes of each stream as long as it is open."""
 
-    __slots__ = ("_asked", "_pins", "_serving")
+    __slots__ = ("_asked", "_past", "_pins", "_serving")
 
-    def __init__(self, serving: Serving, asked: Asked) -> None:
+    def __init__(self, serving: Serving, asked: Asked, past: PastOf) -> None:
         self._serving = serving
         self._asked = asked
+        self._past = past
         self._pins: Pins = []
 
     async def __aenter__(self) -> Begun:
         try:
-            return await self._serving.begin(self._asked, self._pins)
+            return await self._serving.begin(self._asked, self._past, self._pins)
         except BaseException:
             self._unpin()
             raise

@@ -15,11 +15,11 @@ from multidict import CIMultiDict
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import Asked, named
-from tokenmill.gateway.grant import Action
+from tokenmill.gateway.grant import Action, Grant
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, NOT_FOUND, TOO_MANY, UNAVAILABLE, Refused, shown
 from tokenmill.gateway.reading import Gone
 from tokenmill.gateway.serving import Serving
-from tokenmill.gateway.stream import Held, Outcome
+from tokenmill.gateway.stream import Outcome
 from tokenmill.gateway.ws_ending import ENDINGS, FAILED, FINISHED, LATER, LEFT, NOT_ALLOWED, SILENT, SLOW, Ending
 from tokenmill.gateway.ws_frames import Subscribe, conversation_in, read_frame, read_subscribe
 from tokenmill.gateway.ws_framing import PING, Messages, pong
@@ -205,13 +205,13 @@ class Socket:
         asked = wanted.asked(conversation, self._framing(conversation))
         request = self._showing(wanted.authorization) if wanted.authorization else self._request
         try:
-            held = await self._let_in(request, conversation)
+            grant = await self._let_in(request, conversation)
         except Refused as refusal:
             if self._conversation is not None or not self._reads:
                 raise
             self._refuse(refusal, conversation)
             return
-        task = self._reads[conversation] = asyncio.create_task(self._read(asked, held))
+        task = self._reads[conversation] = asyncio.create_task(self._read(asked, grant))
         task.add_done_callback(self._failed)
 
     def _of(self, wanted: Subscribe) -> str:
@@ -231,19 +231,19 @@ class Socket:
         headers[AUTHORIZATION] = authorization
         return self._request.clone(headers=headers)
 
-    async def _let_in(self, request: web.BaseRequest, conversation: str) -> Held:
+    async def _let_in(self, request: web.BaseRequest, conversation: str) -> Grant:
         """A socket has one place, that of whoever read first. Raises `Refused` if there is none."""
         grant = await self._parts.admission.check(request, conversation, "read")
         self._request = request  # credentials that are refused replace none that are good
         if not self._reads:
             self._place.close()  # the one it had before it was known whose it is
             self._place.enter_context(self._parts.admission.place(grant))
-        return self._parts.admission.held(grant)
+        return grant
 
-    async def _read(self, asked: Asked, held: Held) -> None:
-        serving, conversation = self._parts.serving, asked.conversation
+    async def _read(self, asked: Asked, grant: Grant) -> None:
+        serving, conversation, held = self._parts.serving, asked.conversation, self._parts.admission.held(grant)
         try:
-            async with serving.begun(asked) as begun:
+            async with serving.begun(asked, grant.name) as begun:
                 finished = begun.nothing_comes(asked)
                 outcome = "finished" if finished else await serving.attend(asked, begun, self._pipe, held)
         except Refused as refusal:
