@@ -16,6 +16,10 @@ from tokenmill.templates.rendering import CannotRender
 
 BAD_REQUEST = 400
 
+OVERLAP_CHARS = 4_096
+"""At most, of a beginning that a prompt ends with already: it is a turn's opening, some markers, and each length is
+looked for. What is begun is all of an answer where another caller began it, and no other answer goes on meanwhile."""
+
 DEVELOPER = "developer"
 """The role that OpenAI's newer clients send in place of the system's."""
 
@@ -73,5 +77,6 @@ def _call(call: Json) -> Json:
 
 def unsaid(prompt: str, begins: str) -> str:
     """What of the beginning the prompt does not end with already: some templates open the turn of the model."""
-    overlap = next((size for size in range(len(begins), 0, -1) if prompt.endswith(begins[:size])), 0)
+    most = min(len(begins), len(prompt), OVERLAP_CHARS)
+    overlap = next((size for size in range(most, 0, -1) if prompt.endswith(begins[:size])), 0)
     return begins[overlap:] if overlap > 1 else begins

@@ -1,7 +1,7 @@
 """Tries to have one answer from the servers of its upstream: at which of them, how often, and after which pauses.
 
-1. What failed before the first token is tried again where that may help, at another URL if there is one. What one server
-   alone may refuse (`failure.ELSEWHERE`) is asked of one that was not asked yet.
+1. What failed before the first token is tried again where that may help, at another URL if there is one. What one
+   server alone may refuse (`failure.ELSEWHERE`) is asked of one that was not asked yet.
 2. Every try that failed is logged, with the server and the kind of the failure, but without words of the server's: they
    may quote a prompt or a key.
 """
