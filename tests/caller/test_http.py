@@ -135,6 +135,22 @@ async def test_a_body_whose_frames_are_broken_in_the_middle_is_given_up() -> Non
     assert problem.kind in ("slow", "broken-off")
 
 
+async def test_broken_frames_behind_a_piece_lose_the_connection() -> None:
+    """What came before them is told; aiohttp has no error of its own for whoever reads on."""
+    junk = chunk(b"Hel") + b"no-number\r\n\r\n"
+    async with (
+        raw_server(SSE, junk, then="silent") as server,
+        Http() as http,
+        aclosing(http.streamed(server.url, CALL, HEADERS, upstream())) as pieces,
+    ):
+        assert await anext(pieces) == b"Hel"
+        await server.left.wait()
+        with pytest.raises(UpstreamFailed) as problem:
+            await anext(pieces)
+    assert (problem.value.kind, problem.value.status, problem.value.again) == ("broken-off", 502, True)
+    assert problem.value.logged == "the connection to the model's server was lost: RuntimeError"
+
+
 @pytest.mark.parametrize(
     ("status", "body", "message"),
     [

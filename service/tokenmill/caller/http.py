@@ -53,6 +53,9 @@ REDIRECT, REFUSED, UNKNOWN = 300, 400, 600
 PLAIN = "identity"
 """The coding of a body that is not compressed."""
 
+_LOST = (aiohttp.ClientError, OSError, RuntimeError)
+"""What a connection that is lost raises: the last where aiohttp has closed it itself, as what came was no HTTP."""
+
 _MESSAGES = ("message", "detail", "error")
 """Where servers say what was wrong."""
 
@@ -193,7 +196,7 @@ async def _refusal(response: aiohttp.ClientResponse, upstream: Upstream) -> Upst
     try:
         async with asyncio.timeout(upstream.connect_s):
             raw = "" if _compressed(response) else (await _beginning(response, RAW_CHARS)).decode(errors="replace")
-    except (aiohttp.ClientError, OSError, TimeoutError):
+    except _LOST:
         raw = ""
     known = REFUSED <= response.status < UNKNOWN  # a redirect is no answer, and 999 is what some filters say
     status = response.status if known else BAD_GATEWAY
@@ -230,6 +233,6 @@ class _Failing:
             raise UpstreamFailed(message, "connect", UNAVAILABLE, logged=logged) from problem
         if isinstance(problem, TimeoutError):
             raise UpstreamFailed("the model's server was silent for too long", "slow", LATE) from problem
-        if isinstance(problem, aiohttp.ClientError | OSError):
+        if isinstance(problem, _LOST):
             message = "the connection to the model's server was lost"
             raise UpstreamFailed(message, "broken-off", logged=f"{message}: {type(problem).__name__}") from problem

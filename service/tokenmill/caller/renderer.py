@@ -73,7 +73,10 @@ class Renderer:
             raise CannotRender("the chat template took more memory than it may, or rendered too much") from problem
         if not line:
             raise CannotRender("the chat template took more memory than it may")
-        return msgspec.convert(msgspec.json.decode(line)[0], Rendering)
+        try:
+            return msgspec.convert(msgspec.json.decode(line)[0], Rendering)
+        except msgspec.DecodeError as problem:  # half of a surrogate pair
+            raise CannotRender("the chat template renders what is no text") from problem
 
     async def _running(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
