@@ -39,6 +39,8 @@ class _Names(bytearray):
 class _Batch(_DefaultRecordBatchPy):  # type: ignore[misc] # likewise
     """A batch whose names can all be read."""
 
+    _buffer: bytearray
+
     def _maybe_uncompress(self) -> None:
         super()._maybe_uncompress()
         self._buffer = _Names(self._buffer)
