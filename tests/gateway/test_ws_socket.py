@@ -12,7 +12,10 @@ from websockets.asyncio.client import ClientConnection
 from tests.support.gateways import answer
 from tests.support.sockets import HANDSHAKE, MASK, Stand, Token, data_of, heard, read_all, stood, wanted
 from tests.support.stage import until
+from tokenmill.gateway.grant import Credentials
 from tokenmill.gateway.past import Past, PastOf
+from tokenmill.gateway.rights import Door
+from tokenmill.gateway.tickets import Tickets
 
 pytestmark = pytest.mark.integration
 
@@ -190,6 +193,28 @@ async def test_credentials_are_renewed_by_good_ones_alone(kafka: str, unique: st
     assert [each["conversation"] for each in answers] == ["c1", "c2", "c3", "c4", "c1"]
     assert [each.get("event") for each in answers] == [None, None, "error", None, "stop"]
     assert answers[2]["data"]["status"] == 401
+
+
+async def test_what_a_ticket_opened_goes_on_beyond_it(kafka: str, unique: str) -> None:
+    """It may stop and be read anew for as long as the rights behind the ticket hold; a new socket is not opened."""
+    Token.valid, now = True, [1_000.0]
+    door = Door(Token(), Tickets("", 60, lambda: now[0]), lambda: now[0])
+    grant = await door.grant(Credentials({"authorization": "Bearer word"}))
+    path = f"/v1/ws?ticket={door.ticket(grant, 'c1', 'read', 'stop')}"
+    stop = {"type": "stop", "conversation": "c1", "message_id": "m"}
+    async with stood(kafka, unique, door) as stand, stand.open(path) as socket:
+        await _answered(socket, {"conversation": "c1"})
+        now[0] += 61
+        assert (await _answered(socket, stop))["event"] == "stop"
+        assert (await _answered(socket, {"type": "stop", "conversation": "c2"}))["data"]["status"] == 403
+        assert (await _answered(socket, {"type": "tool_result", "conversation": "c1"}))["data"]["status"] == 403
+        assert (await _answered(socket, {"type": "unsubscribe", "conversation": "c1"}))["event"] == "unsubscribed"
+        assert "event" not in await _answered(socket, {"conversation": "c1"})
+        async with stand.open(path) as late:
+            assert (await _answered(late, {"conversation": "c1"}))["data"]["reason"] == "expired"
+        Token.valid = False
+        assert (await _answered(socket, stop))["data"]["reason"] == "expired"
+    assert len(stand.written.records) == 1
 
 
 async def _answered(socket: ClientConnection, frame: dict[str, str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from multidict import CIMultiDict
 from tokenmill.errors import Unavailable
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import Asked, named
-from tokenmill.gateway.grant import Action, Grant
+from tokenmill.gateway.grant import Action, Grant, must_allow, unauthenticated
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, NOT_FOUND, TOO_MANY, UNAVAILABLE, Refused, shown
 from tokenmill.gateway.reading import Gone
 from tokenmill.gateway.serving import Serving
@@ -77,6 +77,8 @@ class Socket:
         self._response = response
         self._pipe = pipe
         self._conversation = conversation
+        self._grant: Grant | None = None
+        """Of whoever subscribed last."""
         self._reads: dict[str, asyncio.Task[None]] = {}
         self._ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._place = ExitStack()
@@ -189,7 +191,7 @@ class Socket:
         body = {field: value for field, value in fields.items() if field != "conversation"}
         try:
             conversation = self._meant(name)
-            await self._parts.admission.check(self._request, conversation, action)
+            await self._allowed(self._request, conversation, action)
             answer = await write(conversation, body)
         except Refused as refusal:
             self._refuse(refusal, name)
@@ -233,12 +235,25 @@ class Socket:
 
     async def _let_in(self, request: web.BaseRequest, conversation: str) -> Grant:
         """A socket has one place, that of whoever read first. Raises `Refused` if there is none."""
-        grant = await self._parts.admission.check(request, conversation, "read")
-        self._request = request  # credentials that are refused replace none that are good
+        grant = await self._allowed(request, conversation, "read")
+        self._request, self._grant = request, grant  # credentials that are refused replace none that are good
         if not self._reads:
             self._place.close()  # the one it had before it was known whose it is
             self._place.enter_context(self._parts.admission.place(grant))
         return grant
+
+    async def _allowed(self, request: web.BaseRequest, conversation: str, action: Action) -> Grant:
+        """The grant of whoever may do this. Raises `Refused`.
+
+        A ticket is shown once: what it opened lasts as long as the rights behind it.
+        """
+        opened = self._grant
+        if opened is None or not opened.by_ticket:
+            return await self._parts.admission.check(request, conversation, action)
+        if not self._parts.admission.held(opened)():
+            raise unauthenticated("what this ticket was made of has ended; get a new one", "expired")
+        must_allow(opened, conversation, action)
+        return opened
 
     async def _read(self, asked: Asked, grant: Grant) -> None:
         serving, conversation, held = self._parts.serving, asked.conversation, self._parts.admission.held(grant)
