@@ -1,18 +1,20 @@
 """Prompts by a model's own chat template."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tokenmill.caller.renderer import Renderer, template_of
 from tokenmill.errors import ConfigError
-from tokenmill.templates.rendering import CannotRender
+from tokenmill.templates.rendering import CannotRender, Template
 
-TEMPLATE = (
+TEXT = (
     "{% for tool in tools or [] %}[{{ tool.function.name }}]{% endfor %}"
     "{% for message in messages %}<{{ message.role }}>{{ message.content }}{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% if enable_thinking %}<think>{% endif %}{% endif %}"
 )
+TEMPLATE = Template(TEXT)
 TOOLS = [{"type": "function", "function": {"name": "now"}}]
 MESSAGES = [{"role": "user", "content": "Zürich 🙂?"}]
 ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
@@ -34,7 +36,7 @@ async def test_a_template_knows_the_date() -> None:
     """Models are told what day it is."""
     renderer = Renderer()
     try:
-        year = await renderer.render("{{ strftime_now('%Y') }}", MESSAGES, [], {})
+        year = await renderer.render(Template("{{ strftime_now('%Y') }}"), MESSAGES, [], {})
         assert int(year) >= 2026
     finally:
         await renderer.close()
@@ -56,7 +58,7 @@ async def test_a_template_that_does_not_render_says_why_and_the_next_one_does(te
     renderer = Renderer(render_s=2)
     try:
         with pytest.raises(CannotRender, match=why):
-            await renderer.render(template, MESSAGES, [], {})
+            await renderer.render(Template(template), MESSAGES, [], {})
         assert await renderer.render(TEMPLATE, MESSAGES, [], {}) == "<user>Zürich 🙂?<assistant>"
     finally:
         await renderer.close()
@@ -64,7 +66,30 @@ async def test_a_template_that_does_not_render_says_why_and_the_next_one_does(te
 
 def test_a_file_without_a_template_is_named_by_its_setting(tmp_path: Path) -> None:
     """What to change is said."""
-    (tmp_path / "t.jinja").write_text(TEMPLATE)
-    assert template_of("upstreams[0]", str(tmp_path / "t.jinja")) == TEMPLATE
+    (tmp_path / "t.jinja").write_text(TEXT)
+    assert template_of("upstreams[0]", str(tmp_path / "t.jinja"), {}) == TEMPLATE
     with pytest.raises(ConfigError, match=r"^upstreams\[0\].template_file: .*none"):
-        template_of("upstreams[0]", str(tmp_path / "none"))
+        template_of("upstreams[0]", str(tmp_path / "none"), {})
+
+
+TURNS = "{{ bos_token }}{% for message in messages %}{{ message.content }}{{ eos_token }}{% endfor %}"
+
+
+def test_a_template_that_ends_turns_by_a_token_nobody_names_is_refused(tmp_path: Path) -> None:
+    """Several turns would run into one, and nobody would notice; what is configured goes before the file's own."""
+    (tmp_path / "t.jinja").write_text(TURNS)
+    with pytest.raises(ConfigError, match=r"^upstreams\[0\].template_tokens: .*eos_token"):
+        template_of("upstreams[0]", str(tmp_path / "t.jinja"), {})
+    (tmp_path / "t.json").write_text(json.dumps({"chat_template": TURNS, "eos_token": "<e>", "bos_token": "<s>"}))
+    found = template_of("upstreams[0]", str(tmp_path / "t.json"), {"eos_token": "</s>"})
+    assert found == Template(TURNS, {"eos_token": "</s>", "bos_token": "<s>"})
+
+
+async def test_turns_end_with_the_token_and_the_prompt_begins_without() -> None:
+    """Servers put the first one before what they complete."""
+    renderer = Renderer()
+    try:
+        template = Template(TURNS, {"eos_token": "</s>", "bos_token": "<s>"})
+        assert await renderer.render(template, [{"content": "a"}, {"content": "b"}], [], {}) == "a</s>b</s>"
+    finally:
+        await renderer.close()

@@ -13,6 +13,7 @@ from tokenmill.apis.chat import CHAT
 from tokenmill.caller.served import served, unknown_model
 from tokenmill.config import Config, Upstream
 from tokenmill.errors import ConfigError
+from tokenmill.templates.rendering import Template
 
 
 def upstream(*models: str, **settings: Any) -> Upstream:
@@ -114,7 +115,7 @@ def test_a_template_is_read_at_the_start(tmp_path: Path) -> None:
     """One that can't be is named by its setting."""
     (tmp_path / "t.jinja").write_text("{{ messages }}")
     good = upstream("m", kind="completions", template_file=str(tmp_path / "t.jinja"))
-    assert served(Config(upstreams=[good]))["m"].template == "{{ messages }}"
+    assert served(Config(upstreams=[good]))["m"].template == Template("{{ messages }}")
     bad = upstream("n", kind="completions", template_file=str(tmp_path / "none"))
     with pytest.raises(ConfigError, match=r"upstreams\[1\]\.template_file"):
         served(Config(upstreams=[good, bad]))

@@ -23,6 +23,7 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("upstreams[0].urls", {"urls": [URL, URL]}),
     ("upstreams[0].template_file", {"kind": "completions"}),
     ("upstreams[0].template_file", {"kind": "openai", "template_file": "t.jinja"}),
+    ("upstreams[0].template_tokens", {"kind": "vllm", "template_tokens": {"eos_token": "</s>"}}),
     ("upstreams[0].continues", {"kind": "openai", "continues": True}),
     ("upstreams[0].format", {"format": "herms"}),
     ("upstreams[0].format", {"open": {"nonsense": 1}}),
@@ -31,6 +32,7 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
 SOUND: list[dict[str, Any]] = [
     {},
     {"kind": "vllm", "continues": True, "format": "hermes", "open": {"start": "reasoning"}},
+    {"kind": "ollama", "template_file": "t.jinja", "template_tokens": {"eos_token": "</s>"}},
     {"kind": "completions", "template_file": "t.jinja", "urls": ["https://models.example.com/base"]},
 ]
 

@@ -9,19 +9,16 @@ from tokenmill.caller.failure import NotAsked, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
 from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_of
-from tokenmill.caller.kinds.raw_text import template_variables
+from tokenmill.caller.kinds.raw_text import DEVELOPER, template_variables
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served
-from tokenmill.templates.rendering import CannotRender
+from tokenmill.templates.rendering import CannotRender, Template
 
 BAD_REQUEST = 400
 
 OVERLAP_CHARS = 4_096
 """At most, of a beginning that a prompt ends with already: it is a turn's opening, some markers, and each length is
 looked for. What is begun is all of an answer where another caller began it, and no other answer goes on meanwhile."""
-
-DEVELOPER = "developer"
-"""The role that OpenAI's newer clients send in place of the system's."""
 
 
 async def prompted(
@@ -41,13 +38,13 @@ async def prompted(
     return msgspec.structs.replace(plan, prompt=prompt, begins=unsaid(prompt, plan.begins))
 
 
-async def _rendered(template: str, plan: Plan, renderer: Renderer) -> str:
+async def _rendered(template: Template, plan: Plan, renderer: Renderer) -> str:
     ask = plan.ask
     further = template_variables(plan)
     if ask.reasoning_effort is not None:
         further = {**further, "reasoning_effort": ask.reasoning_effort}
     messages = [for_template(each) for each in ask.messages]
-    if DEVELOPER not in template:  # a template that does not know the role leaves its messages out, and says nothing
+    if DEVELOPER not in template.text:  # one that does not know the role leaves its messages out, and says nothing
         messages = [each | {"role": "system"} if each["role"] == DEVELOPER else each for each in messages]
     try:
         return await renderer.render(template, messages, plan.tools, further)

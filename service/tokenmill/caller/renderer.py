@@ -17,7 +17,7 @@ import msgspec
 from tokenmill.apis.ask import Json
 from tokenmill.errors import ConfigError
 from tokenmill.limits import MIB
-from tokenmill.templates.rendering import NO_TOKENS, CannotRender, Rendering, read_template
+from tokenmill.templates.rendering import CannotRender, Rendering, Template, read_template
 
 RENDER_S = 5.0
 """For one prompt: a long history takes some tens of milliseconds, a new process half a second."""
@@ -34,19 +34,19 @@ class Renderer:
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
 
-    async def render(self, template: str, messages: list[Json], tools: list[Json], further: Json) -> str:
+    async def render(self, template: Template, messages: list[Json], tools: list[Json], further: Json) -> str:
         """The prompt for an answer to these messages. `further` are variables of the template.
 
         Raises `CannotRender` that says why.
         """
         conversation = {
-            **NO_TOKENS,
+            **template.variables,
             **further,
             "messages": messages,
             "tools": tools or None,
             "add_generation_prompt": True,
         }
-        request = {"template": template, "conversations": [conversation], "time": time.time()}
+        request = {"template": template.text, "conversations": [conversation], "time": time.time()}
         async with self._turn:
             try:
                 async with asyncio.timeout(self._render_s):
@@ -59,7 +59,7 @@ class Renderer:
                 raise
         if answer.text is None:
             raise CannotRender(f"the chat template does not render: {answer.problem}")
-        return answer.text
+        return template.without_bos(answer.text)
 
     async def _asked(self, request: dict[str, Any]) -> Rendering:
         process = await self._running()
@@ -101,11 +101,16 @@ class Renderer:
             await process.wait()
 
 
-def template_of(place: str, file: str) -> str:
-    """The template in a file. Raises `ConfigError` that names the setting."""
+def template_of(place: str, file: str, tokens: dict[str, str]) -> Template:
+    """The template in a file, with these tokens before its own. Raises `ConfigError` that names the setting."""
     if find_spec("jinja2") is None:
         raise ConfigError([f"{place}.template_file: templates need Jinja2: pip install 'tokenmill[templates]'"])
     try:
-        return read_template(Path(file))
+        found = read_template(Path(file))
     except CannotRender as problem:
         raise ConfigError([f"{place}.template_file: {problem}"]) from problem
+    template = Template(found.text, found.tokens | tokens)
+    if template.lacks_eos:
+        what = f"{file} writes the model's eos_token; say which it is, or name a tokenizer_config.json that has both"
+        raise ConfigError([f"{place}.template_tokens: {what}"])
+    return template

@@ -18,18 +18,19 @@ from tokenmill.formats.history import begin_call
 from tokenmill.formats.marker_texts import marker_texts
 from tokenmill.formats.models import suggest_format
 from tokenmill.parser.spec import Format
+from tokenmill.templates.rendering import Template
 
 
 class Served:
     """A model, or several of one upstream that write in the same format."""
 
-    def __init__(self, upstream: Upstream, format_: Format, pool: Pool, template: str) -> None:
+    def __init__(self, upstream: Upstream, format_: Format, pool: Pool, template: Template | None) -> None:
         self.upstream = upstream
         self.kind: Kind = find_kind(upstream.kind)
         self.format = format_
         self.pool = pool
         self.template = template
-        """Empty: the server renders."""
+        """None: the server renders."""
         self.opens_reasoning = self.kind.raw and _opens_reasoning(upstream, format_)
         self._markers = marker_texts(format_)
 
@@ -99,9 +100,9 @@ def served(config: Config) -> Mapping[str, Served]:
 
 
 def _models(number: int, upstream: Upstream) -> Iterator[tuple[str, Served]]:
-    pool, template = Pool(upstream), ""
+    pool, template = Pool(upstream), None
     if upstream.template_file:
-        template = template_of(f"upstreams[{number}]", upstream.template_file)
+        template = template_of(f"upstreams[{number}]", upstream.template_file, upstream.template_tokens)
     for name in upstream.models:
         yield name, Served(upstream, _format_of(name, upstream), pool, template)
 

@@ -20,7 +20,7 @@ def check(path: Path, console: Console, *, as_json: bool) -> bool:
     Raises `click.ClickException` where the template can't be tried.
     """
     try:
-        report = check_template(read_template(path))
+        report = check_template(read_template(path).text)
     except CannotRender as problem:
         raise click.ClickException(str(problem)) from None
     if as_json:

@@ -89,6 +89,9 @@ def _templates(place: str, upstream: Upstream) -> Iterator[Contradiction]:
         yield (key, f"{place}.kind"), f"{key}: is needed where kind is completions: the prompt is made here"
     if kind in RENDERED_ELSEWHERE and upstream.template_file:
         yield (key, f"{place}.kind"), f"{key}: has no effect where kind is {kind}, which takes messages and no prompt"
+    if upstream.template_tokens and not upstream.template_file:
+        tokens = f"{place}.template_tokens"
+        yield (tokens, key), f"{tokens}: has no effect without template_file, whose template writes them"
     if upstream.continues and kind not in CONTINUING:
         continues = f"{place}.continues"
         yield (continues, f"{place}.kind"), f"{continues}: a server of kind {kind} can't go on with an answer"

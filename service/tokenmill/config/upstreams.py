@@ -31,6 +31,9 @@ class Upstream(Section, frozen=True, kw_only=True):
     template_file: str = ""
     """The model's chat template (Jinja2, or a `tokenizer_config.json`): the prompt is rendered here then. Needed for
     `completions`; without one `ollama` is asked for the prompt by a switch that it does not document."""
+    template_tokens: dict[str, str] = {}
+    """Special tokens that the template writes, where `template_file` is no `tokenizer_config.json` that has them:
+    `{ eos_token = "</s>" }`. What a prompt begins with as `bos_token` is left out: servers put it there."""
     api_key: str = ""
     """Sent as the server wants it; better in a file."""
     api_key_file: str = ""

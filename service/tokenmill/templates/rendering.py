@@ -1,6 +1,7 @@
 """Render conversations with a chat template, in a process of its own."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,8 +15,34 @@ RENDER_S = 20
 """For all conversations together, in the process that renders them."""
 
 
-NO_TOKENS = dict.fromkeys(("bos_token", "eos_token", "pad_token", "unk_token"), "")
+BOS, EOS = "bos_token", "eos_token"
+
+NO_TOKENS = dict.fromkeys((BOS, EOS, "pad_token", "unk_token"), "")
 """What templates expect a tokenizer to give them."""
+
+_WRITES_EOS = re.compile(rf"\b{EOS}\b")
+
+
+class Template(msgspec.Struct, frozen=True):
+    """A chat template, with the special tokens that its model's tokenizer gives it."""
+
+    text: str
+    tokens: dict[str, str] = {}
+    """By the names that the template has for them."""
+
+    @property
+    def lacks_eos(self) -> bool:
+        """Whether it writes the end of a turn, which nobody has said: several turns would run into one."""
+        return EOS not in self.tokens and bool(_WRITES_EOS.search(self.text))
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The tokens, empty where they are not known."""
+        return NO_TOKENS | self.tokens
+
+    def without_bos(self, rendered: str) -> str:
+        """A prompt without the token at its beginning: servers put that in front of what they complete."""
+        return rendered.removeprefix(self.variables[BOS])
 
 
 class Rendering(msgspec.Struct, frozen=True):
@@ -30,15 +57,16 @@ class CannotRender(Exception):
     """The template can't be tried at all; the message says what to do."""
 
 
-def read_template(path: Path) -> str:
-    """The template of a file: all of it, or what a `tokenizer_config.json` or `chat_template.json` has.
+def read_template(path: Path) -> Template:
+    """The template of a file: all of it, or what a `tokenizer_config.json` has, or a `chat_template.json`.
 
-    Of several templates of one model that for tools counts. Raises `CannotRender`.
+    Beside it a configuration may have the model's special tokens. Of several templates of one model that for tools
+    counts. Raises `CannotRender`.
     """
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix != ".json":
-            return text
+            return Template(text)
         found = json.loads(text)
     except (OSError, ValueError) as problem:
         raise CannotRender(f"{path}: {problem}") from problem
@@ -48,16 +76,23 @@ def read_template(path: Path) -> str:
         template = named.get("tool_use") or named.get("default")
     if not isinstance(template, str):
         raise CannotRender(f"{path} has no chat_template; newer models have it in a file chat_template.jinja")
-    return template
+    return Template(template, _tokens(found))
 
 
-def prompt(template: str, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> str:
+def _tokens(config: Mapping[str, Any]) -> dict[str, str]:
+    """The special tokens of a tokenizer: each a string, or an object with its content."""
+    said = {name: value for name, value in config.items() if name.endswith("_token")}
+    texts = {name: value.get("content") if isinstance(value, dict) else value for name, value in said.items()}
+    return {name: text for name, text in texts.items() if isinstance(text, str)}
+
+
+def prompt(template: Template, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> str:
     """What a model reads that is to answer these messages and has these tools. Raises `CannotRender`."""
-    conversation = {"messages": list(messages), "tools": list(tools), "add_generation_prompt": True, **NO_TOKENS}
-    (rendering,) = render(template, [conversation])
+    conversation = {"messages": list(messages), "tools": list(tools), "add_generation_prompt": True}
+    (rendering,) = render(template.text, [template.variables | conversation])
     if rendering.text is None:
         raise CannotRender(f"the template does not render: {rendering.problem}")
-    return rendering.text
+    return template.without_bos(rendering.text)
 
 
 def render(template: str, conversations: Sequence[dict[str, Any]], *, within_s: int = RENDER_S) -> list[Rendering]:
