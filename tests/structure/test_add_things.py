@@ -20,6 +20,9 @@ METRIC = """METRICS: tuple[Metric, ...] = (
     Metric("tokenmill_widgets_total", "counter", "Widgets that were seen.", ("kind",)),
 """
 
+COUNTED = """    numbers.read("tokenmill_widgets_total", lambda: [(("round",), 1)])
+"""
+
 TEST = '''"""The {kind} `{name}`."""
 
 from tokenmill.{kind}s.{name} import {constant}
@@ -86,6 +89,8 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (checkout / "tests" / f"{kind}s" / f"test_{name}.py").write_text(test)
     table = checkout / "service" / "tokenmill" / "observe" / "table.py"
     table.write_text(table.read_text().replace("METRICS: tuple[Metric, ...] = (\n", METRIC))
+    gauges = checkout / "service" / "tokenmill" / "worker" / "gauges.py"
+    gauges.write_text(gauges.read_text() + COUNTED)
     run(checkout, "tokenmill.gen")
     return checkout
 
