@@ -290,6 +290,9 @@ def test_an_error_frame_ends_the_answer(frame: dict[str, Any], message: str) -> 
     assert decode(frame) == [[first]]
 
 
+NO_STATUSES: list[Any] = [399, 600, -400, 400.0, "400", True, []]
+
+
 @pytest.mark.parametrize(
     ("frame", "status"),
     [
@@ -298,10 +301,7 @@ def test_an_error_frame_ends_the_answer(frame: dict[str, Any], message: str) -> 
         ({"error": {"message": "too long", "code": "context_length_exceeded"}, "code": 599}, 599),
         ({"error": "too long", "code": 400}, 400),
         ({"error": {"message": "too long", "code": 429}, "code": 500}, 429),
-        *(
-            ({"error": {"message": "too long", "code": code}}, None)
-            for code in (399, 600, -400, 400.0, "400", True, [])
-        ),
+        *(({"error": {"message": "too long", "code": code}}, None) for code in NO_STATUSES),
     ],
 )
 def test_an_error_frame_may_say_a_status(frame: dict[str, Any], status: int | None) -> None:
