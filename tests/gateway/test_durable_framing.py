@@ -3,7 +3,7 @@
 import json
 
 from tokenmill.dialects import find_dialect
-from tokenmill.gateway.durable_framing import DurableEvents, array
+from tokenmill.gateway.durable_framing import DurableEvents, array, data
 from tokenmill.gateway.position import Position
 from tokenmill.gateway.view import Frame
 
@@ -16,11 +16,20 @@ def test_payloads_are_values_of_an_array() -> None:
     assert array([]) == b"[]"
 
 
+def test_a_frame_without_a_payload_only_leads_somewhere() -> None:
+    """It ends a message in a dialect that has no words for that: no client gets a value that no dialect wrote."""
+    end = Frame(8, 1, 3, b"", b"m", last=True)
+    assert array([*FRAMES, end]) == array(FRAMES)
+    assert (array([end]), data([end])) == (b"[]", b"")
+    events = DurableEvents("5", up_to_date=True)
+    assert events.frame(find_dialect("native"), 2, end) == events.control(end.id(2))
+
+
 def test_every_frame_says_where_it_leads() -> None:
     """The offset behind it; whether that is the head is the framing's to say."""
     frame = DurableEvents("5", up_to_date=False).frame(find_dialect("native"), 2, FRAMES[0])
-    data, control, rest = frame.split(b"\n\n")
-    assert (data, rest) == (b'event: data\ndata:[{"a":1}]', b"")
+    values, control, rest = frame.split(b"\n\n")
+    assert (values, rest) == (b'event: data\ndata:[{"a":1}]', b"")
     fields = json.loads(control.removeprefix(b"event: control\ndata:"))
     assert fields == {"streamNextOffset": str(Position(2, 7, 1, 3)), "streamCursor": "5"}
 

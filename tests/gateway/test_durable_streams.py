@@ -134,6 +134,22 @@ async def test_the_offset_of_an_end_leads_to_the_next_answer(gate: Gate, client:
     assert (await client.get(S, params={"offset": end["streamNextOffset"]})).json() == values(two)
 
 
+async def test_an_end_without_words_is_an_offset_alone(gate: Gate, client: httpx.AsyncClient) -> None:
+    """Of a message whose beginning is gone most dialects have nothing to say but that it is over."""
+    records = answer("c", "m", ["a", "b"])
+    await gate.say(records[1:])
+    there = await client.get(S, params={"dialect": "openai", "until": "finish"})
+    assert (there.json(), there.headers["stream-closed"]) == ([], "true")
+    position = read_position(there.headers["stream-next-offset"])
+    assert position is not None
+    assert position.part == 1
+    poll = {"dialect": "openai", "offset": "-1", "live": "long-poll"}
+    came = await client.get(S, params=poll)
+    assert (came.status_code, came.headers["stream-next-offset"]) == (204, str(position))
+    live = {"dialect": "openai", "offset": "-1", "live": "sse", "until": "finish"}
+    assert "event: data" not in (await client.get(S, params=live)).text
+
+
 async def test_a_waiter_passes_over_what_its_client_has() -> None:
     """Where our reader is behind that of the gateway that the client comes from."""
     waiter = Waiter((5, 1))

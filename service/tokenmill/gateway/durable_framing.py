@@ -25,13 +25,13 @@ SECURITY = {"x-content-type-options": "nosniff", "cross-origin-resource-policy":
 
 
 def array(frames: Sequence[Frame]) -> bytes:
-    """Payloads as JSON."""
-    return b"[%b]" % b",".join(as_json(frame.payload) for frame in frames)
+    """Payloads as JSON. A frame without one only leads somewhere."""
+    return b"[%b]" % b",".join(as_json(frame.payload) for frame in frames if frame.payload)
 
 
 def data(frames: Sequence[Frame]) -> bytes:
-    """One event of them; a control has to follow."""
-    return b"event: data\ndata:%b\n\n" % array(frames)
+    """One event of them, if they have anything to say; a control has to follow."""
+    return b"event: data\ndata:%b\n\n" % array(frames) if any(frame.payload for frame in frames) else b""
 
 
 class DurableEvents(msgspec.Struct, frozen=True):

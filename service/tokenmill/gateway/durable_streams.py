@@ -137,7 +137,7 @@ class DurableStreams:
             headers[CLOSED] = "true"
         elif live:
             headers[CURSOR] = _cursor(request)
-        if live and not frames:
+        if live and not any(frame.payload for frame in frames):
             return web.Response(status=204, headers=headers)
         return _tagged(request, wanted, array(frames), headers)
 
@@ -229,7 +229,7 @@ async def _replay(begun: Begun, past: DurableEvents, live: DurableEvents, pipe: 
         async for frames, full in parts:
             at = begun.reading.standing = _behind(begun, frames)
             control = (past if full else live).control(at)
-            await pipe.send(data(frames) + control if frames else control)
+            await pipe.send(data(frames) + control)
             if not stays():
                 return
 
