@@ -42,6 +42,10 @@ class Upstream(Section, frozen=True, kw_only=True):
     """Of the kind `openai`: by which name the server is told how long an answer may be. Empty:
     `max_completion_tokens` at the addresses of OpenAI and Azure, and `max_tokens` at others, of which some do not know
     the newer name."""
+    reasoning_field: Literal["", "reasoning_content", "reasoning", "none"] = ""
+    """Of the kind `openai`: by which name the server is told what was thought in the turns before; `none`: it is not.
+    Empty: as the client says, which is `reasoning_content` in Responses and Messages, and `none` at the addresses of
+    OpenAI, Azure, Groq, Mistral and Cerebras, which refuse such turns. vLLM, OpenRouter and Ollama read `reasoning`."""
     continues: bool = False
     """An answer whose caller is lost is gone on with, from the text that there is; else it ends as failed. Needs a
     template, or a server that goes on with an answer: `vllm`, `sglang`."""

@@ -54,6 +54,11 @@ other name, and `max_tokens` elsewhere, as some servers pass over the newer one;
 told nothing of `disabled`, as there is no word for it that all such servers take.
 """,
     """
+What was thought in earlier turns goes to `openai` as the client says it, which is `reasoning_content` where it came by
+Responses or Messages: DeepSeek, Kimi and others want it back within a loop of tools. OpenAI, Azure, Groq, Mistral and
+Cerebras refuse such turns, so at their addresses it is left out. `reasoning_field` names it otherwise.
+""",
+    """
 A template is told not to think by its variables `enable_thinking` and `thinking`, both false; what a client says in
 `chat_template_kwargs` counts. A model whose prompt opens the reasoning (`open = { start = "reasoning" }`, or the
 format's own habit) is told nothing: if its prompt did not open it, its text would be taken for reasoning.

@@ -1,5 +1,6 @@
 """Servers with OpenAI's chat completions: what a client of that API says is passed on, others are translated."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -53,6 +54,7 @@ def test_a_client_s_own_body_is_passed_on(choice: Any) -> None:
     assert body(**fields, **length) == RAW | fields | {"max_tokens": 9}
 
 
+TEXT: list[Json] = [{"type": "text", "text": "It is noon."}]
 AZURE = "https://eu.openai.azure.com/openai"
 
 
@@ -86,6 +88,71 @@ def test_the_server_hears_how_long_an_answer_may_be_by_the_name_that_it_knows(
     """Whatever the client calls it. OpenAI's models refuse one name, others pass over the other: then nothing ends."""
     plan = plan_of("openai", said, api, urls=urls, length_field=field)
     assert OPENAI.call(plan).body == RAW | {name: 9}
+
+
+SAID: Json = {"role": "assistant", "content": "It is noon."}
+THOUGHT = "Which zone?"
+LONE: Json = {"role": "assistant", "content": None, "reasoning_content": THOUGHT}
+HISTORIES: Mapping[str, Json] = {
+    "chat": chat(HI, SAID | {"reasoning_content": THOUGHT}, HI),
+    "responses": {
+        "model": "m",
+        "input": [
+            HI,
+            {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": THOUGHT}]},
+            SAID,
+            HI,
+        ],
+    },
+    "messages": {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [
+            HI,
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": THOUGHT, "signature": ""}, *TEXT]},
+            HI,
+        ],
+    },
+}
+"""What was thought is part of the turn before, in each API."""
+
+
+@pytest.mark.parametrize("api", HISTORIES)
+@pytest.mark.parametrize(
+    ("urls", "field", "told"),
+    [
+        (["http://10.0.0.7:8000"], "", {"reasoning_content": THOUGHT}),
+        (["https://api.deepseek.com"], "", {"reasoning_content": THOUGHT}),
+        (["https://api.openai.com"], "", {}),
+        ([AZURE], "", {}),
+        (["https://api.groq.com/openai"], "", {}),
+        (["https://api.mistral.ai"], "", {}),
+        (["http://10.0.0.7:8000", "https://api.mistral.ai"], "", {}),
+        (["https://api.mistral.ai.example.org"], "", {"reasoning_content": THOUGHT}),
+        (["https://api.groq.com/openai"], "reasoning", {"reasoning": THOUGHT}),
+        (["https://api.groq.com/openai"], "reasoning_content", {"reasoning_content": THOUGHT}),
+        (["http://10.0.0.7:8000"], "none", {}),
+    ],
+)
+def test_the_server_hears_what_was_thought_by_the_name_that_it_takes(
+    api: str, urls: list[str], field: str, told: Json
+) -> None:
+    """Some want it back within a loop of tools, others refuse each turn behind a thought."""
+    plan = plan_of("openai", HISTORIES[api], api, urls=urls, reasoning_field=field)
+    assert OPENAI.call(plan).body["messages"] == [HI, SAID | told, HI]
+
+
+def test_a_chat_s_own_word_for_what_was_thought_stays_unless_the_server_has_another() -> None:
+    """One of both names, and only in what the assistant said; a turn of thoughts alone has nothing left."""
+    messages = [HI | {"reasoning": "mine"}, SAID | {"reasoning": THOUGHT}, LONE, {"role": "assistant", "content": ""}]
+
+    def told(field: str) -> list[Json]:
+        plan = plan_of("openai", chat(*messages), reasoning_field=field)
+        return list(OPENAI.call(plan).body["messages"])
+
+    assert told("") == messages
+    assert told("none") == [messages[0], SAID, messages[3]]
+    assert told("reasoning_content") == [messages[0], SAID | {"reasoning_content": THOUGHT}, *messages[2:]]
 
 
 def test_who_may_write_as_long_as_they_like_is_told_of_no_end() -> None:

@@ -6,6 +6,9 @@ import msgspec
 
 from tokenmill.apis.ask import Json
 
+REASONING = frozenset({"reasoning_content", "reasoning"})
+"""What an assistant thought, in chats."""
+
 
 def read_arguments(text: Any) -> dict[str, Any]:
     """The object that a text of arguments is; what is none is an argument by itself, so that nothing is lost."""

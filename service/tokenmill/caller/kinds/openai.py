@@ -3,11 +3,17 @@
 How long an answer may be has two names there. OpenAI's newer models refuse `max_tokens`; Ollama, llama.cpp before 2026
 and others pass over `max_completion_tokens`, so that nothing ends the answer, and Mistral refuses it. Hence a server is
 told by the name that it knows, whichever the client used, and by one alone: OpenAI refuses both together.
+
+What was thought in turns before has two names, too, and is no part of OpenAI's API. DeepSeek, Kimi and others refuse a
+loop of tools without it; OpenAI, Groq, Mistral and Cerebras refuse fields of messages that they do not know, and so
+every turn behind a thought.
 """
 
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from tokenmill.apis.ask import Json
+from tokenmill.caller.kinds.arguments import REASONING, reasoning_of
 from tokenmill.caller.kinds.kind import Base, Call, Plan, chat_body, given
 from tokenmill.config import Upstream
 
@@ -15,6 +21,11 @@ OLD, NEW = "max_tokens", "max_completion_tokens"
 
 NEW_AT = ("api.openai.com", "openai.azure.com")
 """Hosts, and those below them, where the new name is the one that every model takes."""
+
+STRICT = (*NEW_AT, "api.groq.com", "api.mistral.ai", "api.cerebras.ai")
+"""The same, where messages with reasoning are refused, by one name or by both."""
+
+NONE = "none"
 
 LEFT_OUT = frozenset({"stream", "stream_options", "model", "metadata", "store", OLD, NEW})
 """Of a client's own body: what is ours to say, and what is for the front."""
@@ -31,9 +42,10 @@ class OpenAI(Base):
         """The client's own body, where it speaks this API."""
         if plan.api == "chat" and not plan.begins:
             own = {name: value for name, value in plan.body.items() if name not in LEFT_OUT}
+            own["messages"] = _history(plan, own["messages"])
             body = {**own, "model": plan.model, "stream": True, "stream_options": {"include_usage": True}}
         else:
-            body = chat_body(plan, plan.ask.messages) | _choice(plan)
+            body = chat_body(plan, _history(plan, plan.ask.messages)) | _choice(plan)
             body.pop(OLD, None)
         return Call("/v1/chat/completions", body | given(**{_length(plan.upstream): plan.ask.max_tokens}), "sse+openai")
 
@@ -51,11 +63,36 @@ def _choice(plan: Plan) -> Json:
 
 def _length(upstream: Upstream) -> str:
     """By which name it is told how long an answer may be."""
-    hosts = (f".{urlsplit(url).hostname}" for url in upstream.urls)
-    return upstream.length_field or (NEW if all(host.endswith(_NEW_ENDS) for host in hosts) else OLD)
+    return upstream.length_field or (NEW if all(_are_at(upstream, NEW_AT)) else OLD)
 
 
-_NEW_ENDS = tuple(f".{host}" for host in NEW_AT)
+def _history(plan: Plan, messages: list[Json]) -> list[Json]:
+    """The conversation, with what was thought by the name that the server takes."""
+    upstream = plan.upstream
+    name = upstream.reasoning_field or (NONE if any(_are_at(upstream, STRICT)) else "")
+    if not name:
+        return messages
+    told = ((each, _retold(each, name)) for each in messages)
+    return [new for old, new in told if new is old or any(new.get(field) for field in _SAYS)]
+
+
+_SAYS = ("content", "refusal", "tool_calls", *REASONING)
+"""Of which a message of the assistant has some."""
+
+
+def _retold(message: Json, name: str) -> Json:
+    """A message with its reasoning by this name alone, if it has any."""
+    if message["role"] != "assistant" or not REASONING & message.keys():
+        return message
+    thought = None if name == NONE else reasoning_of(message)
+    rest = {field: value for field, value in message.items() if field not in REASONING}
+    return rest | given(**{name: thought})
+
+
+def _are_at(upstream: Upstream, hosts: Iterable[str]) -> list[bool]:
+    """Of each of its URLs whether it is at one of these hosts, or below one."""
+    ends = tuple(f".{host}" for host in hosts)
+    return [f".{urlsplit(url).hostname}".endswith(ends) for url in upstream.urls]
 
 
 OPENAI = OpenAI()
