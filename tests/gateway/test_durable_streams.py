@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from tests.support.gateways import Gate, admission, answer, listening, shown
@@ -212,6 +213,21 @@ async def test_long_streams_come_in_parts(
         assert "stream-closed" not in part.headers
     assert read == values(records)
     assert (part.headers["stream-closed"], part.headers["cache-control"]) == ("true", "no-store")
+
+
+async def test_what_may_be_kept_is_kept_for_whoever_asked(
+    gate: Gate, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two users of one browser have one cache. Nobody knows what a function looks at: it is asked anew."""
+    monkeypatch.setattr("tokenmill.gateway.durable_streams.ANSWER_BYTES", 500)
+    await gate.say(answer("c", "m", ["a", "b", "c", "d", "e", "f"]))
+    full = await client.get(S)
+    again = await client.get(S, headers={"if-none-match": full.headers["etag"]})
+    for part in (full, again):
+        assert "max-age" in part.headers["cache-control"]
+        assert part.headers.get_list("vary") == ["authorization, x-api-key, cookie, Origin"]
+    gate.serving.settings = msgspec.structs.replace(gate.serving.settings, auth="function")
+    assert (await client.get(S)).headers["cache-control"] == "private, no-cache"
 
 
 LONG = answer("c", "m", ["x" * 100_000] * 60)

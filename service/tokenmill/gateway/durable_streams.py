@@ -60,6 +60,12 @@ CURSOR_S: Final = 20
 FULL: Final = "private, max-age=60, stale-while-revalidate=300"
 """Of an answer that ends before the head, which is the same for ever; caches of many users may not keep it."""
 
+CREDENTIALS: Final = "authorization, x-api-key, cookie"
+"""Headers for whose senders alone it may be kept: one browser may have several users, one after another."""
+
+ASKED_ANEW: Final = "private, no-cache"
+"""Of the same where a function says who somebody is: nobody knows which headers it looks at."""
+
 
 class Waiter:
     """Waits at the head for the next record that its client does not have."""
@@ -130,9 +136,9 @@ class DurableStreams:
         if live and not frames and not _closed(wanted, begun, frames):
             frames = await self._wait(wanted, begun)
         at = _behind(begun, frames)
-        headers = {NEXT: str(at), "cache-control": FULL if full else "no-store"} | SECURITY
-        if not full:
-            headers[UP_TO_DATE] = "true"
+        headers = (
+            {NEXT: str(at)} | SECURITY | (self._kept() if full else {"cache-control": "no-store", UP_TO_DATE: "true"})
+        )
         if _closed(wanted, begun, frames):
             headers[CLOSED] = "true"
         elif live:
@@ -140,6 +146,11 @@ class DurableStreams:
         if live and not any(frame.payload for frame in frames):
             return web.Response(status=204, headers=headers)
         return _tagged(request, wanted, array(frames), headers)
+
+    def _kept(self) -> dict[str, str]:
+        """For how long, and for whom, an answer that is full may be kept."""
+        known = self._serving.settings.auth != "function"
+        return {"cache-control": FULL if known else ASKED_ANEW, "vary": CREDENTIALS}
 
     async def _wait(self, wanted: Asked, begun: Begun) -> list[Frame]:
         """The next frames, if any come in time."""

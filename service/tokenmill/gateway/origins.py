@@ -93,7 +93,7 @@ class Origins:
         if self._any:
             headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = ANY
         else:
-            headers.add(hdrs.VARY, "Origin")
+            headers[hdrs.VARY] = ", ".join([*headers.getall(hdrs.VARY, []), "Origin"])
             origin = _origin(request)
             if origin not in self._listed:
                 return
