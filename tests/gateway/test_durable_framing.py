@@ -41,10 +41,19 @@ def test_the_end_has_no_cursor() -> None:
     assert fields == {"streamNextOffset": str(Position(2, 7, 1, 3)), "streamClosed": True, "upToDate": True}
 
 
+def test_where_something_is_missing_a_control_says_so() -> None:
+    """Clients see no comments. It leads where the client is, which is not the head where it comes alone."""
+    events, place = DurableEvents("5", up_to_date=True), Position(2, 7, 1, 3)
+    alone, behind = events.notice("gap", {"to": str(place)}), events.control(place, gap=True)
+    fields = [json.loads(said.removeprefix(b"event: control\ndata:")) for said in (alone, behind)]
+    missing = {"streamNextOffset": str(place), "streamCursor": "5", "tmGap": True}
+    assert fields == [missing, missing | {"upToDate": True}]
+
+
 def test_all_else_is_a_comment() -> None:
     """Clients of the protocol know two events."""
     events = DurableEvents("5", up_to_date=True)
-    assert all(each[:1] == b":" for each in (events.heartbeat, events.notice("gap", {})))
+    assert all(each[:1] == b":" for each in (events.heartbeat, events.notice("error", {})))
     assert events.opening(Position(0, 1, 0, 0)) == b""
     assert events.goodbye(7) == b"retry: 7\n\n"
     assert (events.name, events.headers["content-type"]) == ("durable", "text/event-stream")

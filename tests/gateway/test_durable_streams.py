@@ -151,6 +151,35 @@ async def test_an_end_without_words_is_an_offset_alone(gate: Gate, client: httpx
     assert "event: data" not in (await client.get(S, params=live)).text
 
 
+@pytest.mark.parametrize("dialect", ["native", "openai"])
+async def test_what_the_log_no_longer_has_is_said(gate: Gate, client: httpx.AsyncClient, dialect: str) -> None:
+    """In a header of an array, which nobody keeps; in a control of a stream. Else nothing is said."""
+    whole, rest = answer("c", "m0", ["a"]), answer("c", "m", ["a", "b", "c"])[1:]
+    await gate.say(whole)
+    query = {"dialect": dialect, "until": "finish"}
+    assert "tm-gap" not in (await client.get(S, params=query)).headers
+    await gate.hear(rest)
+    array = await client.get(S, params=query)
+    assert (array.status_code, array.headers["tm-gap"], array.headers["cache-control"]) == (200, "true", "no-store")
+    assert (await client.get(S, params=query | {"live": "long-poll", "offset": "-1"})).headers["tm-gap"] == "true"
+    events = (await client.get(S, params=query | {"live": "sse", "offset": "-1"})).text
+    assert events.count('"tmGap":true') == 1
+    for live in ({}, {"live": "sse"}):
+        behind = await client.get(S, params={"offset": array.headers["stream-next-offset"], "until": "finish"} | live)
+        assert "tmgap" not in f"{behind.headers}{behind.text}".lower().replace("-", "")
+
+
+async def test_a_gap_in_a_full_part_is_said_and_not_kept(
+    gate: Gate, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks again later may miss more."""
+    monkeypatch.setattr("tokenmill.gateway.durable_streams.ANSWER_BYTES", 500)
+    await gate.say(answer("c", "m", ["a", "b", "c", "d", "e", "f"])[1:])
+    part = await client.get(S)
+    assert "stream-up-to-date" not in part.headers
+    assert (part.headers["tm-gap"], part.headers["cache-control"]) == ("true", "no-store")
+
+
 async def test_a_waiter_passes_over_what_its_client_has() -> None:
     """Where our reader is behind that of the gateway that the client comes from."""
     waiter = Waiter((5, 1))

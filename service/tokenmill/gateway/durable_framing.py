@@ -3,7 +3,8 @@
 1. The id of a frame is the offset behind it, which the protocol takes as it is: opaque, and in order as text.
 2. A payload that is no JSON is a string. Each `data` is followed by a `control` that says where the client is. What is
    past comes in few of them, what is live in one for each frame.
-3. `streamClosed` is the only end. A conversation has none, so only who asks for `until=finish` is told of one.
+3. Where something is missing that the log no longer has a `control` has `tmGap`, an array the header `tm-gap`.
+4. `streamClosed` is the only end. A conversation has none, so only who asks for `until=finish` is told of one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,9 @@ NEXT = "stream-next-offset"
 UP_TO_DATE = "stream-up-to-date"
 CLOSED = "stream-closed"
 CURSOR = "stream-cursor"
+
+GAP = "tm-gap"
+"""Not of the protocol, which knows nothing of a log that forgets: a message's beginning is gone."""
 
 SECURITY = {"x-content-type-options": "nosniff", "cross-origin-resource-policy": "cross-origin"}
 """Nobody may take an answer of a model for a script; whose page may read it is a matter of origins."""
@@ -59,19 +63,16 @@ class DurableEvents(msgspec.Struct, frozen=True):
         """A payload, and where the client is behind it."""
         return data([frame]) + self.control(frame.id(partition))
 
-    def control(self, position: Position, *, closed: bool = False) -> bytes:
-        """Where the client is, and whether that is the end."""
-        fields: dict[str, object] = {"streamNextOffset": str(position)}
-        if closed:
-            fields |= {"streamClosed": True}
-        else:
-            fields |= {"streamCursor": self.cursor}
-        if self.up_to_date:
-            fields |= {"upToDate": True}
-        return b"event: control\ndata:%b\n\n" % msgspec.json.encode(fields)
+    def control(self, position: Position, *, closed: bool = False, gap: bool = False) -> bytes:
+        """Where the client is, whether that is the end, and whether something of what it has got is missing."""
+        said = {"streamClosed": True} if closed else {"streamCursor": self.cursor}
+        said |= {"upToDate": True} if self.up_to_date else {}
+        return _control(str(position), said | ({"tmGap": True} if gap else {}))
 
     def notice(self, name: str, fields: Mapping[str, object]) -> bytes:
-        """A comment: clients of the protocol know two events."""
+        """A gap is said where the client is; all else is a comment, as clients of the protocol know two events."""
+        if name == "gap":
+            return _control(fields["to"], {"streamCursor": self.cursor, "tmGap": True})
         return b": %b %b\n\n" % (name.encode(), msgspec.json.encode(fields))
 
     def opening(self, position: Position | None) -> bytes:  # noqa: ARG002 -- looks alike in all
@@ -81,3 +82,7 @@ class DurableEvents(msgspec.Struct, frozen=True):
     def goodbye(self, retry_ms: int) -> bytes:
         """When to come back."""
         return b"retry: %d\n\n" % retry_ms
+
+
+def _control(place: object, said: Mapping[str, object]) -> bytes:
+    return b"event: control\ndata:%b\n\n" % msgspec.json.encode({"streamNextOffset": place, **said})

@@ -6,7 +6,7 @@
    minute, then the client comes back.
 3. Not offered: PUT, POST and DELETE (chunks are posted elsewhere, to the parser), expiry, forks, and 404: a
    conversation that nobody wrote to is empty. It is never closed; with `until=finish` the end of an answer closes it.
-4. Offsets that retention has passed are 410.
+4. Offsets that retention has passed are 410. A message that has lost its beginning is a gap, which is said.
 """
 
 import asyncio
@@ -26,6 +26,7 @@ from tokenmill.gateway.begun import Begun
 from tokenmill.gateway.durable_framing import (
     CLOSED,
     CURSOR,
+    GAP,
     NEXT,
     SECURITY,
     UP_TO_DATE,
@@ -136,9 +137,12 @@ class DurableStreams:
         if live and not frames and not _closed(wanted, begun, frames):
             frames = await self._wait(wanted, begun)
         at = _behind(begun, frames)
-        headers = (
-            {NEXT: str(at)} | SECURITY | (self._kept() if full else {"cache-control": "no-store", UP_TO_DATE: "true"})
-        )
+        headers = {NEXT: str(at), "cache-control": "no-store"} | SECURITY
+        headers |= {} if full else {UP_TO_DATE: "true"}
+        if begun.reading.gap:
+            headers[GAP] = "true"
+        elif full:  # where something is missing there may be less of it later
+            headers |= self._kept()
         if _closed(wanted, begun, frames):
             headers[CLOSED] = "true"
         elif live:
@@ -239,7 +243,8 @@ async def _replay(begun: Begun, past: DurableEvents, live: DurableEvents, pipe: 
     async with aclosing(_parts(begun)) as parts:
         async for frames, full in parts:
             at = begun.reading.standing = _behind(begun, frames)
-            control = (past if full else live).control(at)
+            control = (past if full else live).control(at, gap=begun.reading.gap)
+            begun.reading.gap = False  # it is said
             await pipe.send(data(frames) + control)
             if not stays():
                 return

@@ -25,7 +25,7 @@ REQUEST_HEADERS: Final = (
     "producer-id, producer-epoch, producer-seq, tm-open, traceparent, tracestate"
 )
 RESPONSE_HEADERS: Final = (
-    "stream-next-offset, stream-up-to-date, stream-closed, stream-cursor, etag, x-request-id, tm-position, "
+    "stream-next-offset, stream-up-to-date, stream-closed, stream-cursor, tm-gap, etag, x-request-id, tm-position, "
     "x-vercel-ai-ui-message-stream, retry-after, "
     "producer-epoch, producer-seq, producer-expected-seq, producer-received-seq"
 )
