@@ -98,6 +98,28 @@ async def test_who_takes_over_shuts_out_the_owner_before(config: Config) -> None
     }
 
 
+async def test_names_in_the_log_are_quoted(config: Config, caplog: pytest.LogCaptureFixture) -> None:
+    """A model and its clients choose them: a line break in one is no line of ours, and a long one is cut."""
+    runs = asyncio.Event()
+
+    async def run(_: Call) -> Outcome:
+        runs.set()
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
+
+    async with desk_of(config, run) as queue:
+        queue.begin_at(0)
+        queue.give([record(0, "x\n2026-01-01 CRITICAL all is lost \x1b[2J" + "y" * 999)])
+        working = asyncio.create_task(queue.work())
+        await runs.wait()
+        queue.leave()
+        working.cancel()
+    (line,) = [each.getMessage() for each in caplog.records if "in doubt" in each.getMessage()]
+    assert line.isprintable()
+    assert "'x 2026-01-01 CRITICAL all is lost" in line
+    assert len(line) < 400
+
+
 async def test_a_call_that_can_not_even_be_made_is_answered(config: Config) -> None:
     """Nothing that goes wrong with one stops the others."""
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tokenmill.tools.content import ERROR_CHARACTERS, error_of, plain, result_of
+from tokenmill.tools.content import ERROR_CHARACTERS, NAME_CHARACTERS, error_of, plain, quoted, result_of
 
 IMAGE = {"type": "image", "data": "aGk=" * 300, "mimeType": "image/png"}
 
@@ -70,3 +70,10 @@ def test_words_of_a_server_do_nothing_to_a_terminal() -> None:
     """No colours, titles, or lines of their own."""
     assert plain("\x1b[31mred\x1b]0;title\x07 \x9b2J\r\nmore ü\n") == "[31mred ]0;title   2J  more ü"
     assert plain("x" * 10, most=3) == "xxx"
+
+
+def test_a_name_in_a_log_is_quoted_and_cut() -> None:
+    """Whoever chose it writes no line there."""
+    assert quoted("weather__forecast") == "'weather__forecast'"
+    assert quoted("a\n\u2028\x1b'b") == '"a   \'b"'
+    assert len(quoted("x" * 1_000)) == NAME_CHARACTERS + 2

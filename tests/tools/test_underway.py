@@ -50,13 +50,14 @@ def begun(*ids: str) -> tuple[Underway, Places, Slow]:
     return underway, places, servers
 
 
-async def test_what_came_of_calls_is_told() -> None:
+async def test_what_came_of_calls_is_told(caplog: pytest.LogCaptureFixture) -> None:
     """Of one that failed in a way that nobody expected, too."""
     underway, places, servers = begun("good", "bad")
     await soon()
     assert (underway.running, places.take("w")) == (2, False)
     servers.go.set()
     await soon()
+    assert "a call of 'w__note'" in caplog.text
     assert [(each.id, outcome.code or outcome.result) for each, outcome in underway.over] == [
         ("good", "good!"),
         ("bad", "transport"),

@@ -29,6 +29,7 @@ from tokenmill.tools.asking import Asked
 from tokenmill.tools.book import Book
 from tokenmill.tools.call import Call, read_calls
 from tokenmill.tools.catalogue import server_of
+from tokenmill.tools.content import quoted
 from tokenmill.tools.control import Orders
 from tokenmill.tools.outcome import LOST, Outcome, Progress
 from tokenmill.tools.places import Places
@@ -145,7 +146,8 @@ class CallQueue:
         return any(fits(call.name, pattern) for pattern in self._settings.repeat)
 
     def _lose(self, call: Call) -> None:
-        log.warning("a call of %s is in doubt: %s of the conversation %s", call.name, call.id, call.conversation)
+        names = (quoted(each) for each in (call.name, call.id, call.conversation))
+        log.warning("a call of %s is in doubt: %s of the conversation %s", *names)
         self._lost.append(call)
 
     def leave(self) -> None:

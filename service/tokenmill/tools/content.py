@@ -21,6 +21,9 @@ RESULT_BYTES = 256 * KIB
 ERROR_CHARACTERS = 4_000
 """Of an error's text."""
 
+NAME_CHARACTERS = 80
+"""Of a name in a log: it is recognised by them."""
+
 BESIDE = 200
 """Bytes that are kept for what stands around a text that is cut, and for what is said of it."""
 
@@ -52,6 +55,11 @@ def error_of(content: Sequence[Mapping[str, Any]]) -> str:
 def plain(text: str, most: int = ERROR_CHARACTERS) -> str:
     """A server's words for a terminal or a log: one line, without characters that do something there."""
     return "".join(sign if sign.isprintable() else " " for sign in text[:most]).strip()
+
+
+def quoted(name: str) -> str:
+    """What a model or a client calls something, as it may stand in a log: no line of its own, and not long."""
+    return repr(plain(name, NAME_CHARACTERS))
 
 
 def _texts(content: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from tokenmill.tools.call import Call
 from tokenmill.tools.catalogue import server_of
+from tokenmill.tools.content import quoted
 from tokenmill.tools.control import Orders
 from tokenmill.tools.outcome import CANCELLED, Outcome, Progress
 from tokenmill.tools.places import Places
@@ -146,5 +147,5 @@ def _result(call: Call, task: "asyncio.Task[T]") -> T | Outcome:
     problem = task.exception()
     if problem is None:
         return task.result()
-    log.error("a call of %s", call.name, exc_info=problem)
+    log.error("a call of %s", quoted(call.name), exc_info=problem)
     return Outcome(error=repr(problem), code="transport")
