@@ -103,7 +103,7 @@ CALLERS = (
         "of callers that take over, the first one in the log has the answer",
         "all of them go on with it, in one range: two writers are mixed",
         "caller/test_inheritance.py::test_who_takes_over_second_has_nothing",
-        (Change("caller/inheritance.py", "if (own_name, own_number) != (name, number):", "if own_number != number:"),),
+        (Change("caller/inheritance.py", "if (ours.name, ours.range) != (name, number):", "if ours.range != number:"),),
     ),
     Ablation(
         "signs of life of an overtaken caller count for nothing",
