@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import BaseTestServer, TestServer
 
 from tests.support.gateways import Gate, admission, answer, listening, payloads, shown
 from tests.support.judging import run_node
@@ -129,7 +129,7 @@ class Keyed(Rights):
         return Grant("ann", ("c",), frozenset({"read"}))
 
 
-async def half(server: TestServer, *headers: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def half(server: BaseTestServer, *headers: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A post whose body does not come."""
     assert server.port is not None
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)

@@ -65,7 +65,7 @@ class DurableEvents(msgspec.Struct, frozen=True):
 
     def control(self, position: Position, *, closed: bool = False, gap: bool = False) -> bytes:
         """Where the client is, whether that is the end, and whether something of what it has got is missing."""
-        said = {"streamClosed": True} if closed else {"streamCursor": self.cursor}
+        said: dict[str, object] = {"streamClosed": True} if closed else {"streamCursor": self.cursor}
         said |= {"upToDate": True} if self.up_to_date else {}
         return _control(str(position), said | ({"tmGap": True} if gap else {}))
 
