@@ -119,6 +119,29 @@ def test_an_error_without_a_message_is_in_the_one_that_the_header_names() -> Non
     assert ([message for message, _ in done.messages], done.ends) == (["m7"], [("error", None)])
 
 
+@pytest.mark.parametrize("before", [b"", b'data: {"choices":[{"index":0,"delta":{"role":"assistant"}}]}\n\n'])
+def test_an_answer_that_a_header_names_goes_on_behind_an_unreadable_event(before: bytes) -> None:
+    """Also where nothing of it had come: what a server says of its progress is no answer."""
+    said = b'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n'
+    pieces = [before, b'data: {"status":"processing"}\n\n', said, b"data: [DONE]\n\n"]
+    done = provided("sse+openai", *pieces, None, headers=[("tm-message-id", b"m7")])
+    assert [message for message, _ in done.messages] == ["m7"]
+    assert (done.text, len(done.errors), done.ends) == ("a", 1, [("stop", None)])
+
+
+def test_every_open_choice_hears_of_what_cannot_be_read_and_ends() -> None:
+    """One that has ended hears of nothing."""
+    choices = b'data: {"message_id":"m","choice":%d,"delta":"a"}\n\n'
+    codec, state, chunks = find_codec("sse+native"), b"", list[Chunk]()
+    ended = b'data: {"message_id":"m","choice":1,"end":true}\n\n'
+    for value in (choices % 1 + choices % 2 + choices % 0 + ended, b"data: {bad\n\n", None):
+        state, more = codec.decode(state, InputRecord("t", 0, 0, 0, b"c", value))
+        chunks += more
+    found = [(chunk.message_id, chunk.choice or 0, bool(chunk.error), chunk.end is True) for chunk in chunks[4:]]
+    assert found == [("m", 2, True, False), ("m", 0, True, False), ("m", 2, False, True), ("m", 0, False, True)]
+    assert state == b""
+
+
 @pytest.mark.parametrize(
     ("chunk", "message"),
     [(b'{"message_id":"m","delta":"a"}', "m"), (b'{"delta":"a"}', "o0-0")],

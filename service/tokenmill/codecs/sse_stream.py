@@ -5,20 +5,23 @@ Rules of this file:
 1. A record is some bytes of the stream. Each event that they complete is given to the other codec as a record.
 2. A line that is JSON as it stands is an event, too: what servers answer in place of a stream, and lines of NDJSON.
 3. What the other codec can't read fails its message, as no record can be blamed for it alone: an `error` `upstream`.
-   The stream goes on. Its message is that of the chunk before, unless it has ended: then there is none, and the error
-   is one of its own.
-4. A null value says that nothing follows. Where the other codec has no such word, the message of the last chunk ends.
+   The stream goes on. Its message is that of the chunk before, in all choices that are open; where there is none, the
+   one that a header names; else the error is a message of its own.
+4. A null value says that nothing follows. What the other codec does not end then of the last chunk's message ends here.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from tokenmill.codecs.chunk import Chunk
 from tokenmill.codecs.codec import Codec
 from tokenmill.codecs.message_id import message_id
 from tokenmill.codecs.sse import EVENT_BYTES, Frame, Framing, whole_events
 from tokenmill.errors import RecordError
+from tokenmill.limits import CHOICES
 from tokenmill.records import InputRecord, Record
 
 PREFIX = "sse+"
@@ -30,7 +33,30 @@ class _State(msgspec.Struct, array_like=True, gc=False):
     framing: Framing = msgspec.field(default_factory=Framing)
     inner: bytes = b""
     id: str | None = None
-    """Of the message of the last chunk, unless that ended it; empty where it has none."""
+    """Of the message of the last chunk, unless that has ended; empty where it has none."""
+    choices: list[int] = []
+    """Those of it that are open."""
+    failed: bool = False
+    """Nothing of it has come but an error."""
+
+    def note(self, chunk: Chunk) -> None:
+        """Remember what is open behind the chunk."""
+        self.failed = False
+        if self.id != (chunk.message_id or ""):
+            self.id, self.choices = chunk.message_id or "", []
+        choice = chunk.choice if isinstance(chunk.choice, int) else 0
+        if chunk.control is not None and not isinstance(chunk.choice, int):
+            self.choices = []
+        elif chunk.end is True or chunk.control is not None:
+            self.choices = [each for each in self.choices if each != choice]
+        elif choice not in self.choices and len(self.choices) < CHOICES:
+            self.choices.append(choice)
+        if not self.choices:
+            self.id = None
+
+    def all(self, **fields: Any) -> list[Chunk]:
+        """A chunk for each open choice of the message."""
+        return [Chunk(message_id=self.id or None, choice=choice or UNSET, **fields) for choice in self.choices]
 
 
 _encode_state = msgspec.msgpack.Encoder().encode
@@ -68,29 +94,31 @@ class SseCodec:
 
     def _end(self, known: _State, record: Record) -> Sequence[Chunk]:
         """Nothing follows, whether the other codec can say so or not."""
+        chunks = list[Chunk]()
         try:
-            return self._decode(None, known, record)
+            chunks += self._decode(None, known, record)
         except RecordError:
-            last, known.inner, known.id = known.id, b"", None
-            return [] if last is None else [Chunk(message_id=last or None, end=True)]
+            known.inner = b""
+        chunks += known.all(finish_reason="error" if known.failed else None, end=True)
+        known.id, known.choices = None, []
+        return chunks
 
     def _read(self, frame: Frame, known: _State, record: Record) -> Sequence[Chunk]:
         if frame.data is None:
-            return [_failure(f"an event has more than {EVENT_BYTES} bytes; it is left out", known, record)]
+            return _failure(f"an event has more than {EVENT_BYTES} bytes; it is left out", known, record)
         return self._event(frame.data.encode(errors="replace"), known, record)
 
     def _event(self, data: bytes, known: _State, record: Record) -> Sequence[Chunk]:
         try:
             return self._decode(data, known, record)
         except RecordError as problem:
-            return [_failure(f"an event can't be read: {problem}", known, record)]
+            return _failure(f"an event can't be read: {problem}", known, record)
 
     def _decode(self, value: bytes | None, known: _State, record: Record) -> Sequence[Chunk]:
         event = InputRecord("", 0, record.offset, record.timestamp, record.key, value, list(record.headers))
         known.inner, chunks = self._inner.decode(known.inner, event)
-        if chunks:
-            over = chunks[-1].end is True or chunks[-1].control is not None
-            known.id = None if over else chunks[-1].message_id or ""
+        for chunk in chunks:
+            known.note(chunk)
         return chunks
 
 
@@ -107,8 +135,8 @@ def _is_event(data: str) -> bool:
     return True
 
 
-def _failure(message: str, known: _State, record: Record) -> Chunk:
-    """What can't be read is said in the message that is open; where none is, one is opened for it and ends."""
-    if known.id is not None:
-        return Chunk(message_id=known.id or None, error=message)
-    return Chunk(message_id=message_id(record), error=message, finish_reason="error", end=True)
+def _failure(message: str, known: _State, record: Record) -> Sequence[Chunk]:
+    """What can't be read is said in the message that is open, or will be; where none is, in one that ends with it."""
+    if known.id is None and (named := message_id(record)) is not None:
+        known.id, known.choices, known.failed = named, [0], True
+    return known.all(error=message) or [Chunk(error=message, finish_reason="error", end=True)]
