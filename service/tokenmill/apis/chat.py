@@ -9,9 +9,7 @@ from tokenmill.apis.chat_servers import SERVERS_OWN
 from tokenmill.apis.reading import Node, numbers
 from tokenmill.apis.response_format import read_format
 from tokenmill.apis.tools import chosen, foreign_tool, function, openai_choice
-
-CHOICES = 128
-"""Answers of one request, at most: as many as the API allows."""
+from tokenmill.limits import CHOICES
 
 RANGES: Mapping[str, tuple[float, float]] = {
     "temperature": (0, 2),

@@ -183,10 +183,14 @@ class Inheritance:
         """Write the record behind which the answer is ours, if it is the first one of its range."""
         # Never the first range: who is silent may still begin, and two writers of one range would be mixed.
         number, name = max(signs.range, 0) + 1, secrets.token_hex(8).encode()
+        before = self._taking.get(inherited.who)
+        if before is not None and before.range == number:
+            name = before.name  # that record may come after all, and says the same
         answer = self._begin(inherited, number)
         self._taking[inherited.who] = Taking(answer, name, number, time.monotonic())
         log.warning("an answer has no caller any more and is taken over: %s", inherited.request.message_id)
         await answer.take_over(name)
+        self._taking[inherited.who] = Taking(answer, name, number, time.monotonic())
 
     def _taken(self, inherited: Inherited, signs: Signs, number: int, name: bytes | None) -> None:
         """A range begins: ours, or that of another caller who was faster."""

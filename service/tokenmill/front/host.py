@@ -139,7 +139,7 @@ class Process:
                 await self._operators(running)
                 await self._reached(stop, lambda: self._tail.start(self._config.kafka.startup_timeout_s))
                 running.push_async_callback(self._tail.stop)
-                await self._tail.pin_all()
+                await self._reached(stop, self._tail.pin_all)
                 running.push_async_callback(self._past.close)
                 await self._reached(stop, self._producer.start)
                 running.push_async_callback(self._producer.stop)

@@ -26,7 +26,6 @@ from tokenmill.gateway.grant import Grant
 from tokenmill.gateway.position import Position
 from tokenmill.gateway.reading import Since, Start
 from tokenmill.gateway.serving import Serving
-from tokenmill.gateway.view import Frame
 from tokenmill.observe import Numbers
 
 CLOCKS_MS = 5_000
@@ -41,8 +40,8 @@ class Told(msgspec.Struct):
     opening: Opening
     start: Position
     """In front of its first event, or where that will be."""
-    seen: list[Frame]
-    """The frames that were read."""
+    begun: bool = False
+    """An event was read."""
 
 
 class Parts:
@@ -75,7 +74,7 @@ class Parts:
         """A message's events from a place on; nothing of them was read. Raises `Unavailable`."""
         async with self.serving.begun(native(conversation, start), grant.name) as begun:
             following = Following(self.serving.hub, begun.reading, message_id)
-            yield following, Told(time.monotonic(), Opening(), begun.reading.standing, [])
+            yield following, Told(time.monotonic(), Opening(), begun.reading.standing)
 
     async def opened(self, following: Following, told: Told, within_s: float) -> None:
         """Read until it is known how to answer, or so long. Raises `Unavailable`."""
@@ -87,9 +86,9 @@ class Parts:
 
     async def _opened(self, following: Following, told: Told) -> None:
         async for frame in following.frames():
-            if not told.seen:
+            if not told.begun:
                 told.start = told.start._replace(partition=told.start.partition, offset=frame.offset, part=0, back=0)
-            told.seen.append(frame)
+            told.begun = True
             if told.opening.take(decode_event(frame.payload)):
                 if told.opening.content:
                     self.begins(told)

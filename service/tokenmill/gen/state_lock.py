@@ -29,7 +29,7 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 
 LOCK = "tests/cases/states.lock.json"
 
-HELD = ("tokenmill.codecs", "tokenmill.dialects", "tokenmill.parser", "tokenmill.partition")
+HELD = ("tokenmill.codecs", "tokenmill.dialects", "tokenmill.parser", "tokenmill.partition", "tokenmill.systems")
 """Where the structs of states are."""
 
 _MODULE = re.compile(r"\b(?:\w+\.)+(?=\w)")
