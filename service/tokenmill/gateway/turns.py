@@ -32,17 +32,30 @@ class Turns:
 
     def give_back(self) -> None:
         """The next one's turn begins."""
-        if not self._waiting:
-            self._free += 1
-            return
-        name = next(iter(self._waiting))
-        queue = self._waiting.pop(name)
-        queue.popleft().set_result(None)
-        if queue:
-            self._waiting[name] = queue  # behind the other names
+        while self._waiting:
+            name = next(iter(self._waiting))
+            queue = self._waiting.pop(name)
+            turn = _first(queue)
+            if queue:
+                self._waiting[name] = queue  # behind the other names
+            if turn is not None:
+                turn.set_result(None)
+                return
+        self._free += 1
 
     def _leave(self, name: str, turn: asyncio.Future[None]) -> None:
-        queue = self._waiting[name]
+        queue = self._waiting.get(name)
+        if queue is None or turn not in queue:
+            return  # somebody gave a turn back just now, and went past this one
         queue.remove(turn)
         if not queue:
             del self._waiting[name]
+
+
+def _first(queue: deque[asyncio.Future[None]]) -> asyncio.Future[None] | None:
+    """The first one that still waits, taken out: one that is cancelled is in the queue until its task runs again."""
+    while queue:
+        turn = queue.popleft()
+        if not turn.done():
+            return turn
+    return None
