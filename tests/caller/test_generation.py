@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -101,6 +102,16 @@ async def failed(*pieces: bytes, choices: int = 1, **ends: bool) -> tuple[Taken,
         async with asyncio.timeout(5):
             await generation.read(Server(pieces, **ends).stream())
     return taken, generation, problem.value
+
+
+@pytest.mark.parametrize(("pieces", "told"), [([ROLE], []), ([ROLE, said("Hel"), said("lo"), finish(), DONE], [0])])
+async def test_that_something_has_come_is_told_once(pieces: Sequence[bytes], told: list[int]) -> None:
+    """Before it is taken; a chunk that only names a role is nothing."""
+    heard, taken = list[int](), Taken()
+    generation = Generation("sse+openai", 1, "", taken, tell=lambda: heard.append(len(taken.chunks)))
+    with suppress(UpstreamFailed):
+        await generation.read(Server(pieces).stream())
+    assert (heard, generation.begun) == (told, bool(told))
 
 
 async def test_a_complete_answer() -> None:

@@ -118,6 +118,59 @@ async def test_a_url_is_tried_again_while_an_answer_from_before_goes_on() -> Non
     one.give_back(long, failed=False)
 
 
+async def tried(one: Pool, clock: Clock) -> Place:
+    """The try, at a pool of one URL that was left alone for long enough."""
+    for _ in range(FAILURES):
+        one.give_back(await one.take(), failed=True)
+    clock.now += BREAK_S
+    return await one.take()
+
+
+async def test_a_try_that_begins_to_answer_opens_its_url_to_all() -> None:
+    """Who waits is called; how long the answer goes on, and how it ends, is its own affair then."""
+    clock = Clock()
+    two = pool("http://a", "http://b", calls=2, clock=clock)
+    for _ in range(FAILURES):
+        two.give_back(await two.take(avoided={"http://b"}), failed=True)
+    _, other = [await two.take() for _ in range(2)]
+    clock.now = BREAK_S
+    probe = await two.take()
+    waiting = asyncio.create_task(two.take())
+    await until(lambda: two.waiting == 1, "one waits")
+    two.begins(other)
+    assert (two.closed, two.waiting) == (1, 1)
+    two.begins(probe)
+    async with asyncio.timeout(5):
+        assert ((await waiting).url, two.closed) == ("http://a", 0)
+    two.give_back(probe, failed=True)
+    assert (await two.take()).url == "http://a"
+
+
+async def test_a_server_that_breaks_all_its_answers_off_is_left_alone_though_they_begin() -> None:
+    """Only of a try it is enough to begin: what broke off is lost to its client, and quick as a refusal."""
+    one = pool()
+    for _ in range(FAILURES):
+        place = await one.take()
+        one.begins(place)
+        one.give_back(place, failed=True)
+    assert one.closed == 1
+
+
+async def test_a_try_from_before_an_answer_that_worked_is_none_any_more() -> None:
+    """Where the URL fails again, while it is still silent, another one tries it; its own end does not end that one."""
+    clock = Clock()
+    one = pool(clock=clock)
+    old = await one.take()
+    silent = await tried(one, clock)
+    one.give_back(old, failed=False)
+    probe = await tried(one, clock)
+    one.begins(silent)
+    one.give_back(silent, failed=None)
+    assert one.closed == 1
+    one.begins(probe)
+    assert one.closed == 0
+
+
 async def test_where_all_are_left_alone_nobody_waits() -> None:
     """503 at once, and one try when the time is over."""
     clock = Clock()

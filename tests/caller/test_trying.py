@@ -157,6 +157,19 @@ async def test_what_all_servers_refuse_is_asked_of_each_once(status: int, told: 
             assert (at.status, len(first.refusals), at.pool.closed) == (told, FAILURES + 2, 0)
 
 
+async def test_a_server_that_begins_to_answer_is_asked_by_all_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an outage one request tries it: others need not wait for the end of a long answer."""
+    monkeypatch.setattr(pool, "BREAK_S", 0.0)
+    slow = Script("Hello", fail="hang", after=1)
+    async with Vllm(lambda _: slow) as server, desk("vllm", server.url) as at:
+        for _ in range(FAILURES):
+            at.pool.give_back(await at.pool.take(), failed=True)
+        _, run = await at.begun()
+        assert (at.pool.closed, (await at.pool.take()).url) == (0, server.url)
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+
+
 async def test_what_comes_to_no_server_says_nothing_of_one(tmp_path: Path) -> None:
     """A prompt that does not render is no sign that a server which failed is well."""
     (tmp_path / "t.jinja").write_text("{{ raise_exception('no') }}")

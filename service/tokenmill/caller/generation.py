@@ -7,7 +7,7 @@
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -47,9 +47,18 @@ class Generation:
         begins: what the text begins with that does not come, as the prompt had it.
         taker: of the chunks.
         usage_s: how long counts are waited for.
+        tell: what is called once, when something has come.
     """
 
-    def __init__(self, codec: str, choices: int, begins: str, taker: Taker, usage_s: float = USAGE_S) -> None:
+    def __init__(
+        self,
+        codec: str,
+        choices: int,
+        begins: str,
+        taker: Taker,
+        usage_s: float = USAGE_S,
+        tell: Callable[[], None] = lambda: None,
+    ) -> None:
         self._codec = find_codec(codec)
         self._taker = taker
         self._begins = begins
@@ -60,6 +69,7 @@ class Generation:
         self._said = set[int]()
         """Those of which something has come."""
         self._usage_s = usage_s
+        self._tell = tell
         self._until: float | None = None
         """For how long counts are waited for, once they are all that is missing."""
         self._state = b""
@@ -129,9 +139,14 @@ class Generation:
         if ends:
             self._open.discard(choice)
         if has_content(chunk) or chunk.usage or chunk.finish_reason is not None or ends:
-            self.begun = True
+            self._begin()
             if chunk.control is not None or chunk.end is not UNSET or chunk.finish_reason is not None:
                 # A native chunk with a reason ends its message unless it says that it does not.
                 stays = False if chunk.finish_reason is not None else UNSET
                 chunk = msgspec.structs.replace(chunk, control=None, end=ends or stays)
             await self._taker.put(chunk)
+
+    def _begin(self) -> None:
+        if not self.begun:
+            self.begun = True
+            self._tell()

@@ -4,7 +4,9 @@
    just failed for the same answer comes last.
 2. Where all places are taken, requests wait in order, as many as `queue` and for `queue_s`; more are refused at once.
 3. A URL that failed `FAILURES` times in a row is left alone for `BREAK_S`; then one request tries it, whatever it still
-   answers of before. If all are left alone nobody waits: whoever asks or waits is told.
+   answers of before. As soon as that is answered, all may ask again: a long answer holds nobody up. Of other answers
+   only the end counts, as what breaks off has failed, too. If all are left alone nobody waits: whoever asks or waits is
+   told.
 4. As many of those who wait are called as there are places. Nothing tells that a URL was left alone for long enough:
    whoever asks next looks, and lets those in who asked before.
 """
@@ -38,7 +40,8 @@ class Replica:
         self.asked = 0
         """The number of the request that asked it last."""
         self.probe: Place | None = None
-        """The try, while it is under way. An answer from before the failures is none: a long one says nothing soon."""
+        """The try, until something of its answer comes. An answer from before the failures is none: a long one says
+        nothing soon."""
 
     @property
     def broken(self) -> bool:
@@ -48,6 +51,16 @@ class Replica:
     def closed(self, now: float) -> bool:
         """Whether it is left alone; while one request tries it, for all others."""
         return self.broken and (now < self.until or self.probe is not None)
+
+    def works(self) -> None:
+        """It has answered: there is nothing to try."""
+        self.failures = 0
+        self.probe = None
+
+    def fails(self, now: float) -> None:
+        """Once more."""
+        self.failures += 1
+        self.until = now + BREAK_S
 
     def room(self, now: float, most: int) -> int:
         """How many more answers it may give, of so many at once; of one that is tried, the try."""
@@ -106,15 +119,22 @@ class Pool:
             place = self._free(avoided)
         return place
 
+    def begins(self, place: Place) -> None:
+        """Something of an answer has come, which goes on."""
+        if place.replica.probe is place:
+            place.replica.works()
+            self._wake()
+
     def give_back(self, place: Place, *, failed: bool | None) -> None:
         """An answer is over, or did not come; None: that says nothing of the server."""
         replica = place.replica
         replica.taken -= 1
         if replica.probe is place:
             replica.probe = None
-        if failed is not None:
-            replica.failures = replica.failures + 1 if failed else 0
-            replica.until = self._now() + BREAK_S
+        if failed:
+            replica.fails(self._now())
+        elif failed is not None:
+            replica.works()
         self._wake()
 
     @property

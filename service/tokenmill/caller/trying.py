@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Collection
 from contextlib import aclosing
+from functools import partial
 from urllib.parse import urlsplit
 
 import msgspec
@@ -19,7 +20,7 @@ from tokenmill.caller.failure import ELSEWHERE, NotAsked, UpstreamFailed
 from tokenmill.caller.generation import Generation, Taker
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
-from tokenmill.caller.pool import Place
+from tokenmill.caller.pool import Place, Pool
 from tokenmill.caller.prompting import prompted
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served
@@ -101,7 +102,7 @@ class Tries:
         """Ask one server, and give its place back. Raises `UpstreamFailed`."""
         failed: bool | None = None
         try:
-            await self._asked(served, plan, place.url, number)
+            await self._asked(served, plan, place, number)
             failed = False
         except UpstreamFailed as problem:
             failed = _counts(problem, several=len(served.pool.replicas) > 1)
@@ -109,12 +110,13 @@ class Tries:
         finally:
             served.pool.give_back(place, failed=failed)
 
-    async def _asked(self, served: Served, plan: Plan, url: str, number: int) -> None:
-        upstream, kind = served.upstream, served.kind
+    async def _asked(self, served: Served, plan: Plan, place: Place, number: int) -> None:
+        upstream, kind, url = served.upstream, served.kind, place.url
         headers = {**kind.headers(upstream.api_key), **self._tracing}
         plan = await prompted(served, plan, self._renderer, self._http, url, headers)
         call = kind.call(msgspec.structs.replace(plan, answer=f"{self._name}-{number}"))
-        generation = Generation(call.codec, plan.ask.n, "" if self._goes_on else plan.begins, self._taker)
+        begins, tell = "" if self._goes_on else plan.begins, partial(self._began, served.pool, place)
+        generation = Generation(call.codec, plan.ask.n, begins, self._taker, tell=tell)
         try:
             async with aclosing(self._http.streamed(url, call, headers, upstream)) as pieces:
                 await generation.read(pieces)
@@ -122,8 +124,11 @@ class Tries:
             if (abort := kind.abort(call)) is not None:
                 await self._http.abort(url, abort, headers, upstream)
             raise
-        finally:
-            self._begun |= generation.begun
+
+    def _began(self, pool: Pool, place: Place) -> None:
+        """Something has come from there."""
+        self._begun = True
+        pool.begins(place)
 
 
 def _counts(problem: UpstreamFailed, *, several: bool) -> bool | None:
