@@ -17,6 +17,7 @@ from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
 from tokenmill.formats import FORMATS
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.bodies import NOT_JSON
+from tokenmill.gateway.in_turn import InTurn
 from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
 from tokenmill.gateway.places import Places
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
@@ -25,7 +26,6 @@ from tokenmill.inspector.cuts import tried
 from tokenmill.inspector.diagram import Diagram, diagram
 from tokenmill.inspector.page import HEADERS
 from tokenmill.inspector.steps import Asked, stepped
-from tokenmill.inspector.turns import Turns
 from tokenmill.limits import MIB
 
 BODY_BYTES = 8 * MIB
@@ -86,7 +86,7 @@ class Playground:
 
     def __init__(self, rights: Rights, recording: Recording | None = None, *, live: bool = False) -> None:
         self._admission = Admission(rights, Places(ASKERS, ASKERS_EACH))
-        self._turns = Turns()
+        self._work = InTurn("other questions take long; ask again, or for less")
         self._recording = recording
         self._live = live
 
@@ -123,7 +123,7 @@ class Playground:
         with self._admission.place(grant):
             asked = await _asked(request)
             try:
-                answer = await self._turns.done(lambda: msgspec.json.encode(make(asked)))
+                answer = await self._work.done(grant.name, lambda: msgspec.json.encode(make(asked)))
             except (BadOpen, ConfigError, UnknownCodec) as problem:
                 raise Refused(BAD_REQUEST, str(problem)) from problem
         return _json_bytes(answer)

@@ -1,13 +1,14 @@
-"""One piece of work at a time."""
+"""One piece of work at a time, of one name after the other."""
 
 import asyncio
 import threading
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
+from tokenmill.gateway.in_turn import InTurn
 from tokenmill.gateway.problems import Refused
-from tokenmill.inspector.turns import Turns
 
 
 class Work:
@@ -33,8 +34,8 @@ async def begun(work: Work) -> None:
 
 async def test_others_wait_for_their_turn() -> None:
     """And have it, one after the other."""
-    turns, work = Turns(), Work()
-    asked = [asyncio.create_task(turns.done(work)) for _ in range(4)]
+    one, work = InTurn("later"), Work()
+    asked = [asyncio.create_task(one.done("a", work)) for _ in range(4)]
     await begun(work)
     await asyncio.sleep(0.05)
     work.goes_on.set()
@@ -44,26 +45,27 @@ async def test_others_wait_for_their_turn() -> None:
 
 async def test_who_waits_too_long_is_told_to_ask_again() -> None:
     """While the work before goes on."""
-    turns, work = Turns(0.05), Work()
-    first = asyncio.create_task(turns.done(work))
+    one, work = InTurn("ask for less", 0.05), Work()
+    first = asyncio.create_task(one.done("a", work))
     await begun(work)
     with pytest.raises(Refused) as refused:
-        await turns.done(work)
+        await one.done("a", work)
     assert refused.value.kind.status == 429
     assert refused.value.headers["retry-after"].isdigit()
+    assert refused.value.detail == "there was no turn within 0.05 s: ask for less"
     work.goes_on.set()
     assert await first == "over"
 
 
 async def test_who_leaves_takes_no_turn_away() -> None:
     """A thread can't be stopped: the next one waits for it, whatever comes of it."""
-    turns, work = Turns(), Work()
-    first = asyncio.create_task(turns.done(work))
+    one, work = InTurn("later"), Work()
+    first = asyncio.create_task(one.done("a", work))
     await begun(work)
     first.cancel()
     with suppress(asyncio.CancelledError):
         await first
-    second = asyncio.create_task(turns.done(work))
+    second = asyncio.create_task(one.done("a", work))
     await asyncio.sleep(0.05)
     assert work.most == 1
     work.goes_on.set()
@@ -73,7 +75,32 @@ async def test_who_leaves_takes_no_turn_away() -> None:
 
 async def test_work_that_fails_ends_its_turn() -> None:
     """With its own error for whoever asked."""
-    turns = Turns()
+    one = InTurn("later")
     with pytest.raises(ValueError, match="no such"):
-        await turns.done(lambda: int("no such number"))
-    assert await turns.done(lambda: 1) == 1
+        await one.done("a", lambda: int("no such number"))
+    assert await one.done("a", lambda: 1) == 1
+
+
+async def test_names_take_turns() -> None:
+    """However much one asks for, another one's work is next but one."""
+    one, work, order = InTurn("later"), Work(), list[str]()
+    first = asyncio.create_task(one.done("a", work))
+    await begun(work)
+    names = ["a"] * 6 + ["b"]
+    asked = [asyncio.create_task(one.done(name, partial(order.append, name))) for name in names]
+    await asyncio.sleep(0)
+    work.goes_on.set()
+    await asyncio.gather(first, *asked)
+    assert order == ["a", "b", "a", "a", "a", "a", "a"]
+
+
+async def test_who_waits_in_vain_takes_no_turn_along() -> None:
+    """The next one has it, as soon as the thread is done."""
+    one, work = InTurn("later", 0.05), Work()
+    first = asyncio.create_task(one.done("a", work))
+    await begun(work)
+    with pytest.raises(Refused):
+        await one.done("b", work)
+    work.goes_on.set()
+    assert await first == "over"
+    assert await one.done("b", work) == "over"
