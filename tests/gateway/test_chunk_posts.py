@@ -11,7 +11,7 @@ from tests.support.written import PARTITION, SETTINGS, Written, told
 from tokenmill.codecs import find_codec
 from tokenmill.gateway.bodies import Accepted
 from tokenmill.gateway.chunk_posts import GONE, ChunkPost
-from tokenmill.gateway.compiling import Compiling
+from tokenmill.gateway.compiling import BodyOptions, Compiling
 from tokenmill.gateway.incoming import LINE_S, BrokenOff, Incoming
 from tokenmill.gateway.native_chunks import NativeChunks
 from tokenmill.gateway.problems import TIMED_OUT, Refused
@@ -50,18 +50,22 @@ def line(**fields: Any) -> bytes:
     return msgspec.json.encode(fields) + b"\n"
 
 
+def brought() -> BodyOptions:
+    return BodyOptions(Compiling(SETTINGS), "service")
+
+
 async def native(
     written: Written, *script: bytes | Exception, cut: Cut = Cut.LINES, seq: int | None = None
 ) -> Accepted:
     post = ChunkPost(Script(*script), Sending(written, "tokens", b"c"), CAP)
-    return await post.native(NativeChunks(Compiling(SETTINGS), "c"), cut, seq)
+    return await post.native(NativeChunks(brought(), "c"), cut, seq)
 
 
 async def raw(
     written: Written, *script: bytes | Exception, codec: str = "sse+openai", cut: Cut = Cut.ANYWHERE
 ) -> Accepted:
     post = ChunkPost(Script(*script), Sending(written, "tokens", b"c"), CAP)
-    return await post.raw(RawStream(Compiling(SETTINGS), find_codec(codec), "c", message_id="m"), cut)
+    return await post.raw(RawStream(brought(), find_codec(codec), "c", message_id="m"), cut)
 
 
 def story(written: Written) -> dict[str, list[str]]:
@@ -113,7 +117,7 @@ async def test_a_line_has_to_end_in_time_but_may_take_its_time_to_begin() -> Non
     begun, rest = line(delta="ab")[:5], line(delta="ab")[5:]
     script = Script(line(delta="a"), begun, rest[:3], rest[3:] + begun, rest)
     await ChunkPost(script, Sending(Written(), "tokens", b"c"), CAP).native(
-        NativeChunks(Compiling(SETTINGS), "c"), Cut.LINES, None
+        NativeChunks(brought(), "c"), Cut.LINES, None
     )
     assert [within is None for within in script.patience] == [True, True, False, False, False, True]
     _, _, first, second, third, _ = (within or 0 for within in script.patience)
@@ -127,7 +131,7 @@ async def test_nothing_is_read_while_there_is_no_room() -> None:
     written.taking.clear()
     script = Script(line(delta="a"), line(delta="b"))
     post = ChunkPost(script, Sending(written, "tokens", b"c"), CAP)
-    task = asyncio.create_task(post.native(NativeChunks(Compiling(SETTINGS), "c"), Cut.LINES, None))
+    task = asyncio.create_task(post.native(NativeChunks(brought(), "c"), Cut.LINES, None))
     await asyncio.wait([task], timeout=0.02)
     assert len(script.patience) == 1
     written.taking.set()
@@ -212,7 +216,7 @@ async def test_if_not_even_the_end_can_be_written_the_log_says_so(caplog: pytest
 
     post = ChunkPost(Script(OPENAI, BrokenOff()), Stuck(written, "tokens", b"c"), CAP)
     with caplog.at_level(logging.WARNING), pytest.raises(BrokenOff):
-        await post.raw(RawStream(Compiling(SETTINGS), find_codec("sse+openai"), "c"), Cut.ANYWHERE)
+        await post.raw(RawStream(brought(), find_codec("sse+openai"), "c"), Cut.ANYWHERE)
     assert "ends when it is idle" in caplog.text
 
 
@@ -232,7 +236,7 @@ async def test_bytes_that_come_one_by_one_share_records() -> None:
 
     dripping = asyncio.create_task(drip())
     await ChunkPost(Dripping(), Sending(written := Written(), "tokens", b"c"), CAP).raw(
-        RawStream(Compiling(SETTINGS), find_codec("sse+openai"), "c"), Cut.ANYWHERE
+        RawStream(brought(), find_codec("sse+openai"), "c"), Cut.ANYWHERE
     )
     await dripping
     assert len(written.records) < len(OPENAI) / 4

@@ -1,4 +1,4 @@
-"""Options are compiled beside the loop, for one client at a time, and known again."""
+"""Options are compiled beside the loop, for one body at a time, and known again."""
 
 import asyncio
 import threading
@@ -43,7 +43,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
 async def test_the_loop_goes_on_while_options_are_compiled(slow: Slow) -> None:
     """They are somebody else's, and take a thread, one for all."""
     checks = Compiling(SETTINGS)
-    tasks = [asyncio.create_task(checks.check({"model": name})) for name in "abc"]
+    tasks = [asyncio.create_task(checks.check("x", {"model": name})) for name in "abc"]
     await asyncio.sleep(0.05)
     assert not any(task.done() for task in tasks)
     slow.go_on.set()
@@ -57,7 +57,7 @@ async def test_what_was_good_is_known_again(slow: Slow, monkeypatch: pytest.Monk
     slow.go_on.set()
     checks = Compiling(SETTINGS)
     for name in "aabca":
-        await checks.check({"model": name})
+        await checks.check("x", {"model": name})
     assert slow.made == ["a", "b", "c", "a"]
 
 
@@ -66,25 +66,36 @@ async def test_what_is_wrong_is_said_each_time() -> None:
     checks = Compiling(SETTINGS)
     for _ in range(2):
         with pytest.raises(BadOpen, match="did you mean hermes"):
-            await checks.check({"format": "hermse"})
+            await checks.check("x", {"format": "hermse"})
         with pytest.raises(BadOpen, match="64 bits"):
-            await checks.check({"tools": [{"function": {"name": "f", "parameters": {"maximum": 2**70}}}]})
+            await checks.check("x", {"tools": [{"function": {"name": "f", "parameters": {"maximum": 2**70}}}]})
     assert key_of({"tools": [2**70]}) is None
 
 
 async def test_who_waits_for_too_long_is_told_when_to_come_again(slow: Slow) -> None:
     """One that leaves keeps its turn until its thread is done, so there is never a second one."""
     checks = Compiling(SETTINGS, wait_s=0.05)
-    first = asyncio.create_task(checks.check({"model": "a"}))
+    first = asyncio.create_task(checks.check("x", {"model": "a"}))
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
     with pytest.raises(Refused) as refused:
-        await checks.check({"model": "b"})
+        await checks.check("x", {"model": "b"})
     assert (refused.value.kind, "retry-after" in refused.value.headers) == (TOO_MANY, True)
     slow.go_on.set()
-    await checks.check({"model": "b"})
+    await checks.check("x", {"model": "b"})
     assert slow.made == ["a", "b"]
+
+
+async def test_who_brings_many_options_keeps_nobody_else_waiting(slow: Slow) -> None:
+    """Names take turns, however many bodies of one wait."""
+    checks = Compiling(SETTINGS)
+    bodies = [("a", f"a{number}") for number in range(12)] + [("b", "b")]
+    waiting = [asyncio.create_task(BodyOptions(checks, name).check({"model": model})) for name, model in bodies]
+    await asyncio.sleep(0.05)
+    slow.go_on.set()
+    await asyncio.gather(*waiting)
+    assert slow.made[:3] == ["a0", "a1", "b"]
 
 
 async def test_a_body_has_so_many_options(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,19 +103,19 @@ async def test_a_body_has_so_many_options(slow: Slow, monkeypatch: pytest.Monkey
     monkeypatch.setattr(compiling, "OF_A_BODY", 2)
     slow.go_on.set()
     checks = Compiling(SETTINGS)
-    await checks.check({"model": "known"})
-    body = BodyOptions(checks)
+    await checks.check("x", {"model": "known"})
+    body = BodyOptions(checks, "x")
     for name in ("known", "a", "b", "a", "b", "known"):
         await body.check({"model": name})
     with pytest.raises(BadOpen, match="in another one"):
         await body.check({"model": "c"})
-    await BodyOptions(checks).check({"model": "c"})
+    await BodyOptions(checks, "x").check({"model": "c"})
 
 
 async def test_formats_that_take_seconds_hold_up_nobody() -> None:
     """As they are: eight of the heaviest, which nobody compiled before."""
     formats = ["hunyuan_kv", "deepseek_dsml", "glm_kv", "kimi_k3", "xlam", "step3", "gigachat35", "k2_horizon"]
-    checking = asyncio.create_task(Compiling(SETTINGS).check({"format": formats, "model": "one of its own"}))
+    checking = asyncio.create_task(Compiling(SETTINGS).check("x", {"format": formats, "model": "one of its own"}))
     longest, before = 0.0, time.monotonic()
     while not checking.done():
         await asyncio.sleep(0.005)

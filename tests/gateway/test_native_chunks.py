@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tokenmill.errors import RecordError
-from tokenmill.gateway.compiling import Compiling
+from tokenmill.gateway.compiling import BodyOptions, Compiling
 from tokenmill.gateway.native_chunks import NATIVE, NativeChunks, failure, read_tm_open
 from tokenmill.partition import PartitionSettings
 
@@ -14,7 +14,7 @@ SETTINGS = PartitionSettings()
 
 
 def native(**about: Any) -> NativeChunks:
-    return NativeChunks(Compiling(SETTINGS), "c", **about)
+    return NativeChunks(BodyOptions(Compiling(SETTINGS), "service"), "c", **about)
 
 
 def line(**fields: Any) -> bytes:
@@ -82,7 +82,7 @@ async def test_options_beside_the_body_go_with_what_may_open_a_message() -> None
 async def test_options_beside_the_body_are_checked(text: str) -> None:
     """A header is bytes; what is no UTF-8 in it is no JSON."""
     with pytest.raises(RecordError):
-        await read_tm_open(text, Compiling(SETTINGS))
+        await read_tm_open(text, BodyOptions(Compiling(SETTINGS), "service"))
 
 
 async def test_what_breaks_off_fails_unless_its_chunks_are_numbered() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.support.written import SETTINGS, told
 from tokenmill.codecs import CODECS, find_codec
 from tokenmill.errors import RecordError
-from tokenmill.gateway.compiling import Compiling
+from tokenmill.gateway.compiling import BodyOptions, Compiling
 from tokenmill.gateway.native_chunks import Valued
 from tokenmill.gateway.problems import Refused
 from tokenmill.gateway.raw_stream import Cut, RawStream, how_to_read
@@ -22,7 +22,7 @@ GONE = "upstream: gone"
 
 
 def stream(codec: str, **about: Any) -> RawStream:
-    return RawStream(Compiling(SETTINGS), find_codec(codec), "c", **about)
+    return RawStream(BodyOptions(Compiling(SETTINGS), "service"), find_codec(codec), "c", **about)
 
 
 async def written(stream: RawStream, data: bytes, size: int = 7) -> list[Valued]:

@@ -1,7 +1,8 @@
 """Writing over HTTP: what each address takes and answers, and what it refuses."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from threading import Event
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from tests.support.stage import until
 from tests.support.writes import Answer, Client, serving
 from tests.support.written import PARTITION
+from tokenmill.gateway import compiling
+from tokenmill.gateway.compiling import Compiling
 from tokenmill.gateway.problems import Refused
 from tokenmill.gateway.sent import too_many, unavailable
 
@@ -145,6 +148,37 @@ async def test_bodies_take_the_places_of_the_process_but_not_those_of_their_name
     for writer in writers:
         writer.close()
     await eventually(lambda: client.places.taken_now == 0)
+
+
+async def test_a_body_whose_options_wait_has_a_place(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for those of others, for up to half a minute, and nothing else bounds how many do so."""
+    go_on = Event()
+    monkeypatch.setattr(compiling, "compile_grammar", lambda *_: go_on.wait(20))
+    options = [f"%7B%22model%22%3A%22{number}%22%7D" for number in range(11)]
+    writers = [await client.half(f"c/chunks?codec=text&tm-open={each}", b"Hi") for each in options[:10]]
+    await eventually(lambda: client.places.taken_now == 10)
+    answer = await client(f"c/chunks?codec=text&tm-open={options[10]}", b"Hi")
+    go_on.set()
+    for writer in writers:
+        writer.close()
+    assert answer.status == 429
+    await eventually(lambda: client.places.taken_now == 0)
+
+
+async def test_options_are_compiled_under_the_name_of_whoever_brings_them(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those beside the body and those in it."""
+    names, check = list[str](), Compiling.check
+
+    async def noted(self: Compiling, name: str, options: Mapping[str, Any]) -> None:
+        names.append(name)
+        await check(self, name, options)
+
+    monkeypatch.setattr(Compiling, "check", noted)
+    opening = {"message_id": "m", "open": {"model": "a"}, "delta": "Hi"}
+    assert (await client("c/chunks?tm-open=%7B%22model%22%3A%22b%22%7D", opening)).status == 200
+    assert names == ["service", "service"]
 
 
 async def test_a_result_that_comes_has_a_place_of_the_process(client: Client) -> None:

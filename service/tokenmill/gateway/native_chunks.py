@@ -11,7 +11,7 @@ from tokenmill.codecs import Chunk
 from tokenmill.codecs.native import NATIVE as NATIVE_CODEC
 from tokenmill.codecs.plain import read_object
 from tokenmill.errors import BadKey, Undecodable
-from tokenmill.gateway.compiling import BodyOptions, Compiling
+from tokenmill.gateway.compiling import BodyOptions
 from tokenmill.gateway.unended import Unended
 from tokenmill.limits import KEY_BYTES
 from tokenmill.records import Headers, InputRecord
@@ -23,10 +23,10 @@ NATIVE = ("tm-codec", b"native")
 """The header of native records: the topic's own codec may be another one."""
 
 
-async def read_tm_open(text: str, compiling: Compiling) -> dict[str, Any]:
+async def read_tm_open(text: str, brought: BodyOptions) -> dict[str, Any]:
     """Options that stand beside a body, in its address or in a header. Raises `RecordError` and `Refused`."""
     options = read_object(text.encode(errors="surrogateescape"), "a JSON object of options")
-    await compiling.check(options)
+    await brought.check(options)
     return options
 
 
@@ -50,7 +50,7 @@ class NativeChunks:
     """The chunks of one body.
 
     Args:
-        compiling: finds out whether options are good.
+        brought: finds out whether options are good.
         conversation: whose chunks they are.
         message_id: of those that do not say it; the others have to say the same.
         options: with which their messages open, below what `open` of a chunk says.
@@ -59,14 +59,14 @@ class NativeChunks:
 
     def __init__(
         self,
-        compiling: Compiling,
+        brought: BodyOptions,
         conversation: str,
         *,
         message_id: str | None = None,
         options: dict[str, Any] | None = None,
         tracing: Headers = (),
     ) -> None:
-        self._brought = BodyOptions(compiling)
+        self._brought = brought
         self._conversation = conversation
         self._key = conversation.encode()
         self._message_id = message_id

@@ -19,7 +19,7 @@ import msgspec
 from tokenmill.codecs import Codec, cut_anywhere, find_codec
 from tokenmill.codecs.sse_stream import PREFIX
 from tokenmill.errors import UnknownCodec
-from tokenmill.gateway.compiling import BodyOptions, Compiling
+from tokenmill.gateway.compiling import BodyOptions
 from tokenmill.gateway.native_chunks import NATIVE, Valued, check_chunk, failure
 from tokenmill.gateway.problems import BAD_REQUEST, UNKNOWN_CODEC, UNSUPPORTED, Refused, shown
 from tokenmill.gateway.unended import Unended
@@ -72,7 +72,7 @@ class RawStream:
     """The stream that one body is.
 
     Args:
-        compiling: finds out whether options are good.
+        brought: finds out whether options are good.
         codec: of its records.
         conversation: whose it is.
         message_id: of an answer to which its provider gives none; without it a random one.
@@ -82,7 +82,7 @@ class RawStream:
 
     def __init__(
         self,
-        compiling: Compiling,
+        brought: BodyOptions,
         codec: Codec,
         conversation: str,
         *,
@@ -90,7 +90,7 @@ class RawStream:
         options: dict[str, Any] | None = None,
         tracing: Headers = (),
     ) -> None:
-        self._brought = BodyOptions(compiling)
+        self._brought = brought
         self._codec = codec
         self._conversation = conversation
         self._default_id = message_id or uuid4().hex

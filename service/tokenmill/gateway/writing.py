@@ -26,7 +26,7 @@ from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import named
 from tokenmill.gateway.bodies import NOT_JSON, Stop, Stopping, ToolResultBody, Written
 from tokenmill.gateway.chunk_posts import ChunkPost
-from tokenmill.gateway.compiling import Compiling
+from tokenmill.gateway.compiling import BodyOptions, Compiling
 from tokenmill.gateway.counts import Counts
 from tokenmill.gateway.grant import Action, Grant
 from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
@@ -133,30 +133,31 @@ class Writing:
         conversation, grant = await self._admitted(request, "write")
         cut, codec = how_to_read(request.content_type, request.query.get("codec"))
         message_id = message_id_of(request.query["message_id"]) if "message_id" in request.query else None
-        options, claim = await self._options(request), claim_of(request.headers)
+        claim, brought = claim_of(request.headers), BodyOptions(self._compiling, grant.name)
         post = ChunkPost(
             Incoming(request, self._idle_s, self._admission.held(grant)),
             Sending(self._producer, self._topics.tokens, conversation.encode()),
             self._cap,
         )
-        about: dict[str, Any] = {"message_id": message_id, "options": options, "tracing": tracing_of(request.headers)}
+        about: dict[str, Any] = {"message_id": message_id, "tracing": tracing_of(request.headers)}
         with self._admission.unnamed_place():
+            about["options"] = await self._options(request, brought)
             async with self._sequences.turn(conversation, claim) as turn:
                 if turn.repeat:
                     return web.Response(status=204, headers=turn.headers())
                 if codec is NATIVE_CODEC:
                     seq = claim.seq_of(message_id) if claim and cut is Cut.WHOLE else None
-                    accepted = await post.native(NativeChunks(self._compiling, conversation, **about), cut, seq)
+                    accepted = await post.native(NativeChunks(brought, conversation, **about), cut, seq)
                 else:
-                    accepted = await post.raw(RawStream(self._compiling, codec, conversation, **about), cut)
+                    accepted = await post.raw(RawStream(brought, codec, conversation, **about), cut)
                 turn.done()
                 self._counts.wrote("chunks")
                 return _answer(accepted, headers=turn.headers())
 
-    async def _options(self, request: web.Request) -> dict[str, Any] | None:
+    async def _options(self, request: web.Request, brought: BodyOptions) -> dict[str, Any] | None:
         text = request.query.get("tm-open") or request.headers.get("tm-open")
         try:
-            return await read_tm_open(text, self._compiling) if text else None
+            return await read_tm_open(text, brought) if text else None
         except RecordError as problem:
             raise Refused(BAD_REQUEST, f"tm-open: {problem}") from problem
 
