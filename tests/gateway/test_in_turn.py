@@ -90,7 +90,8 @@ async def test_names_take_turns() -> None:
     asked = [asyncio.create_task(one.done(name, partial(order.append, name))) for name in names]
     await asyncio.sleep(0)
     work.goes_on.set()
-    await asyncio.gather(first, *asked)
+    await first
+    await asyncio.gather(*asked)
     assert order == ["a", "b", "a", "a", "a", "a", "a"]
 
 
