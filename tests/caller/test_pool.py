@@ -171,6 +171,41 @@ async def test_a_try_from_before_an_answer_that_worked_is_none_any_more() -> Non
     assert one.closed == 0
 
 
+async def test_refusals_that_another_url_answered_are_failures_of_the_one_that_refused() -> None:
+    """As it is quick it has the fewest answers always. Those from before it worked say nothing any more."""
+    clock = Clock()
+    two = pool("http://a", "http://b", clock=clock)
+    refused = [await two.take(avoided={"http://b"}) for _ in range(2 * FAILURES)]
+    for place in refused:
+        two.give_back(place, failed=None)
+    assert two.closed == 0
+    for place in refused[:FAILURES]:
+        two.refused(place)
+    assert (two.closed, (await two.take()).url) == (1, "http://b")
+    clock.now = BREAK_S
+    two.begins(await two.take())
+    for place in refused[FAILURES:]:
+        two.refused(place)
+    assert two.closed == 0
+
+
+async def test_refusals_never_close_the_last_url() -> None:
+    """Each refuses what the other one takes, and answers come in any order: also while one waits to be tried."""
+    clock = Clock()
+    two = pool("http://a", "http://b", clock=clock)
+    places = [await two.take() for _ in range(4 * FAILURES)]
+    for place in places:
+        two.give_back(place, failed=None)
+    for place in sorted(places, key=lambda each: each.url):
+        two.refused(place)
+        assert two.closed <= 1
+    clock.now = BREAK_S
+    assert ((await two.take()).url, two.closed) == ("http://a", 1)
+    for place in places:
+        two.refused(place)
+    assert (await two.take()).url == "http://b"
+
+
 async def test_where_all_are_left_alone_nobody_waits() -> None:
     """503 at once, and one try when the time is over."""
     clock = Clock()

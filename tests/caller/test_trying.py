@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.answering import Desk, desk
+from tests.support.calling import chat
 from tests.support.model_servers.speech import Fail, Script
 from tests.support.model_servers.vllm import Vllm
 from tests.support.raw_server import answer, raw_server
+from tokenmill.apis.ask import Json
 from tokenmill.caller import pool
 from tokenmill.caller import trying as module
 from tokenmill.caller.pool import FAILURES
@@ -155,6 +157,48 @@ async def test_what_all_servers_refuse_is_asked_of_each_once(status: int, told: 
             for number in range(FAILURES + 1):
                 await at.run(message_id=f"m{number}")
             assert (at.status, len(first.refusals), at.pool.closed) == (told, FAILURES + 2, 0)
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_what_all_servers_refuse_closes_none_for_others(status: int) -> None:
+    """One asks for a model that none of them has, or is refused for what it says: another's request is answered."""
+
+    def judged(body: Json) -> Script:
+        return Script("Hello") if "fine" in str(body["messages"]) else Script("", fail="refuse", status=status)
+
+    async with Vllm(judged) as first, Vllm(judged) as second, desk("vllm", first.url, second.url) as at:
+        for number in range(2 * FAILURES):
+            assert (await at.run(message_id=f"m{number}"))[1] == "refused"
+        assert (at.pool.closed, [each.failures for each in at.pool.replicas]) == (0, [0, 0])
+        _, outcome = await at.run(chat({"role": "user", "content": "fine"}), message_id="other")
+        assert outcome == "finished"
+
+
+@pytest.mark.usefixtures("soon")
+async def test_a_refusal_is_a_failure_when_another_server_begins_to_answer() -> None:
+    """Not at the end of a long answer: until then most requests would be refused once."""
+    lacks, slow = Script("", fail="refuse", status=404), Script("Hello", fail="hang", after=1)
+    async with (
+        Vllm(lambda _: lacks) as first,
+        Vllm(lambda _: slow) as second,
+        desk("vllm", first.url, second.url) as at,
+    ):
+        _, run = await at.begun()
+        assert [each.failures for each in at.pool.replicas] == [1, 0]
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+        assert [each.failures for each in at.pool.replicas] == [1, 0]
+
+
+@pytest.mark.usefixtures("soon")
+async def test_a_server_that_refuses_and_then_answers_the_same_has_not_failed() -> None:
+    """Where there is no place at another one it is asked again."""
+    turns = [Script("", fail="refuse", status=404), Script("Hello")]
+    async with Vllm(lambda _: turns.pop(0)) as server, desk("vllm", server.url, "http://full.invalid", calls=1) as at:
+        await at.pool.take(avoided={server.url})
+        assert (await at.run())[1] == "finished"
+        assert [each.failures for each in at.pool.replicas] == [0, 0]
 
 
 async def test_a_server_that_begins_to_answer_is_asked_by_all_again(monkeypatch: pytest.MonkeyPatch) -> None:

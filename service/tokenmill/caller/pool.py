@@ -7,7 +7,11 @@
    answers of before. As soon as that is answered, all may ask again: a long answer holds nobody up. Of other answers
    only the end counts, as what breaks off has failed, too. If all are left alone nobody waits: whoever asks or waits is
    told.
-4. As many of those who wait are called as there are places. Nothing tells that a URL was left alone for long enough:
+4. What one URL refused and another one then answered is a failure of the first, unless that has answered since: as it
+   is quick it would always have the fewest answers, and be asked first. A refusal alone is none, and none closes the
+   last URL: where all refuse the same, or each what another one takes, all would be left alone by requests that they
+   take.
+5. As many of those who wait are called as there are places. Nothing tells that a URL was left alone for long enough:
    whoever asks next looks, and lets those in who asked before.
 """
 
@@ -39,6 +43,8 @@ class Replica:
         """It is left alone up to then."""
         self.asked = 0
         """The number of the request that asked it last."""
+        self.worked = 0
+        """That of the last request anywhere when it answered: what it refused before says nothing any more."""
         self.probe: Place | None = None
         """The try, until something of its answer comes. An answer from before the failures is none: a long one says
         nothing soon."""
@@ -52,8 +58,9 @@ class Replica:
         """Whether it is left alone; while one request tries it, for all others."""
         return self.broken and (now < self.until or self.probe is not None)
 
-    def works(self) -> None:
-        """It has answered: there is nothing to try."""
+    def works(self, number: int) -> None:
+        """It has answered: there is nothing to try. Of all requests the last one has this number."""
+        self.worked = number
         self.failures = 0
         self.probe = None
 
@@ -74,6 +81,7 @@ class Place:
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
+        self.number = replica.asked
 
     @property
     def url(self) -> str:
@@ -122,8 +130,15 @@ class Pool:
     def begins(self, place: Place) -> None:
         """Something of an answer has come, which goes on."""
         if place.replica.probe is place:
-            place.replica.works()
+            place.replica.works(self._number)
             self._wake()
+
+    def refused(self, place: Place) -> None:
+        """What was refused there, and given back, another URL answers."""
+        replica = place.replica
+        others = any(not each.broken for each in self.replicas if each is not replica)
+        if others and place.number > replica.worked:
+            replica.fails(self._now())
 
     def give_back(self, place: Place, *, failed: bool | None) -> None:
         """An answer is over, or did not come; None: that says nothing of the server."""
@@ -134,7 +149,7 @@ class Pool:
         if failed:
             replica.fails(self._now())
         elif failed is not None:
-            replica.works()
+            replica.works(self._number)
         self._wake()
 
     @property

@@ -2,7 +2,10 @@
 
 1. What failed before the first token is tried again where that may help, at another URL if there is one. What one
    server alone may refuse (`failure.ELSEWHERE`) is asked of one that was not asked yet.
-2. Every try that failed is logged, with the server and the kind of the failure, but without words of the server's: they
+2. Such a refusal is a failure of that server as soon as another one begins to answer the same: so one that refuses all
+   is soon left alone, and does not get nearly all requests for being quick. Else it says nothing of the server: all may
+   refuse a model that none has, or what a prompt says, and are well for others. Where `tries` is 1 nothing tells.
+3. Every try that failed is logged, with the server and the kind of the failure, but without words of the server's: they
    may quote a prompt or a key.
 """
 
@@ -70,6 +73,8 @@ class Tries:
         self._goes_on = goes_on
         self._begun = False
         """Something has come."""
+        self._refused = dict[str, Place]()
+        """Where it was refused, by URL."""
 
     async def generate(self, served: Served, plan: Plan) -> None:
         """Try until something comes, and go on with that to its end. Raises `UpstreamFailed`."""
@@ -105,7 +110,9 @@ class Tries:
             await self._asked(served, plan, place, number)
             failed = False
         except UpstreamFailed as problem:
-            failed = _counts(problem, several=len(served.pool.replicas) > 1)
+            failed = _counts(problem)
+            if problem.said in ELSEWHERE:
+                self._refused[place.url] = place
             raise
         finally:
             served.pool.give_back(place, failed=failed)
@@ -129,16 +136,16 @@ class Tries:
         """Something has come from there."""
         self._begun = True
         pool.begins(place)
+        self._refused.pop(place.url, None)  # it has changed its mind
+        for other in self._refused.values():
+            pool.refused(other)
 
 
-def _counts(problem: UpstreamFailed, *, several: bool) -> bool | None:
-    """Whether a server is left alone for it; None: it says nothing of the server.
-
-    A server that refuses our key, or has not our model, is well; others are to be asked in its place, if there are any.
-    """
-    if isinstance(problem, NotAsked):
+def _counts(problem: UpstreamFailed) -> bool | None:
+    """Whether it is a failure of the server; None: it says nothing of the server, or not yet."""
+    if isinstance(problem, NotAsked) or problem.said in ELSEWHERE:
         return None
-    return problem.said >= SERVER_ERROR or (several and problem.said in ELSEWHERE)
+    return problem.said >= SERVER_ERROR
 
 
 def _pause(problem: UpstreamFailed, number: int, *, alone: bool) -> float:
