@@ -15,7 +15,7 @@ def test_the_longest_unused_goes_first() -> None:
 
 
 def test_what_is_kept_has_a_cap_in_bytes() -> None:
-    """Few large ones take the place of many; one alone that is too large is not kept."""
+    """Few large ones take the place of many; one that is too large alone is not kept, and the others stay."""
     recent: Recent[str, int] = Recent(100, 100)
     for number, key in enumerate("abcd"):
         recent.put(key, number, 10)
@@ -23,7 +23,9 @@ def test_what_is_kept_has_a_cap_in_bytes() -> None:
     assert [recent.get(key) for key in "abcde"] == [None, None, 2, 3, 4]
     assert recent.bytes == 100
     recent.put("f", 5, 101)
-    assert (len(recent), recent.bytes) == (0, 0)
+    assert (len(recent), recent.bytes) == (3, 100)
+    recent.put("e", 6, 101)
+    assert (recent.get("e"), len(recent)) == (None, 2)
 
 
 def test_a_value_that_is_put_again_counts_once() -> None:

@@ -35,8 +35,12 @@ class Recent(Generic[K, V]):
         return found[0]
 
     def put(self, key: K, value: V, size: int) -> None:
-        """Keep a value that takes about so many bytes; one alone that is larger than all may be is not kept."""
+        """Keep a value that takes about so many bytes; one that is larger than all may be is not, and costs no other
+        its place.
+        """
         self._kept.pop(key, None)
+        if size > self._most_bytes:
+            return
         self._kept[key] = value, size
         excess = self.bytes - self._most_bytes
         with suppress(KeyError):  # other threads may have forgotten all
