@@ -222,3 +222,20 @@ def test_no_replay_starts_inside_a_stream_that_was_too_old() -> None:
     low_water.hold(low_water.root(1))  # another's
     reads.read(record(2, None, tm_opened_before="2"))
     assert low_water.at(3) == 0
+
+
+def test_what_streams_take_is_a_sum_that_is_kept() -> None:
+    """It is asked for all the time, and there may be a hundred thousand: none is looked at for it."""
+    reads = intake("sse+native", record_bytes=10_000)
+    assert reads.memory == 0
+    for number, text in enumerate((b"a" * 1_000, b"b" * 5_000)):
+        reads.read(record(number, b'data: {"delta":"' + text, b"%d" % number))
+    reads.read(record(2, b"a" * 3_000, b"0"))
+    assert reads.memory == sum(kept.memory for kept in reads) > 9_000
+    restored = intake("sse+native")
+    for kept in reads:
+        restored.put(kept)
+    assert restored.memory == reads.memory
+    for number, last in enumerate(("2", "1")):
+        reads.read(record(3 + number, None, b"%d" % number, tm_codec="sse+native", tm_last_offset=last))
+    assert (reads.memory, list(reads)) == (0, [])

@@ -43,6 +43,11 @@ class Kept:
         """Whether it has not ended."""
         return bool(self.state)
 
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        return STREAM_BYTES + int(len(self.state) * SPARE)
+
     def timeout(self, condition: Condition | None = None) -> TimeoutControl:
         """The record that ends it, under a condition; if none is given, if no other comes before."""
         return stream_end(self.place, self.message_id, condition or Condition(last=self.last))
@@ -60,6 +65,8 @@ class Intake:
         self._kept: dict[Place, Kept] = {}
         self._of_key: dict[bytes, list[Kept]] = {}
         self._begun: list[Kept] | None = None
+        self.memory = 0
+        """About how many bytes the streams take: a sum that is kept, for there may be a hundred thousand."""
         self.tally = tally
         self.changed: dict[Place, None] = {}
         """Places of which the state changed since the last snapshot, in that order."""
@@ -114,13 +121,16 @@ class Intake:
         if kept is None:
             kept = Kept(place, state, self._low_water.root(record.offset), record.offset, b"")
             self.put(kept)
+        self.memory -= kept.memory
         kept.state, kept.last = state, record.offset
+        self.memory += kept.memory
         kept.message_id = header(record.headers, MESSAGE_ID) or b""
         if not state:
             self._forget(kept)
 
     def _forget(self, kept: Kept) -> None:
         del self._kept[kept.place]
+        self.memory -= kept.memory
         others = self._of_key[kept.place[1]]
         others.remove(kept)
         if not others:
@@ -146,6 +156,7 @@ class Intake:
     def put(self, kept: Kept) -> None:
         """Remember this, also what a snapshot holds."""
         self._kept[kept.place] = kept
+        self.memory += kept.memory
         self._of_key.setdefault(kept.place[1], []).append(kept)
         self._low_water.hold(kept.root)
         if self._begun is not None:
@@ -157,11 +168,6 @@ class Intake:
 
     def __len__(self) -> int:
         return len(self._kept)
-
-    @property
-    def memory(self) -> int:
-        """About how many bytes the streams take."""
-        return sum(STREAM_BYTES + int(len(kept.state) * SPARE) for kept in self)
 
 
 def _decoded(codec: Codec, state: bytes, record: Record) -> tuple[bytes, Sequence[Chunk]]:
