@@ -85,6 +85,11 @@ class AnthropicState(msgspec.Struct, array_like=True, gc=False):
     cut: bool = False
     """The block of text is of a call that was cut off."""
 
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        return self.call.arguments.memory if self.call is not None else 0
+
 
 class AnthropicDialect:
     """Blocks of text, thinking and tool use."""

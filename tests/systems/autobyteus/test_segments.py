@@ -16,7 +16,7 @@ from tokenmill.dialects.json_text import PIECE_CHARS
 from tokenmill.events import Error, Event, Finish, MessageStart, Part, ReasoningDelta, Request, ToolCall
 from tokenmill.formats import compile_grammar
 from tokenmill.parser import Grammar, MessageParser, Options, read_options
-from tokenmill.systems.autobyteus.segments import SEGMENTS, SegmentsState, begin, content, end, start
+from tokenmill.systems.autobyteus.segments import SEGMENTS, CallSegment, SegmentsState, begin, content, end, start
 
 
 def test_the_shapes() -> None:
@@ -52,6 +52,15 @@ def test_content_is_cut_to_what_a_record_holds() -> None:
     assert out == []
     content("c1", "x" * (PIECE_CHARS + 1), out)
     assert [len(json.loads(payload)["payload"]["delta"]) for payload in out] == [PIECE_CHARS, 1]
+
+
+def test_what_waits_counts() -> None:
+    """Content in front of its path, and the arguments of a provider's calls until the end."""
+    state = SegmentsState()
+    empty = state.memory
+    state.calls["a"] = CallSegment("a", "write_file", "write_file", "{}", waiting=["x" * 500, "漢" * 500])
+    state.calls["b"] = CallSegment("b", "tool_call", "f", "{}", provider=True, arguments="x" * 1_000)
+    assert (empty, 3_500 <= state.memory <= 4_500) == (0, True)
 
 
 FORMATS = ["autobyteus_xml", "autobyteus_json", "autobyteus_sentinel"]

@@ -40,6 +40,7 @@ from tokenmill.events import (
     ToolInputStart,
     ToolResult,
 )
+from tokenmill.parser.run.state import PIECE_BYTES, WIDE
 
 
 class CallSegment(msgspec.Struct, array_like=True, gc=False):
@@ -64,6 +65,12 @@ class CallSegment(msgspec.Struct, array_like=True, gc=False):
     arguments: str = ""
     """Of a provider's call that is complete and waits for the end."""
 
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        texts = [self.id, self.name, self.metadata, self.path, self.arguments, *self.waiting]
+        return sum(PIECE_BYTES + len(text) * (1 if text.isascii() else WIDE) for text in texts)
+
 
 class SegmentsState(msgspec.Struct, array_like=True, gc=False):
     """What was begun and not ended."""
@@ -83,6 +90,11 @@ class SegmentsState(msgspec.Struct, array_like=True, gc=False):
     """The open text block is the source of a call that never had an id."""
     source: str = ""
     """Id of that block's segment, if it is one of its own."""
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        return sum(call.memory for call in self.calls.values())
 
 
 def start(state: SegmentsState, segment: str, kind: str, metadata: dict[str, Any], out: Payloads) -> None:
