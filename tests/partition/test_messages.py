@@ -1,13 +1,14 @@
 """The index of a partition's messages."""
 
-from tests.partition.logs import log, partition, run
-from tokenmill.partition import Partition
+from tests.partition.logs import SETTINGS, log, partition, run, types
+from tests.support.restoring import restore
+from tokenmill.partition import Partition, open_size_of
 
 
 def counts(state: Partition) -> tuple[int, int, int]:
-    """Open messages, remembered ones included, and grammars."""
+    """Open messages, remembered ones included, and sets of options."""
     messages = state._messages
-    return messages.count, len(list(messages)), len(messages.grammars)
+    return messages.count, len(list(messages)), len(messages.options)
 
 
 def test_ended_messages_are_remembered_for_a_while() -> None:
@@ -27,7 +28,7 @@ def test_an_id_in_use_again_is_not_forgotten_with_its_first_use() -> None:
     assert counts(state) == (1, 1, 1)
 
 
-def test_grammars_are_there_as_long_as_a_choice_uses_them() -> None:
+def test_options_are_there_as_long_as_a_choice_uses_them() -> None:
     """Messages with the same options share one."""
     state = partition(
         {"message_id": "a", "open": {"format": "hermes"}},
@@ -36,8 +37,42 @@ def test_grammars_are_there_as_long_as_a_choice_uses_them() -> None:
         {"message_id": "c", "end": True},
     )
     assert counts(state) == (2, 3, 2)
+    assert [grammar.format_names for grammar in state.grammars.values()] == [["hermes"]]
     run(state, log({"message_id": "x", "usage": {}}, start=200))
     assert counts(state) == (2, 2, 1)
+
+
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"properties": {f"p{n}": {} for n in range(99)}}}}
+
+OWN = {"message_id": "m", "open": {"format": "hermes", "tools": [TOOL]}, "delta": "a"}
+
+
+def test_what_has_ended_holds_no_grammar() -> None:
+    """Nothing but thousands of records would make it go: ended messages that held theirs left no memory for others."""
+    state = partition(OWN)
+    (grammar,) = state.grammars.values()
+    run(state, log({"message_id": "m", "end": True}, start=1))
+    state.mark()
+    assert (dict(state.grammars), open_size_of([state])) == ({}, 0)
+    assert 0 < state.ended_size == state.size < grammar.memory / 10
+    assert not any(choice.envelope.request.tools for message in state._messages for choice in message.choices)
+    run(state, log({"message_id": "x", "usage": {}}, start=200))
+    assert state.size == 0
+
+
+def test_another_choice_has_the_options_of_one_that_has_ended() -> None:
+    """Compiled again, also where a snapshot has come between."""
+    state = partition(OWN, {"message_id": "m", "end": True})
+    write = state.changes(full=True)
+    again = restore(SETTINGS, "tokens", 0, state.mark(), (write.meta, write.changed))
+    call = '<tool_call>{"name": "f", "arguments": {"p1": "x"}}</tool_call>'
+    outs = [run(each, log({"message_id": "m", "choice": 1, "delta": call}, start=2)) for each in (state, again)]
+    assert outs[0] == outs[1]
+    assert "tool-call" in types(outs[0])
+    assert b'"tools":{"f"' in (outs[0][0].value or b"")
+    assert len(state.grammars) == len(again.grammars) == 1
+    assert again.mark() == state.mark()
+    assert again.changes(full=True) == state.changes(full=True)
 
 
 def test_the_digest_is_of_what_is_open_alone() -> None:

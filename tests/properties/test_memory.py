@@ -8,7 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tokenmill.partition import OutputSpec, Partition, PartitionSettings, size_of
+from tokenmill import formats as formats_module
+from tokenmill.parser import Options
+from tokenmill.parser.compile.recent import Recent
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings, open_size_of, size_of
 from tokenmill.records import InputRecord
 
 MESSAGES = 60
@@ -17,6 +20,7 @@ LEAST, MOST = 0.75, 2.2
 """Of the memory that is really taken. Characters that are not ASCII take two or four bytes, and are counted as four."""
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": "'
+FILE = '<tool_call>\n{"name": "write_file", "arguments": {"content": "'
 
 NATIVE = PartitionSettings()
 WHOLE = PartitionSettings(outputs=(OutputSpec("events"), OutputSpec("completions", "openai_completion", key="choice")))
@@ -24,9 +28,10 @@ WHOLE = PartitionSettings(outputs=(OutputSpec("events"), OutputSpec("completions
 WORDS = ["a word " * 8] * 200
 
 
-def _with(dialect: str) -> PartitionSettings:
+def _with(dialect: str, **options: Any) -> PartitionSettings:
     """Settings with one more output."""
-    return PartitionSettings(outputs=(OutputSpec("events"), OutputSpec("more", dialect)))
+    outputs = (OutputSpec("events"), OutputSpec("more", dialect))
+    return PartitionSettings(outputs=outputs, defaults=Options(**options))
 
 
 MADE_OF = {
@@ -41,6 +46,9 @@ MADE_OF = {
     "calls that grow on a page": (_with("ai_sdk_ui"), [CALL, *WORDS]),
     "calls that grow in events of AG-UI": (_with("ag_ui"), [CALL, *WORDS]),
     "texts of calls that a chat hides": (_with("interceptor"), [CALL, *WORDS]),
+    "calls that grow in events of Anthropic": (_with("anthropic", stream_tool_input=True), [CALL, *WORDS]),
+    "files that wait for their path": (_with("segments"), [FILE, *WORDS]),
+    "files in Chinese that wait for their path": (_with("segments"), [FILE] + ["漢字漢字" * 8] * 200),
 }
 
 PARAMETERS: dict[str, Callable[[int], dict[str, Any]]] = {
@@ -123,6 +131,27 @@ def test_tools_of_a_message_s_own_are_counted(name: str) -> None:
 def test_what_codecs_remember_is_counted(size: int) -> None:
     """Half an event of a stream, of which there is no message yet."""
     _check(NATIVE, lambda message: _half_an_event(message, size))
+
+
+def test_a_list_of_tools_takes_little_once_its_messages_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is there as long as they are remembered; no end of another message makes that go."""
+    monkeypatch.setattr(formats_module, "_recent", Recent(0, 0))
+
+    _taken(NATIVE, map(_own_list, range(3)))
+    opened, _ = _taken(NATIVE, map(_own_list, range(3, 23)))
+    ended, taken = _taken(NATIVE, ([*_own_list(message), _end(message)] for message in range(3, 23)))
+    assert LEAST <= ended.size / taken <= MOST, (ended.size, taken)
+    assert ended.size < opened.size / 10
+    assert open_size_of([ended]) == 0
+
+
+def _own_list(message: int) -> Iterator[InputRecord]:
+    return _records(message, ["hello"], tools=_tools(message, PARAMETERS["with many parameters"]))
+
+
+def _end(message: int) -> InputRecord:
+    value = msgspec.json.encode({"message_id": f"message-{message}", "end": True})
+    return InputRecord("tokens", 0, 0, 1, b"conversation-%d" % message, value)
 
 
 def test_a_list_of_tools_counts_once() -> None:

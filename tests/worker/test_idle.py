@@ -2,14 +2,18 @@
 
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 from aiokafka import TopicPartition
 
+from tests.partition.logs import log, partition, run
 from tests.support.rig import Rig, rigged
 from tests.support.stage import Stage, until
+from tokenmill.partition import Partition, TimeoutControl
 from tokenmill.worker import idle as idle_module
 from tokenmill.worker.idle import LONGEST_ROUND_S, SHORTEST_ROUND_S, IdleCloser, round_seconds
+from tokenmill.worker.lane import Phase
 
 pytestmark = pytest.mark.integration
 
@@ -17,6 +21,41 @@ pytestmark = pytest.mark.integration
 def test_rounds_follow_the_timeout_within_bounds() -> None:
     """A tenth of it, neither all the time nor hardly ever."""
     assert [round_seconds(timeout) for timeout in (0.1, 20, 900)] == [SHORTEST_ROUND_S, 2, LONGEST_ROUND_S]
+
+
+class _Lane:
+    """A lane as far as a look goes."""
+
+    phase, topic_partition = Phase.LIVE, TopicPartition("tokens", 0)
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.written: list[TimeoutControl] = []
+        self.inbox = SimpleNamespace(begun=0)
+
+    def write_controls(self, controls: list[TimeoutControl]) -> None:
+        """Those that come."""
+        self.written += controls
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_no_answer_is_cut_for_what_has_ended(monkeypatch: pytest.MonkeyPatch, *, ended: bool) -> None:
+    """Options of remembered messages go with the records that follow, and with nothing else."""
+    monkeypatch.setattr(idle_module, "MIB", 20_000)
+    tools = [{"type": "function", "function": {"name": "f", "description": "a" * 100_000}}]
+    state = partition({"message_id": "small", "delta": "x"}, {"message_id": "large", "open": {"tools": tools}})
+    run(state, log({"message_id": "large", "end": True}, start=2) if ended else [])
+    state.mark()
+    lane, paused = _Lane(state), list[object]()
+    engine = SimpleNamespace(
+        config=SimpleNamespace(worker=SimpleNamespace(idle_timeout_s=900, state_mib=1)),
+        lanes={lane.topic_partition: lane},
+        caught_up=lambda _: True,
+        pause=paused.append,
+    )
+    IdleCloser(engine).look()  # type: ignore[arg-type] # as much of one as it asks
+    assert state.size > 100_000
+    assert (len(lane.written), len(paused)) == ((0, 0) if ended else (1, 1))
 
 
 async def _opened(stage: Stage, rig: Rig, count: int) -> None:

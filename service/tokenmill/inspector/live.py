@@ -79,7 +79,7 @@ class WatchedPartition(Partition):
         def note(step: Step) -> None:
             self.steps.append((choice, choice.seq, step))
 
-        parser = WatchedParser.of(choice.grammar, identity_of(choice)).watch(note)
+        parser = WatchedParser.of(choice.compiled(), identity_of(choice)).watch(note)
         self.opened.append((choice, parser, choice.seq))
         return parser
 
@@ -133,7 +133,7 @@ class Watch:
             yield from self._caught_up(who, [_seq(output.headers) for output in own])
 
     def _opened(self, choice: Choice, parser: WatchedParser, seq: int) -> Opened:
-        who, grammar = _who(choice), choice.grammar
+        who, grammar = _who(choice), parser.grammar
         told, before = _Told(next(self._numbers), choice.envelope.created, parser, seq - 1), self._told.get(who)
         if before is not None:
             told.alone, told.earliest = before.alone, min(before.earliest, told.began)

@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 from tokenmill.dialects import Envelope
 from tokenmill.parser import Grammar, MessageParser
 from tokenmill.partition.low_water import Root
+from tokenmill.partition.packed import Packed
 from tokenmill.partition.trace_context import TraceContext
 
 NEVER: Final = 1 << 63
@@ -76,7 +77,7 @@ class Choice:
 
     state: Open | Ended | Lost
 
-    def __init__(self, key: bytes, root: Root, first: int, grammar: Grammar, envelope: Envelope) -> None:
+    def __init__(self, key: bytes, root: Root, first: int, grammar: Grammar | Packed, envelope: Envelope) -> None:
         self.key = key
         self.index = envelope.choice
         self.root = root
@@ -88,6 +89,7 @@ class Choice:
         self.pinned = first
         """Offset of the record that its options come from."""
         self.grammar = grammar
+        """Its options: packed once it has ended."""
         self.envelope = envelope
         self.id_header = ("tm-message-id", envelope.message_id.encode())
         """A header that all its outputs share."""
@@ -105,6 +107,17 @@ class Choice:
         """Its part in the partition's digest."""
         self.held = 0
         """Its part in the partition's size."""
+
+    def compiled(self) -> Grammar:
+        """Its grammar, while it goes on."""
+        assert isinstance(self.grammar, Grammar)  # see `end`
+        return self.grammar
+
+    def end(self, offset: int, packed: Packed) -> None:
+        """It has ended with the record at `offset`: nothing that is large stays."""
+        self.state = Ended(offset)
+        self.grammar = packed
+        self.envelope.request = packed.request
 
     def weight(self) -> int:
         """Its part in the digest: who it is and how far it has come; 0 once it has ended."""

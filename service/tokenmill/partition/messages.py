@@ -10,18 +10,9 @@ from collections.abc import Iterable, Iterator
 from tokenmill.parser import Grammar
 from tokenmill.partition.low_water import LowWater, Root
 from tokenmill.partition.message import NEVER, Choice, Ended, Ident, Lost, Message, Open
+from tokenmill.partition.packed import Packed, Used
 
 _MASK = (1 << 64) - 1
-
-
-class _Used:
-    """A grammar, and how many choices use it."""
-
-    __slots__ = ("choices", "grammar")
-
-    def __init__(self, grammar: Grammar) -> None:
-        self.grammar = grammar
-        self.choices = 0
 
 
 class Messages:
@@ -34,7 +25,7 @@ class Messages:
         self._unnamed: dict[bytes, Message] = {}
         self._graves: deque[tuple[int, Message, Choice]] = deque()
         self._touched: list[Message] = []
-        self._grammars: dict[str, _Used] = {}
+        self._used: dict[str, Used] = {}
         self.count = 0
         """Open and lost choices."""
         self.forget_at = NEVER
@@ -89,11 +80,10 @@ class Messages:
     def _take(self, message: Message, choice: Choice) -> None:
         self._by_id[message.key, message.id] = message
         self._low_water.hold(choice.root)
-        grammar = choice.grammar
-        used = self._grammars.get(grammar.key)
+        used = self._used.get(choice.grammar.key)
         if used is None:
-            used = self._grammars[grammar.key] = _Used(grammar)
-        used.choices += 1
+            used = self._used[choice.grammar.key] = Used()
+        used.take(choice.grammar)
         if not isinstance(choice.state, Ended):
             self.count += 1
             if not message.named:
@@ -102,7 +92,7 @@ class Messages:
     def end(self, message: Message, choice: Choice, offset: int) -> None:
         """A choice has ended with the record at `offset`; it is remembered for a while."""
         self._uncount(choice)
-        choice.state = Ended(offset)
+        choice.end(offset, self._used[choice.grammar.key].end(choice.compiled()))
         if not message.named and not message.going_on():
             del self._unnamed[message.key]
         self._graves.append((offset, message, choice))
@@ -136,10 +126,10 @@ class Messages:
             self._uncount(choice)
         message.choices.remove(choice)
         self._low_water.release(choice.root)
-        used = self._grammars[choice.grammar.key]
-        used.choices -= 1
+        used = self._used[choice.grammar.key]
+        used.drop(choice.grammar)
         if not used.choices:
-            del self._grammars[choice.grammar.key]
+            del self._used[choice.grammar.key]
         if not message.choices:
             del self._by_id[message.ident]
         self.touch(message)
@@ -152,8 +142,18 @@ class Messages:
 
     @property
     def grammars(self) -> dict[str, Grammar]:
-        """The grammars in use, by key."""
-        return {key: used.grammar for key, used in self._grammars.items()}
+        """The grammars of choices that go on, by key."""
+        return {key: used.grammar for key, used in self._used.items() if used.grammar is not None}
+
+    @property
+    def packed_bytes(self) -> int:
+        """About how many bytes the options of ended choices take."""
+        return sum(used.packed.memory for used in self._used.values() if used.packed is not None)
+
+    @property
+    def options(self) -> dict[str, Grammar | Packed]:
+        """The options of all choices, ended ones included, by key."""
+        return {key: used.form for key, used in self._used.items()}
 
     # What the changes add up to
 

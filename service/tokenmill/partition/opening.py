@@ -15,6 +15,7 @@ from tokenmill.parser.compile.weight import weight
 from tokenmill.partition.identity import choice_index
 from tokenmill.partition.low_water import LowWater, Root
 from tokenmill.partition.message import Choice, Message
+from tokenmill.partition.packed import Packed
 from tokenmill.partition.settings import PartitionSettings
 from tokenmill.partition.trace_context import TraceContext, trace_context
 from tokenmill.records import Record, header
@@ -84,13 +85,17 @@ class Opener:
         A choice without options of its own has those of the message's other choices. Raises `BadOpen`.
         """
         if chunk.open is None and message is not None:
-            return message.choices[-1].grammar
+            return self._again(message.choices[-1].grammar)
         said = {"model": chunk.model} if chunk.model else {}
         if (given := header(record.headers, OPEN)) is not None:
             said |= _read_options(given)
         if not said and chunk.open is None:
             return self._default_grammar
         return self._compiled(read_options(said | (chunk.open or {}), self._defaults))
+
+    def _again(self, known: Grammar | Packed) -> Grammar:
+        """The grammar of a choice, also of one that has ended."""
+        return compile_grammar(known.options, self._limits, traced=self._traced) if isinstance(known, Packed) else known
 
     def choice(
         self, message: Message | None, grammar: Grammar, chunk: Chunk, record: Record, root: Root | None
@@ -162,7 +167,7 @@ def _read_options(value: bytes) -> dict[str, Any]:
 
 def parser_of(choice: Choice) -> MessageParser:
     """A parser at the beginning."""
-    return MessageParser.of(choice.grammar, identity_of(choice))
+    return MessageParser.of(choice.compiled(), identity_of(choice))
 
 
 def identity_of(choice: Choice) -> str:

@@ -85,6 +85,7 @@ class Outputs:
             for place, spec in enumerate(settings.outputs)
         ]
         self._keeps_state = bool(self.states())
+        self._traced = settings.traced
         self.silent = False
         """Nothing is written: during a replay."""
         self.unsent = 0
@@ -109,13 +110,13 @@ class Outputs:
 
     def emit(self, events: Sequence[Event], choice: Choice, time: int, out: list[Output]) -> None:
         """Number the events of a choice and write them; `time` is the record's, in milliseconds since the epoch."""
-        if choice.grammar.traced:
+        if self._traced:
             events, traces = traced(events, choice)
             if not self.silent:
                 self.tally.traces += traces
         if self.silent and self._passed_over(events, choice):
             return
-        kinds = self._kinds if choice.grammar.options.stream_tool_input else self._unasked
+        kinds = self._kinds if choice.envelope.request.stream_tool_input else self._unasked
         counts = self.tally.events
         seq, written = choice.seq, len(out)
         for event in events:
@@ -190,15 +191,16 @@ class Outputs:
     def _note_end(self, events: Sequence[Event], choice: Choice, time: int) -> None:
         """Keep what a trace says of a choice that has ended."""
         if events and isinstance(finish := events[-1], Finish):
-            formats = tuple(choice.grammar.format_names)
+            said = choice.envelope.format
+            formats: tuple[str, ...] = (said,) if isinstance(said, str) else tuple(said)
             self.tally.ended.append(
                 EndedMessage(choice.trace_context, choice.envelope, finish, formats, choice.seq, time)
             )
 
     def _note(self, event: Event, choice: Choice) -> None:
         """Count errors and calls under the format that they came in."""
-        formats = choice.grammar.format_names
-        label = formats[0] if len(formats) == 1 else "several"
+        said = choice.envelope.format
+        label = said if isinstance(said, str) else "several"
         if isinstance(event, ToolCall):
             outcome = "repaired" if event.repaired else "ok"
             self.tally.tool_calls[label, outcome if event.problem is UNSET else event.problem] += 1

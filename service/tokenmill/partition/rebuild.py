@@ -13,12 +13,13 @@ import msgspec
 from tokenmill.dialects import Envelope, find_dialect
 from tokenmill.errors import BadOpen, SnapshotError
 from tokenmill.formats import compile_grammar
-from tokenmill.parser import Grammar, MessageParser, Options
+from tokenmill.parser import Grammar, MessageParser, Options, options_key
 from tokenmill.partition.intake import Kept
 from tokenmill.partition.log_id import LogId
 from tokenmill.partition.low_water import LowWater, Root
 from tokenmill.partition.mark import Mark
 from tokenmill.partition.message import Choice, Ended, Lost, Message, Open
+from tokenmill.partition.packed import Packed
 from tokenmill.partition.settings import PartitionSettings
 from tokenmill.partition.snapshot import (
     SCHEMA,
@@ -67,6 +68,38 @@ def _readable() -> Iterator[None]:
         raise SnapshotError(f"the snapshot can't be read: {problem!r}") from problem
 
 
+class _AllOptions:
+    """The sets of options that a snapshot has: compiled where a choice goes on with them, and for no other."""
+
+    def __init__(self, settings: PartitionSettings, encoded: Iterable[bytes]) -> None:
+        self._settings = settings
+        self._options = {options_key(options): options for options in map(_decode_options, encoded)}
+        self._grammars: dict[str, Grammar] = {}
+        self._packed: dict[str, Packed] = {}
+
+    def grammar(self, key: str) -> Grammar:
+        """For a choice that goes on."""
+        grammar = self._grammars.get(key)
+        if grammar is None:
+            grammar = self._grammars[key] = self._compiled(key)
+        return grammar
+
+    def packed(self, key: str) -> Packed:
+        """For one that has ended."""
+        packed = self._packed.get(key)
+        if packed is None:
+            packed = self._packed[key] = Packed(self._compiled(key))
+        return packed
+
+    def check(self) -> None:
+        """Compile also what no choice has: a snapshot with options that can't be is refused."""
+        for key in self._options.keys() - self._grammars.keys() - self._packed.keys():
+            self._compiled(key)
+
+    def _compiled(self, key: str) -> Grammar:
+        return compile_grammar(self._options[key], self._settings.limits, traced=self._settings.traced)
+
+
 class Restored:
     """The content of a snapshot. Everything raises `SnapshotError` if it can't be had."""
 
@@ -78,9 +111,7 @@ class Restored:
             for name, value in fields.items():
                 kinds[name[:1]].append(value)
             self._encoded = kinds[b"m"]
-            options = [_decode_options(value) for value in kinds[b"g"]]
-            grammars = [compile_grammar(each, settings.limits, traced=settings.traced) for each in options]
-            self._grammars = {grammar.key: grammar for grammar in grammars}
+            self._options = _AllOptions(settings, kinds[b"g"])
             self.low_water = LowWater(self.meta.spans)
             self._roots: dict[int, Root] = {}
             self.kept = [self._kept(_decode_kept(value)) for value in kinds[b"k"]]
@@ -100,6 +131,7 @@ class Restored:
         with _readable():
             for value in self._encoded:
                 yield self._message(_decode_message(value))
+            self._options.check()
         self.low_water.restore(self._roots.values())
 
     def _root(self, offset: int) -> Root:
@@ -115,30 +147,31 @@ class Restored:
         return message
 
     def _choice(self, message: Message, state: ChoiceState) -> Choice:
-        grammar = self._grammars[state.grammar]
+        key, ended = state.grammar, isinstance(state.state, EndedState)
+        options: Grammar | Packed = self._options.packed(key) if ended else self._options.grammar(key)
         envelope = Envelope(
             message.conversation,
             message.id,
             state.index,
             state.created,
-            grammar.message_start,
+            options.message_start,
         )
-        choice = Choice(message.key, self._root(state.root), state.first, grammar, envelope)
+        choice = Choice(message.key, self._root(state.root), state.first, options, envelope)
         if state.opened != state.created:
             choice.opened_header = ("tm-opened", b"%d" % state.opened)
         choice.opener, choice.pinned = state.opener, state.pinned
         choice.position, choice.seq = state.position, state.seq
         choice.trace_context = state.trace_context
-        choice.state = self._state(state.state, grammar)
+        choice.state = self._state(state.state, choice)
         return choice
 
-    def _state(self, state: OpenState | EndedState | LostState, grammar: Grammar) -> Open | Ended | Lost:
+    def _state(self, state: OpenState | EndedState | LostState, choice: Choice) -> Open | Ended | Lost:
         if isinstance(state, EndedState):
             return Ended(state.offset)
         if isinstance(state, LostState):
             return Lost(announced=True)
         states = self._dialect_states(state.states) if self._states else ()
-        opened = Open(MessageParser.of_state(grammar, state.parser), states)
+        opened = Open(MessageParser.of_state(choice.compiled(), state.parser), states)
         opened.reason, opened.usage = state.reason, state.usage
         return opened
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 
+from tokenmill.parser import Grammar
 from tokenmill.partition.intake import Intake
 from tokenmill.partition.message import Ident, Message
 from tokenmill.partition.messages import Messages
+from tokenmill.partition.packed import Packed
 from tokenmill.partition.snapshot import (
     encode_grammar,
     encode_kept,
@@ -39,7 +41,7 @@ class Unsaved:
         self._messages = messages
         self._intake = intake
         self._idents: dict[Ident, None] = {}
-        self._grammars: set[str] = set()
+        self._options: set[str] = set()
         self.base = False
         """There is a snapshot that a delta can build on."""
 
@@ -53,7 +55,7 @@ class Unsaved:
         self.base = True
         self._idents.clear()
         self._intake.changed.clear()
-        self._grammars = set(self._messages.grammars)
+        self._options = set(self._messages.options)
 
     def everything(self) -> Fields:
         """All fields of a full snapshot."""
@@ -62,8 +64,8 @@ class Unsaved:
             fields.put(message_field(message.ident), encode_message(message))
         for kept in self._intake:
             fields.put(kept_field(kept.place), encode_kept(kept))
-        for key, grammar in self._messages.grammars.items():
-            fields.put(grammar_field(key), encode_grammar(grammar))
+        for key, options in self._messages.options.items():
+            fields.put(grammar_field(key), _encoded(options))
         return fields
 
     def changes(self) -> Fields:
@@ -75,7 +77,11 @@ class Unsaved:
         for place in self._intake.changed:
             kept = self._intake.get(place)
             fields.put(kept_field(place), encode_kept(kept) if kept is not None else None)
-        grammars = self._messages.grammars
-        for key in sorted(grammars.keys() ^ self._grammars):
-            fields.put(grammar_field(key), encode_grammar(grammars[key]) if key in grammars else None)
+        options = self._messages.options
+        for key in sorted(options.keys() ^ self._options):
+            fields.put(grammar_field(key), _encoded(options[key]) if key in options else None)
         return fields
+
+
+def _encoded(options: Grammar | Packed) -> bytes:
+    return options.encoded if isinstance(options, Packed) else encode_grammar(options)

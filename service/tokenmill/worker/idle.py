@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 
 from tokenmill.limits import MIB
-from tokenmill.partition import size_of
+from tokenmill.partition import open_size_of
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Lane, Phase
 
@@ -40,17 +40,20 @@ class IdleCloser:
         self._state_bytes = worker.state_mib * MIB
 
     def look(self) -> None:
-        """Close what is idle; when all state together is over its cap, also the longest idle of what is not."""
+        """Close what is idle; when all that is open is over its cap, also the longest idle of what is not.
+
+        What has ended counts in the gauge alone: no message would make it smaller by ending, and no pause.
+        """
         live = [lane for lane in self._engine.lanes.values() if lane.phase is Phase.LIVE]
         for lane in live:
             # Behind a backlog a message looks idle though its chunks are only waiting to be read.
             if self._engine.caught_up(lane.topic_partition):
                 lane.write_controls(lane.partition.idle(int(time.time() * 1000), self._timeout_ms))
-        if size_of([lane.partition for lane in live]) > self._state_bytes:
+        if open_size_of([lane.partition for lane in live]) > self._state_bytes:
             self._relieve(live)
 
     def _relieve(self, live: Iterable[Lane]) -> None:
-        log.warning("open messages take more than worker.state_mib: input pauses, and the longest idle are closed")
+        log.warning("what is open takes more than worker.state_mib: input pauses, and the longest idle is closed")
         for lane in live:
             if held := lane.partition.open_messages + lane.partition.open_streams:
                 lane.write_controls(lane.partition.longest_idle(max(1, held // RELIEF)))
