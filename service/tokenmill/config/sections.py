@@ -161,7 +161,9 @@ class Worker(Section, frozen=True, kw_only=True):
     shutdown_timeout_s: Positive = 25
     """From SIGTERM to exit; below the 30 s that Kubernetes gives by default."""
     state_mib: PositiveInt = 2_048
-    """Open messages of all partitions together; above it input pauses and the longest idle messages are closed."""
+    """What is open on all partitions together: messages, streams, and each tool list once. Above it input pauses and
+    the longest idle messages and streams are closed. Messages that share a tool list, or bring a short one, leave more
+    room. Lists of ended messages do not count: they are small, and go with the next 10,000 records."""
     log_format: Literal["plain", "json"] = "plain"
     """Lines for people, or a JSON object a line for a log collector."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
