@@ -2,7 +2,7 @@
 
 from tests.partition.logs import SETTINGS, log, partition, run, types
 from tests.support.restoring import restore
-from tokenmill.partition import Partition, open_size_of
+from tokenmill.partition import Partition, size_of
 
 
 def counts(state: Partition) -> tuple[int, int, int]:
@@ -53,8 +53,8 @@ def test_what_has_ended_holds_no_grammar() -> None:
     (grammar,) = state.grammars.values()
     run(state, log({"message_id": "m", "end": True}, start=1))
     state.mark()
-    assert (dict(state.grammars), open_size_of([state])) == ({}, 0)
-    assert 0 < state.ended_size == state.size < grammar.memory / 10
+    assert (dict(state.grammars), size_of([state])) == ({}, 0)
+    assert 0 < state.size < grammar.memory / 10
     assert not any(choice.envelope.request.tools for message in state._messages for choice in message.choices)
     run(state, log({"message_id": "x", "usage": {}}, start=200))
     assert state.size == 0

@@ -11,7 +11,7 @@ import pytest
 from tokenmill import formats as formats_module
 from tokenmill.parser import Options
 from tokenmill.parser.compile.recent import Recent
-from tokenmill.partition import OutputSpec, Partition, PartitionSettings, open_size_of, size_of
+from tokenmill.partition import OutputSpec, Partition, PartitionSettings, size_of
 from tokenmill.records import InputRecord
 
 MESSAGES = 60
@@ -142,7 +142,7 @@ def test_a_list_of_tools_takes_little_once_its_messages_have_ended(monkeypatch: 
     ended, taken = _taken(NATIVE, ([*_own_list(message), _end(message)] for message in range(3, 23)))
     assert LEAST <= ended.size / taken <= MOST, (ended.size, taken)
     assert ended.size < opened.size / 10
-    assert open_size_of([ended]) == 0
+    assert size_of([ended]) == 0
 
 
 def _own_list(message: int) -> Iterator[InputRecord]:

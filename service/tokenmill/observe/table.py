@@ -124,8 +124,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("tokenmill_event_loop_lag_seconds", "gauge", "How late the event loop last woke the watchdog."),
     # ------------------------------------------------------------------------------------------------ what is held
     Metric("tokenmill_open_messages", "gauge", "Messages that are open on the partitions of this worker."),
-    Metric("tokenmill_state_bytes", "gauge", "About how much memory messages, streams and options take."),
-    Metric("tokenmill_state_limit_bytes", "gauge", "What `worker.state_mib` allows of it to what is open."),
+    Metric("tokenmill_state_bytes", "gauge", "About how much memory what is open takes: messages, streams, options."),
+    Metric("tokenmill_state_limit_bytes", "gauge", "What `worker.state_mib` allows to them."),
     Metric("tokenmill_unacknowledged_bytes", "gauge", "Output that the broker has not acknowledged yet."),
     Metric(
         "tokenmill_consumer_lag_records",

@@ -3,7 +3,7 @@
 from tokenmill.partition.idle import TimeoutControl
 from tokenmill.partition.log_id import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId
 from tokenmill.partition.mark import Mark
-from tokenmill.partition.partition import Partition, open_size_of, size_of
+from tokenmill.partition.partition import Partition, size_of
 from tokenmill.partition.rebuild import at_once, log_of
 from tokenmill.partition.recovery import DISAGREES, OTHER_LOG, ReplayEnd
 from tokenmill.partition.settings import OutputSpec, PartitionSettings
@@ -30,6 +30,5 @@ __all__ = [
     "TimeoutControl",
     "at_once",
     "log_of",
-    "open_size_of",
     "size_of",
 ]

@@ -39,12 +39,10 @@ MESSAGE_BYTES = 1536
 
 
 def size_of(partitions: Sequence["Partition"]) -> int:
-    """About how many bytes the states of partitions take together."""
-    return open_size_of(partitions) + sum(partition.ended_size for partition in partitions)
+    """About how many bytes partitions take together for what has not ended, and ends make free.
 
-
-def open_size_of(partitions: Sequence["Partition"]) -> int:
-    """The same of what has not ended: what ends make free. Each grammar counts once, however many use it."""
+    Each grammar counts once, however many use it.
+    """
     grammars = {key: grammar for partition in partitions for key, grammar in partition.grammars.items()}
     return sum(partition.own_size for partition in partitions) + sum(each.memory for each in grammars.values())
 
@@ -226,17 +224,12 @@ class Partition:
     @property
     def size(self) -> int:
         """About how many bytes the state takes, as of the last `mark`."""
-        return size_of([self])
+        return size_of([self]) + self._messages.packed_bytes
 
     @property
     def own_size(self) -> int:
-        """The same of what has not ended, without the grammars, which partitions share."""
+        """The same of what has not ended alone, without the grammars, which partitions share."""
         return self._messages.count * MESSAGE_BYTES + self._messages.held + self._intake.memory
-
-    @property
-    def ended_size(self) -> int:
-        """The same of what ended messages keep: it goes as they are forgotten, with the records that follow."""
-        return self._messages.packed_bytes
 
     @property
     def grammars(self) -> Mapping[str, Grammar]:

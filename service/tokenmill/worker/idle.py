@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 
 from tokenmill.limits import MIB
-from tokenmill.partition import open_size_of
+from tokenmill.partition import size_of
 from tokenmill.worker.engine import Engine
 from tokenmill.worker.lane import Lane, Phase
 
@@ -49,7 +49,7 @@ class IdleCloser:
             # Behind a backlog a message looks idle though its chunks are only waiting to be read.
             if self._engine.caught_up(lane.topic_partition):
                 lane.write_controls(lane.partition.idle(int(time.time() * 1000), self._timeout_ms))
-        if open_size_of([lane.partition for lane in live]) > self._state_bytes:
+        if size_of([lane.partition for lane in live]) > self._state_bytes:
             self._relieve(live)
 
     def _relieve(self, live: Iterable[Lane]) -> None:
