@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from hashlib import blake2b
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,13 +25,14 @@ from tokenmill.dialects import DIALECTS
 from tokenmill.formats import FORMATS, compile_grammar
 from tokenmill.parser import MessageParser, read_options
 from tokenmill.partition import settings, snapshot
+from tokenmill.plugins import KINDS, OWN
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 
 LOCK = "tests/cases/states.lock.json"
 
-HELD = ("tokenmill.codecs", "tokenmill.dialects", "tokenmill.parser", "tokenmill.partition", "tokenmill.systems")
-"""Where the structs of states are."""
+HELD = ("tokenmill.codecs", "tokenmill.dialects", "tokenmill.parser", "tokenmill.partition")
+"""Where the structs of states are, beside those of plug-ins."""
 
 _MODULE = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
@@ -94,11 +96,18 @@ def _changed_cases(old: Lock, new: Lock, which: int) -> Iterator[str]:
 
 def structs() -> Iterator[tuple[str, list[str]]]:
     """All structs whose fields are told by their place, and what each has."""
+    held = (*HELD, *_plugged())
     for kind in sorted(_below(msgspec.Struct), key=lambda kind: (kind.__module__, kind.__name__)):
-        if kind.__module__.startswith(HELD) and kind.__struct_config__.array_like:
+        if kind.__module__.startswith(held) and kind.__struct_config__.array_like:
             tags = [f"tag {tag}"] if (tag := kind.__struct_config__.tag) else []
             fields = [f"{field.name}: {_said(field.type)}" for field in msgspec.structs.fields(kind)]
             yield f"{kind.__module__.removeprefix('tokenmill.')}.{kind.__name__}", [*tags, *fields]
+
+
+def _plugged() -> set[str]:
+    """The packages of components that this package has as plug-ins."""
+    found = (entry for kind in KINDS for entry in entry_points(group=kind.group))
+    return {entry.module.rpartition(".")[0] for entry in found if entry.module.startswith(OWN)}
 
 
 def _below(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
