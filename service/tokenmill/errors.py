@@ -21,6 +21,11 @@ Model output is not in this list: odd text becomes an `error` event, never an ex
 from collections.abc import Sequence
 from typing import ClassVar, Literal, TypeAlias
 
+import msgspec
+
+NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What the decoder raises for bytes that are no JSON of the type, no text, or nested too deep."""
+
 Action: TypeAlias = Literal["dead-letter", "replay", "stop", "retry"]
 
 

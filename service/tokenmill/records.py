@@ -1,6 +1,7 @@
 """Records as the pure core sees them: what comes from the input topic and what goes to the output topics."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -61,3 +62,14 @@ def header(headers: Headers, name: str) -> bytes | None:
         if key == name:
             return value
     return None
+
+
+def date_of(timestamp: int) -> datetime | None:
+    """A record's timestamp, in milliseconds since the epoch, as a date; None for what no calendar has.
+
+    A producer may say any number.
+    """
+    try:
+        return datetime.fromtimestamp(timestamp / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stage import until
+from tests.support.starting import waits_for_kafka
 from tests.support.topics import make_topics
 from tokenmill.config import Caller, Config, Front, Kafka
 from tokenmill.errors import FatalError, Unavailable
@@ -15,7 +15,6 @@ from tokenmill.front.host import Process, run_caller, run_front
 from tokenmill.gateway.host import SILENT_S
 from tokenmill.servers.front import CallerProcess, FrontProcess
 from tokenmill.servers.ours import OurProcess
-from tokenmill.servers.process import answer_of
 
 AWAY = Config(
     kafka=Kafka(bootstrap_servers="127.0.0.1:1", startup_timeout_s=1),
@@ -71,18 +70,7 @@ async def test_a_topic_or_a_port_that_can_not_be_had_is_named(kafka: str, unique
 @pytest.mark.parametrize("kind", [FrontProcess, CallerProcess])
 async def test_they_wait_for_kafka_and_end_when_they_are_told_to(kind: type[OurProcess], tmp_path: Path) -> None:
     """Alive for their supervisor meanwhile, and not ready: clients find another one."""
-
-    class Waiting(kind):  # type: ignore[misc,valid-type] # a base that is a variable
-        def ready(self) -> bool:
-            return answer_of(f"http://127.0.0.1:{self.ops_port}/healthz") is not None
-
-    with Waiting(tmp_path, {"kafka": {"bootstrap_servers": "127.0.0.1:1"}}) as ours:
-        await until(lambda: "giving up in" in ours.log.read_text(), "it tries again")
-        assert answer_of(f"http://127.0.0.1:{ours.ops_port}/readyz") is None
-        assert "_build_info{" in ours.metrics()
-        ours.process.send_signal(signal.SIGTERM)
-        assert await asyncio.to_thread(ours.process.wait, 15) == 0
-        assert "Traceback" not in ours.log.read_text()
+    await waits_for_kafka(kind, tmp_path, f"tokenmill_{kind.section}_build_info")
 
 
 @pytest.mark.integration

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stage import until
+from tests.support.starting import waits_for_kafka
 from tests.support.topics import make_topics
 from tokenmill.config import Config, Gateway, Kafka
 from tokenmill.gateway.host import SILENT_S, Process, run_gateway
@@ -43,18 +43,7 @@ async def test_it_is_ready_while_kafka_answers_and_nobody_told_it_to_end() -> No
 
 async def test_it_waits_for_kafka_and_ends_when_it_is_told_to(tmp_path: Path) -> None:
     """Alive for its supervisor meanwhile, and not ready: clients find another one."""
-
-    class Waiting(GatewayProcess):
-        def ready(self) -> bool:
-            return answer_of(f"http://127.0.0.1:{self.ops_port}/healthz") is not None
-
-    with Waiting(tmp_path, {"kafka": {"bootstrap_servers": "127.0.0.1:1"}}) as gateway:
-        await until(lambda: "giving up in" in gateway.log.read_text(), "it tries again")
-        assert answer_of(f"http://127.0.0.1:{gateway.ops_port}/readyz") is None
-        assert "tokenmill_gateway_build_info{" in gateway.metrics()
-        gateway.process.send_signal(signal.SIGTERM)
-        assert await asyncio.to_thread(gateway.process.wait, 15) == 0
-        assert "Traceback" not in gateway.log.read_text()
+    await waits_for_kafka(GatewayProcess, tmp_path, "tokenmill_gateway_build_info")
 
 
 @pytest.mark.integration

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from tokenmill.errors import NOT_JSON
 from tokenmill.limits import KEY_BYTES
 
 ApiName: TypeAlias = Literal["chat", "responses", "messages"]
@@ -128,7 +129,7 @@ def read_request(value: bytes | None) -> AnyRequest | None:
     """A record of the topic; None for what is none of ours."""
     try:
         return _decoder.decode(value or b"")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except NOT_JSON:
         return None
 
 

@@ -27,6 +27,7 @@ from tokenmill.caller.kinds import Call
 from tokenmill.caller.patience import Patience
 from tokenmill.caller.retry_after import retry_after
 from tokenmill.config import Upstream
+from tokenmill.errors import NOT_JSON
 from tokenmill.limits import MIB
 
 PROMPT_BYTES = 16 * MIB
@@ -89,7 +90,7 @@ class Http:
                     body = await _beginning(response, PROMPT_BYTES)
         try:
             return msgspec.json.decode(body, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        except NOT_JSON as problem:
             raise UpstreamFailed("the model's server answered no JSON", "unreadable") from problem
 
     async def streamed(

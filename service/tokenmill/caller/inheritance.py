@@ -74,7 +74,7 @@ Begin: TypeAlias = Callable[[Inherited, int], Answer]
 """Makes an answer with the number of its range."""
 
 
-class Taking(msgspec.Struct, frozen=True):
+class Taking(msgspec.Struct):
     """A record that says that an answer is ours, which may be in the log."""
 
     answer: Answer
@@ -187,10 +187,10 @@ class Inheritance:
         if before is not None and before.range == number:
             name = before.name  # that record may come after all, and says the same
         answer = self._begin(inherited, number)
-        self._taking[inherited.who] = Taking(answer, name, number, time.monotonic())
+        taking = self._taking[inherited.who] = Taking(answer, name, number, time.monotonic())
         log.warning("an answer has no caller any more and is taken over: %s", inherited.request.message_id)
         await answer.take_over(name)
-        self._taking[inherited.who] = Taking(answer, name, number, time.monotonic())
+        taking.at = time.monotonic()  # it may have had to wait for Kafka
 
     def _taken(self, inherited: Inherited, signs: Signs, number: int, name: bytes | None) -> None:
         """A range begins: ours, or that of another caller who was faster."""

@@ -9,7 +9,7 @@ from tokenmill.caller.failure import NotAsked, UpstreamFailed
 from tokenmill.caller.http import Http
 from tokenmill.caller.kinds import Plan
 from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_of
-from tokenmill.caller.kinds.raw_text import DEVELOPER, template_variables
+from tokenmill.caller.kinds.raw_text import DEVELOPER, of_the_system, template_variables
 from tokenmill.caller.renderer import Renderer
 from tokenmill.caller.served import Served
 from tokenmill.templates.rendering import CannotRender, Template
@@ -45,7 +45,7 @@ async def _rendered(template: Template, plan: Plan, renderer: Renderer) -> str:
         further = {**further, "reasoning_effort": ask.reasoning_effort}
     messages = [for_template(each) for each in ask.messages]
     if DEVELOPER not in template.text:  # one that does not know the role leaves its messages out, and says nothing
-        messages = [each | {"role": "system"} if each["role"] == DEVELOPER else each for each in messages]
+        messages = of_the_system(messages)
     try:
         return await renderer.render(template, messages, plan.tools, further)
     except CannotRender as problem:

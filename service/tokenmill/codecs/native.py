@@ -7,7 +7,7 @@ import msgspec
 
 from tokenmill.codecs.chunk import Chunk
 from tokenmill.codecs.plain import check_plain
-from tokenmill.errors import Undecodable
+from tokenmill.errors import NOT_JSON, Undecodable
 from tokenmill.parser.values.repair import HALF_PAIR, whole_characters
 from tokenmill.records import InputRecord, Record, header
 
@@ -42,7 +42,7 @@ class NativeCodec:
         packed = headers and header(headers, CONTENT_TYPE) == MSGPACK
         try:
             chunk = _msgpack.decode(value) if packed else _json.decode(value)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        except NOT_JSON as problem:
             chunk = _with_half_pairs(value, problem)
         if chunk.open or chunk.tool_calls or chunk.part is not None or chunk.usage:
             _check_free_fields(chunk)

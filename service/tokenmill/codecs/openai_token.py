@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from tokenmill.codecs.chunk import Chunk
 from tokenmill.codecs.payloads import MODEL_CHARS
+from tokenmill.errors import NOT_JSON
 
 
 class _Delta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -71,7 +72,7 @@ def token_of(value: bytes | None) -> Token | None:
         return None
     try:
         token = _decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except NOT_JSON:
         return None
     if len(token.choices) != 1:
         return None

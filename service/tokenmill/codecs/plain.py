@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tokenmill.errors import Undecodable
+from tokenmill.errors import NOT_JSON, Undecodable
 from tokenmill.limits import JSON_DEPTH
 from tokenmill.parser.values.repair import HALF_PAIR, whole_characters
 
@@ -57,7 +57,7 @@ def read_object(data: bytes | str, what: str) -> dict[str, Any]:
     """
     try:
         return _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except NOT_JSON as problem:
         raw = data if isinstance(data, bytes) else data.encode(errors="replace")
         try:
             if HALF_PAIR.search(raw):

@@ -16,6 +16,7 @@ from tokenmill.client.dead_letters import BATCH, REFUSED, DeadLetter, Replayer, 
 from tokenmill.commands.settings import configuration, kafka_options, quiet_kafka
 from tokenmill.errors import RECORD_ERRORS
 from tokenmill.limits import KIB
+from tokenmill.records import date_of
 from tokenmill.replay import record_to_json
 from tokenmill.terminal.console import Terminal
 from tokenmill.terminal.progress import Bar, progress_bar
@@ -240,11 +241,9 @@ def _row(letter: DeadLetter) -> tuple[str, ...]:
 
 
 def _time(timestamp: int) -> str:
-    """The number itself where no calendar has it: a producer may say any."""
-    try:
-        return datetime.fromtimestamp(timestamp / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    except (ValueError, OverflowError, OSError):
-        return str(timestamp)
+    """The number itself where no calendar has it."""
+    said = date_of(timestamp)
+    return str(timestamp) if said is None else said.strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _from(letter: DeadLetter) -> str:

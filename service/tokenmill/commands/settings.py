@@ -12,7 +12,7 @@ import msgspec
 
 from tokenmill.config import Config, load_config
 from tokenmill.config.read import PREFIX
-from tokenmill.errors import ConfigError
+from tokenmill.errors import NOT_JSON, ConfigError
 from tokenmill.parser import options_key, read_options
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -98,5 +98,5 @@ def _pair(text: str) -> tuple[str, Any]:
 def _json_file(path: Path) -> Any:
     try:
         return msgspec.json.decode(path.read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except NOT_JSON as problem:
         raise click.BadParameter(f"{path} is not JSON: {problem}", param_hint="--tools") from problem

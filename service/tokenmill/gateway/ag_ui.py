@@ -11,9 +11,9 @@ import msgspec
 from aiohttp import web
 
 from tokenmill.dialects.ag_ui import AG_UI
+from tokenmill.errors import NOT_JSON
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import Asked, named
-from tokenmill.gateway.bodies import NOT_JSON
 from tokenmill.gateway.framing import SSE
 from tokenmill.gateway.grant import must_allow
 from tokenmill.gateway.incoming import whole_body

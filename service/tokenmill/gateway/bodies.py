@@ -8,9 +8,6 @@ from msgspec import UNSET, Meta, UnsetType
 from tokenmill.codecs.chunk import Number
 from tokenmill.limits import KEY_BYTES, NAME_CHARS
 
-NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What the decoder raises for a body that is none, or nested too deep."""
-
 Identifier = Annotated[str, Meta(min_length=1, max_length=KEY_BYTES)]
 """An id; its UTF-8 is capped as well."""
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from tokenmill.gateway.bodies import NOT_JSON
+from tokenmill.errors import NOT_JSON
 from tokenmill.gateway.view import Frame
 
 FOLDED_CHARACTERS = 16 * 1024

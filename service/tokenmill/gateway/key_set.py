@@ -20,7 +20,7 @@ import aiohttp
 import msgspec
 from jwt import PyJWK, PyJWTError
 
-from tokenmill.errors import ConfigError
+from tokenmill.errors import NOT_JSON, ConfigError
 from tokenmill.gateway.problems import UNVERIFIABLE, Refused
 from tokenmill.gateway.watched import Watched
 
@@ -178,7 +178,7 @@ def read_set(content: bytes) -> tuple[Key, ...]:
     """Those keys of a JSON Web Key Set that can be used. Raises `ValueError` if none can, or it is no set."""
     try:
         rows = msgspec.json.decode(content, type=dict[str, Any]).get("keys")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except NOT_JSON:
         rows = None
     if not isinstance(rows, list):
         raise ValueError('is no JSON Web Key Set: {"keys": [...]}')  # noqa: TRY004 -- of the file, not of the program

@@ -5,9 +5,9 @@ from typing import Literal
 import msgspec
 from aiohttp import web
 
+from tokenmill.errors import NOT_JSON
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import named
-from tokenmill.gateway.bodies import NOT_JSON
 from tokenmill.gateway.incoming import whole_body
 from tokenmill.gateway.problems import BAD_REQUEST, Refused
 from tokenmill.gateway.rights import Door

@@ -17,8 +17,8 @@ import msgspec
 
 from tokenmill.dialects import Dialect, Renderer
 from tokenmill.dialects.native import NATIVE
+from tokenmill.errors import NOT_JSON
 from tokenmill.events import decode_event
-from tokenmill.gateway.bodies import NOT_JSON
 from tokenmill.gateway.entry import Entry
 from tokenmill.gateway.position import Position
 

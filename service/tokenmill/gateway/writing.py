@@ -20,11 +20,11 @@ from tokenmill.codecs import Chunk
 from tokenmill.codecs.native import NATIVE as NATIVE_CODEC
 from tokenmill.codecs.plain import check_plain
 from tokenmill.config import Config
-from tokenmill.errors import RecordError
+from tokenmill.errors import NOT_JSON, RecordError
 from tokenmill.events import ToolResult
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import named
-from tokenmill.gateway.bodies import NOT_JSON, Stop, Stopping, ToolResultBody, Written
+from tokenmill.gateway.bodies import Stop, Stopping, ToolResultBody, Written
 from tokenmill.gateway.chunk_posts import ChunkPost
 from tokenmill.gateway.compiling import BodyOptions, Compiling
 from tokenmill.gateway.counts import Counts

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tokenmill.errors import Orphan
+from tokenmill.errors import NOT_JSON, Orphan
 from tokenmill.events import decode_event
 from tokenmill.inspector.lines import Line, Opened, Piece, Published, Rejected, Repeated, Unread
 from tokenmill.inspector.ranges import Made
@@ -261,7 +261,7 @@ def readable(value: bytes) -> msgspec.Raw:
     """A payload as a line can hold it: as it is, or as a string where it is no JSON."""
     try:
         msgspec.json.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except NOT_JSON:
         return msgspec.Raw(msgspec.json.encode(value.decode(errors="replace")))
     return msgspec.Raw(value)
 

@@ -12,10 +12,9 @@ import msgspec
 from aiohttp import web
 
 from tokenmill.config import Config
-from tokenmill.errors import Unavailable
+from tokenmill.errors import NOT_JSON, Unavailable
 from tokenmill.gateway.admission import Admission
 from tokenmill.gateway.asked import named
-from tokenmill.gateway.bodies import NOT_JSON
 from tokenmill.gateway.grant import must_allow
 from tokenmill.gateway.incoming import whole_body
 from tokenmill.gateway.problems import BAD_REQUEST, CONFLICT, UNSUPPORTED, Refused
@@ -51,7 +50,7 @@ class Word(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LiveRoutes:
-    """The routes. `admission` counts readers, and no other connections."""
+    """The routes. `admission` counts readers, `words` those who say one, and neither other connections."""
 
     def __init__(self, config: Config, admission: Admission, words: Admission) -> None:
         self._config = config

@@ -13,10 +13,9 @@ from aiohttp import web
 from tokenmill.codecs import CODECS, cut_anywhere
 from tokenmill.codecs.sse_stream import SseCodec
 from tokenmill.dialects import DIALECTS
-from tokenmill.errors import BadOpen, ConfigError, UnknownCodec
+from tokenmill.errors import NOT_JSON, BadOpen, ConfigError, UnknownCodec
 from tokenmill.formats import FORMATS
 from tokenmill.gateway.admission import Admission
-from tokenmill.gateway.bodies import NOT_JSON
 from tokenmill.gateway.in_turn import InTurn
 from tokenmill.gateway.incoming import BrokenOff, Incoming, broken_off
 from tokenmill.gateway.places import Places

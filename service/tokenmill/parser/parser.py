@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
-from tokenmill.errors import SnapshotError
+from tokenmill.errors import NOT_JSON, SnapshotError
 from tokenmill.events import AnyEvent, Error, Finish, Part
 from tokenmill.limits import RAW_CHARS
 from tokenmill.parser.compile.grammar import Grammar
@@ -46,7 +45,7 @@ class MessageParser:
         parser = cls.__new__(cls)
         try:
             parser.state = decode_state(data, grammar.body_type)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        except NOT_JSON as problem:
             raise SnapshotError(f"a parser's state can't be read: {problem}") from problem
         parser.grammar, parser.chars, parser.quick = grammar, parser.state.chars, None
         return parser

@@ -10,7 +10,6 @@ Source: https://github.com/cloudevents/spec, `cloudevents/spec.md`, `bindings/ka
 """
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 from urllib.parse import quote
 
@@ -19,6 +18,7 @@ import msgspec
 from tokenmill.events import Event
 from tokenmill.limits import KIB
 from tokenmill.partition.message import Choice
+from tokenmill.records import date_of
 
 Mode: TypeAlias = Literal["binary", "structured"]
 
@@ -56,12 +56,9 @@ def attributes(event: Event, choice: Choice, topic: str, seq: int | None, part: 
 
 
 def _time(time: int) -> dict[str, str]:
-    """None for what no calendar has: a producer may say any number, and the standard needs no time."""
-    try:
-        said = datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="milliseconds")
-    except (ValueError, OverflowError, OSError):
-        return {}
-    return {"time": said.replace("+00:00", "Z")}
+    """Nothing for what no calendar has: the standard needs no time."""
+    said = date_of(time)
+    return {} if said is None else {"time": said.isoformat(timespec="milliseconds").replace("+00:00", "Z")}
 
 
 def _binary(given: dict[str, str], payload: bytes) -> tuple[bytes, Headers]:

@@ -15,6 +15,7 @@ from typing import Protocol
 import msgspec
 
 from tokenmill.codecs.native import NATIVE
+from tokenmill.errors import NOT_JSON
 from tokenmill.limits import KEY_BYTES
 from tokenmill.partition.intake import Intake
 from tokenmill.partition.message import Open
@@ -65,7 +66,7 @@ class ShortPath:
                 break
             try:
                 chunk = _decode(value)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            except NOT_JSON:
                 break
             message, seq, delta = messages.find(key, chunk.message_id), chunk.seq, chunk.delta
             if message is None or len(message.choices) != 1 or not place.offset <= offset < messages.forget_at:

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 
 import msgspec
 
+from tokenmill.errors import NOT_JSON
 from tokenmill.tools.asking import Asked
 from tokenmill.tools.call import Call, Stage, Written
 
@@ -47,7 +48,7 @@ class Book:
         self._end = offset + 1
         try:
             self._put(key, _Known(_answer(key), msgspec.json.decode(value or b"", type=Written), offset))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except NOT_JSON:
             self._forget(key)
 
     def expect(self, call: Call, now: int) -> None:
@@ -110,5 +111,5 @@ def _answer(key: bytes) -> bytes:
     """What the keys of an answer's calls begin with: all but the call's id."""
     try:
         return msgspec.json.encode(msgspec.json.decode(key, type=list)[:-1])[:-1]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except NOT_JSON:
         return b""  # no key of ours

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from tokenmill.errors import NOT_JSON
 from tokenmill.tools.call import Call
 
 KEPT = 100_000
@@ -64,7 +65,7 @@ def read_control(value: bytes | None) -> Control | None:
     """A record of the topic; None for what is none."""
     try:
         return _decoder.decode(value or b"")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except NOT_JSON:
         return None
 
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from tokenmill.errors import ConfigError
+from tokenmill.errors import NOT_JSON, ConfigError
 
 _NAME = re.compile(r"[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
 """Of a server. Two `_` stand between it and a tool's name, so none stand in it."""
@@ -91,7 +91,7 @@ def read_servers(content: bytes, environ: Mapping[str, str]) -> tuple[Server, ..
     """The servers of a file, in its order. Raises `ConfigError`."""
     try:
         entries = msgspec.json.decode(content, type=_File).servers
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except NOT_JSON as problem:
         shape = '{"mcpServers": {"NAME": {"command": …} or {"url": …}}}'
         raise ConfigError([f"expected {shape} as JSON: {problem}"]) from problem
     servers, problems = list[Server](), list[str]()

@@ -42,7 +42,7 @@ class IdleCloser:
     def look(self) -> None:
         """Close what is idle; when all that is open is over its cap, also the longest idle of what is not.
 
-        What has ended counts in the gauge alone: no message would make it smaller by ending, and no pause.
+        What has ended does not count: no message would make it smaller by ending, and no pause.
         """
         live = [lane for lane in self._engine.lanes.values() if lane.phase is Phase.LIVE]
         for lane in live:

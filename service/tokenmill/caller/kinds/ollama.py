@@ -11,7 +11,7 @@ from tokenmill.apis.ask import BadAsk, Json
 from tokenmill.apis.chat import NO_EFFORT
 from tokenmill.caller.kinds.arguments import read_arguments, reasoning_of, text_of
 from tokenmill.caller.kinds.kind import Base, Call, Plan, given, one_call_at_a_time, single, unsupported
-from tokenmill.caller.kinds.raw_text import thinks
+from tokenmill.caller.kinds.raw_text import of_the_system, thinks
 
 OPTIONS = frozenset({"top_k", "min_p", "typical_p", "repeat_penalty", "repeat_last_n", "num_ctx", "num_keep"})
 """What else it takes as an option."""
@@ -96,7 +96,7 @@ def _format(response_format: Json | None) -> Json | str | None:
 def _messages(messages: list[Json]) -> list[Json]:
     """The conversation as Ollama has it; some templates name the tool beside its result."""
     names = {call["id"]: call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()}
-    return [_message(message, names) for message in messages]
+    return [_message(message, names) for message in of_the_system(messages)]
 
 
 def _message(message: Json, names: Mapping[str, str]) -> Json:
@@ -104,7 +104,7 @@ def _message(message: Json, names: Mapping[str, str]) -> Json:
     calls = [_call(call) for call in message.get("tool_calls", ())]
     called = message.get("tool_call_id")
     return {
-        "role": "system" if message["role"] == "developer" else message["role"],
+        "role": message["role"],
         "content": text_of(message),
         **given(
             images=_images([message]),

@@ -57,6 +57,9 @@ def template_variables(plan: Plan) -> Json:
 def template_messages(plan: Plan) -> list[Json]:
     """The conversation, for a server that renders it: a developer is the system where templates know none."""
     messages = plan.ask.messages
-    if plan.format in KNOW_DEVELOPER:
-        return messages
+    return messages if plan.format in KNOW_DEVELOPER else of_the_system(messages)
+
+
+def of_the_system(messages: list[Json]) -> list[Json]:
+    """The conversation, with the developer as the system."""
     return [each | {"role": "system"} if each["role"] == DEVELOPER else each for each in messages]
