@@ -17,6 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from tokenmill.parser.markers import SPACE_CHARS, Marker
+from tokenmill.parser.values.relaxed import blotted
 from tokenmill.parser.values.repair import whole_characters
 
 _ANY_SPACE = rf"\s{{0,{SPACE_CHARS}}}+"
@@ -206,13 +207,13 @@ class _Values:
         end = len(text) - len(quote)
         if end < begin or not text.endswith(quote):
             raise ValueError(f"not a string: {text[:80]!r}")
-        certain = CONTENT[quote].match(text, begin, end)
-        assert certain is not None  # the pattern matches the empty string, too
-        if certain.end() < end:
+        raw = text[begin:end]
+        bare = blotted(raw, quote[0])
+        if quote in bare or bare.endswith(("\\", quote[0])):
             if len(quote) > 1:
                 raise ValueError(f"not one string: {text[:80]!r}")
             self.repaired = True
-        return self._decoded(text[begin:end], prefix, quote)
+        return self._decoded(raw, prefix, quote)
 
     def _read(self, around: str) -> Any:
         """The next value; `around` is the bracket that it stands in."""

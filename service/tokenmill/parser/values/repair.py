@@ -25,8 +25,10 @@ HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair in a JSON text: producers that cut their text by UTF-16 units write it alone."""
 
 
-_NO_BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+|[^\[\]{}"]++', re.DOTALL)
-_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_NO_BRACKETS = bytes(set(range(256)) - _STEPS.keys())
+_NO_STRUCTURE = bytes(set(_NO_BRACKETS) - set(b'"\\/bfnrtu'))
+"""What is neither a bracket nor a quote nor can stand in an escape: most of a text, and quickly gone."""
 
 
 def decode_json(text: str, *, words: bool = False, growing: bool = False) -> tuple[Any, bool]:
@@ -35,12 +37,11 @@ def decode_json(text: str, *, words: bool = False, growing: bool = False) -> tup
     Repaired are raw control characters inside strings, numbers that are not finite (they become strings), halves of
     surrogate pairs (they become U+FFFD), and what `relaxed` reads as meant: see there for `words` and `growing`.
     """
-    if not nested_too_deep(text):
+    if not _BARE_KEY.match(text) and not nested_too_deep(text):
         with suppress(msgspec.DecodeError, UnicodeEncodeError):
             return msgspec.json.decode(text), False
-        if not _BARE_KEY.match(text):
-            with suppress(ValueError):
-                return whole_characters(_lenient(text)), True
+        with suppress(ValueError):
+            return whole_characters(_lenient(text)), True
     return _read(to_json(text, words=words, growing=growing)), True
 
 
@@ -102,7 +103,10 @@ def nested_too_deep(text: str, around: int = 0) -> bool:
     most = JSON_DEPTH - around
     if text.count("[") + text.count("{") <= most:
         return False
-    return max(accumulate(map(_STEPS.__getitem__, _NO_BRACKETS.sub("", text))), default=0) > most
+    structure = text.encode("utf-8", "surrogatepass").translate(None, _NO_STRUCTURE)
+    quotes = structure.replace(b"\\\\", b"").replace(b'\\"', b"")
+    outside = b"".join(quotes.split(b'"')[::2])  # every other piece is in a string
+    return max(accumulate(map(_STEPS.__getitem__, outside.translate(None, _NO_BRACKETS))), default=0) > most
 
 
 def decode_string(raw: str, spelling: int = Spelling.JSON) -> str:
