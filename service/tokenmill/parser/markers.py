@@ -10,7 +10,7 @@
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -233,11 +233,11 @@ def _patterns(marks: tuple[Marker, ...], leading_space: bool) -> _Patterns:  # n
     whole = [f"({''.join(atoms)}){_follows(mark)}" for atoms, mark, _ in written]
     sequences = [[*atoms, *after] for atoms, mark, _ in written for after in mark.ahead or [()]]
     return _Patterns(
-        full=re.compile("|".join(whole) or r"(?!)"),
+        full=re.compile("|".join(whole) or _NOWHERE),
         numbers=tuple(number for _, _, number in written),
-        begun=re.compile("|".join(map(_prefixes, sequences)) or r"(?!)").match,
-        doubt=re.compile(_begun(sequences) or r"(?!)").search,
-        space=re.compile("|".join(_spaces(sequences)) or r"(?!)").match,
+        begun=re.compile(_any_of(sequences, _as_beginning)).match,
+        doubt=re.compile(_any_of(sequences, _as_whole_or_beginning)).search,
+        space=re.compile(_any_of(sequences, _as_far_as_space)).match,
         firsts="".join(sorted({sign for mark in marks for text in mark.spellings for sign in _firsts(mark, text)})),
     )
 
@@ -263,33 +263,55 @@ def _firsts(mark: Marker, text: str) -> str:
     return text[0].lower() + text[0].upper() if mark.any_case else text[0]
 
 
-def _begun(sequences: Sequence[Sequence[str]]) -> str:
-    """A pattern for any of these sequences of patterns, or as much of one as the end of the text leaves."""
-    branches: dict[str, list[list[str]]] = {}
-    for first, *rest in sequences:
-        branches.setdefault(first, []).append(rest)
-    return "|".join(first if [] in rests else f"{first}(?:\\Z|{_begun(rests)})" for first, rests in branches.items())
+# What sequences have in common is written once: a set of markers with what may follow them has hundreds, which begin
+# alike, and Python takes milliseconds to compile each kilobyte of a pattern.
+
+_HERE = ""
+_NOWHERE = "(?!)"
+_AT_THE_END = r"\Z"
+
+
+_Ends = Callable[[str, Sequence[Sequence[str]]], str]
+"""What may end a sequence behind an atom, by that atom and all ways in which sequences go on there."""
+
+
+def _any_of(sequences: Iterable[Sequence[str]], ends: _Ends) -> str:
+    """A pattern for any of these sequences of atoms, or for the parts of them that `ends` says."""
+    return "|".join(_branches(sequences, ends)) or _NOWHERE
+
+
+def _branches(sequences: Iterable[Sequence[str]], ends: _Ends) -> list[str]:
+    by_atom: dict[str, list[Sequence[str]]] = {}
+    for atom, *rest in sequences:
+        by_atom.setdefault(atom, []).append(rest)
+    branches = []
+    for atom, rests in by_atom.items():
+        end = ends(atom, rests)
+        after = [] if end == _NOWHERE else [end]
+        after += _branches(filter(None, rests), ends) if end != _HERE else []
+        if after:
+            branches.append(atom + (after[0] if len(after) == 1 else f"(?:{'|'.join(after)})"))
+    return branches
+
+
+def _as_whole(_atom: str, rests: Sequence[Sequence[str]]) -> str:
+    return _HERE if [] in rests else _NOWHERE
+
+
+def _as_beginning(_atom: str, rests: Sequence[Sequence[str]]) -> str:
+    """A proper one, which the end of the text cuts off."""
+    return _AT_THE_END if any(rests) else _NOWHERE
+
+
+def _as_whole_or_beginning(_atom: str, rests: Sequence[Sequence[str]]) -> str:
+    return _HERE if [] in rests else _AT_THE_END
+
+
+def _as_far_as_space(atom: str, _rests: Sequence[Sequence[str]]) -> str:
+    """Up to some white space, which the end of the text cuts off."""
+    return _AT_THE_END if atom == LEADING_SPACE else _NOWHERE
 
 
 def _follows(mark: Marker) -> str:
     """A pattern for what must follow the marker."""
-    return f"(?={'|'.join(''.join(sequence) for sequence in mark.ahead)})" if mark.ahead else ""
-
-
-def _spaces(sequences: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Patterns for "the rest of the buffer is the beginning of a sequence, up to some white space in it"."""
-    yield from dict.fromkeys(
-        f"{''.join(atoms[:at])}{atom}\\Z"
-        for atoms in sequences
-        for at, atom in enumerate(atoms)
-        if atom == LEADING_SPACE
-    )
-
-
-def _prefixes(atoms: Sequence[str]) -> str:
-    """A pattern for "the rest of the buffer is a proper prefix of this marker"."""
-    *rest, _last = atoms
-    pattern = r"\Z"
-    for atom in reversed(rest):
-        pattern = f"(?:\\Z|{atom}{pattern})"
-    return pattern.removeprefix(r"(?:\Z|").removesuffix(")") if rest else r"(?!)"
+    return f"(?={_any_of(mark.ahead, _as_whole)})" if mark.ahead else ""
