@@ -61,7 +61,17 @@ def text_of(example: Path | None = None, values: Values | None = None) -> str:
 
 def render(example: Path | None = None, values: Values | None = None) -> list[Object]:
     """The objects of a release with these values, over those of a file. Raises `Refused`."""
-    return [found for found in yaml.safe_load_all(text_of(example, values)) if found]
+    return documents(text_of(example, values))
+
+
+def documents(text: str) -> list[Object]:
+    """The documents of a YAML file that are not empty."""
+    return [found for found in yaml.load_all(text, yaml.CSafeLoader) if found]  # the other one takes ten times as long
+
+
+def values_of(path: Path) -> Object:
+    """What a YAML file with one document says; an empty one says nothing."""
+    return next(iter(documents(path.read_text())), {})
 
 
 def kind(kind: str, objects: list[Object]) -> list[Object]:

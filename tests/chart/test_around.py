@@ -5,9 +5,21 @@ from base64 import b64decode
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.chart.rendering import CHART, Object, Values, container, hook, kind, one, pod_of, render, worker
+from tests.chart.rendering import (
+    CHART,
+    Object,
+    Values,
+    container,
+    documents,
+    hook,
+    kind,
+    one,
+    pod_of,
+    render,
+    values_of,
+    worker,
+)
 from tests.chart.tools import run
 
 SASL = CHART / "ci" / "keda-sasl-values.yaml"
@@ -105,9 +117,7 @@ def test_a_service_monitor_reads_the_services_port() -> None:
 def test_rules_are_those_of_the_deploy_folder() -> None:
     """All groups, less those that are not wanted, and more; links to runbooks are whole."""
     rule = one("PrometheusRule", render(MONITORING))
-    files = [
-        yaml.safe_load((CHART / "files" / name).read_text())["groups"] for name in ("recording.yaml", "alerts.yaml")
-    ]
+    files = [values_of(CHART / "files" / name)["groups"] for name in ("recording.yaml", "alerts.yaml")]
     ours = [group for groups in files for group in groups]
     for group in ours:
         for each in group["rules"]:
@@ -154,7 +164,7 @@ def test_names_fit_where_a_release_has_a_long_one() -> None:
     """A label has at most 63 characters; that of a StatefulSet's revision holds its name, a dash and a hash of ten."""
     made = run("helm", "template", "r" * 53, CHART)
     assert made.returncode == 0
-    objects = list(yaml.safe_load_all(made.stdout))
+    objects = documents(made.stdout)
     assert len(worker(objects)["metadata"]["name"]) + 11 <= 63
     assert max(len(found["metadata"]["name"]) for found in objects) <= 63
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.chart.rendering import (
     CHART,
@@ -19,6 +18,7 @@ from tests.chart.rendering import (
     one,
     pod_of,
     render,
+    values_of,
 )
 from tests.chart.test_around import ports
 from tests.chart.test_front import MODEL, configuration
@@ -47,7 +47,7 @@ def test_they_start_with_their_configuration(example: Path, tmp_path: Path) -> N
     assert (found["command"], found["args"]) == (["tokenmill"], ["caller"])
     text = str(one("ConfigMap", of_caller(objects))["data"]["tokenmill.toml"])
     config = configuration(caller(objects), text, tmp_path)
-    said: dict[str, Any] = yaml.safe_load(example.read_text())["config"]
+    said: dict[str, Any] = values_of(example)["config"]
     keys = said.get("caller", {})
     assert {key: getattr(config.caller, key) for key in keys} == keys
     assert found["ports"] == [{"name": "ops", "containerPort": config.caller.port}]

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.chart.rendering import (
     CHART,
@@ -18,6 +17,7 @@ from tests.chart.rendering import (
     kind,
     one,
     render,
+    values_of,
     worker,
 )
 from tokenmill.config import Config, load_config
@@ -76,7 +76,7 @@ def checked(folder: Path, example: Path | None = None, **values: Any) -> Config:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_the_worker_accepts_its_configuration(example: Path, tmp_path: Path) -> None:
     """File and variables together, for every example."""
-    said = yaml.safe_load(example.read_text()) or {}
+    said = values_of(example)
     config = checked(tmp_path, example)
     for section, keys in said.get("config", {}).items():
         if section not in {"outputs", "upstreams", "gateway", "inspect", "tools", "front", "caller"}:
@@ -85,7 +85,7 @@ def test_the_worker_accepts_its_configuration(example: Path, tmp_path: Path) -> 
 
 def test_the_defaults_are_those_of_the_application() -> None:
     """What `config` says of itself, it says only because templates read it; the exceptions have reasons."""
-    said = yaml.safe_load((CHART / "values.yaml").read_text())["config"]
+    said = values_of(CHART / "values.yaml")["config"]
     defaults = {
         f"{section}.{key}": (value, getattr(getattr(Config(), section), key))
         for section, keys in said.items()

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.chart.rendering import (
     CHART,
@@ -24,6 +23,7 @@ from tests.chart.rendering import (
     pod_of,
     render,
     runner,
+    values_of,
     worker,
 )
 from tests.chart.test_around import notes, ports
@@ -94,7 +94,7 @@ def test_it_starts_with_its_configuration(example: Path, tmp_path: Path) -> None
     objects = render(example)
     found = container(front(objects))
     config = configuration(front(objects), file_of(objects), tmp_path)
-    said: dict[str, Any] = yaml.safe_load(example.read_text())["config"]
+    said: dict[str, Any] = values_of(example)["config"]
     for section in ("front", "gateway"):
         keys = said.get(section, {})
         assert {key: getattr(getattr(config, section), key) for key in keys} == keys

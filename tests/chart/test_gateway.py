@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.chart.rendering import (
     CHART,
@@ -20,6 +19,7 @@ from tests.chart.rendering import (
     one,
     pod_of,
     render,
+    values_of,
     worker,
 )
 from tests.chart.test_around import notes
@@ -63,7 +63,7 @@ def test_it_starts_with_its_configuration(example: Path, tmp_path: Path) -> None
     variables = {entry["name"]: entry.get("value", "from elsewhere") for entry in found["env"]}
     moved = {name: value.replace("/etc/tokenmill", str(tmp_path)) for name, value in variables.items()}
     config = load_config(None, moved)
-    said: dict[str, Any] = yaml.safe_load(example.read_text())["config"]["gateway"]
+    said: dict[str, Any] = values_of(example)["config"]["gateway"]
     assert {key: getattr(config.gateway, key) for key in said} == said
     assert config.gateway.bind == "0.0.0.0"  # noqa: S104 -- in its pod
     assert [port["containerPort"] for port in found["ports"]] == [config.gateway.port, config.gateway.ops_port]

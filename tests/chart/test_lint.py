@@ -4,9 +4,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.chart.rendering import CHART, EXAMPLES, text_of
+from tests.chart.rendering import CHART, EXAMPLES, text_of, values_of
 from tests.chart.tools import run, schemas
 from tests.structure.tree import CHECKOUT
 
@@ -86,7 +85,7 @@ def test_kube_score_finds_nothing_critical(example: Path) -> None:
 def test_the_chart_is_of_this_version() -> None:
     """The image that it takes by default is the one of this checkout."""
     version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"]
-    assert yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"] == version
+    assert values_of(CHART / "Chart.yaml")["appVersion"] == version
 
 
 def test_kube_version_is_the_oldest_that_is_tested() -> None:

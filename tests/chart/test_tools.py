@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.chart.rendering import (
     CHART,
@@ -22,6 +21,7 @@ from tests.chart.rendering import (
     pod_of,
     render,
     runner,
+    values_of,
     worker,
 )
 from tests.chart.test_around import notes, ports
@@ -75,7 +75,7 @@ def test_they_start_with_their_configuration(example: Path, tmp_path: Path) -> N
     config = load_config(
         None, {name: text.replace("/etc/tokenmill", str(tmp_path)) for name, text in variables.items()}
     )
-    said: dict[str, Any] = (yaml.safe_load(example.read_text()).get("config") or {}).get("tools", {})
+    said: dict[str, Any] = (values_of(example).get("config") or {}).get("tools", {})
     read = {key: getattr(config.tools, key) for key in said}
     assert read == {key: tuple(value) if isinstance(value, list) else value for key, value in said.items()}
     assert read_servers(Path(config.tools.servers_file).read_bytes(), TOKENS)

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.chart.rendering import CHART, EXAMPLES, Refused, render, worker
+from tests.chart.rendering import CHART, EXAMPLES, Refused, documents, render, values_of, worker
 from tests.structure.pages import Block, _blocks
 from tests.structure.tree import DOCS
 from tokenmill.gen.chart import values
@@ -20,7 +19,7 @@ SERVER = "tools.serverDefaults"
 """What a server of tools says itself, or has of this: the templates read both in one."""
 
 PATHS = [value.path for value in values()]
-DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text())
+DEFAULTS = values_of(CHART / "values.yaml")
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 
 PAGES = [
@@ -108,7 +107,7 @@ def test_the_schema_knows_every_value_and_no_other() -> None:
 
 def test_every_value_is_set_in_an_example() -> None:
     """So that every feature is rendered and checked, not only its absence."""
-    examples = [tree for path in EXAMPLES for tree in with_servers(yaml.safe_load(path.read_text()) or {})]
+    examples = [tree for path in EXAMPLES for tree in with_servers(values_of(path))]
     plain = [path for path in PATHS if all(value_at(one, path) in ({}, value_at(DEFAULTS, path)) for one in examples)]
     assert plain == []
 
@@ -116,7 +115,7 @@ def test_every_value_is_set_in_an_example() -> None:
 @pytest.mark.parametrize("block", PAGES, ids=lambda block: f"{block.page.stem}-{block.line}")
 def test_values_of_the_documentation_are_accepted(block: Block) -> None:
     """Blocks `yaml` of the page about Kubernetes, and of the chart's README."""
-    assert worker(render(values=yaml.safe_load(block.text)))
+    assert worker(render(values=documents(block.text)[0]))
 
 
 @pytest.mark.parametrize(
