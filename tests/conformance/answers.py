@@ -49,7 +49,7 @@ def own_answers(format_name: str) -> Iterator[Answer]:
     """The sample of a format and its own cases."""
     yield Answer("sample", find_format(format_name).sample, traced(Options(format=format_name)))
     for case in own_cases(format_name):
-        yield Answer(case.name, case.text, traced(case.grammar(format_name).options))
+        yield Answer(case.name, case.text, traced(case.options(format_name)))
 
 
 def all_answers(format_name: str) -> Iterator[Answer]:
@@ -68,9 +68,13 @@ def capped(grammar: Grammar, limits: Limits) -> Grammar:
     """The same grammar under other caps of the message and its calls, without compiling it again."""
     other = copy(grammar)
     other.limits, other.message_chars = limits, limits.message_chars
-    other.modes = [copy(mode) for mode in grammar.modes]
-    for mode in other.modes:
-        if isinstance(mode, CallMode):
-            mode._call_chars = limits.call_chars
-            mode._in_body, mode._in_header = mode._content, mode._more_header  # of this one, not of that one
+    if limits.call_chars != grammar.limits.call_chars:  # else its modes are those of that one
+        other.modes = [_capped(mode, limits) if isinstance(mode, CallMode) else mode for mode in grammar.modes]
+    return other
+
+
+def _capped(mode: CallMode, limits: Limits) -> CallMode:
+    other = copy(mode)
+    other._call_chars = limits.call_chars
+    other._in_body, other._in_header = other._content, other._more_header  # of this one, not of that one
     return other

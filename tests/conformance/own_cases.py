@@ -13,7 +13,7 @@ import msgspec
 from tests.support.parsing import codes_of, named, parse, reasoning_of, text_of
 from tokenmill.events import ToolCall
 from tokenmill.formats import compile_grammar
-from tokenmill.parser import Grammar, read_options
+from tokenmill.parser import Grammar, Options, read_options
 
 FOLDER = Path(__file__).parents[1] / "cases" / "formats"
 
@@ -28,8 +28,11 @@ class OwnCase(msgspec.Struct, forbid_unknown_fields=True):
     tools: list[dict[str, Any]] = []
     open: dict[str, Any] = {}
 
+    def options(self, format_name: str) -> Options:
+        return read_options({"format": format_name, "tools": self.tools, **self.open})
+
     def grammar(self, format_name: str) -> Grammar:
-        return compile_grammar(read_options({"format": format_name, "tools": self.tools, **self.open}))
+        return compile_grammar(self.options(format_name))
 
 
 def own_cases(format_name: str) -> list[OwnCase]:

@@ -24,6 +24,9 @@ from tokenmill.parser import MessageParser
 FORMAT_NAMES = [format_.name for format_ in FORMATS]
 DELTA_CHARS = Limits().delta_chars
 
+CUTS = 8
+"""Of so many caps, one is tried with the text cut at random, too. `make fuzz` cuts under caps a million times."""
+
 OTHERWISE = re.compile(r"repeated param|repeated key|comes twice|quotes inside a string are not escaped")
 """Names of cases in which a value is read otherwise than it began, or said again."""
 
@@ -112,7 +115,7 @@ def test_a_message_capped_at_every_size(format_name: str) -> None:
     """P8: a message that is longer than its cap is one `limit`; behind it nothing is parsed and nothing is lost."""
     for answer in own_answers(format_name):
         for size in range(1, len(answer.source)):
-            events = under(answer, Limits(message_chars=size), cut=size % 3 == 0)
+            events = under(answer, Limits(message_chars=size), cut=size % CUTS == 0)
             over = answer.grammar.first_call_only and named(events, ToolCall)  # nothing was parsed any more
             assert codes_of(events).count("limit") == (0 if over else 1), (answer.name, size)
 
@@ -122,7 +125,7 @@ def test_calls_capped_at_every_size(format_name: str) -> None:
     """P8: a call that is longer than its cap is one `limit`, or one broken call, up to the cap that holds it."""
     for answer in own_answers(format_name):
         size, uncapped = 1, parse(answer.grammar, [answer.text])
-        while (events := under(answer, Limits(call_chars=size), cut=size % 3 == 0)) != uncapped:
+        while (events := under(answer, Limits(call_chars=size), cut=size % CUTS == 0)) != uncapped:
             assert codes_of(events).count("limit") <= 1, (answer.name, size)
             assert size <= len(answer.source), answer.name
             size += 1

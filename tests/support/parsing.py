@@ -21,6 +21,9 @@ from tokenmill.parser import Format, Grammar, MessageParser, Options
 from tokenmill.parser.run.run import Span
 from tokenmill.parser.values.repair import decode_string
 
+SIZES = (1, 2, 3, 5, 8, 13, 40)
+"""Characters of a chunk where texts are cut at random."""
+
 
 def grammar(format_: str | Format = "plain", limits: Limits | None = None, **options: Any) -> Grammar:
     """A grammar by format name, or of a format that only a test has."""
@@ -46,22 +49,26 @@ def merged(events: Iterable[AnyEvent | Span]) -> list[Any]:
     """Events with all that the cut may change removed: adjacent deltas joined, a call's deltas joined at its end."""
     out: list[Any] = []
     growing: dict[str, dict[tuple[str, str], str]] = {}
-    for event in events:
-        if isinstance(event, TextDelta | ReasoningDelta):
-            if out and isinstance(out[-1], type(event)) and out[-1].id == event.id:
-                out[-1] = type(event)(event.id, out[-1].delta + event.delta)
+    event: Any
+    for event in events:  # of each only its type is asked, once: millions of events are compared
+        kind = type(event)
+        last = out[-1] if out else None
+        if kind is TextDelta or kind is ReasoningDelta:
+            if type(last) is kind and last.id == event.id:
+                out[-1] = kind(event.id, last.delta + event.delta)
                 continue
-        elif isinstance(event, ToolInputDelta | ArgumentDelta):
-            stream = ("source", "") if isinstance(event, ToolInputDelta) else ("argument", event.argument)
+        elif kind is ToolInputDelta or kind is ArgumentDelta:
+            stream = ("source", "") if kind is ToolInputDelta else ("argument", event.argument)
             deltas = growing.setdefault(event.id, {})
             deltas[stream] = deltas.get(stream, "") + event.delta
             continue
-        elif isinstance(event, Span) and event.kind == "coded":
-            continue  # how much text stands with it depends on the cut
-        elif isinstance(event, Span) and out and isinstance(out[-1], Span) and _goes_on(out[-1], event):
-            out[-1] = Span(event.kind, out[-1].source + event.source, event.ahead)
-            continue
-        elif isinstance(event, ToolInputEnd | ToolCall) or (isinstance(event, Error) and event.id):
+        elif kind is Span:
+            if event.kind == "coded":
+                continue  # how much text stands with it depends on the cut
+            if type(last) is Span and _goes_on(last, event):
+                out[-1] = Span(event.kind, last.source + event.source, event.ahead)
+                continue
+        elif kind is ToolInputEnd or kind is ToolCall or (kind is Error and event.id):
             out.extend(sorted(growing.pop(str(event.id), {}).items()))
         out.append(event)
     assert not growing, "deltas of a call that never ended"
@@ -97,9 +104,9 @@ def source_of(events: Iterable[AnyEvent | Span]) -> str:
     """The input, put together again from what a traced parser made of it."""
     text, spans = "", list[tuple[int, Span]]()
     for event in events:
-        if isinstance(event, TextDelta | ReasoningDelta):
+        if type(event) is TextDelta or type(event) is ReasoningDelta:
             text += event.delta
-        elif isinstance(event, Span):
+        elif type(event) is Span:
             spans.append((len(text) + event.ahead, event))
     source, read = "", 0
     for at, span in spans:
@@ -119,9 +126,9 @@ def two_cuts(text: str) -> Iterator[list[str]]:
 def random_cuts(text: str, seed: int, rounds: int = 3) -> Iterator[list[str]]:
     """The text in pieces of random sizes; the same for the same seed."""
     for round_ in range(rounds):
-        dice, chunks, at = random.Random(f"{seed}/{round_}"), [], 0
+        draw, chunks, at = random.Random(f"{seed}/{round_}").random, [], 0
         while at < len(text):
-            step = dice.choice((1, 2, 3, 5, 8, 13, 40))
+            step = SIZES[int(draw() * len(SIZES))]
             chunks.append(text[at : at + step])
             at += step
         yield chunks

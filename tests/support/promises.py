@@ -9,7 +9,6 @@
 """
 
 from collections.abc import Callable, Iterable
-from copy import copy
 from typing import Any
 
 from tokenmill.events import (
@@ -70,29 +69,33 @@ class Answer:
 
     def copy(self) -> "Answer":
         """What has been read so far, to go on with in another way."""
-        other = copy(self)
-        for name in ("_blocks", "_open", "_inputs", "_settled"):
-            setattr(other, name, set(getattr(self, name)))
+        other = Answer.__new__(Answer)
+        other.__dict__.update(self.__dict__)
+        other._blocks, other._open = set(self._blocks), set(self._open)
+        other._inputs, other._settled = set(self._inputs), set(self._settled)
         return other
 
     def read(self, events: Iterable[AnyEvent | Span]) -> None:
         """More events, traced or not."""
         for event in events:
-            if not isinstance(event, Span):
+            if type(event) is not Span:
                 self._read(event)
 
     def _read(self, event: Event) -> None:
-        require(not self._finished, f"{event.type} behind finish")
-        require(self._started or isinstance(event, MessageStart), f"{event.type} before message-start")
+        if self._finished:  # most events break nothing, and what they would break is not put into words
+            raise Broken(f"{event.type} behind finish")
+        kind = type(event)
+        if not self._started and kind is not MessageStart:
+            raise Broken(f"{event.type} before message-start")
         if self._ended:
             outcome = isinstance(event, ToolCall | Error) and event.id == self._ended
             require(outcome, f"{event.type} where the outcome of {self._ended} should be")
+            self._ended = ""
         if self._warned in self._inputs:
             outcome = isinstance(event, ToolCall) and event.id == self._warned
             require(outcome, f"{event.type} where call {self._warned} should be")
-        self._ended = ""
-        _READERS[type(event)](self, event)
-        if not isinstance(event, Error):
+        _READERS[kind](self, event)
+        if kind is not Error:
             self._warned = ""
 
     def end(self) -> None:
@@ -109,14 +112,16 @@ class Answer:
         require(self._block is None, f"block {event.id} begins inside another")
         require(event.id not in self._blocks, f"block {event.id} begins again")
         self._blocks.add(event.id)
-        self._block = (event.type.split("-")[0], event.id)
+        self._block = ("text" if isinstance(event, TextStart) else "reasoning", event.id)
 
     def _block_delta(self, event: TextDelta | ReasoningDelta) -> None:
-        require(self._block == (event.type.split("-")[0], event.id), f"{event.type} outside of its block")
+        if self._block != ("text" if isinstance(event, TextDelta) else "reasoning", event.id):
+            raise Broken(f"{event.type} outside of its block")
         self._size(event.delta)
 
     def _block_end(self, event: TextEnd | ReasoningEnd) -> None:
-        require(self._block == (event.type.split("-")[0], event.id), f"{event.type} outside of its block")
+        if self._block != ("text" if isinstance(event, TextEnd) else "reasoning", event.id):
+            raise Broken(f"{event.type} outside of its block")
         self._block = None
 
     def _input_start(self, event: ToolInputStart) -> None:
@@ -127,7 +132,8 @@ class Answer:
         self._open.add(event.id)
 
     def _input_delta(self, event: ToolInputDelta | ArgumentDelta) -> None:
-        require(event.id in self._open or not self._streams_input, f"{event.type} outside of its input")
+        if event.id not in self._open and self._streams_input:
+            raise Broken(f"{event.type} outside of its input")
         self._size(event.delta)
 
     def _input_end(self, event: ToolInputEnd) -> None:
@@ -165,7 +171,8 @@ class Answer:
         self._settled.add(call_id)
 
     def _size(self, delta: str) -> None:
-        require(0 < len(delta) <= self._delta_chars, f"a delta of {len(delta)} characters")
+        if not 0 < len(delta) <= self._delta_chars:
+            raise Broken(f"a delta of {len(delta)} characters")
 
 
 _READERS: dict[type[Event], Callable[[Answer, Any], None]] = {
