@@ -133,6 +133,33 @@ def test_parsing_starts_fast() -> None:
     assert not {"aiokafka", "faust", "redis", "prometheus_client"} & set(run.stdout.split())
 
 
+@pytest.mark.parametrize("name", ["caller", "front"])
+def test_a_front_starts_without_what_only_others_need(name: str) -> None:
+    """Who reads no snapshots loads no client of Redis, and who embeds no servers nothing of a demo."""
+    code = f"import sys; from tokenmill.__main__ import main; main(['{name}', '--help']); print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert not {"faust", "redis", "rich", "tokenmill.demo"} & set(run.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("before", "then"),
+    [("", "gc.get_freeze_count() > 10_000, True"), ("gc.freeze()", "same, True"), ("gc.disable()", "same, False")],
+    ids=["nobody else does", "frozen by another", "switched off by another"],
+)
+def test_what_a_command_imports_is_not_looked_through(before: str, then: str) -> None:
+    """For garbage; and what comes later is. Whoever has frozen something or switched the collector off goes on so."""
+    code = f"""if True:
+        import gc, sys
+        from tokenmill.__main__ import main
+        {before}
+        count = gc.get_freeze_count()
+        main(["parse", "/dev/null"])
+        same = gc.get_freeze_count() <= count
+        sys.exit((True, gc.isenabled()) != ({then}))
+    """
+    subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_can_be_imported_and_asked_for_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The table of names is right, and what a command does is said in its help."""

@@ -33,7 +33,7 @@ LOGS = (
         "the end of the commit's epoch is asked for",
         "a log that lost its end, and has grown again, passes for the one that was read: its new records are skipped",
         "worker/test_restore.py::test_a_log_that_has_other_records_there_lost_its_end_too",
-        (Change("worker/restore.py", "self.end if self.shared is None else min(self.end, self.shared)", "self.end"),),
+        (Change("worker/extent.py", "self.end if self.shared is None else min(self.end, self.shared)", "self.end"),),
     ),
     Ablation(
         "the cluster's id is in the keys of snapshots",

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from tokenmill.commands import front
 from tokenmill.config import Config
+from tokenmill.demo import embedded
 
 FILE = """
 [front]
@@ -51,7 +52,7 @@ def test_it_starts_all_that_it_needs_where_it_is_asked_to(file: str, monkeypatch
         given.append((config.front.port, path))
         return 0
 
-    monkeypatch.setattr(front, "run_embedded", run)
+    monkeypatch.setattr(embedded, "run_embedded", run)
     assert CliRunner().invoke(front.command, ["--embedded", "--config", file]).exit_code == 0
     assert given == [(8500, Path(file))]
 

@@ -5,9 +5,7 @@ from pathlib import Path
 import click
 
 from tokenmill.commands.settings import configuration, kafka_options
-from tokenmill.demo.embedded import run_embedded
 from tokenmill.front.host import run_front
-from tokenmill.terminal.console import Terminal
 
 
 @click.command()
@@ -29,4 +27,7 @@ def command(*, no_caller: bool, embedded: bool, config_path: Path | None, bootst
         return run_front(config, caller=not no_caller)
     if no_caller or bootstrap is not None:
         raise click.UsageError("--embedded brings its own caller and Kafka: leave out --no-caller and --bootstrap")
+    from tokenmill.demo.embedded import run_embedded  # noqa: PLC0415 -- slow to import, for a front without it
+    from tokenmill.terminal.console import Terminal  # noqa: PLC0415 -- the same
+
     return run_embedded(config, config_path, Terminal())

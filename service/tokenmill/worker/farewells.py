@@ -14,7 +14,8 @@ from tokenmill.observe import Numbers
 from tokenmill.partition import OTHER_LOG, LogId, Mark, Partition, PartitionSettings, log_of
 from tokenmill.records import Output
 from tokenmill.store import Snapshot
-from tokenmill.worker.restore import Committed, Extent, Plan, in_turns
+from tokenmill.worker.extent import Committed, Extent
+from tokenmill.worker.restore import Plan, in_turns
 
 log = logging.getLogger(__name__)
 

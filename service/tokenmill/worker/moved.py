@@ -21,7 +21,7 @@ from tokenmill.observe import Numbers
 from tokenmill.partition import Mark, Move, Moved, PartitionSettings, Published
 from tokenmill.records import InputRecord, header
 from tokenmill.worker.connect import make_reader
-from tokenmill.worker.restore import Committed, Extent
+from tokenmill.worker.extent import Committed, Extent
 
 log = logging.getLogger(__name__)
 

@@ -26,12 +26,13 @@ from tokenmill.records import Output, Record
 from tokenmill.store import GuardedStore, Snapshot
 from tokenmill.worker.connect import until_available
 from tokenmill.worker.delivery import Delivery
+from tokenmill.worker.extent import Committed, Extent
 from tokenmill.worker.farewells import Farewells
 from tokenmill.worker.lane import Lane, Phase
 from tokenmill.worker.membership import Membership, still_a_member
 from tokenmill.worker.moved import tell, understand
 from tokenmill.worker.positions import Extents, commits
-from tokenmill.worker.restore import Committed, Extent, Plan, collector_at_rest, rebuild, still_committed
+from tokenmill.worker.restore import Plan, collector_at_rest, rebuild, still_committed
 from tokenmill.worker.room import Room
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from tokenmill.aiokafka_inside import committed, network
 from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline
 from tokenmill.partition import Mark
-from tokenmill.worker.restore import Committed, Extent
+from tokenmill.worker.extent import Committed, Extent
 from tokenmill.worker.topic_log import extents
 
 BELIEF_S = 5.0

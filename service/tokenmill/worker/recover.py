@@ -20,8 +20,9 @@ from tokenmill.partition import Mark, Partition, PartitionSettings
 from tokenmill.records import Output
 from tokenmill.store import Snapshot, SnapshotStore
 from tokenmill.worker.connect import make_admin, make_reader, until_available
+from tokenmill.worker.extent import Committed, Extent
 from tokenmill.worker.moved import sentence, understand
-from tokenmill.worker.restore import Committed, Extent, Plan, rebuild
+from tokenmill.worker.restore import Plan, rebuild
 from tokenmill.worker.sizes import fitting_limits
 from tokenmill.worker.topic_log import extents
 from tokenmill.worker.topics import largest_records, output_topics, partition_counts

@@ -20,6 +20,7 @@ from tokenmill.errors import Unavailable
 from tokenmill.kafka import deadline
 from tokenmill.partition import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId, Mark
 from tokenmill.worker.connect import make_admin
+from tokenmill.worker.extent import Extent
 from tokenmill.worker.log_protocol import (
     BEGINNING,
     END,
@@ -31,7 +32,6 @@ from tokenmill.worker.log_protocol import (
     list_offsets,
     metadata,
 )
-from tokenmill.worker.restore import Extent
 
 ANSWER_S = 3.0
 """For one broker's answer; then the next is asked."""
