@@ -181,3 +181,10 @@ def test_what_sequences_have_in_common_is_written_once() -> None:
         return sum(map(len, [patterns.full.pattern, *searched]))
 
     assert written(20) < 1.5 * written(1)
+
+
+def test_a_marker_that_nothing_need_follow_is_one_wherever_it_stands() -> None:
+    """Also where something else may follow it: a template may leave out what closes a value."""
+    scanner = Scanner([(before(marker("<a>"), [(), ("<", "b", ">")]), "a")])
+    assert scanner.find("x<a>y", 0, final=False) == Hit(1, 4, "a")
+    assert scanner.find("x<a>", 0, final=True) == Hit(1, 4, "a")

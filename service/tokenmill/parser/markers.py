@@ -313,5 +313,5 @@ def _as_far_as_space(atom: str, _rests: Sequence[Sequence[str]]) -> str:
 
 
 def _follows(mark: Marker) -> str:
-    """A pattern for what must follow the marker."""
-    return f"(?={_any_of(mark.ahead, _as_whole)})" if mark.ahead else ""
+    """A pattern for what must follow the marker: nothing, if that is one of the ways in which its text may go on."""
+    return f"(?={_any_of(mark.ahead, _as_whole)})" if mark.ahead and () not in mark.ahead else ""
