@@ -42,6 +42,8 @@ class Life:
         self.ended_at = 0.0
         self.code: int | None = None
         """The exit code; negative is the number of a signal."""
+        self._read: tuple[int, list[dict[str, Any]]] = (0, [])
+        """How many characters of its log were looked at last, and what they say."""
 
     @property
     def alive(self) -> bool:
@@ -82,7 +84,11 @@ class Life:
 
     def lines(self) -> list[dict[str, Any]]:
         """What it has logged."""
-        return [json.loads(line) for line in self._log().splitlines() if line.startswith("{") and line.endswith("}")]
+        log = self._log()
+        if len(log) != self._read[0]:
+            lines = [json.loads(line) for line in log.splitlines() if line.startswith("{") and line.endswith("}")]
+            self._read = len(log), lines
+        return self._read[1]
 
     def last_words(self) -> str:
         """Why it ended: the first critical line, else what it wrote that is no log: first and last line of that."""

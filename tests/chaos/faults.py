@@ -8,8 +8,8 @@ import asyncio
 import random
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import NamedTuple
 
 import redis
@@ -18,7 +18,7 @@ from tests.chaos.crew import Crew, Life
 from tests.chaos.evidence import LOCKED_OUT, generations
 from tests.chaos.feed import BATCH, Feeder
 from tests.chaos.group import members_of, remove_members
-from tests.chaos.watch import Commits, Heads
+from tests.chaos.watch import HELD_MS, Commits, Heads
 from tests.support.stage import Stage, until
 from tokenmill.servers import KafkaServer, RedisServer
 
@@ -30,7 +30,7 @@ DUMP, OLD_DUMP = "dump.rdb", "old.rdb"
 PROGRESS_S = 180.0
 """For every partition to move on, whatever happened: a broker that was killed, then sessions, then restores."""
 
-MORE = 5 * BATCH
+MORE = 3 * BATCH
 """Chunks that are some for every partition."""
 
 ZOMBIES = 5
@@ -93,9 +93,10 @@ class Scene:
         working: list[Life] = await until(self.crew.working, "a worker to choose", PROGRESS_S)
         return dice.choice(working)
 
-    @contextmanager
-    def orderly(self, kind: str) -> Iterator[None]:
-        """What happens within repeats nothing."""
+    @asynccontextmanager
+    async def orderly(self, kind: str) -> AsyncIterator[None]:
+        """What happens within repeats nothing. Readers have seen what was there before."""
+        await asyncio.sleep(HELD_MS / 1000)
         begin = time.time()
         yield
         self.quiet.append(Quiet(kind, begin, time.time()))
@@ -132,7 +133,7 @@ async def kill_all(scene: Scene, dice: random.Random) -> None:  # noqa: ARG001 -
 async def terminate(scene: Scene, dice: random.Random) -> None:
     """One is told to end: exit code 0 in time; the others go on where it stopped."""
     await scene.well()
-    with scene.orderly("terminate"):
+    async with scene.orderly("terminate"):
         life = dice.choice(scene.crew.working())
         life.terminate()
         await until(lambda: life.ended_at, "a worker that was told to ends", GRACE_S)
@@ -215,7 +216,7 @@ async def static_restart(scene: Scene, dice: random.Random) -> None:
     crew = scene.crew
     await _change_over(scene, static=True)
     before = {generation.number for life in crew.working() for generation in generations(life)[-1:]}
-    with scene.orderly("static-restart"):
+    async with scene.orderly("static-restart"):
         for slot in dice.sample(range(len(crew.working())), len(crew.working())):
             await crew.restart(slot)
         await crew.complete()
@@ -230,7 +231,7 @@ async def _change_over(scene: Scene, *, static: bool) -> None:
     await scene.well()
     scene.crew.static = static
     group = scene.stage.bootstrap, scene.stage.group
-    with scene.orderly("change-over"):
+    async with scene.orderly("change-over"):
         members = await members_of(*group)
         lives = scene.crew.working()
         for life in lives:
@@ -260,7 +261,7 @@ async def _roll(scene: Scene, dice: random.Random) -> None:
     crew = scene.crew
     before = scene.stage.settings["parser"]["format"]
     scene.stage.settings["parser"] = {"format": FORMATS[1 - FORMATS.index(before)]}
-    with scene.orderly("reconfigure"):
+    async with scene.orderly("reconfigure"):
         for slot in dice.sample(range(len(crew.working())), len(crew.working())):
             await crew.restart(slot)
         await crew.complete()

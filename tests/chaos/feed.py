@@ -1,4 +1,7 @@
-"""Conversations without an end: hundreds at once, a chunk of one, a chunk of another, whatever the broker does."""
+"""Conversations without an end: hundreds at once, a chunk of one, a chunk of another, whatever the broker does.
+
+They take turns, in another order each time, so that none waits for its time-out however few chunks a second there are.
+"""
 
 import asyncio
 import json
@@ -15,8 +18,6 @@ LIVE = 330
 """Conversations at once: above the 300 that a run is about, as some have just ended."""
 
 BATCH = 30
-PAUSE_S = 0.1
-"""About 300 chunks a second: what is under test are faults, not load."""
 
 OPEN_FORMAT = "default"
 """Conversations with this in their name say no format: that of the configuration holds, which changes."""
@@ -32,12 +33,16 @@ Chunks = Iterator[dict[str, Any] | bytes]
 class Feeder:
     """Sends until it is told that it is enough; what is still going on then gets no end."""
 
-    def __init__(self, bootstrap: str, topic: str, seed: int) -> None:
+    def __init__(self, bootstrap: str, topic: str, seed: int, rate: float) -> None:
+        """`rate` is about how many chunks a second."""
+        self._pause_s = BATCH / rate
         self._bootstrap = bootstrap
         self._topic = topic
         self._dice = random.Random(f"feed {seed}")
         self._running: list[tuple[str, Chunks]] = []
         self._begun: set[str] = set()
+        self._turns: list[int] = []
+        """Places of those whose turn is yet to come."""
         self.enough = asyncio.Event()
         self.sent = 0
         self.started = 0
@@ -61,7 +66,7 @@ class Feeder:
                     self.failures.append(repr(problem))
                     await producer.stop()
                     producer = await self._producer()
-                await asyncio.sleep(PAUSE_S)
+                await asyncio.sleep(self._pause_s)
         finally:
             await producer.stop()
 
@@ -83,11 +88,12 @@ class Feeder:
     def _next(self) -> tuple[str, dict[str, Any] | bytes]:
         while len(self._running) < LIVE:
             self._running.append(self._conversation())
-        place = self._dice.randrange(LIVE)
+        self._turns = self._turns or self._dice.sample(range(LIVE), LIVE)
+        place = self._turns.pop()
         name, chunks = self._running[place]
         chunk = next(chunks, None)
         if chunk is None:
-            self._running.pop(place)
+            self._running[place] = self._conversation()
             self._begun.discard(name)
             return self._next()
         self._begun.add(name)

@@ -74,6 +74,8 @@ class Options(NamedTuple):
     seed: int
     seconds: float
     """Of faults; every kind comes at least once, however long that takes."""
+    rate: float = 300
+    """Of chunks a second: what is under test are faults, not load."""
     say: Callable[[str], None] = print
 
 
@@ -109,7 +111,7 @@ async def _faults(options: Options, stage: Stage, servers: tuple[KafkaServer, Re
     store = RedisStore(settings["url"], group=stage.group, cluster=cluster, prefix=settings["key_prefix"])
     heads = Heads(store, stage.topics.tokens, PARTITIONS, commits)
     readers = {kind: Reader(stage.bootstrap, topic) for kind, topic in topics_of(stage).items()}
-    feeder = Feeder(stage.bootstrap, stage.topics.tokens, options.seed)
+    feeder = Feeder(stage.bootstrap, stage.topics.tokens, options.seed, options.rate)
     enough = asyncio.Event()
     sampling = asyncio.create_task(keep_sampling(commits, heads, enough))
     reading = [asyncio.create_task(reader.run()) for reader in readers.values()]

@@ -32,7 +32,7 @@ async def settle(scene: Scene, readers: Mapping[str, Reader], report: Report) ->
     await until(stage.at_rest, "every message is over, the last ones by their time-out, and that is committed", REST_S)
     for life in await crew.complete():
         _empty(life, report)
-    with scene.orderly("stop"):
+    async with scene.orderly("stop"):
         await crew.stop()
     report.problems += [*scene.problems, *scene.commits.problems, *scene.heads.problems]
     await _at_rest(stage, readers, report)
@@ -118,7 +118,7 @@ async def _partition(scene: Scene, readers: Mapping[str, Reader], number: int, r
     _poison(inputs, found[DEAD], report)
     for kind, reader in readers.items():
         await _same_for_readers(reader, records[kind], number, report)
-        _nothing_again(scene, reader, records[kind], report)
+        _nothing_again(scene, reader, records[kind], number, report)
         _owners(scene, f"{reader.topic}-{number}", len(records[kind]), report)
 
 
@@ -163,13 +163,15 @@ async def _same_for_readers(reader: Reader, records: Sequence[ConsumerRecord], n
         report.problems.append(f"{reader.topic}/{number}: a reader saw something else while it happened")
 
 
-def _nothing_again(scene: Scene, reader: Reader, records: Sequence[ConsumerRecord], report: Report) -> None:
+def _nothing_again(
+    scene: Scene, reader: Reader, records: Sequence[ConsumerRecord], number: int, report: Report
+) -> None:
     """I9: what is orderly repeats nothing."""
-    arrived = reader.arrivals()
+    arrived = reader.arrivals(number)
     seen: set[tuple[object, ...]] = set()
     for record in records:
         identity = _item(record).identity
-        at = arrived.get((record.partition, record.offset), 0.0)
+        at = arrived.get(record.offset, 0.0)
         times = [quiet.kind for quiet in scene.quiet if quiet.begin < at < quiet.end]
         if identity in seen and times:
             report.problems.append(f"I9: {reader.topic}/{record.partition} repeats {record.offset} in {times[0]}")

@@ -19,6 +19,9 @@ SECONDS = 90
 
 SEED = 2
 
+RATE = 150
+"""Chunks a second: each conversation has its turn every two seconds, and is open for a minute."""
+
 LIVE = 300
 
 
@@ -31,7 +34,7 @@ async def test_whatever_happens_what_comes_out_is_what_the_oracle_says(
 ) -> None:
     """Workers killed, frozen, restarted and reconfigured, Redis and the broker with them: I1 to I12 hold."""
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # the suite's own clients complain of every outage
-    report = await run(Options(delivery, SEED, SECONDS), tmp_path)
+    report = await run(Options(delivery, SEED, SECONDS, RATE), tmp_path)
     record_property("report", report.markdown())
     (CHECKOUT / "build").mkdir(exist_ok=True)
     report.write(CHECKOUT / "build" / f"chaos-{delivery}.json")

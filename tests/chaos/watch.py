@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError
 
+from tests.support.kept import UNREACHABLE
 from tokenmill.errors import Unavailable
 from tokenmill.store import Head, SnapshotStore
 
 SAMPLE_S = 0.1
 
+HELD_MS = 100
+"""So long the broker keeps what there is for a reader, for more to come: ten answers a second, and not one a commit."""
+
 LATE_S = 3.0
 """A commit that was acknowledged may be seen a moment later: the broker answers before its coordinator has it."""
-
-UNREACHABLE = (KafkaError, OSError, TimeoutError, AttributeError)
-"""What a client says to a broker that is gone, or not yet back: the last one is a slip of the client's own."""
 
 
 class Commits:
@@ -159,7 +159,12 @@ class Reader:
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._consumer = AIOKafkaConsumer(
-            topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest", isolation_level="read_committed"
+            topic,
+            bootstrap_servers=bootstrap,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+            fetch_max_wait_ms=HELD_MS,
+            fetch_min_bytes=1 << 20,
         )
         self.topic = topic
         self.seen: list[Seen] = []
@@ -168,9 +173,9 @@ class Reader:
         """Records of a partition so far."""
         return sum(record.partition == number for record in self.seen)
 
-    def arrivals(self) -> dict[tuple[int, int], float]:
-        """When each record was seen, by partition and offset."""
-        return {(record.partition, record.offset): record.at for record in self.seen}
+    def arrivals(self, number: int) -> dict[int, float]:
+        """When each record of a partition was seen, by offset."""
+        return {record.offset: record.at for record in self.seen if record.partition == number}
 
     async def run(self) -> None:
         """Read, for ever."""

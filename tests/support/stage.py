@@ -12,13 +12,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin import RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
+from tests.support.kept import Kept
 from tests.support.topics import admin_of, grow_topics, make_topics, read_topic
 from tokenmill.config import Config, Kafka, Topics
-from tokenmill.kafka import NO_COORDINATOR
 from tokenmill.partition import Mark, PartitionSettings
 from tokenmill.records import InputRecord
 from tokenmill.replay import replay_records
@@ -83,6 +83,7 @@ class Stage:
         }
         self.workers: list[WorkerProcess] = []
         self._stack = ExitStack()
+        self._kept = Kept(bootstrap)
         self._producer: AIOKafkaProducer | None = None
 
     async def __aenter__(self) -> Self:
@@ -99,6 +100,7 @@ class Stage:
     async def __aexit__(self, *exception: object) -> None:
         if self._producer is not None:
             await self._producer.stop()
+        await self._kept.close()
         for worker in self.workers:
             worker.kill()
         self._stack.close()
@@ -191,12 +193,8 @@ class Stage:
 
     async def committed(self) -> dict[int, tuple[int, str]]:
         """Offset and metadata that the group committed, by partition."""
-        async with admin_of(self.bootstrap) as admin:
-            try:
-                found = await admin.list_consumer_group_offsets(self.group)
-            except NO_COORDINATOR:  # no group has committed anything on this cluster yet
-                return {}
-            return {tp.partition: (at.offset, at.metadata) for tp, at in found.items() if at.offset >= 0}
+        found = await self._kept.committed(self.group)
+        return {tp.partition: (at.offset, at.metadata) for tp, at in found.items() if at.offset >= 0}
 
     async def ends(self) -> dict[int, int]:
         """Where each partition of the input ends."""
@@ -204,13 +202,8 @@ class Stage:
 
     async def ends_of(self, topic: str, isolation: str = "read_uncommitted") -> dict[int, int]:
         """Where each partition of a topic ends; for readers of what is committed, in front of an open transaction."""
-        consumer = AIOKafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=isolation)
-        await consumer.start()
-        try:
-            places = [TopicPartition(topic, number) for number in range(self.partitions)]
-            return {tp.partition: end for tp, end in (await consumer.end_offsets(places)).items()}
-        finally:
-            await consumer.stop()
+        places = [TopicPartition(topic, number) for number in range(self.partitions)]
+        return {tp.partition: end for tp, end in (await self._kept.ends(places, isolation)).items()}
 
     async def _transactions_over(self) -> bool:
         """Whether none is open on the outputs. The end of one is answered before it is written on all of them."""
