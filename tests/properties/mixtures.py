@@ -8,7 +8,7 @@
 
 import random
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.conformance.own_cases import own_cases
 from tests.conformance.shared_cases import folder, known_cases
@@ -61,7 +61,8 @@ def mixture_setting_of(seed: int) -> Setting:
     block = seed // BLOCK
     if block not in _kept:
         _kept.clear()
-        _kept[block] = _drawn(block)
+        formats, options, limits = drawn(block)
+        _kept[block] = setting_for(formats, options, Limits(**limits), _answers)
     return _kept[block]
 
 
@@ -95,7 +96,16 @@ def _tool_lists(name: str) -> tuple[list[dict[str, Any]], ...]:
     return tuple(tools for tools in known if tools)
 
 
-def _drawn(block: int) -> Setting:
+class Drawn(NamedTuple):
+    """What a setting is compiled from."""
+
+    formats: list[Format]
+    options: dict[str, Any]
+    limits: dict[str, Any]
+
+
+def drawn(block: int) -> Drawn:
+    """The formats, options and caps of a block's seeds."""
     dice = random.Random(f"mixture setting {block}")
     others = dice.choice((0, 1, 1, 1, 1, 2, 2, 3, FORMATS_AT_ONCE - 1))
     first = FORMATS[block % len(FORMATS)]
@@ -103,7 +113,7 @@ def _drawn(block: int) -> Setting:
     dice.shuffle(formats)
     options = _some(dice, OPTIONS)
     options["tools"] = _tools(dice, formats)
-    return setting_for(formats, options, Limits(**_some(dice, LIMITS)), _answers)
+    return Drawn(formats, options, _some(dice, LIMITS))
 
 
 def _some(dice: random.Random, values: dict[str, tuple[Any, ...]]) -> dict[str, Any]:

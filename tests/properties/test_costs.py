@@ -15,7 +15,8 @@ from tests.support.parsing import grammar
 from tokenmill.formats import FORMATS
 from tokenmill.parser import Format
 
-DRAWN = 400
+DRAWN = 160
+"""Texts of a test: of every format some."""
 
 NUMBER = {"type": "function", "function": {"name": "f", "parameters": {"properties": {"a": {"type": "number"}}}}}
 

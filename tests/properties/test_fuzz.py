@@ -3,7 +3,6 @@
 import random
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from tests.conformance.shared_cases import known_cases
@@ -11,7 +10,7 @@ from tests.properties.checks import check_every_cut
 from tests.properties.failures import document_failure, log_failure, stream_report
 from tests.properties.fuzz import BATCH, run_seeds
 from tests.properties.mixtures import BLOCK as MIXTURES_BLOCK
-from tests.properties.mixtures import WIDER, mixture_of, mixture_setting_of, where_from
+from tests.properties.mixtures import WIDER, drawn, mixture_of, where_from
 from tests.properties.record_soup import BLOCK as CODECS_BLOCK
 from tests.properties.record_soup import log_of
 from tests.properties.settings_soup import KEYS, SECRET, document_of
@@ -28,7 +27,7 @@ from tokenmill.partition.intake import Intake
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 10 * BATCH, BATCH))
+@pytest.mark.parametrize("first", range(0, 4 * BATCH, BATCH))
 def test_random_streams_break_no_promise(first: int) -> None:
     """P2, P3, P7, P8 and P9 hold for marker soup and spoiled answers under random options, however they are cut."""
     assert run_seeds("formats", first, BATCH) == (BATCH, None)
@@ -45,7 +44,7 @@ def test_random_mixtures_break_no_promise(first: int) -> None:
 @pytest.mark.parametrize("kind", ["codecs", "configuration"])
 def test_random_records_and_settings_break_no_promise(kind: str) -> None:
     """P1, P3, P7 and P8 hold for records of every codec; a configuration is taken, or refused by name."""
-    assert run_seeds(kind, 0, BATCH) == (BATCH, None)
+    assert run_seeds(kind, 0, BATCH // 2) == (BATCH // 2, None)
 
 
 def test_every_format_is_among_the_first_streams() -> None:
@@ -64,12 +63,11 @@ def test_a_seed_is_the_same_stream_every_time() -> None:
 
 def test_mixtures_are_of_all_formats_and_options() -> None:
     """Each format lives beside others, each option and cap is set, and streams have halves of surrogate pairs."""
-    settings = [mixture_setting_of(block * MIXTURES_BLOCK).grammar for block in range(3 * len(FORMATS))]
-    together = [grammar.format_names for grammar in settings if len(grammar.format_names) > 1]
-    assert {name for names in together for name in names} == {format_.name for format_ in FORMATS}
-    said = [msgspec.to_builtins(grammar.options) for grammar in settings]
-    assert set(OPTIONS) <= {name for options in said for name in options}
-    assert all(any(getattr(grammar.limits, cap) in WIDER[cap] for grammar in settings) for cap in LIMITS)
+    settings = [drawn(block) for block in range(3 * len(FORMATS))]
+    together = [setting.formats for setting in settings if len(setting.formats) > 1]
+    assert {format_.name for formats in together for format_ in formats} == {format_.name for format_ in FORMATS}
+    assert set(OPTIONS) <= {name for setting in settings for name in setting.options}
+    assert all(any(setting.limits.get(cap) in WIDER[cap] for setting in settings) for cap in LIMITS)
     texts = [mixture_of(seed).text for seed in range(MIXTURES_BLOCK)]
     assert sum(single_halves(text) != text for text in texts) > len(texts) // 4
 
@@ -90,14 +88,16 @@ def test_mixtures_are_spliced_from_the_cases_that_are_there(monkeypatch: pytest.
 
 def test_streams_are_of_every_kind() -> None:
     """Calls are completed, broken and cut off, limits are hit, reasoning and native calls come between."""
-    seen: set[str] = set()
-    for seed in range(0, 200 * BLOCK, BLOCK // 2):
-        stream, parser = stream_of(seed), MessageParser.of(setting_of(seed).grammar, "identity")
-        seen.update(step.kind for step in stream.steps)
-        for event in [*parser.feed(stream.text), *parser.finish(stream.reason)]:
-            seen.add(str(getattr(event, "code", getattr(event, "type", "span"))))
     wanted = "feed reasoning part fail tool_calls limit malformed-call unfinished-call unknown-tool schema-mismatch"
-    assert set(f"{wanted} tool-call argument-delta reasoning-delta".split()) <= seen
+    missing = set(f"{wanted} tool-call argument-delta reasoning-delta".split())
+    for seed in range(0, 200 * BLOCK, BLOCK // 2):
+        if not missing:
+            break
+        stream, parser = stream_of(seed), MessageParser.of(setting_of(seed).grammar, "identity")
+        missing -= {step.kind for step in stream.steps}
+        for event in [*parser.feed(stream.text), *parser.finish(stream.reason)]:
+            missing.discard(str(getattr(event, "code", getattr(event, "type", "span"))))
+    assert not missing
 
 
 def test_a_failure_is_told_with_a_small_stream(monkeypatch: pytest.MonkeyPatch) -> None:
