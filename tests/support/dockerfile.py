@@ -3,9 +3,11 @@
 It knows the instructions that our file uses, not the whole language: hadolint says whether the file is one at all.
 """
 
+import hashlib
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +15,9 @@ from typing import NamedTuple
 from tests.structure.tree import CHECKOUT
 
 DOCKERFILE = CHECKOUT / "deploy" / "Dockerfile"
+
+WHEELS = CHECKOUT / "build" / "wheels"
+"""Packages of the lock files. To look each of them up on the index takes five times as long as to install it."""
 
 INSTALL_S = 1_200
 """For the packages of the lock file, on a busy machine."""
@@ -60,10 +65,12 @@ def build(stage: Sequence[Instruction], root: Path, python: Path, **arguments: s
     """Do what a stage says, with `root` in the place of `/`: its directories, files and commands.
 
     `python` is a folder with the program of that name, in place of the base image. Copied is what git would give: files
-    that are tracked or not ignored. `arguments` are those of the build. Raises if a command fails.
+    that are tracked or not ignored. `arguments` are those of the build. Packages come from `WHEELS`, and pip compares
+    them with the lock's hashes as it does with those of the index. Raises if a command fails.
     """
     variables: dict[str, str] = {}
-    environ = {"PATH": f"{python}:/usr/bin:/bin", "HOME": str(root)}
+    packages = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(WHEELS)}
+    environ = {"PATH": f"{python}:/usr/bin:/bin", "HOME": str(root), **packages}
     folder = root
     for name, value in stage:
         if name == "WORKDIR":
@@ -81,6 +88,25 @@ def build(stage: Sequence[Instruction], root: Path, python: Path, **arguments: s
             variables |= {key: _filled_in(text, variables) for key, text in pairs(value).items()}
         else:
             assert name == "FROM", f"{name} is not known here"
+
+
+def fetch(locks: Sequence[str], python: Path) -> None:
+    """Have the packages of lock files in `WHEELS`, for the interpreter in the folder `python`, as the index has them.
+
+    What is there is not asked for again until a lock file changes.
+    """
+    texts = [(CHECKOUT / lock).read_bytes() for lock in locks]
+    version = subprocess.run([python / "python", "--version"], capture_output=True, check=True).stdout
+    done = WHEELS / f".{hashlib.sha256(b''.join((version, *texts))).hexdigest()}"
+    if done.exists():
+        return
+    by_hash = ["--no-deps", "--require-hashes", "--only-binary=:all:"]
+    files = [f"--requirement={lock}" for lock in locks]
+    pip = [sys.executable, "-m", "pip", f"--python={python / 'python'}"]
+    subprocess.run(
+        [*pip, "download", *by_hash, *files, f"--dest={WHEELS}"], cwd=CHECKOUT, check=True, timeout=INSTALL_S
+    )
+    done.touch()
 
 
 def _copy(source: str, target: Path) -> None:
