@@ -2,15 +2,17 @@
 
 import hashlib
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from aiohttp import ClientSession, web
 from playwright.async_api import Page
 
 from tests.structure.pages import _blocks
 from tests.structure.tree import DOCS
-from tests.support.browser import browser_page, site
+from tests.support.browser import browser_page, shared_browser, site
 from tests.support.gateways import Gate, admission, answer, listening
 from tests.support.relay import Relay
 from tests.support.stage import until
@@ -18,7 +20,7 @@ from tokenmill.config import Gateway
 from tokenmill.gateway.rights import Door, make_rights
 from tokenmill.gateway.ticket_posts import TicketPosts
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 HOWTO = {block.language: block.text for block in _blocks(DOCS / "howto" / "show-an-answer-in-a-browser.md")}
 
@@ -37,6 +39,13 @@ FOLLOWING = """<!doctype html><pre id="answer"></pre><script>
   const show = (event) => document.getElementById("answer").append(event.delta ?? "");
   follow("GATEWAY", "hello", ticket, show);
 </script>"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
+async def browser() -> AsyncIterator[None]:
+    """One for all tests."""
+    async with shared_browser():
+        yield
 
 
 async def text(page: Page) -> str:

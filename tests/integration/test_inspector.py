@@ -2,17 +2,20 @@
 
 import json
 import re
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import expect
 
+from tests.support.browser import shared_browser
 from tests.support.inspecting import opened
 from tokenmill.inspector.playground import Recording
 from tokenmill.replay import parse_batch
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 CALL = '<tool_call>\n{"name":"f","arguments":{"city":"Paris"}}\n</tool_call>'
 TEXT = f"One moment. {CALL}"
@@ -29,6 +32,13 @@ SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 def playing(**fields: Any) -> dict[str, Any]:
     return {"text": TEXT, "format": "hermes", **fields}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
+async def browser() -> AsyncIterator[None]:
+    """One for all tests."""
+    async with shared_browser():
+        yield
 
 
 async def test_an_event_marks_the_characters_that_made_it() -> None:

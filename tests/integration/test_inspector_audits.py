@@ -1,12 +1,15 @@
 """What Lighthouse leaves to people: the keyboard reaches everything and is caught nowhere, nothing moves by itself."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
+from tests.support.browser import shared_browser
 from tests.support.inspecting import opened
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 STOPS = 200
 """More than the page has."""
@@ -24,6 +27,13 @@ MOVING = """() => document.getAnimations().length +
   [...document.querySelectorAll("*")].filter((each) => getComputedStyle(each).transitionDuration !== "0s").length"""
 
 FIELDS = {"text": "One moment. <tool_call>{}</tool_call>", "format": "hermes", "cuts": [5]}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
+async def browser() -> AsyncIterator[None]:
+    """One for all tests."""
+    async with shared_browser():
+        yield
 
 
 async def test_the_keyboard_goes_through_the_page_and_out_of_it() -> None:

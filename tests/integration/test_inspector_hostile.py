@@ -10,12 +10,14 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Page, expect
 
+from tests.support.browser import shared_browser
 from tests.support.hostile import HIDDEN, HOSTILE
 from tests.support.inspecting import opened
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 HARMLESS = tuple(f"text {number}" for number in range(10))
 
@@ -144,6 +146,13 @@ def carded(texts: Sequence[str]) -> dict[str, list[str]]:
     """What the cards of a captured stream show."""
     whole, in_a_line = [visible(text) for text in texts], [visible(text, in_a_line=True) for text in texts]
     return {"name": in_a_line, "id": [f"id {text}" for text in in_a_line], "text": whole, "reasoning": whole}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
+async def browser() -> AsyncIterator[None]:
+    """One for all tests."""
+    async with shared_browser():
+        yield
 
 
 async def test_a_captured_stream_stays_text() -> None:

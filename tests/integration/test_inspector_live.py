@@ -1,15 +1,17 @@
 """The live view in a real Chromium, on a real Kafka, with real workers and tools."""
 
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+import pytest_asyncio
 from playwright.async_api import FilePayload, expect
 
 from tests.integration.test_inspector import AXE, FINDINGS, SCHEMES
-from tests.support.browser import browser_page
+from tests.support.browser import browser_page, shared_browser
 from tests.support.hostile import HOSTILE
 from tests.support.inspecting import Seen
 from tests.support.inspecting_live import SHOWN_MS, config_of, events_of, following, live, marked, page_at, published
@@ -20,11 +22,25 @@ from tokenmill.config import Gateway
 from tokenmill.gateway.grant import Credentials, Grant, Rights, unauthenticated
 from tokenmill.servers.tools import ToolsProcess
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 CALL = '<tool_call>\n{"name":"f","arguments":{"city":"Paris"}}\n</tool_call>'
 
 SOURCE = CALL.removesuffix("\n</tool_call>")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
+async def browser() -> AsyncIterator[None]:
+    """One for all tests."""
+    async with shared_browser():
+        yield
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def stage(tmp_path: Path, kafka: str, redis_url: str, unique: str) -> AsyncIterator[Stage]:
+    """Topics and a group of the test's own, for the loop that the browser is of."""
+    async with Stage(tmp_path, kafka, unique, redis_url, partitions=2) as stage:
+        yield stage
 
 
 async def answer(stage: Stage, conversation: str, message: str, *pieces: str, finish: bool = True) -> None:
@@ -134,13 +150,13 @@ async def test_what_was_seen_is_saved_and_shown_again(stage: Stage, tmp_path: Pa
         await events_of(page, "tool-call").click()
         assert await marked(page) == SOURCE
     async with browser_page() as alone:
-        seen = Seen(alone)
-        await alone.context.set_offline(True)
-        await alone.goto((tmp_path / "page.html").as_uri())
-        await events_of(alone, "tool-call").click()
-        assert await marked(alone) == SOURCE
-        await expect(alone.get_by_text("The parser is in:")).to_be_visible()
-        assert await alone.evaluate("window.hit") is None
+        with Seen(alone) as seen:
+            await alone.context.set_offline(True)
+            await alone.goto((tmp_path / "page.html").as_uri())
+            await events_of(alone, "tool-call").click()
+            assert await marked(alone) == SOURCE
+            await expect(alone.get_by_text("The parser is in:")).to_be_visible()
+            assert await alone.evaluate("window.hit") is None
         assert seen.problems == [(tmp_path / "page.html").as_uri()]
 
 

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+import pytest_asyncio
 from playwright.async_api import FilePayload, Page, expect
 
 from tests.structure.tree import DOCS
+from tests.support.browser import shared_browser
 from tests.support.inspecting import opened
 from tests.support.inspecting_live import page_at
 from tests.support.recorded import recording
@@ -60,6 +62,14 @@ PIECES = [ANSWER[at : at + 6] for at in range(0, len(ANSWER), 6)]
 RECORDING = recording(PIECES, published=len(PIECES) - 4, format="hermes")
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
+async def browser() -> AsyncIterator[None]:
+    """One for all tests."""
+    async with shared_browser():
+        yield
+
+
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
 async def test_a_picture_shows_the_page_as_it_is(picture: Picture) -> None:
     """Else it is to be taken again."""

@@ -1,5 +1,6 @@
 """A real browser: the distribution's Chromium, driven by Playwright."""
 
+import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator, Mapping
@@ -7,7 +8,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import web
-from playwright.async_api import Page, async_playwright
+from playwright.async_api import Browser, Page, ViewportSize, async_playwright
+
+VIEWPORT = ViewportSize(width=1280, height=720)
+"""Of a new tab."""
 
 
 def chromium() -> str:
@@ -21,14 +25,70 @@ def chromium() -> str:
     return program
 
 
+class Shared:
+    """A browser for all pages of an event loop, and the tab that they have one after the other.
+
+    To start a browser, and the process of a tab, takes most of the time that a short test of a page needs.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._tab: Page | None = None
+
+    @asynccontextmanager
+    async def page(self) -> AsyncIterator[Page]:
+        """The tab, as it was when it was new. The next page does not get one in which something went wrong."""
+        tab, self._tab = self._tab or await self._browser.new_page(viewport=VIEWPORT), None
+        try:
+            yield tab
+            await self._renew(tab)
+        except BaseException:
+            await tab.context.close()
+            raise
+        self._tab = tab
+
+    async def _renew(self, tab: Page) -> None:
+        """Pages of another port are of another origin: what they stored there, no other page sees."""
+        await tab.context.set_offline(False)
+        await tab.goto("about:blank")
+        await tab.emulate_media(color_scheme="null")
+        await tab.set_viewport_size(VIEWPORT)
+        await tab.context.clear_cookies()
+
+
+_shared: dict[asyncio.AbstractEventLoop, Shared] = {}
+
+
+@asynccontextmanager
+async def shared_browser() -> AsyncIterator[None]:
+    """Until its end, all pages of this event loop are in one browser: a fixture of modules whose tests share a loop."""
+    loop = asyncio.get_running_loop()
+    async with _started() as browser:
+        _shared[loop] = Shared(browser)
+        try:
+            yield
+        finally:
+            del _shared[loop]
+
+
 @asynccontextmanager
 async def browser_page() -> AsyncIterator[Page]:
     """An empty page."""
+    if shared := _shared.get(asyncio.get_running_loop()):
+        async with shared.page() as page:
+            yield page
+        return
+    async with _started() as browser:
+        yield await browser.new_page(viewport=VIEWPORT)
+
+
+@asynccontextmanager
+async def _started() -> AsyncIterator[Browser]:
     program = chromium()
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         try:
-            yield await browser.new_page()
+            yield browser
         finally:
             await browser.close()
 

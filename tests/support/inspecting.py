@@ -1,9 +1,9 @@
 """The inspector's page, opened in a real Chromium at a view."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 
 from aiohttp.test_utils import TestServer
@@ -22,14 +22,26 @@ LISTEN = """
 
 
 class Seen:
-    """What must not happen on a page."""
+    """What must not happen on a page, as long as this is entered."""
 
     def __init__(self, page: Page) -> None:
         self.problems: list[str] = []
-        page.on("console", lambda message: self.problems.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: self.problems.append(str(error)))
-        page.on("dialog", lambda dialog: self.problems.append(dialog.message))
-        page.on("request", self._asked)
+        self._page = page
+        self._handlers: dict[Any, Callable[[Any], None]] = {
+            "console": lambda message: self.problems.append(message.text) if message.type == "error" else None,
+            "pageerror": lambda error: self.problems.append(str(error)),
+            "dialog": lambda dialog: self.problems.append(dialog.message),
+            "request": self._asked,
+        }
+
+    def __enter__(self) -> Self:
+        for name, handler in self._handlers.items():
+            self._page.on(name, handler)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for name, handler in self._handlers.items():
+            self._page.remove_listener(name, handler)
 
     def _asked(self, request: Any) -> None:
         if not request.url.startswith(("http://127.0.0.1:", "data:")):
@@ -42,12 +54,15 @@ async def opened(
 ) -> AsyncIterator[Page]:
     """The page at a view; at its end it has asked nobody else, the policy stopped nothing, and nothing went wrong."""
     fragment = f"#{view}={quote(json.dumps(fields), safe='')}" if fields is not None else f"#{view}"
-    async with TestServer(inspector_app(recording, Deadlines())) as server, browser_page() as page:
-        seen = Seen(page)
-        await page.add_init_script(LISTEN)
-        await page.set_viewport_size({"width": width, "height": 900})
-        await page.goto(f"http://127.0.0.1:{server.port}/inspect/{fragment}")
-        await expect(page.get_by_test_id("step").first.or_(page.get_by_test_id("compared"))).not_to_be_empty()
-        yield page
-        assert await page.evaluate("refused") == []
+    async with (
+        TestServer(inspector_app(recording, Deadlines())) as server,
+        browser_page() as page,
+        await page.add_init_script(LISTEN),
+    ):
+        with Seen(page) as seen:
+            await page.set_viewport_size({"width": width, "height": 900})
+            await page.goto(f"http://127.0.0.1:{server.port}/inspect/{fragment}")
+            await expect(page.get_by_test_id("step").first.or_(page.get_by_test_id("compared"))).not_to_be_empty()
+            yield page
+            assert await page.evaluate("refused") == []
         assert seen.problems == []

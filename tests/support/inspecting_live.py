@@ -36,10 +36,10 @@ async def page_at(
     """The page at a fragment; at its end it has asked nobody else, and nothing went wrong."""
     app = inspector_app(None, Deadlines(), config, rights, Gateway())
     async with TestServer(app) as server, browser_page() as page:
-        seen = Seen(page)
-        await page.set_viewport_size({"width": width, "height": 900})
-        await page.goto(f"http://127.0.0.1:{server.port}/inspect/#{fragment}")
-        yield page
+        with Seen(page) as seen:
+            await page.set_viewport_size({"width": width, "height": 900})
+            await page.goto(f"http://127.0.0.1:{server.port}/inspect/#{fragment}")
+            yield page
         assert seen.problems == []
 
 
