@@ -45,18 +45,41 @@ class Answer(NamedTuple):
         return [*range(1, ENDS), *range(ENDS, size - ENDS, STEP), *range(size - ENDS, size)]
 
 
-def own_answers(format_name: str) -> Iterator[Answer]:
+class Text(NamedTuple):
+    """One text, and the options with which it is to be parsed."""
+
+    name: str
+    text: str
+    options: Options
+
+    @property
+    def answer(self) -> Answer:
+        """The same, compiled."""
+        return Answer(self.name, self.text, traced(self.options))
+
+
+def own_texts(format_name: str) -> Iterator[Text]:
     """The sample of a format and its own cases."""
-    yield Answer("sample", find_format(format_name).sample, traced(Options(format=format_name)))
+    yield Text("sample", find_format(format_name).sample, Options(format=format_name))
     for case in own_cases(format_name):
-        yield Answer(case.name, case.text, traced(case.options(format_name)))
+        yield Text(case.name, case.text, case.options(format_name))
+
+
+def all_texts(format_name: str) -> Iterator[Text]:
+    """The same, and the cases of other projects if they are there."""
+    yield from own_texts(format_name)
+    for number, case in enumerate(shared_cases(format_name) if folder() else ()):
+        yield Text(f"case {number} of others", case["text"], options_of(case))
+
+
+def own_answers(format_name: str) -> Iterator[Answer]:
+    """The sample of a format and its own cases, compiled."""
+    return (text.answer for text in own_texts(format_name))
 
 
 def all_answers(format_name: str) -> Iterator[Answer]:
     """The same, and the cases of other projects if they are there."""
-    yield from own_answers(format_name)
-    for number, case in enumerate(shared_cases(format_name) if folder() else ()):
-        yield Answer(f"case {number} of others", case["text"], traced(options_of(case)))
+    return (text.answer for text in all_texts(format_name))
 
 
 def traced(options: Options) -> Grammar:
