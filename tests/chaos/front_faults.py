@@ -8,16 +8,22 @@ from collections.abc import Callable, Sequence
 from tests.chaos.front_stage import FrontStage, Slot, Strike
 
 FAULTS: Sequence[tuple[str, Strike, int]] = (
-    ("front", "kill", 4),
+    ("front", "kill", 2),
     ("front", "terminate", 1),
-    ("caller", "kill", 4),
+    ("caller", "kill", 2),
     ("caller", "terminate", 1),
-    ("caller", "freeze", 2),
-    ("worker", "kill", 2),
+    ("caller", "freeze", 1),
+    ("worker", "kill", 1),
     ("gateway", "kill", 1),
     ("broker", "kill", 1),
 )
 """To whom, what, and how often among all."""
+
+ALL = sum(times for _, _, times in FAULTS)
+"""As many bring every kind."""
+
+KINDS_OF_FAULTS = {f"{whom} {how}" for whom, how, _ in FAULTS}
+"""As they are counted."""
 
 PAUSE_S = (0.3, 1.5)
 

@@ -18,7 +18,7 @@ import pytest
 
 from tests.chaos.front_clicks import KINDS, Click
 from tests.chaos.front_client import Cuts
-from tests.chaos.front_faults import Faults
+from tests.chaos.front_faults import ALL, KINDS_OF_FAULTS, Faults
 from tests.chaos.front_judge import Judge, generations
 from tests.chaos.front_readers import GatewayReader
 from tests.chaos.front_responses import client_of
@@ -32,7 +32,8 @@ CUTS = int(os.environ.get("TOKENMILL_FRONT_CUTS", "60"))
 
 SEED = int(os.environ.get("TOKENMILL_FRONT_SEED", "7"))
 
-FAULTS, CLICKS, AT_ONCE = max(16, CUTS // 8), 50, 16
+FAULTS, CLICKS, AT_ONCE = max(ALL, CUTS // 8), 50, min(16, max(8, CUTS // 8))
+"""As few at once as still have many cuts in the time that the faults take."""
 
 CLICK_S = 60.0
 """For an answer of some seconds, whatever happens meanwhile."""
@@ -95,11 +96,11 @@ class Trial:
         return many or len(self.clicks) >= len(self.scripts)
 
     async def run(self) -> None:
-        """Click, and do harm meanwhile; then wait for whoever still reads."""
+        """Click, and do harm until that is enough; then wait for whoever still reads."""
         enough = asyncio.Event()
         hurting = asyncio.create_task(self.faults.go_on(enough))
         try:
-            await asyncio.gather(*(self._click_on() for _ in range(AT_ONCE)))
+            await asyncio.gather(*(self._click_on(enough) for _ in range(AT_ONCE)))
         finally:
             enough.set()
             await hurting
@@ -110,7 +111,7 @@ class Trial:
         except TimeoutError:
             return  # who reads still is told of by the judge
 
-    async def _click_on(self) -> None:
+    async def _click_on(self, enough: asyncio.Event) -> None:
         while not self.enough:
             number = len(self.clicks)
             model = self._dice.choice(["cut-off", "goes-on"])
@@ -128,6 +129,7 @@ class Trial:
                 pass  # the judge tells
             finally:
                 self.running -= 1
+        enough.set()
 
     async def judged(self) -> list[str]:
         """What is wrong, once the model server is at rest."""
@@ -188,3 +190,4 @@ async def test_cut_at_random_every_click_has_its_answer_once(
         record_property("report", trial.report(time.monotonic() - began))
     (tmp_path / "problems.txt").write_text("\n\n".join(problems))
     assert problems == []
+    assert set(trial.faults.done) == KINDS_OF_FAULTS
