@@ -15,6 +15,8 @@ def test_a_small_run_measures_both_servers(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(f"tokenmill.bench.gateway.{name}", 1.0)
     for name in ("TIMES", "STOPS"):
         monkeypatch.setattr(f"tokenmill.bench.gateway_waits.{name}", 5)
+    for name, tokens in (("SHORT", 40), ("LONG", 400)):  # `test_gateway_waits` has them as they are
+        monkeypatch.setattr(f"tokenmill.bench.gateway_waits.{name}", tokens)
     monkeypatch.setattr("tokenmill.bench.gateway.STALLED", 20)
     report = run_gateway_bench(rounds=1, connections=20, progress=lambda _: None)
     (compared,) = report.compared

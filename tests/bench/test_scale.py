@@ -39,8 +39,8 @@ def test_cells_have_names() -> None:
 @pytest.mark.slow
 def test_workers_get_through_a_small_load(monkeypatch: pytest.MonkeyPatch) -> None:
     """Side by side, and while one leaves and comes back."""
-    monkeypatch.setattr(scale, "STEADY_S", 1.0)
-    monkeypatch.setattr(scale, "MOVES_S", 5.0)
+    for name, amount in {"STEADY_S": 1.0, "MOVES_S": 5.0, "MOVES_RATE": 200.0, "MOVES_PARTITIONS": 8}.items():
+        monkeypatch.setattr(scale, name, amount)
     said: list[str] = []
     report = run_scale(cells=CELLS[1:], records=200_000, rounds=1, progress=said.append)
     (run,) = report.runs[name_of(CELLS[1])]
