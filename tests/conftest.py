@@ -103,16 +103,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     So those that wait for servers come between those that compute, and the slow ones in time for the others to fill the
     end.
     """
-    beginnings = {marker: _beginnings(*places) for marker, places in MARKED.items()}
+    cases: dict[str, list[pytest.Item]] = {}  # of one test all are in the same place: thousands are looked at once
     for item in items:
-        for marker, of_marked in beginnings.items():
-            if item.nodeid.startswith(of_marked):
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    marked = [(getattr(pytest.mark, marker), _beginnings(*places)) for marker, places in MARKED.items()]
+    places = sorted(set().union(*(_shared(of_test[0]) for of_test in cases.values())))
+    groups = [(pytest.mark.xdist_group(place), _beginnings(place)) for place in places]
+    for name, of_test in cases.items():
+        around = [next((group for group, of_group in groups if name.startswith(of_group)), None)]
+        for marker in filter(None, [*(each for each, of_marked in marked if name.startswith(of_marked)), *around]):
+            for item in of_test:
                 item.add_marker(marker)
-    places = sorted(set().union(*map(_shared, items)))
-    for item in items:
-        around = (place for place in places if item.nodeid.startswith(_beginnings(place)))
-        if place := next(around, None):
-            item.add_marker(pytest.mark.xdist_group(place))
     if hasattr(config, "workerinput"):
         slow = [item for item in items if item.get_closest_marker("slow")]
         quick = [item for item in items if not item.get_closest_marker("slow")]

@@ -52,7 +52,7 @@ def merged(events: Iterable[AnyEvent | Span]) -> list[Any]:
     event: Any
     for event in events:  # of each only its type is asked, once: millions of events are compared
         kind = type(event)
-        last = out[-1] if out else None
+        last: Any = out[-1] if out else None
         if kind is TextDelta or kind is ReasoningDelta:
             if type(last) is kind and last.id == event.id:
                 out[-1] = kind(event.id, last.delta + event.delta)

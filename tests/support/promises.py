@@ -77,6 +77,7 @@ class Answer:
 
     def read(self, events: Iterable[AnyEvent | Span]) -> None:
         """More events, traced or not."""
+        event: Any
         for event in events:
             if type(event) is not Span:
                 self._read(event)
