@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,6 +53,12 @@ BROKERS = {
 
 HELD_S = 40.0
 """A fault lasts so long: longer than anybody should need to go on without the broker."""
+
+GIVEN_UP_S = 2 * SESSION_MS / 1000
+"""A broker that hangs stays away so long at least: the cluster has taken it for dead, and all have moved on."""
+
+LASTING = {"reset", "delay"}
+"""These take no broker away: what they do to its clients has to go on for it to be seen."""
 
 BACK_S = 60.0
 """For everybody to go on once it is over, on a busy machine."""
@@ -197,7 +203,7 @@ async def _struck(stage: Stage, crew: Crew, site: Site, fault: str) -> Recovery:
             await _all_since(path, arrivals, time.time())
             began = time.time()
             async with _fault(site, fault):
-                await asyncio.sleep(HELD_S)  # it is not over sooner
+                await _held(path, arrivals, began, fault)
             await _all_since(path, arrivals, began)
             await _all_since(path, arrivals, time.time())
         await until(stage.caught_up, "no lag", BACK_S)
@@ -215,6 +221,17 @@ async def _struck(stage: Stage, crew: Crew, site: Site, fault: str) -> Recovery:
         ended=ended,
         wrong=wrong,
     )
+
+
+async def _held(path: Path, arrivals: Arrivals, began: float, fault: str) -> None:
+    """A broker that is away comes back when all have gone on without it, or did not in a time that is long enough."""
+    if fault in LASTING:
+        await asyncio.sleep(HELD_S)
+        return
+    await asyncio.sleep(GIVEN_UP_S)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(began + HELD_S - time.time()):
+            await _all_since(path, arrivals, began)
 
 
 async def _all_since(path: Path, arrivals: Arrivals, since: float) -> None:
