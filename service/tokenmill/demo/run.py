@@ -35,8 +35,8 @@ TOPICS = ("tokens", "events", "tool-calls", "tool-results", "tool-state", "tool-
 
 TITLE = "tokenmill demo: an embedded broker and Redis, a worker, a gateway, a runner of tools"
 
-COPIES = 5
-"""Of every sample in the second part: enough that all partitions hold many open messages at the same time."""
+COPIES = 2
+"""Of every sample in the second part: with that many samples all partitions hold dozens of open messages at a time."""
 
 IN_FULL = {"plain", "hermes", "pythonic", "harmony"}
 """Formats whose conversations are shown with all their text and events; they stand for the others."""
