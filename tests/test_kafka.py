@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -137,17 +137,30 @@ async def test_a_started_client_is_handed_out() -> None:
     assert client.stops == 1
 
 
+@pytest.fixture(scope="module")
+def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    """One to freeze."""
+    with KafkaServer(tmp_path_factory.mktemp("own-broker")) as broker:
+        yield broker
+
+
+@pytest.fixture
+def broker(own_broker: KafkaServer) -> Iterator[KafkaServer]:
+    """The same, which goes on when a test ends."""
+    yield own_broker
+    own_broker.thaw()
+
+
 @pytest.mark.parametrize("cancelled", [False, True])
 async def test_a_producer_that_cannot_write_is_ended_all_the_same(
-    start_kafka: Callable[..., KafkaServer], *, cancelled: bool
+    broker: KafkaServer, unique: str, *, cancelled: bool
 ) -> None:
     """Its sender and its connections would stay as long as the process; who waits for its record is told."""
-    broker = start_kafka()
-    await make_topics(broker.bootstrap, "tokens", partitions=1)
+    await make_topics(broker.bootstrap, unique, partitions=1)
     producer = await started(lambda: AIOKafkaProducer(bootstrap_servers=broker.bootstrap), "start", 20)
-    await producer.send_and_wait("tokens", b"before")
+    await producer.send_and_wait(unique, b"before")
     broker.freeze()
-    sent = await producer.send("tokens", b"after")
+    sent = await producer.send(unique, b"after")
     stopping = asyncio.create_task(stopped(producer, 30 if cancelled else 0.5))
     _, late = await asyncio.wait([stopping], timeout=0.5 if cancelled else None)
     for task in late:
