@@ -1,5 +1,6 @@
 """Publishing chunks, on a real Kafka."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -25,6 +26,10 @@ async def publisher(kafka: str, unique: str) -> AsyncIterator[Publisher]:
 
 async def chunks(publisher: Publisher) -> list[dict[str, Any]]:
     await publisher.flush()
+    return await chunks_so_far(publisher)
+
+
+async def chunks_so_far(publisher: Publisher) -> list[dict[str, Any]]:
     records = await read_topic(publisher.connection.bootstrap_servers, publisher.topic)
     return [msgspec.json.decode(record.value) for record in records]
 
@@ -51,6 +56,21 @@ async def test_a_message_becomes_numbered_chunks_with_its_options_first(publishe
         {**identity, "seq": 1, "delta": "Hello"},
         {**identity, "seq": 2, "usage": {"total_tokens": 3}, "finish_reason": "stop", "end": True},
     ]
+
+
+async def test_who_finishes_waits_for_its_own_conversation(publisher: Publisher) -> None:
+    """What other messages have under way may be thousands of records, and is theirs to wait for."""
+    other = asyncio.get_running_loop().create_future()
+    publisher._pending["c2", None] = other
+    message = publisher.message("c1", "m1")
+    await message.text("Hello")
+    await message.finish()
+    assert [chunk["message_id"] for chunk in await chunks_so_far(publisher)] == ["m1", "m1"]
+    everything = asyncio.ensure_future(publisher.flush())
+    await asyncio.sleep(0)
+    assert not everything.done()
+    other.set_result(None)
+    await everything
 
 
 async def test_choices_of_a_message_count_for_themselves(publisher: Publisher) -> None:

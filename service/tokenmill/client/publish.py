@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -36,7 +37,8 @@ class Publisher:
         self.connection = connection or Connection()
         self.topic = topic
         self._producer: AIOKafkaProducer | None = None
-        self._pending: set[asyncio.Future[Any]] = set()
+        self._pending: dict[tuple[str, int | None], asyncio.Future[Any]] = {}
+        """What acknowledges the last record by key and partition: those before it have been acknowledged by then."""
         self._failure: BaseException | None = None
 
     async def __aenter__(self) -> Self:
@@ -91,19 +93,22 @@ class Publisher:
             future = await self._producer.send(
                 self.topic, value, key=key.encode(), headers=list(headers), partition=partition
             )
-        self._pending.add(future)
-        future.add_done_callback(self._settle)
+        place = key, partition
+        self._pending[place] = future
+        future.add_done_callback(partial(self._settle, place))
 
-    async def flush(self) -> None:
-        """Wait until every record sent so far is acknowledged."""
-        if self._pending:
+    async def flush(self, key: str | None = None) -> None:
+        """Wait until every record sent so far is acknowledged, or those of a key whose partition was not said."""
+        pending = self._pending.values() if key is None else filter(None, [self._pending.get((key, None))])
+        if waited := set(pending):
             with unavailable(f"acknowledge what was published to {self.topic!r}"):
                 async with asyncio.timeout(FLUSH_DEADLINE_S):
-                    await asyncio.wait(set(self._pending))
+                    await asyncio.wait(waited)
         self._raise_failure()
 
-    def _settle(self, future: asyncio.Future[Any]) -> None:
-        self._pending.discard(future)
+    def _settle(self, place: tuple[str, int | None], future: asyncio.Future[Any]) -> None:
+        if self._pending.get(place) is future:
+            del self._pending[place]
         if not future.cancelled() and self._failure is None:
             self._failure = future.exception()
 
@@ -144,12 +149,12 @@ class MessagePublisher:
         """End the message and wait until all of it is acknowledged."""
         counts = {"usage": dict(usage)} if usage else {}
         await self.chunk({**counts, "finish_reason": reason, "end": True})
-        await self._publisher.flush()
+        await self._publisher.flush(self.conversation_id)
 
     async def cancel(self) -> None:
         """End the message early; it finishes as `cancelled`. Waits for the acknowledgement."""
         await self.chunk({"control": "cancel"})
-        await self._publisher.flush()
+        await self._publisher.flush(self.conversation_id)
 
     async def chunk(self, fields: Mapping[str, Any]) -> None:
         """Any chunk of this message, by its fields in the native codec."""

@@ -130,7 +130,7 @@ class _Answer:
         if self._codec == TEXT or self._codec is None:
             await self._native({"finish_reason": "stop", "end": True})
         await self._nothing_follows()
-        await self._publisher.flush()
+        await self._publisher.flush(self._conversation_id)
 
     async def fail(self, fields: Mapping[str, Any]) -> None:
         """The source broke off. What its codec holds back may still be the first that names the message."""
@@ -138,7 +138,7 @@ class _Answer:
             self._message_id = self._reader.names(None)
         await self._native(fields)
         await self._nothing_follows()
-        await self._publisher.flush()
+        await self._publisher.flush(self._conversation_id)
 
     async def _begin(self, value: bytes, *, raw: bool) -> None:
         """Before a record of a provider: the message opens with its options, once the record says which it is."""
