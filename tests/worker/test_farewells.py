@@ -6,8 +6,9 @@ from tokenmill.observe import Numbers
 from tokenmill.partition import LogId, Mark, Partition, PartitionSettings
 from tokenmill.records import InputRecord
 from tokenmill.store import Head, Snapshot
+from tokenmill.worker.extent import Committed, Extent
 from tokenmill.worker.farewells import Farewells
-from tokenmill.worker.restore import Committed, Extent, plan
+from tokenmill.worker.restore import plan
 
 PLACE = TopicPartition("tokens", 0)
 OLD, NEW = LogId("cluster", "old"), LogId("cluster", "new")

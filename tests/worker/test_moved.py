@@ -15,8 +15,8 @@ from tokenmill.observe import Numbers
 from tokenmill.partition import Mark, Move, Moved, PartitionSettings, Published
 from tokenmill.records import InputRecord
 from tokenmill.worker import moved
+from tokenmill.worker.extent import Committed, Extent
 from tokenmill.worker.moved import event_of, sentence, tell, understand
-from tokenmill.worker.restore import Committed, Extent
 
 EVERYTHING = Extent(0, 1 << 30)
 

@@ -11,7 +11,8 @@ from tokenmill.partition import LogId, Mark, Partition, PartitionSettings
 from tokenmill.partition import rebuild as partition_rebuild
 from tokenmill.records import InputRecord
 from tokenmill.store import Head, Snapshot
-from tokenmill.worker.restore import Committed, Extent, Plan, collector_at_rest, plan, rebuild, still_committed
+from tokenmill.worker.extent import Committed, Extent
+from tokenmill.worker.restore import Plan, collector_at_rest, plan, rebuild, still_committed
 
 LOG = LogId("cluster", "topic")
 MARK = Mark(offset=100, low_water=60, fingerprint="ours", count=2, digest=7)

@@ -10,7 +10,7 @@ from tests.support.stage import Stage
 from tokenmill.errors import Unavailable
 from tokenmill.partition import LogId, Mark
 from tokenmill.worker.connect import until_available
-from tokenmill.worker.restore import Extent
+from tokenmill.worker.extent import Extent
 from tokenmill.worker.topic_log import Leader, NoTopic, TopicLog, cluster_id, extents, look, unrecognised
 
 RECORDS = 3

@@ -25,18 +25,6 @@ from tokenmill.partition import UNKNOWN_EPOCH, UNKNOWN_LOG, LogId, Mark, Move, P
 from tokenmill.store import Snapshot
 from tokenmill.worker.extent import Committed, Extent
 
-__all__ = [
-    "Committed",
-    "Extent",
-    "Plan",
-    "Rebuilt",
-    "collector_at_rest",
-    "in_turns",
-    "plan",
-    "rebuild",
-    "still_committed",
-]
-
 T = TypeVar("T")
 
 
