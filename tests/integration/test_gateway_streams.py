@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
+import pytest_asyncio
 
 from tests.support.gateway_clients import answer, blocks, events_path, gateway_of, payloads_of, read_events
 from tests.support.gateways import listening
@@ -16,13 +18,13 @@ from tests.support.topics import make_anew
 from tokenmill.servers import KafkaServer
 from tokenmill.servers.gateway import GatewayProcess
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 TEXT = "<think>Hm.</think>It rains, and it will go on for a while."
 
 
 class Scene:
-    """A worker, two gateways, and conversations."""
+    """A worker, gateways, and conversations."""
 
     def __init__(self, stage: Stage, gateways: list[GatewayProcess]) -> None:
         self.stage = stage
@@ -53,69 +55,91 @@ class Scene:
         return await read_events(self.port, conversation, None, None, until="finish", **query)
 
 
-@pytest.fixture
+async def started(stage: Stage, folder: Path, stack: ExitStack, gateways: int) -> Scene:
+    """With so many gateways."""
+    made = [gateway_of(stage, folder / f"gateway-{number}", stack, lookback_s=1e6) for number in range(gateways)]
+    await asyncio.gather(stage.start(), *(asyncio.to_thread(gateway.start) for gateway in made))
+    return Scene(stage, made)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(kafka: str, redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
+    """With two gateways, for all tests that leave the log as it is; each has conversations of its own."""
+    folder = tmp_path_factory.mktemp("shared")
+    async with Stage(folder, kafka, uuid4().hex[:8], redis_url, partitions=2) as stage:
+        with ExitStack() as stack:
+            yield await started(stage, folder, stack, 2)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def stage(tmp_path: Path, kafka: str, redis_url: str, unique: str) -> AsyncIterator[Stage]:
+    """Topics and a group of the test's own, for the loop of the module."""
+    async with Stage(tmp_path, kafka, unique, redis_url, partitions=2) as stage:
+        yield stage
+
+
+@pytest_asyncio.fixture(loop_scope="module")
 async def scene(stage: Stage, tmp_path: Path) -> AsyncIterator[Scene]:
+    """Of the test's own, with a gateway."""
     with ExitStack() as stack:
-        gateways = [gateway_of(stage, tmp_path / f"gateway-{number}", stack, lookback_s=1e6) for number in range(2)]
-        await asyncio.gather(stage.start(), *(asyncio.to_thread(gateway.start) for gateway in gateways))
-        yield Scene(stage, gateways)
+        yield await started(stage, tmp_path, stack, 1)
 
 
 @pytest.mark.parametrize("form", ["text/event-stream", "application/x-ndjson"])
-async def test_a_late_client_joins_at_every_frame_at_either_gateway(scene: Scene, form: str) -> None:
+async def test_a_late_client_joins_at_every_frame_at_either_gateway(shared: Scene, unique: str, form: str) -> None:
     """Two messages, one of them with two choices, in dialects with and without state."""
-    await asyncio.gather(scene.say("c", "m", TEXT), scene.say("c", "m", TEXT, choice=1))
-    await scene.say("c", "n", "And more.")
+    await asyncio.gather(shared.say(unique, "m", TEXT), shared.say(unique, "m", TEXT, choice=1))
+    await shared.say(unique, "n", "And more.")
     headers = {"accept": form}
     for dialect in ("native", "openai"):
-        wanted = await scene.wanted("c", dialect)
-        whole = await read_events(scene.port, "c", headers, from_="start", until="finish", dialect=dialect)
+        wanted = await shared.wanted(unique, dialect)
+        whole = await read_events(shared.port, unique, headers, from_="start", until="finish", dialect=dialect)
         assert [block.data for block in whole] == wanted
         for number, block in enumerate(whole[:-1], 1):
-            port = scene.gateways[number % 2].port
+            port = shared.gateways[number % 2].port
             place = {"from_": block.id} if number % 3 else {"last_event_id": block.id}
-            rest = await read_events(port, "c", headers, None, until="finish", dialect=dialect, **place)
+            rest = await read_events(port, unique, headers, None, until="finish", dialect=dialect, **place)
             assert rest == whole[number:]
         last = headers | {"last-event-id": whole[-1].id}
-        async with answer(scene.port, events_path("c", until="finish", dialect=dialect), last) as found:
+        async with answer(shared.port, events_path(unique, until="finish", dialect=dialect), last) as found:
             assert (found.status, await found.body()) == (204, b"")
 
 
-async def test_a_conversation_without_a_message_waits_for_its_first(scene: Scene) -> None:
+async def test_a_conversation_without_a_message_waits_for_its_first(shared: Scene, unique: str) -> None:
     """From its start or from now; and one that is asked for its open message gets the next."""
-    waiting = [asyncio.create_task(scene.all("c", from_=word)) for word in ("start", "now", "message")]
+    waiting = [asyncio.create_task(shared.all(unique, from_=word)) for word in ("start", "now", "message")]
     await asyncio.sleep(1)  # all of them are at the head
-    await scene.say("c", "m", TEXT)
-    wanted = await scene.wanted("c")
+    await shared.say(unique, "m", TEXT)
+    wanted = await shared.wanted(unique)
     for task in waiting:
         assert [block.data for block in await asyncio.wait_for(task, 60)] == wanted
 
 
-async def test_the_open_message_is_shown_from_its_beginning(scene: Scene) -> None:
+async def test_the_open_message_is_shown_from_its_beginning(shared: Scene, unique: str) -> None:
     """Not those before it."""
-    await scene.say("c", "over", TEXT)
-    await scene.say("c", "open", TEXT, finish=False)
-    await until(scene.stage.caught_up, "the worker is through")
-    async with answer(scene.port, events_path("c", from_="message", until="finish")) as found:
+    await shared.say(unique, "over", TEXT)
+    await shared.say(unique, "open", TEXT, finish=False)
+    await until(shared.stage.caught_up, "the worker is through")
+    async with answer(shared.port, events_path(unique, from_="message", until="finish")) as found:
         got = blocks(found)
         first = await anext(got)
-        await scene.stage.send("c", {"message_id": "open", "finish_reason": "stop"})
+        await shared.stage.send(unique, {"message_id": "open", "finish_reason": "stop"})
         shown = [first.data, *[block.data async for block in got]]
-    assert shown == [payload for payload in await scene.wanted("c") if '"message_id":"open"' in payload]
+    assert shown == [payload for payload in await shared.wanted(unique) if '"message_id":"open"' in payload]
 
 
-async def test_another_s_place_opens_nothing(scene: Scene) -> None:
+async def test_another_s_place_opens_nothing(shared: Scene) -> None:
     """By its id nobody gets a frame of a conversation that is not asked for; forged ids neither."""
-    await scene.say("mine", "m", "Mine alone.")
-    await scene.say("theirs", "m", "Theirs alone.")
-    theirs = await scene.all("theirs", from_="start")
+    await shared.say("mine", "m", "Mine alone.")
+    await shared.say("theirs", "m", "Theirs alone.")
+    theirs = await shared.all("theirs", from_="start")
     partition, offset, _ = theirs[2].id.split(".")
     for forged in (theirs[2].id, f"{partition}.{offset}.00009~0", f"{partition}.{'9' * 19}.00001~0", "7.3.1~3"):
-        async with answer(scene.port, events_path("mine", from_=forged)) as found:
+        async with answer(shared.port, events_path("mine", from_=forged)) as found:
             assert (found.status, (await found.problem())["type"]) == (410, "urn:tokenmill:problem:gone")
-        got = await read_events(scene.port, "mine", {"last-event-id": forged}, until="finish")
+        got = await read_events(shared.port, "mine", {"last-event-id": forged}, until="finish")
         assert got[0].event == "gap"
-        assert [block.data for block in got[1:]] == await scene.wanted("mine")
+        assert [block.data for block in got[1:]] == await shared.wanted("mine")
 
 
 WRONG = {
@@ -128,7 +152,7 @@ WRONG = {
 }
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def gateway(stage: Stage, tmp_path: Path) -> AsyncIterator[GatewayProcess]:
     with ExitStack() as stack:
         process = gateway_of(stage, tmp_path / "gateway", stack)
@@ -154,13 +178,13 @@ async def test_other_methods_open_no_stream(kafka: str, unique: str) -> None:
         assert gate.serving.past._free == []
 
 
-async def test_a_client_of_http_1_0_is_served(scene: Scene) -> None:
+async def test_a_client_of_http_1_0_is_served(shared: Scene, unique: str) -> None:
     """Without chunks; its answer ends with its connection."""
-    await scene.say("c", "m", TEXT)
-    path = events_path("c", from_="start", until="finish")
-    async with answer(scene.port, path, version="1.0") as found:
+    await shared.say(unique, "m", TEXT)
+    path = events_path(unique, from_="start", until="finish")
+    async with answer(shared.port, path, version="1.0") as found:
         assert "transfer-encoding" not in found.headers
-        assert [block.data async for block in blocks(found)] == await scene.wanted("c")
+        assert [block.data async for block in blocks(found)] == await shared.wanted(unique)
 
 
 async def test_a_place_that_retention_passed_is_a_gap(scene: Scene) -> None:
